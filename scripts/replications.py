@@ -10,7 +10,7 @@ from claims import Claim
 from kteardown.analysis.replication import FINDINGS, replicate
 from kteardown.inputs.published import Posting, posting_names, read_posting
 from kteardown.model.result import Result
-from kteardown.report.sections.replication_table import COLUMNS, notes, row
+from kteardown.report.sections.published import CLAIM_COLUMNS, claim_notes, claim_row
 from markdown_table import markdown
 
 
@@ -25,9 +25,9 @@ def findings(claim: Claim, result: Result) -> str:
     posting = posting_of(claim)
     if posting is None:
         raise ValueError(f"results/{claim.name}: the command replicates no posting")
-    lines = [list(row(one, posting).values()) for one in replicate(posting, result)]
-    remarks = "; ".join(notes(posting, result))
-    return f"{markdown([COLUMNS, *lines], len(COLUMNS))}\n\n{remarks[:1].upper()}{remarks[1:]}."
+    lines = [list(claim_row(one, posting).values()) for one in replicate(posting, result)]
+    remarks = "; ".join(claim_notes(posting, result))
+    return f"{markdown([CLAIM_COLUMNS, *lines], len(CLAIM_COLUMNS))}\n\n{remarks[:1].upper()}{remarks[1:]}."
 
 
 def overview(root: Path, claims: Sequence[Claim]) -> str:

@@ -37,6 +37,7 @@ from kteardown.model.result import Comparison, Law, MetricVerdict, Result
 from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal
 from kteardown.report.formatting import decimals, interval, parameter, percent
+from kteardown.report.material import Material
 from kteardown.report.sections.both_clocks_table import clock_tables
 from kteardown.report.table import Table
 from markdown_table import markdown
@@ -308,7 +309,7 @@ def _on_terminal(spec: TableSpec, result: Result) -> str:
     names = dict.fromkeys(c.workload for c in part.comparisons)
     out = io.StringIO()
     console = Console(file=out, width=_WIDTH, color_system=None)
-    terminal.render(part, {name: load_workload(name) for name in names}, None, console)
+    terminal.report(Material("", part, {name: load_workload(name) for name in names}), console)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     end = lines.index(kernels_table(result).title)
     return "\n".join(f"    {line}".rstrip() for line in lines[:end]).rstrip()

@@ -13,7 +13,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
-from kteardown.report import forecast_text, interim, saved
+from kteardown.report import forecast_text, saved
 from kteardown.run.create import build_first, create_run, settle
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
@@ -51,11 +51,12 @@ def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str 
     """
     snapshot = load(run)
     until = snapshot.experiment.design.until
-    so_far = partial(interim.rows_of, run)
+    so_far = partial(forecast_text.interim_rows_of, run)
     with open_writer(run, host.facts()) as log:
         expected, left = forecast_rest(snapshot, log, jobs)
         if left and not on:
-            forecast_text.note_measuring(expected, snapshot.plan.memory_mb, reporter, at_most=bool(until))
+            for line in forecast_text.measuring(expected, snapshot.plan.memory_mb, at_most=bool(until)):
+                reporter.note(line)
         result = analyse_and_save(snapshot) if until and log.finished() else None
         while True:
             snapshot = measure(

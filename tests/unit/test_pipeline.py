@@ -29,7 +29,7 @@ from kteardown.model.record import BASE, LAYOUT, BootStart, Record
 from kteardown.model.result import Result
 from kteardown.progress import InterimResult, Reporter, SilentReporter
 from kteardown.report import saved
-from kteardown.report.interim import rows, rows_of
+from kteardown.report.forecast_text import interim_rows, interim_rows_of
 from kteardown.run import create, lab
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, find_runs, mark_both_clocks
@@ -407,13 +407,13 @@ def test_the_comparisons_so_far_are_those_of_the_report(
     planned = Plan.model_validate_json(run.plan_file.read_bytes())
     assert len(watching.seen) == len(planned.boots) - 1
     assert watching.seen[0] == []  # One boot compares with nothing.
-    expected = rows(result, load(run).workloads)
+    expected = interim_rows(result, load(run).workloads)
     assert [row.metric for row in watching.seen[-1]] == [row.metric for row in expected]
-    assert rows_of(run) == expected
+    assert interim_rows_of(run) == expected
 
 
 def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(make_run: Callable[..., RunDir]) -> None:
-    assert rows_of(make_run()) == []
+    assert interim_rows_of(make_run()) == []
 
 
 def test_an_analysis_reads_the_records_once(

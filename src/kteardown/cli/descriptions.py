@@ -25,7 +25,7 @@ from kteardown.model.workload import Metric, Parameter
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import saved
 from kteardown.report.formatting import scale, share
-from kteardown.report.metric_names import name_of
+from kteardown.report.metrics import name_of
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
 

@@ -6,9 +6,15 @@ from kteardown.cli import options
 from kteardown.errors import BrokenError, GateError, NotBuiltError
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import headlines, is_headline, metric_sentence, variants, verdict_of
 from kteardown.report.formatting import change, point_text, with_remedy
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metrics import (
+    headlines,
+    is_headline,
+    metric_name,
+    metric_sentence,
+    variants,
+    verdict_of,
+)
 from kteardown.report.sections.fault_lines import broken_message, fault_sentence, uncompared_sentences
 
 

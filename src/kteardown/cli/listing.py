@@ -28,7 +28,7 @@ from kteardown.kernels.series import known_series
 from kteardown.kernels.source import check
 from kteardown.paths import cache_dir
 from kteardown.report import saved
-from kteardown.report.metric_names import name_of
+from kteardown.report.metrics import name_of
 from kteardown.rundir.find import RunFolder, all_folders
 from kteardown.rundir.snapshot import load
 from kteardown.visible import echo

@@ -20,8 +20,8 @@ from kteardown.model.result import Result
 from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.report.formats import brief, text
-from kteardown.report.sections.replication_table import replication_table, row
+from kteardown.report.formats import text
+from kteardown.report.sections.published import claim_row, replication_table
 from kteardown.run.resolve import experiment_of
 
 _NOT_REPEATED = {"--patch", "--json", "--jobs"}
@@ -111,8 +111,8 @@ def _report(posting: Posting, result: Result | None) -> dict[str, Any]:
     """Print the findings, and return them for --json."""
     found = replicated(posting, result)
     table, console = replication_table(posting, found, result), options.output()
-    brief.fitted(lambda most: text.show(brief.first_rows(table, most), console), console, brief.LINES // 2)
-    rows = [row(one, posting) | {"interval": one.ours.ci} for one in found]
+    text.fitted(lambda most: text.show(text.first_rows(table, most), console), console, text.LINES // 2)
+    rows = [claim_row(one, posting) | {"interval": one.ours.ci} for one in found]
     return {"clock": result.clock if result else None, "claims": rows}
 
 

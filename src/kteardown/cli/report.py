@@ -138,8 +138,8 @@ def _pictures(material: Material, form: Literal["svg", "png"], output: Path | No
 
     ``output`` may be a file if only one chart is selected; otherwise it is a folder.
     """
+    from kteardown.report.charts import choose, draw, names
     from kteardown.report.formats.html import all_charts
-    from kteardown.report.formats.image import choose, draw, names
 
     charts = choose(all_charts(material), chart)
     single = output is not None and output.suffix == f".{form}"

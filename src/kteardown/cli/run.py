@@ -20,7 +20,7 @@ from kteardown.inputs.override import on_clocks
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
-from kteardown.report.formats import brief
+from kteardown.report.formats import text
 from kteardown.run import lab
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
@@ -121,7 +121,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     """
     boot_rest(found, reporter, execution)
     material = material_of_folder(found)
-    text_of, show = partial(written, material), partial(brief.render, material, options.output())
+    text_of, show = partial(written, material), partial(text.brief, material, options.output())
 
     def gates() -> None:
         for one in material.clocks:

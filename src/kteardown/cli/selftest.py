@@ -16,11 +16,13 @@ from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
+from kteardown.model.both_clocks import OneClock
 from kteardown.model.selftest import CannotShow, Noise, SelfTest
 from kteardown.paths import cache_dir
+from kteardown.report.contents import timing_lines
+from kteardown.report.formatting import detectable, percent, point_text
 from kteardown.report.material import BothMaterial
-from kteardown.report.metric_names import shipped_name
-from kteardown.report.selftest_text import text
+from kteardown.report.metrics import shipped_name
 from kteardown.rundir.find import RunFolder
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
@@ -174,3 +176,50 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
             "readings": tuple(material.both.readings),
         }
     )
+
+
+def text(found: SelfTest) -> str:
+    """Return the report, with a newline at the end."""
+    cpu, machine = found.machine["cpu"], found.machine
+    topology = cpu["topology"]
+    host = (
+        f"{cpu['model']}, {cpu['architecture']}: {cpu['usable']} of {cpu['online']} CPUs, "
+        f"{topology['cores']} cores, {topology['packages']} packages, {topology['nodes']} nodes; "
+        f"Linux {machine['kernel']}, QEMU {machine['qemu'].get('x86_64')}"
+    )
+    checks = [f"{'ok' if check.ok else 'no'}  {check.name}: {check.state}" for check in found.checks]
+    parts = [
+        [f"kteardown {found.kteardown}, selftest"],
+        ["The host:", f"  {host}", *(f"  {line}" for line in checks)],
+        ["The probe:", f"  {found.probe or f'a probe guest ran under KVM in {found.probe_s:.2f} s'}"],
+    ]
+    if found.run:
+        parts.append([f"A comparison on both clocks ({found.run}):", *_compared(found)])
+    else:
+        parts.append(["No guests were booted: there is no noise and no comparison here."])
+    cannot = [
+        line for one in found.cannot_show for line in (f"  {one.what}: {one.why}", f"    {one.command}")
+    ]
+    parts.append(["What this host cannot show:", *(cannot or ["  nothing is left"])])
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+
+
+def _compared(found: SelfTest) -> Iterator[str]:
+    yield from (f"  {line}" for line in timing_lines(found.timing))
+    yield "  base compared with itself on the wall clock (A/A), and the smallest change that could be found:"
+    for noise in found.noise:
+        interval = " to ".join(percent(end) for end in noise.null_ci) if noise.null_ci else "no interval"
+        least = "unknown" if noise.mde is None else detectable(noise.mde)
+        name = f"{shipped_name(noise.workload, noise.metric)} {point_text(noise.point)}"
+        yield f"    {name}: {interval}; {least}"
+    yield "  the instruction clock and the wall clock:"
+    for reading in found.readings:
+        name = shipped_name(reading.workload, reading.metric, reading.statistic)
+        sides = f"{_side(reading.instructions)} and {_side(reading.wall)}"
+        yield f"    {name} {point_text(reading.point)}: {reading.reading}: {sides} ({reading.reason})"
+
+
+def _side(side: OneClock | None) -> str:
+    if side is None or side.ratio is None:
+        return "not compared"
+    return f"{percent(side.ratio)} {side.verdict}"

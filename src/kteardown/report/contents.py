@@ -1,4 +1,4 @@
-"""The contents of a report in order: verdicts, tables and facts.
+"""The contents of a report in order: verdicts, tables and facts, and how its time was made.
 
 The text and Markdown formats only lay them out.
 """
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kteardown.analysis.disturbance import NO_LIMIT
-from kteardown.inputs.published import Posting
+from kteardown.model.record import Placed
 from kteardown.model.result import Outlier, Result, VoidTrials
+from kteardown.model.timing import Made, Timing
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import groups, headlines, is_headline, variants
 from kteardown.report.formatting import (
     CLOCKS,
     OTHER_CLOCK,
@@ -23,21 +23,21 @@ from kteardown.report.formatting import (
     verdict_counts,
     with_remedy,
 )
-from kteardown.report.metric_names import metric_name
+from kteardown.report.material import Material
+from kteardown.report.metrics import groups, headlines, is_headline, metric_name, variants
 from kteardown.report.revision import revisions_in
-from kteardown.report.sections.ablation_table import ablation_sentences, ablation_tables
-from kteardown.report.sections.distribution_table import distribution_tables
+from kteardown.report.sections.ablation import ablation_sentences, ablation_tables
+from kteardown.report.sections.changes import headline_table, metric_tables
 from kteardown.report.sections.fault_lines import (
     detail_in_words,
     fault_lines,
     fault_sentence,
     uncompared_sentences,
 )
-from kteardown.report.sections.growth_table import law_tables
-from kteardown.report.sections.main_table import headline_tables, metric_tables
-from kteardown.report.sections.profile_table import profile_tables
-from kteardown.report.sections.published_table import published_tables
-from kteardown.report.sections.timing_lines import timing_lines
+from kteardown.report.sections.growth import law_tables
+from kteardown.report.sections.profile import profile_tables
+from kteardown.report.sections.published import published_tables
+from kteardown.report.sections.samples import distribution_tables
 from kteardown.report.table import Block, Cell, Table, Text
 
 _HASH = 10
@@ -50,13 +50,26 @@ _COLUMNS = (
 )
 
 
-def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
+def verdicts(material: Material) -> list[Cell]:
     """Return what failed or was not compared, what revisions keep, the ablations, and the stop."""
+    result, workloads = material.result, material.workloads
     if len(result.kernels) == 1:
         return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
     lines = fault_lines(result)
     if not lines and not any(headlines(result, workloads)):
-        return [Cell(_nothing(result, workloads), "inconclusive")]
+        boots, lost = sum(result.boots.values()), sum(void.count for void in result.voids)
+        failed = boots - result.boots.get("ok", 0)
+        text = (
+            f"nothing could be compared: {failed} of {counted(boots, 'boot')} failed, and "
+            f"{counted(lost, 'trial')} could not be used"
+        )
+        if not boots:
+            text = "nothing could be compared: no boot has ended"
+        elif not failed and not lost:
+            known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
+            why = "" if known else ": the workloads have no metric that is compared"
+            text = f"nothing was compared, and nothing failed{why}"
+        return [Cell(text, "inconclusive")]
     lines += [Cell(text) for text in revisions_in(result, workloads)]
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
@@ -68,56 +81,34 @@ def verdicts(result: Result, workloads: Mapping[str, Workload]) -> list[Cell]:
     return lines
 
 
-def _nothing(result: Result, workloads: Mapping[str, Workload]) -> str:
-    """Return why there are no comparisons although no fault and no point says why."""
-    boots, lost = sum(result.boots.values()), sum(void.count for void in result.voids)
-    failed = boots - result.boots.get("ok", 0)
-    if not boots:
-        return "nothing could be compared: no boot has ended"
-    if not failed and not lost:
-        compared = any(spec.compare for known in workloads.values() for spec in known.metrics.values())
-        why = "" if compared else ": the workloads have no metric that is compared"
-        return f"nothing was compared, and nothing failed{why}"
-    return (
-        f"nothing could be compared: {failed} of {counted(boots, 'boot')} failed, and "
-        f"{counted(lost, 'trial')} could not be used"
-    )
-
-
-def tables(
-    result: Result,
-    workloads: Mapping[str, Workload],
-    reference: Posting | None,
-    room: tuple[int, int] | None = None,
-) -> dict[str, list[Table]]:
+def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str, list[Table]]:
     """Return every table except the one of the kernels, by the part of the report that it is in.
 
     ``room`` is the number of characters of a line and between columns if bars can be drawn, else None.
     """
-    last = (other_metrics(result, workloads), outliers_table(result, workloads))
+    result, workloads = material.result, material.workloads
+    points = [headline_table(result, group) for group in headlines(result, workloads)]
     return {
-        "changes": [*metric_tables(result, workloads), *headline_tables(result, workloads)],
-        "patches": ablation_tables(result, workloads, room),
-        "growth": law_tables(result, workloads),
+        "changes": [*metric_tables(result, workloads), *points],
+        "patches": ablation_tables(material, room),
+        "growth": law_tables(material),
         "profile": profile_tables(result),
-        "posting": published_tables(result, workloads, reference),
-        "tail": distribution_tables(result, workloads),
-        "run": [table for table in last if table is not None],
+        "posting": published_tables(material),
+        "tail": distribution_tables(material),
+        "run": [*other_metrics(result, workloads), *outliers_table(result, workloads)],
     }
 
 
-def all_tables(
-    result: Result,
-    workloads: Mapping[str, Workload],
-    reference: Posting | None,
-    room: tuple[int, int] | None = None,
-) -> list[Table]:
+def all_tables(material: Material, room: tuple[int, int] | None = None) -> list[Table]:
     """Return the same in the order of a text."""
-    return [table for part in tables(result, workloads, reference, room).values() for table in part]
+    return [table for part in tables(material, room).values() for table in part]
 
 
-def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
-    """Return the table of the metrics that have no table of their own: a row for each metric and variant."""
+def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
+    """Return the table of the metrics that have no table of their own: a row for each metric and variant.
+
+    Empty if all have one.
+    """
     rows: list[list[Text]] = []
     for group in groups(result, workloads):
         if is_headline(workloads, group.workload, group.metric):
@@ -131,12 +122,12 @@ def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> Table | 
             if mine:
                 rows.append([f"{group.name} ({group.key})", variant, (points, tone(mine)), changes, *twins])
     if not rows:
-        return None
+        return []
     names = ("metric", "variant", "points", "change", "A/A", "layout")
     used = [n for n, _ in enumerate(names) if n < 4 or any(row[n] for row in rows)]
     columns = [names[n] for n in used]
     cells: list[list[Text]] = [[row[n] for n in used] for row in rows]
-    return Table("Other metrics", Block.of(columns, cells, left=columns))
+    return [Table("Other metrics", Block.of(columns, cells, left=columns))]
 
 
 def _span(intervals: Iterable[Sequence[float]]) -> str:
@@ -145,15 +136,18 @@ def _span(intervals: Iterable[Sequence[float]]) -> str:
     return f"{percent(min(ends))} to {percent(max(ends))}" if ends else ""
 
 
-def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
-    """Return the table of the outlier boots, the most distant first; None if there are no outliers."""
+def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
+    """Return the table of the outlier boots, the most distant first; empty without one."""
     boots: dict[tuple[str, int], list[Outlier]] = {}
     for outlier in result.outliers:
         boots.setdefault((outlier.kernel, outlier.block), []).append(outlier)
     if not boots:
-        return None
-    found = [(kernel, block, len(of), max(of, key=_distance)) for (kernel, block), of in boots.items()]
-    found.sort(key=lambda row: -_distance(row[3]))
+        return []
+    found = [
+        (kernel, block, len(of), max(of, key=lambda one: size_of(one.value / one.median)))
+        for (kernel, block), of in boots.items()
+    ]
+    found.sort(key=lambda row: -size_of(row[3].value / row[3].median))
     rows = []
     for kernel, block, count, far in found:
         name = metric_name(workloads, far.workload, far.metric, far.statistic)
@@ -167,7 +161,7 @@ def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> Table |
     if len(rows) > _OUTLIERS:
         notes.append(f"{len(rows) - _OUTLIERS} more boots in result.json")
     shown = Block.of(columns, rows[:_OUTLIERS], left=("kernel", "metric and point"))
-    return Table("Outlier boots", shown, notes=tuple(notes))
+    return [Table("Outlier boots", shown, notes=tuple(notes))]
 
 
 def kernels_table(result: Result) -> Table:
@@ -190,7 +184,7 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
     """
     boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
     lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}")]
-    lines += [("time", text) for text in timing_lines(result)]
+    lines += [("time", text) for text in timing_lines(result.timing)]
     if alone:
         lines.append(("other clock", OTHER_CLOCK[result.clock]))
     if result.clock == "wall" and result.comparisons:
@@ -230,10 +224,6 @@ def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
     return found
 
 
-def _distance(outlier: Outlier) -> float:
-    return size_of(outlier.value / outlier.median)
-
-
 def _unusable_trials(result: Result) -> list[str]:
     """Return a line for the unusable trials of each kernel, workload and reason."""
     groups: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
@@ -269,7 +259,7 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
         )
     else:
         sentences.append("Real time on one machine; another machine can differ.")
-        sentences += [as_sentence(f"time: {text}") for text in timing_lines(result)]
+        sentences += [as_sentence(f"time: {text}") for text in timing_lines(result.timing)]
         ends = [end for c in result.asked_for if c.null_ci for end in c.null_ci]
         if ends:
             span = f"{percent(min(ends))} to {percent(max(ends))}"
@@ -317,3 +307,87 @@ def _basis(result: Result) -> str:
         f"{what}; wall clock of a guest on {model or 'this machine'}, {count} in "
         f"randomized blocks, with base twice (A/A); intervals at {confidence}."
     )
+
+
+_MADE: Mapping[Made, str] = {
+    "instruction clock": "the instruction clock: QEMU counts the guest's instructions, one for each "
+    "nanosecond, and nothing of the host reaches a figure",
+    "kvm": "KVM on {processor}",
+    "nested kvm": "nested KVM on {processor}: the host is itself a guest ({hypervisor})",
+    "mttcg": "emulated real time (mttcg) on {processor}",
+}
+_DISTORTED: Mapping[Made, str] = {
+    "nested kvm": "nested KVM distorts what leaves the guest: page faults and TLB misses go through a "
+    "further page table, and timers, interrupts between CPUs, halts and devices through a further "
+    "hypervisor. Time inside the guest's own code is that of the processor; costs of waking, sleeping and "
+    "mapping memory are several times those of hardware, and so are their shares in a change",
+    "mttcg": "emulated real time distorts everything that is not the number of instructions: there are no "
+    "caches, a TLB miss and an atomic instruction have other costs, and an interrupt between CPUs waits for "
+    "the end of a translated block",
+}
+
+
+def timing_lines(timing: Timing | None) -> list[str]:
+    """Return how the time was made as one line, and a warning for each way that distorts it.
+
+    Empty for a result that did not record it.
+    """
+    if timing is None:
+        return []
+    names = {
+        "processor": timing.processor or "an unknown processor",
+        "hypervisor": "unnamed" if timing.hypervisor in (None, "yes") else timing.hypervisor,
+    }
+    how = "; ".join(_MADE[made].format(**names) for made in timing.made)
+    if timing.made == ("instruction clock",):
+        return [how]
+    turbo = "unknown" if timing.turbo is None else "on" if timing.turbo else "off"
+    parts = [
+        how,
+        f"governor {timing.governor or 'unknown'}",
+        f"turbo {turbo}",
+        f"SMT {timing.smt or 'unknown'}",
+        f"isolated CPUs {timing.isolated or 'none'}",
+    ]
+    if timing.mitigated is not None:
+        parts.append(f"{timing.mitigated} mitigations, {timing.vulnerable} vulnerabilities without one")
+    if timing.clocksource:
+        parts.append(f"clock source of the guests {', '.join(timing.clocksource)}")
+    parts += dict.fromkeys(map(_place, timing.placed))
+    if timing.load is not None:
+        least, median, most = timing.load
+        span = f"{least:.1f} to {most:.1f}, median {median:.1f}"
+        parts.append(f"load of the host {span}, of which a guest is about 1")
+    parts += _lost(timing)
+    warnings = [f"warning: {_DISTORTED[made]}" for made in timing.made if made in _DISTORTED]
+    return ["; ".join(parts), *warnings]
+
+
+def _place(placed: Placed) -> str:
+    """Return in words where guests ran, and of what their memory was."""
+    memory = f"memory of {placed.memory}"
+    if not placed.vcpus:
+        return f"guests not pinned, for want of cores of one node with one to spare; {memory}"
+    cpus, siblings = (
+        f"CPU{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+        for numbers in (placed.vcpus, placed.siblings)
+    )
+    free = f", and nothing of the guest on {siblings} of the same cores" if placed.siblings else ""
+    return f"virtual CPUs pinned to {cpus} of node {placed.node}{free}; {memory}"
+
+
+def _lost(timing: Timing) -> list[str]:
+    """Return what trials lost, how many lost more than the limit, and how many of them are void."""
+    if not timing.lost:
+        return ["what trials lost to other work of the host is not recorded"]
+    count, most = sum(of.trials for of in timing.lost), max(of.most for of in timing.lost)
+    medians = [of.median for of in timing.lost]
+    span = " to ".join(dict.fromkeys((f"{min(medians):.1%}", f"{max(medians):.1%}")))
+    found = [f"of their time {count} trials lost {most:.1%} at most, median by kernel {span}"]
+    if timing.lost_limit is not None:
+        limit = f"more than {timing.lost_limit * 100:g}%"
+        by_kernel = ", ".join(f"{of.kernel} {of.disturbed} of {of.trials}" for of in timing.lost)
+        repeated = f"those that lost {limit} were repeated ({by_kernel}), and"
+        disturbed, void = sum(of.disturbed for of in timing.lost), sum(of.void for of in timing.lost)
+        found.append(f"{repeated} {void} are void" if disturbed else f"none lost {limit}")
+    return found

@@ -15,7 +15,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Better
 from kteardown.report.formatting import point_text
-from kteardown.report.metric_names import metric_label
+from kteardown.report.metrics import metric_label
 from kteardown.report.revision import revision
 from kteardown.report.side import Interval, Side, SideComparison
 from kteardown.report.table import Block, Table
@@ -99,11 +99,11 @@ def compare_results(
     a with the variant of b that each is compared with. Raises InputError if one of them does not exist.
     """
     pairs = _paired(a, b, given or {})
-    ours = {row.key(pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs}
-    theirs = {row.key(row.variant): row for row in b.comparisons}
-    left = [row for row in a.comparisons if row.key(pairs.get(row.variant, row.variant)) not in theirs]
+    ours = {row.key_with(pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs}
+    theirs = {row.key_with(row.variant): row for row in b.comparisons}
+    left = [row for row in a.comparisons if row.key_with(pairs.get(row.variant, row.variant)) not in theirs]
     # Of two variants of one run that are compared, both results have both.
-    own = {row.key(row.variant) for row in a.comparisons}
+    own = {row.key_with(row.variant) for row in a.comparisons}
     right = [row for key, row in theirs.items() if key not in ours and key not in own]
     arch = a.kernels.get("base", {}).get("arch")
     rows = tuple(
@@ -112,6 +112,9 @@ def compare_results(
     revisions = tuple(
         revision(one, other, a, b) for one, other in pairs.items() if one != other or one in (given or {})
     )
+    conditions = [f"experiment: {a.experiment} / {b.experiment}"] if a.experiment != b.experiment else []
+    if a.clock != b.clock:
+        conditions.append(f"clock: {a.clock} / {b.clock}, which measure different things")
     return Difference(
         a=names[0],
         b=names[1],
@@ -119,7 +122,7 @@ def compare_results(
         sentence_a=a.sentence,
         sentence_b=b.sentence,
         revisions=revisions,
-        environment=(*_conditions(a, b), *differences(a.machine, b.machine, arch=arch), *guests),
+        environment=(*conditions, *differences(a.machine, b.machine, arch=arch), *guests),
         kernels=tuple(_kernels(a.kernels, b.kernels, pairs)),
         rows=rows,
         only_a=tuple(_labels(a, left)),
@@ -157,13 +160,6 @@ def _paired(a: Side, b: Side, given: Mapping[str, str]) -> dict[str, str]:
     return pairs
 
 
-def _conditions(a: Side, b: Side) -> Iterator[str]:
-    if a.experiment != b.experiment:
-        yield f"experiment: {a.experiment} / {b.experiment}"
-    if a.clock != b.clock:
-        yield f"clock: {a.clock} / {b.clock}, which measure different things"
-
-
 def _kernels(
     a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, Any]], pairs: Mapping[str, str]
 ) -> Iterator[str]:
@@ -171,25 +167,22 @@ def _kernels(
     renamed = {one: other for one, other in pairs.items() if one != other}
     for name in dict.fromkeys((*a, *b)):
         other = renamed.get(name, name)
-        if name in a and other in b:
-            yield from _differing(name, other, a[name], b[other])
-        elif name in a or name not in renamed.values():
-            yield f"{name}: only in {'A' if name in a else 'B'}"
-
-
-def _differing(one: str, other: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the facts that differ between two kernels. Two names, as of revisions, mean different patches."""
-    label: str = one
-    facts: tuple[str, ...] = _KERNEL_FACTS
-    if one != other:
-        label = f"{one} (A) and {other} (B)"
-        facts = tuple(fact for fact in facts if fact not in ("series", "image_hash"))
-        if ours.get("image_hash") == theirs.get("image_hash"):
-            yield f"{label}: the same image"
-    for fact in facts:
-        mine, yours = ours.get(fact), theirs.get(fact)
-        if mine is not None and yours is not None and mine != yours:
-            yield f"{label}: {fact.replace('_', ' ')}: {_short(fact, mine)} / {_short(fact, yours)}"
+        if name not in a or other not in b:
+            if name in a or name not in renamed.values():
+                yield f"{name}: only in {'A' if name in a else 'B'}"
+            continue
+        label, facts = name, list(_KERNEL_FACTS)
+        if name != other:
+            # Two names, as of revisions, mean different patches.
+            label = f"{name} (A) and {other} (B)"
+            facts = [fact for fact in facts if fact not in ("series", "image_hash")]
+            if a[name].get("image_hash") == b[other].get("image_hash"):
+                yield f"{label}: the same image"
+        for fact in facts:
+            sides = a[name].get(fact), b[other].get(fact)
+            if None not in sides and sides[0] != sides[1]:
+                short = [str(side)[:_HASH_DIGITS] if fact.endswith("_hash") else str(side) for side in sides]
+                yield f"{label}: {fact.replace('_', ' ')}: {' / '.join(text or 'none' for text in short)}"
 
 
 def _row(a: SideComparison, b: SideComparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
@@ -230,10 +223,6 @@ def _labels(side: Side, rows: Sequence[SideComparison]) -> Iterator[str]:
         yield f"{variant} on {workload}: {', '.join(metrics)} at {place}"
 
 
-def _short(fact: str, value: object) -> str:
-    return str(value)[:_HASH_DIGITS] if fact.endswith("_hash") else str(value) or "none"
-
-
 _AGREE = {True: "overlap", False: "disjoint", None: "-"}
 
 
@@ -249,31 +238,25 @@ def passages(found: Difference) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def comparison_tables(found: Difference) -> list[Table]:
     """Return a table for each metric and variant that both results have, with a row for each point."""
-    return [
-        _table([row for row in found.rows if _key(row) == key])
-        for key in dict.fromkeys(map(_key, found.rows))
-    ]
-
-
-def _key(row: ComparedRow) -> tuple[str, ...]:
-    return row.workload, row.metric, row.statistic, row.variant, row.variant_b
-
-
-def _title(row: ComparedRow) -> str:
-    variant = row.variant if row.variant == row.variant_b else f"{row.variant} (A) and {row.variant_b} (B)"
-    key = metric_label(row.metric, row.statistic)
-    return f"{row.workload}: {row.name} ({key}), {variant} against base"
-
-
-def _table(rows: Sequence[ComparedRow]) -> Table:
+    by_key: dict[tuple[str, ...], list[ComparedRow]] = {}
+    for row in found.rows:
+        key = (row.workload, row.metric, row.statistic, row.variant, row.variant_b)
+        by_key.setdefault(key, []).append(row)
     columns = ("point", "A", "verdict of A", "B", "verdict of B", "intervals", "base B / A")
-    cells = []
-    for row in rows:
-        sides = [text for side in (row.a, row.b) for text in (_change(side), (side.verdict, side.tone))]
-        levels = None if row.base_ratio is None else f"{row.base_ratio:.3f}"
-        cells.append((point_text(row.point), *sides, _AGREE[row.agree], levels))
-    left = ("point", "verdict of A", "verdict of B", "intervals")
-    return Table(_title(rows[0]), Block.of(columns, cells, left))
+    tables = []
+    for rows in by_key.values():
+        cells = []
+        for row in rows:
+            sides = [text for side in (row.a, row.b) for text in (_change(side), (side.verdict, side.tone))]
+            levels = None if row.base_ratio is None else f"{row.base_ratio:.3f}"
+            cells.append((point_text(row.point), *sides, _AGREE[row.agree], levels))
+        first, variant = rows[0], rows[0].variant
+        if variant != first.variant_b:
+            variant = f"{variant} (A) and {first.variant_b} (B)"
+        name = f"{first.name} ({metric_label(first.metric, first.statistic)})"
+        block = Block.of(columns, cells, ("point", "verdict of A", "verdict of B", "intervals"))
+        tables.append(Table(f"{first.workload}: {name}, {variant} against base", block))
+    return tables
 
 
 def _change(side: SideValue) -> str:

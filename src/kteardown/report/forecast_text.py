@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from kteardown.errors import KteardownError
 from kteardown.kernels.request import Building
 from kteardown.model.experiment import Design
 from kteardown.model.power import DesignPower
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.progress import Reporter
-from kteardown.report.comparison_groups import is_headline
-from kteardown.report.formatting import share, verdict_counts
-from kteardown.report.metric_names import metric_name
+from kteardown.progress import InterimResult
+from kteardown.report.formatting import Scale, change, decimals, parameter, scale, share, verdict_counts
+from kteardown.report.metrics import headline_rows, is_headline, metric_name
 from kteardown.report.table import Block, Table
 from kteardown.run.forecast import Forecast
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load
 
 
 def building(cost: Building) -> list[str]:
@@ -40,13 +42,13 @@ def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list
     if found.carried:
         basis += f"; {found.carried} of {found.points} points extrapolated"
     time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"
-    return [f"time: {time} of measuring, {basis}", f"memory: {_memory(found, most)}"]
-
-
-def note_measuring(found: Forecast, memory_mb: int, reporter: Reporter, *, at_most: bool) -> None:
-    """Note the forecast of the boots, a line each."""
-    for line in measuring(found, memory_mb, at_most=at_most):
-        reporter.note(line)
+    memory = f"at most {most}; the memory that guests used was not recorded"
+    if found.guest_kb is not None:
+        each = found.guest_kb // 1024
+        total = f"{found.jobs} x {each} MB" if found.jobs > 1 else f"{each} MB"
+        larger = f"; extrapolated points may use more, up to {most}" if found.carried else ""
+        memory = f"about {total} of the host, the most that such a guest used{larger}"
+    return [f"time: {time} of measuring, {basis}", f"memory: {memory}"]
 
 
 def fields(found: Forecast) -> dict[str, Any]:
@@ -68,20 +70,49 @@ def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
     return f"{after}{words or 'nothing to compare'}{widest}{end}"
 
 
+def interim_rows_of(run: RunDir) -> list[InterimResult]:
+    """The interim comparisons of a run, by the statistics of the report; empty while data is insufficient."""
+    from kteardown.analysis.conclude import analyse_run
+
+    try:
+        snapshot = load(run)
+        return interim_rows(analyse_run(snapshot), snapshot.workloads)
+    except KteardownError:
+        return []
+
+
+def interim_rows(result: Result, workloads: Mapping[str, Workload]) -> list[InterimResult]:
+    """Return one row for each headline metric and variant: its last point, and the verdicts of all points."""
+    found = []
+    for group, variant, mine, metric in headline_rows(result, workloads):
+        last = mine[-1]
+        unit = scale(last.unit, result.clock, (last.base.compared, last.changed.compared))
+        varying = [name for name in last.point if len({c.point.get(name) for c in mine}) > 1]
+        # The verdict over all points, then those of the points.
+        whole = f"{metric.verdict}: " if metric is not None and metric.planned > 1 else ""
+        row = InterimResult(
+            metric=group.name,
+            point=" ".join(f"{name}={parameter(last.point[name])}" for name in varying or last.point),
+            base=_value(last.base.compared, unit),
+            variant=variant,
+            changed=_value(last.changed.compared, unit),
+            change=change(last, decimals(mine)),
+            verdict=last.verdict,
+            others=whole + verdict_counts(c.verdict for c in mine),
+        )
+        found.append(row)
+    return found
+
+
+def _value(value: float, unit: Scale) -> str:
+    return unit.text(value) if unit.unit == "instructions" else f"{unit.text(value)} {unit.unit}"
+
+
 def duration(seconds: float) -> str:
     """Return ``40 s``, ``6 min`` or ``2.5 h``: no more digits than the accuracy of a forecast."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _memory(found: Forecast, most: str) -> str:
-    if found.guest_kb is None:
-        return f"at most {most}; the memory that guests used was not recorded"
-    each = found.guest_kb // 1024
-    total = f"{found.jobs} x {each} MB" if found.jobs > 1 else f"{each} MB"
-    larger = f"; extrapolated points may use more, up to {most}" if found.carried else ""
-    return f"about {total} of the host, the most that such a guest used{larger}"
 
 
 _LARGE = 20.0

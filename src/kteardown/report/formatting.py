@@ -158,15 +158,9 @@ def portion(part: Part) -> str:
     """Return the share of the whole that a part has: ``65.1% [60.2, 70.0]`` or ``65.1% exact``."""
     if part.share is None:
         return "-"
-    text = f"{_hundredths(part.share)}%"
-    if part.exact or part.share_ci is None:
-        return f"{text} exact"
-    return f"{text} [{_hundredths(part.share_ci[0])}, {_hundredths(part.share_ci[1])}]"
-
-
-def _hundredths(value: float) -> str:
     # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
-    return f"{round(value * 100, 1) + 0.0:.1f}"
+    text, *ends = (f"{round(one * 100, 1) + 0.0:.1f}" for one in (part.share, *(part.share_ci or ())))
+    return f"{text}% [{', '.join(ends)}]" if ends and not part.exact else f"{text}% exact"
 
 
 def probability(p: float | None) -> str:

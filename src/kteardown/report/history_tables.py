@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift
-from kteardown.report.comparison_groups import point_cells
 from kteardown.report.formatting import Scale, percent, point_text, scale
-from kteardown.report.metric_names import name_of
+from kteardown.report.metrics import name_of, point_cells
 from kteardown.report.table import Block, Table, Text
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -57,12 +56,25 @@ def detail(line: Line, *, plain: bool = False) -> Table:
     """Return the table of one line: a row for each figure, with its position and changes of level."""
     unit = _scale(line)
     shifts = {shift.index: shift for shift in line.shifts}
-    strips = _strips(line, plain)
+    # A dot for each figure at its position in the range of all figures, with a dash for its boots, whose
+    # range is cut to that of the figures.
+    dot, dash = ("o", "-") if plain else ("●", "─")
+    values = [figure.value for figure in line.figures]
+    least, span = min(values), max(values) - min(values)
     rows = []
-    for index, (figure, strip) in enumerate(zip(line.figures, strips, strict=True)):
+    for index, figure in enumerate(line.figures):
+        positions = [
+            round((value - least) / span * (_STRIP - 1)) if span > 0 else _STRIP // 2
+            for value in (figure.low, figure.value, figure.high)
+        ]
+        low, middle, high = (min(max(position, 0), _STRIP - 1) for position in positions)
+        cells = [dash if low <= n <= high else " " for n in range(_STRIP)]
+        cells[middle] = dot
         shift = shifts.get(index)
         level = (_change(shift), shift.verdict) if shift else ""
-        texts = (figure.release, when(figure), unit.text(figure.value), _step(line.figures, index), strip)
+        before = line.figures[index - 1].value if index else 0.0
+        step = percent(figure.value / before) if before > 0 and figure.value >= 0 else ""
+        texts = (figure.release, when(figure), unit.text(figure.value), step, "".join(cells))
         rows.append((*texts, level, str(figure.boots), figure.run))
     columns = ("release", "when (UTC)", "figure", "step", "least to most", "level", "boots", "run")
     left = ("release", "when (UTC)", "run", "least to most", "level")
@@ -130,54 +142,23 @@ def spark(line: Line, *, plain: bool = False) -> str:
 def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
     """Return the table of lines that differ only in their points, with a row for each."""
     names, keys = point_cells([line.point for line in lines])
-    rows = [(*key, *_row(line, plain)) for key, line in zip(keys, lines, strict=True)]
+    rows: list[Sequence[Text]] = []
+    for key, line in zip(keys, lines, strict=True):
+        releases = list(dict.fromkeys(figure.release for figure in line.figures))
+        shown = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+        ends = [figure_text(line, figure.value) for figure in (line.figures[0], line.figures[-1])]
+        level: Text = None if line.unlooked else ("no change", "same")
+        if line.shifts and not line.unlooked:
+            level = (", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)
+        rows.append((*key, str(len(line.figures)), shown, spark(line, plain=plain), *ends, level))
     columns = (*names, "figures", "releases", "history", "first", "last", "level")
     notes = dict.fromkeys(f"not searched for changes: {line.unlooked}" for line in lines if line.unlooked)
     block = Block.of(columns, rows, left=("releases", "history", "level"))
     return Table(title(lines[0]), block, notes=tuple(notes))
 
 
-def _row(line: Line, plain: bool) -> Sequence[Text]:
-    releases = list(dict.fromkeys(figure.release for figure in line.figures))
-    shown = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
-    ends = [figure_text(line, figure.value) for figure in (line.figures[0], line.figures[-1])]
-    level: Text = None if line.unlooked else ("no change", "same")
-    if line.shifts and not line.unlooked:
-        level = (", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)
-    return (str(len(line.figures)), shown, spark(line, plain=plain), *ends, level)
-
-
 def _change(shift: Shift) -> str:
     return f"{shift.verdict} {percent(shift.ratio)}" if shift.ratio is not None else shift.verdict
-
-
-def _step(figures: Sequence[RunFigure], index: int) -> str:
-    """Return the change from the previous figure."""
-    if index == 0 or figures[index - 1].value <= 0 or figures[index].value < 0:
-        return ""
-    return percent(figures[index].value / figures[index - 1].value)
-
-
-def _strips(line: Line, plain: bool) -> list[str]:
-    """Return a dot for each figure at its position in the range of all figures, with a dash for its boots.
-
-    The range of the boots is cut to the range of the figures.
-    """
-    dot, dash = ("o", "-") if plain else ("●", "─")
-    values = [figure.value for figure in line.figures]
-    least, span = min(values), max(values) - min(values)
-
-    def at(value: float) -> int:
-        position = round((value - least) / span * (_STRIP - 1)) if span > 0 else _STRIP // 2
-        return min(max(position, 0), _STRIP - 1)
-
-    strips = []
-    for figure in line.figures:
-        low, middle, high = at(figure.low), at(figure.value), at(figure.high)
-        cells = [dash if low <= n <= high else " " for n in range(_STRIP)]
-        cells[middle] = dot
-        strips.append("".join(cells))
-    return strips
 
 
 def _scale(line: Line) -> Scale:

@@ -35,11 +35,6 @@ class Material:
         """Return what the first lines of a report are about."""
         return self.result
 
-    @property
-    def title(self) -> str:
-        """Return the title of the report of this clock behind that of both."""
-        return f"{CLOCKS[self.result.clock]} alone".capitalize()
-
 
 @dataclass(frozen=True)
 class BothMaterial:

@@ -5,14 +5,14 @@ It is about the headline metrics that both have, in two results or in one, over 
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from kteardown.model.result import MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import percent
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metrics import metric_name
 from kteardown.report.side import Side, SideMetric
 
 _ALL = 0.95
@@ -64,9 +64,15 @@ def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]
     Two variants are revisions of each other if their names differ in the revision alone: ``fix-v1`` and
     ``fix-v2``, as a run calls two mailboxes of one series.
     """
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in result.requested:
+        if result.kernels[name].series:
+            # A name without a revision is the first one.
+            version = _VERSION.search(name)
+            stem = _VERSION.sub("", name, count=1).strip("-_ ")
+            families.setdefault(stem, []).append((int(version[1]) if version else 1, name))
     found = []
-    series = [name for name in result.requested if result.kernels[name].series]
-    for one, other in _revisions(series):
+    for (_, one), (_, other) in (pair for mine in families.values() for pair in pairwise(sorted(mine))):
         broken = [bool(result.broken(name)) for name in (one, other)]
         if any(broken):
             found.append(_broken(one, other, first=broken[0], second=broken[1]))
@@ -82,30 +88,25 @@ def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]
     return found
 
 
-def _revisions(variants: Iterable[str]) -> list[tuple[str, str]]:
-    """Return each revision with the one that follows it; a name without a revision is the first one."""
-    families: dict[str, list[tuple[int, str]]] = {}
-    for name in variants:
-        version = _VERSION.search(name)
-        stem = _VERSION.sub("", name, count=1).strip("-_ ")
-        families.setdefault(stem, []).append((int(version[1]) if version else 1, name))
-    return [(one, other) for mine in families.values() for (_, one), (_, other) in pairwise(sorted(mine))]
-
-
 def _kept(one: str, other: str, both: Sequence[_Pair], where: str = "") -> str:
     if not both:
         return f"{other} and {one} have no headline metric in common"
-    parts = [*_gains(one, both), *_losses(both), *_new(both)]
+    parts = _gains(one, both)
+    for pair in both:
+        if pair.mine.verdict == "worse" and pair.new.verdict == "worse":
+            parts.append(f"still has the loss ({_now(pair)})")
+        elif pair.mine.verdict == "worse" and pair.new.verdict != "better":
+            parts.append(f"loses its {_change(pair.mine)} on {pair.name} (now {pair.new.verdict})")
+    # The gains and losses that the earlier variant did not have.
+    for mine, new, name in both:
+        if new.verdict == "better" and mine.verdict != "better":
+            parts.append(f"gains {_change(new)} on {name} (it was {mine.verdict})")
+        elif new.verdict in ("worse", "mixed", "broken") and mine.verdict != new.verdict:
+            parts.append(f"is {new.verdict} on {name} ({_change(new)}; it was {mine.verdict})")
     if not parts:
         return f"{other} changes no headline metric, and nor does {one}{where}"
     *first, last = parts
     return f"{other} {', '.join(first)}{' and ' if first else ''}{last}{where}"
-
-
-def _broken(one: str, other: str, *, first: bool, second: bool) -> str:
-    if first and second:
-        return f"{other} is broken, as {one} is"
-    return f"{other} is broken, and {one} is not" if second else f"{other} is not broken, and {one} is"
 
 
 def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
@@ -118,35 +119,19 @@ def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
         what = "all of " if len(kept) == len(gains) else ""
         parts.append(f"keeps {what}{one}'s gain{several} ({', '.join(map(_now, kept))})")
     for pair in (pair for pair in gains if pair not in kept):
-        mine, new, name = pair
-        if new.verdict == "better":
+        if pair.new.verdict == "better":
             share = "a part" if pair.part is None else f"{pair.part:.0%}"
             parts.append(f"keeps {share} of {one}'s gain on {_now(pair)}")
         else:
-            parts.append(f"loses {one}'s gain of {_change(mine)} on {name} (now {new.verdict})")
+            what = f"{one}'s gain of {_change(pair.mine)} on {pair.name}"
+            parts.append(f"loses {what} (now {pair.new.verdict})")
     return parts
 
 
-def _losses(both: Sequence[_Pair]) -> list[str]:
-    """Return what is kept of the losses."""
-    return [
-        f"still has the loss ({_now(pair)})"
-        if pair.new.verdict == "worse"
-        else f"loses its {_change(pair.mine)} on {pair.name} (now {pair.new.verdict})"
-        for pair in both
-        if pair.mine.verdict == "worse" and pair.new.verdict != "better"
-    ]
-
-
-def _new(both: Sequence[_Pair]) -> list[str]:
-    """Return the gains and losses that the earlier variant did not have."""
-    parts = []
-    for mine, new, name in both:
-        if new.verdict == "better" and mine.verdict != "better":
-            parts.append(f"gains {_change(new)} on {name} (it was {mine.verdict})")
-        elif new.verdict in ("worse", "mixed", "broken") and mine.verdict != new.verdict:
-            parts.append(f"is {new.verdict} on {name} ({_change(new)}; it was {mine.verdict})")
-    return parts
+def _broken(one: str, other: str, *, first: bool, second: bool) -> str:
+    if first and second:
+        return f"{other} is broken, as {one} is"
+    return f"{other} is broken, and {one} is not" if second else f"{other} is not broken, and {one} is"
 
 
 def _now(pair: _Pair) -> str:

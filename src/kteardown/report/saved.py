@@ -1,5 +1,6 @@
 """The analysis in a run directory: ``result.json`` and ``report.md``, written once, then only read."""
 
+from itertools import count
 from pathlib import Path
 
 from kteardown.analysis.both_clocks import both_clocks
@@ -7,6 +8,7 @@ from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
 from kteardown.report.formats.json import in_words
+from kteardown.report.material import Material
 from kteardown.report.sentence import sentence
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import ResultHead, RunDir
@@ -20,8 +22,8 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None =
     folder = folder or run.path
     run.make_folder(folder)
     run.save(folder / run.result_file.name, visible(json.dumps(in_words(result, snapshot.workloads))))
-    report = markdown.render(result, snapshot.workloads, snapshot.published)
-    run.save(folder / run.report_file.name, visible(report))
+    material = Material(run.name, result, snapshot.workloads, snapshot.published)
+    run.save(folder / run.report_file.name, visible(markdown.report(material)))
 
 
 def read(run: RunDir) -> Result | None:
@@ -94,7 +96,5 @@ def with_outcome(run: RunDir, result: Result) -> Result:
 
 def next_folder(run: RunDir) -> Path:
     """Where a further analysis of the run goes: ``analysis-1``, ``analysis-2`` ..."""
-    number = 1
-    while (run.path / f"analysis-{number}").exists():
-        number += 1
-    return run.path / f"analysis-{number}"
+    folders = (run.path / f"analysis-{number}" for number in count(1))
+    return next(folder for folder in folders if not folder.exists())

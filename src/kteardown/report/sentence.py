@@ -17,8 +17,8 @@ from kteardown.model.clock import Clock
 from kteardown.model.record import BASE
 from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Result, Uncompared, Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import groups, is_headline, variants, verdict_of
 from kteardown.report.formatting import counted, share, size_of, tone, with_remedy
+from kteardown.report.metrics import groups, is_headline, variants, verdict_of
 from kteardown.report.revision import revisions_in
 from kteardown.visible import on_one_line
 

@@ -11,7 +11,7 @@ from kteardown.errors import InputError
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better
-from kteardown.report.metric_names import name_of, with_statistic
+from kteardown.report.metrics import name_of, with_statistic
 
 Interval = tuple[float, float]
 
@@ -27,27 +27,6 @@ class _Summary(_Read):
     @property
     def compared(self) -> float:
         return self.median if self.percentile is None else self.percentile
-
-
-class SideComparison(_Read):
-    """A comparison of one side: of one metric at one point."""
-
-    workload: str
-    variant: str
-    metric: str
-    unit: str
-    better: Better
-    statistic: str = "median"
-    point: dict[str, ParamValue]
-    base: _Summary
-    changed: _Summary
-    ratio: float | None
-    ci: Interval | None
-    verdict: str
-
-    def key(self, variant: str) -> tuple[object, ...]:
-        """Return what it is a comparison of, with its variant called ``variant``."""
-        return (self.workload, variant, self.metric, self.statistic, *sorted(self.point.items()))
 
 
 class SideMetric(_Read):
@@ -66,6 +45,19 @@ class SideMetric(_Read):
     def key(self) -> tuple[str, str, str]:
         """Return what it is the verdict of, without the variant."""
         return self.workload, self.metric, self.statistic
+
+
+class SideComparison(SideMetric):
+    """A comparison of one side: of one metric at one point."""
+
+    unit: str
+    point: dict[str, ParamValue]
+    base: _Summary
+    changed: _Summary
+
+    def key_with(self, variant: str) -> tuple[object, ...]:
+        """Return what it is a comparison of, with its variant called ``variant``."""
+        return (*self.key, variant, *sorted(self.point.items()))
 
 
 class SideFault(_Read):
@@ -97,7 +89,7 @@ class Side(_Read):
     metrics: tuple[_SideFacts, ...] = ()
     sentence: str = ""
 
-    def name(self, of: SideComparison | SideMetric) -> str:
+    def name(self, of: SideMetric) -> str:
         """Return the recorded name of a metric; its key in words, in results without names."""
         recorded = (f.name for f in self.metrics if (f.workload, f.metric) == (of.workload, of.metric))
         return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kteardown.model.result import Verdict
 from kteardown.visible import on_one_line
@@ -84,6 +85,31 @@ class Table:
                 parts.append(keys)
             parts[-1] = [*parts[-1], block]
         return [_joined(part) for part in parts]
+
+
+class LongRow(NamedTuple):
+    """A row with the variant that it is about. ``verdict`` is empty if it has none."""
+
+    variant: str
+    verdict: str
+    cells: tuple[Cell, ...]
+
+
+class LongRows(NamedTuple):
+    """The rows about one metric; ``name`` has its unit."""
+
+    metric: str
+    name: str
+    rows: list[LongRow]
+
+
+class LongTable(NamedTuple):
+    """A row for every comparison or group of samples; the columns in ``left`` are aligned left."""
+
+    title: str
+    columns: tuple[str, ...]
+    left: tuple[str, ...]
+    bodies: list[LongRows]
 
 
 def _cell(text: Text) -> Cell:

@@ -1,7 +1,7 @@
 """The answer of ``kteardown try``: one page about a posted series, in 72 columns, for a reply on the list."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
@@ -15,8 +15,8 @@ from kteardown.patches.find_base import Base
 from kteardown.patches.posted import PostedSeries
 from kteardown.report.contents import limits
 from kteardown.report.formats import junit
-from kteardown.report.formats.brief import LINES
 from kteardown.report.formats.cover import layout, tables, wrapped
+from kteardown.report.formats.text import LINES
 from kteardown.report.material import Material, Measured
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.visible import on_one_line, visible
@@ -25,6 +25,11 @@ _ORDER: tuple[Verdict, ...] = ("broken", "worse", "better", "inconclusive", "sam
 """Which verdict is first, if there are several."""
 _NO_CHANGE = ("same", "inconclusive")
 _MANY = 8
+_OF_SERIES = (
+    *("name", "title", "revision", "message_id", "author", "date", "base_commit"),
+    *("subjects", "missing", "notes"),
+)
+_OF_KERNEL = ("name", "source", "release", "compiler", "config_hash")
 
 
 @dataclass(frozen=True)
@@ -75,11 +80,22 @@ class Tried:
 
 def page(tried: Tried) -> str:
     """Return the page, with a newline at the end."""
+    exercised = [text for one in tried.measured for text in one.exercise.sentences]
+    if tried.changed_objects:
+        exercised.append(f"Objects of the kernel that differ: {_few(tried.changed_objects)}.")
+    if tried.not_executed:
+        exercised.append(f"Executed by no workload: {_few(tried.not_executed)}.")
+    known = [
+        text
+        for one in tried.measured
+        for material in one.materials
+        for text in limits(material.result, alone=len(one.materials) == 1)
+    ]
     parts = [_heading(tried.posted), *map(wrapped, sentence(tried).splitlines())]
     parts += [layout(table) for one in tried.measured if one.material for table in tables(one.material)]
-    parts.append(_section("What was exercised:", _exercised(tried)))
+    parts.append(_section("What was exercised:", exercised))
     parts.append(_section("What was compared:", compared(tried)))
-    parts.append(_section("Limits:", _limits(tried)))
+    parts.append(_section("Limits:", list(dict.fromkeys([*known, *tried.notes]))))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
@@ -127,20 +143,7 @@ def written(tried: Tried, page: str, form: str) -> str:
 def as_json(tried: Tried) -> str:
     """Return everything that is known as JSON, for scripts."""
     fields: dict[str, Any] = {
-        "series": {
-            name: getattr(tried.posted, name)
-            for name in (
-                "name",
-                "title",
-                "revision",
-                "message_id",
-                "author",
-                "date",
-                "base_commit",
-                "subjects",
-            )
-        }
-        | {"missing": tried.posted.missing, "notes": tried.posted.notes},
+        "series": {name: getattr(tried.posted, name) for name in _OF_SERIES},
         "base": {"source": tried.base.source, "id": tried.base.id, "how": tried.base.how},
         "tried": [
             {"source": a.source, "how": a.how, "failing_hunks": len(a.failing), "hunks": a.hunks}
@@ -151,11 +154,18 @@ def as_json(tried: Tried) -> str:
         "symbols": tried.config.symbols,
         "changed": [{"file": one.file, "name": one.name, "kind": one.kind} for one in tried.changed],
         "changed_objects": tried.changed_objects,
-        "kernels": [
-            {name: getattr(one, name) for name in ("name", "source", "release", "compiler", "config_hash")}
-            for one in tried.kernels
+        "kernels": [{name: getattr(one, name) for name in _OF_KERNEL} for one in tried.kernels],
+        "workloads": [
+            {
+                "name": one.workload,
+                "why": one.why,
+                "run": one.run,
+                "exercised": one.exercise.exercised,
+                "exercise": one.exercise.sentences,
+                "results": [material.result.model_dump(mode="json") for material in one.materials],
+            }
+            for one in tried.measured
         ],
-        "workloads": [_workload_fields(one) for one in tried.measured],
         "not_executed": tried.not_executed,
         "sentence": sentence(tried),
         "exit_code": tried.error.exit_code if tried.error else 0,
@@ -166,7 +176,19 @@ def as_json(tried: Tried) -> str:
 
 def sentence(tried: Tried) -> str:
     """Return the answer in lines, those that alarm most first."""
-    found = [line for one in tried.measured for line in _answers(one)]
+    found: list[VariantLine] = []
+    for one in tried.measured:
+        if one.material is not None:
+            answer = lines(one.material.answer, one.material.workloads)
+            if one.exercise.exercised is False:
+                text = (
+                    f"Not exercised: {one.workload} ran, and executed no line that the series changes. "
+                    "Its figures say nothing about the series."
+                )
+                # It is not claimed that a change that was not executed has the same figures.
+                answer = [line for line in answer if line.tone not in _NO_CHANGE]
+                answer.append(VariantLine("inconclusive", text))
+            found += answer
     if not found:
         reason = tried.error.message if tried.error else "nothing was measured"
         return f"{reason[:1].upper()}{reason[1:]}."
@@ -202,48 +224,6 @@ def _heading(posted: PostedSeries) -> str:
     if posted.message_id:
         lines.append(f"  <{on_one_line(posted.message_id)}>")
     return "\n".join(lines)
-
-
-def _answers(one: MeasuredWorkload) -> list[VariantLine]:
-    """Return the result in lines; of a workload that did not execute the change, not that it is the same."""
-    if one.material is None:
-        return []
-    found = lines(one.material.answer, one.material.workloads)
-    if one.exercise.exercised is not False:
-        return found
-    text = (
-        f"Not exercised: {one.workload} ran, and executed no line that the series changes. "
-        "Its figures say nothing about the series."
-    )
-    return [line for line in found if line.tone not in _NO_CHANGE] + [VariantLine("inconclusive", text)]
-
-
-def _exercised(tried: Tried) -> list[str]:
-    lines = [text for one in tried.measured for text in one.exercise.sentences]
-    if tried.changed_objects:
-        lines.append(f"Objects of the kernel that differ: {_few(tried.changed_objects)}.")
-    if tried.not_executed:
-        lines.append(f"Executed by no workload: {_few(tried.not_executed)}.")
-    return lines
-
-
-def _limits(tried: Tried) -> list[str]:
-    found: list[str] = []
-    for one in tried.measured:
-        for material in one.materials:
-            found += limits(material.result, alone=len(one.materials) == 1)
-    return list(dict.fromkeys([*found, *tried.notes]))
-
-
-def _workload_fields(one: MeasuredWorkload) -> Mapping[str, Any]:
-    return {
-        "name": one.workload,
-        "why": one.why,
-        "run": one.run,
-        "exercised": one.exercise.exercised,
-        "exercise": one.exercise.sentences,
-        "results": [material.result.model_dump(mode="json") for material in one.materials],
-    }
 
 
 def _section(title: str, lines: Sequence[str]) -> str:

@@ -1,28 +1,423 @@
-"""The web application: its routes, its protection against other sites, and its server.
+"""The web application: its pages, its routes, its protection against other sites, and its server.
 
-Requests with another host name are refused (DNS rebinding: a foreign name that resolves to this host), other
-pages cannot frame or fetch anything, and only GET and HEAD are allowed.
+Each page takes a request and returns HTML; run directories are only read. Requests with another host name are
+refused (DNS rebinding: a foreign name that resolves to this host), other pages cannot frame or fetch
+anything, and only GET and HEAD are allowed.
 """
 
 import errno
+import io
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib.resources import files
+from itertools import pairwise
+from statistics import median
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import uvicorn
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.console import Console
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kteardown import version
+from kteardown.analysis.dataset import headlines
 from kteardown.errors import InputError, KteardownError, LabError
-from kteardown.report.charts.figure import stylesheet
-from kteardown.serve.pages import Pages
+from kteardown.history import archive
+from kteardown.history.lines import Line, Order
+from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.model.clock import CLOCKS, Clock
+from kteardown.model.point import key
+from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.paths import runs_dir
+from kteardown.report import contents
+from kteardown.report import history_tables as lines
+from kteardown.report.charts import stylesheet
+from kteardown.report.console import TextConsole
+from kteardown.report.diff import compare_results, comparison_tables, passages, summary
+from kteardown.report.formats import text
+from kteardown.report.formatting import VERDICTS, percent, scale, without_options
+from kteardown.report.history_tables import figure_text, size, when
+from kteardown.report.metrics import name_of, point_cells
+from kteardown.report.sentence import sentence
+from kteardown.report.side import Side, read
+from kteardown.report.table import Block, Table, Text
+from kteardown.run.live_progress import Progress
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.environment import guest_differences
+from kteardown.rundir.find import all_runs
+from kteardown.rundir.snapshot import Snapshot, load
+from kteardown.serve import runs
+from kteardown.serve.runs import Boot, ListedRun
+from kteardown.visible import visible
+
+_PAGE = 100
+_WIDTH = 118
+_IN_DETAIL = 3
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
+)
+
+
+class Pages:
+    """The endpoints."""
+
+    def __init__(self) -> None:
+        self._templates = Environment(
+            loader=PackageLoader("kteardown.serve", "page"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+        self._templates.filters.update(
+            duration=duration, percent=whole_percent, short=runs.short, without_options=without_options
+        )
+        self._templates.globals.update(version=version(), runs_dir=str(runs_dir()))
+
+    def runs(self, request: Request) -> Response:
+        """Return the list of runs, newest first."""
+        every = list(runs.listed_runs())
+        readable = {run.name for run in every}
+        query = request.query_params
+        names = ("experiment", "variant", "clock", "state", "verdict")
+        wanted = {name: query.get(name, "") for name in names}
+        found = [run for run in every if _passes(run, wanted)]
+        start = int(query["from"]) if query.get("from", "").isdecimal() else 0
+        return self._page(
+            "runs.html.j2",
+            runs=found[start : start + _PAGE],
+            total=len(found),
+            every=len(every),
+            unreadable=[run.name for run in reversed(all_runs()) if run.name not in readable],
+            start=start,
+            newer=_query(wanted, max(0, start - _PAGE)) if start else "",
+            older=_query(wanted, start + _PAGE) if start + _PAGE < len(found) else "",
+            wanted=wanted,
+            experiments=sorted({run.experiment.name for run in every}),
+            variants=sorted({variant for run in every for variant in run.variants}),
+            verdicts=[verdict for verdict in VERDICTS if any(run.verdicts.get(verdict) for run in every)],
+        )
+
+    def run(self, request: Request) -> Response:
+        """Return the page of one run: its verdicts and report, and its progress while it is measured."""
+        run = self._find(request.path_params["run"])
+        listed = runs.listed_run(run)
+        try:
+            found, unreadable, both = runs.finished(run), "", runs.on_both_clocks(run)
+        except KteardownError as error:
+            found, unreadable, both = None, error.message, None
+        failed: list[Boot] = []
+        with suppress(OSError, KteardownError):
+            failed = [boot for boot in self._attempts(run) if boot.has_failed]
+        others = [other for other in runs.listed_runs() if other.name != run.name and other.state == "done"]
+        return self._page(
+            "run.html.j2",
+            run=listed,
+            finished=found,
+            unreadable=unreadable,
+            answer=without_options(sentence(found.result, found.workloads)) if found else "",
+            verdicts=contents.verdicts(found) if found else [],
+            again=contents.command_for_intervals(found.result) if found else "",
+            report=_printed(partial(text.report, found)) if found else "",
+            both=_printed(partial(text.show_both_clocks, both)) if both else "",
+            clocks=[material.name for material in both.clocks] if both else [],
+            failed=failed,
+            others=sorted(others, key=lambda other: _differs(listed, other)),
+            **self._progress(run, listed),
+        )
+
+    def boots(self, request: Request) -> Response:
+        """Return the list of the boots of a run, with the outcome of each."""
+        run = self._find(request.path_params["run"])
+        listed = runs.listed_run(run)
+        query = request.query_params
+        wanted = {name: query.get(name, "") for name in ("kernel", "outcome")}
+        every = runs.boots_of(run, running=listed.state == "running")
+        return self._page(
+            "boots.html.j2",
+            run=listed,
+            boots=[
+                boot
+                for boot in every
+                if wanted["kernel"] in ("", boot.planned.kernel)
+                and wanted["outcome"] in ("", boot.outcome, *(["failed"] if boot.has_failed else []))
+            ],
+            every=len(every),
+            wanted=wanted,
+            kernels=list(dict.fromkeys(boot.planned.kernel for boot in every)),
+            outcomes=list(dict.fromkeys(boot.outcome for boot in every)),
+        )
+
+    def console(self, request: Request) -> Response:
+        """Return the console of a boot, with what its kernel reported highlighted."""
+        run, boot = self._boot(request)
+        file = runs.console_file(run, boot)
+        text, whole = runs.tail(file) if file else ("", True)
+        return self._page(
+            "console.html.j2",
+            run=runs.listed_run(run),
+            boot=boot,
+            attempts=[other for other in self._attempts(run) if other.planned.index == boot.planned.index],
+            lines=list(runs.console_lines(text, boot.problems)),
+            has_console=file is not None,
+            whole=whole,
+        )
+
+    def console_text(self, request: Request) -> Response:
+        """Return the file of a console unchanged."""
+        run, boot = self._boot(request)
+        file = runs.console_file(run, boot)
+        if file is None:
+            raise HTTPException(404, f"boot {boot.planned.index} of {run.name} has no console yet")
+        return Response(file.read_bytes(), media_type="text/plain; charset=utf-8")
+
+    def live(self, request: Request) -> Response:
+        """Return the part of a run's page that changes while the run is measured."""
+        run = self._find(request.path_params["run"])
+        listed = runs.listed_run(run)
+        page = self._page("live.html.j2", run=listed, **self._progress(run, listed))
+        page.headers["x-run-state"] = listed.state
+        return page
+
+    def report(self, request: Request) -> Response:
+        """Return the report with charts: a separate page, whose script is sandboxed."""
+        run = self._find(request.path_params["run"])
+        if not runs.has_result(run):
+            raise HTTPException(404, f"{run.name} has no result yet")
+        return HTMLResponse(visible(runs.charts(run)), headers={"content-security-policy": _REPORT_POLICY})
+
+    def result_json(self, request: Request) -> Response:
+        """Return ``result.json`` unchanged."""
+        return self._file(request, "application/json", "result_file")
+
+    def markdown(self, request: Request) -> Response:
+        """Return ``report.md`` unchanged."""
+        return self._file(request, "text/plain; charset=utf-8", "report_file")
+
+    def compare(self, request: Request) -> Response:
+        """Return the comparison of two runs, or only the form if the query does not name two."""
+        names = request.query_params.get("a", ""), request.query_params.get("b", "")
+        done = [run for run in runs.listed_runs() if run.state == "done"]
+        found, sides = None, list[Side]()
+        if all(names):
+            a, b = (self._find(name) for name in names)
+            for run in (a, b):
+                text = run.current_result()
+                if text is None:
+                    raise InputError(
+                        f"{run.name} has no result yet of all its boots",
+                        hint="wait until it is done, or continue it with "
+                        f"`kteardown run --resume {run.name}`.",
+                    )
+                sides.append(read(text, run.name))
+            found = compare_results(sides[0], sides[1], (a.name, b.name), tuple(guest_differences(a, b)))
+        return self._page(
+            "compare.html.j2",
+            runs=done,
+            names=names,
+            found=found,
+            # As ``--map`` of `kteardown diff` names two variants.
+            pair="=".join(side.variants[0] for side in sides) if all(side.variants for side in sides) else "",
+            passages=list(passages(found)) if found else [],
+            tables=comparison_tables(found) if found else [],
+            summary=summary(found.rows) if found else "",
+        )
+
+    def history(self, request: Request) -> Response:
+        """Return the history of an experiment over kernel releases and time."""
+        query = request.query_params
+        listed = list(runs.listed_runs())
+        experiments = sorted({run.experiment.name for run in listed})
+        # One experiment at a time; by default that of the newest run.
+        experiment = query.get("experiment") or (listed[0].experiment.name if listed else "")
+        if experiment and experiment not in experiments:
+            raise _unknown("experiment", experiment, experiments)
+        named = query.get("clock", "")
+        clock: Clock | None = next((known for known in CLOCKS if known == named), None)
+        if named and clock is None:
+            raise _unknown("clock", named, tuple(CLOCKS))
+        wanted = archive.HistoryFilter(
+            experiment=experiment,
+            workload=query.get("workload") or None,
+            metric=query.get("metric") or None,
+            kernel=query.get("kernel") or None,
+            clock=clock,
+            points=parse_assignments(query.get("point", "").split(), "point"),
+        )
+        order: Order = "time" if query.get("order") == "time" else "release"
+        every = archive.history_of(all_runs(), archive.HistoryFilter(experiment=experiment), order=order)
+        found = every.model_copy(update={"lines": tuple(filter(wanted.of_line, every.lines))})
+        problem = archive.nothing_found(every.lines, wanted) if every.lines and not found.lines else None
+        shown = lines.worth_showing(found, every_metric=wanted.metric is not None)
+        in_detail = len(shown.lines) <= _IN_DETAIL
+        names = ("clock", "workload", "metric", "kernel")
+        return self._page(
+            "history.html.j2",
+            404 if problem else 200,
+            problem=problem,
+            experiments=experiments,
+            choices={
+                name: list(dict.fromkeys(getattr(line, name) for line in every.lines)) for name in names
+            },
+            metric_names={line.metric: lines.called(line) for line in every.lines},
+            query={"experiment": experiment, **dict(query)},
+            order=order,
+            details=[(line, lines.detail(line), picture(line)) for line in shown.lines] if in_detail else [],
+            tables=[]
+            if in_detail
+            else [(lines.summary(group), [_url(line) for line in group]) for group in lines.grouped(shown)],
+            notes=[] if problem else list(lines.left_out(found, shown, on_page=True)),
+        )
+
+    def error(self, status: int, message: str, hint: str) -> Response:
+        """Return the error page with this HTTP status."""
+        return self._page("error.html.j2", status, status=status, message=message, hint=hint)
+
+    def _progress(self, run: RunDir, listed: ListedRun) -> dict[str, Any]:
+        """Return progress and medians of a run that is not done."""
+        if listed.state == "done":
+            return {"progress": None, "medians": []}
+        try:
+            progress = listed.progress or runs.progress(run)
+        except (OSError, ValueError):
+            return {"progress": None, "medians": []}
+        return {"progress": progress, "medians": median_tables(progress, load(run))}
+
+    def _find(self, name: str) -> RunDir:
+        # The run with exactly this name, so that a request can never open another folder.
+        run = next((run for run in all_runs() if run.name == name), None)
+        if run is None:
+            raise HTTPException(404, f"there is no run {name!r}")
+        return run
+
+    def _attempts(self, run: RunDir) -> list[Boot]:
+        return runs.boots_of(run, running=runs.listed_run(run).state == "running")
+
+    def _boot(self, request: Request) -> tuple[RunDir, Boot]:
+        """Return the boot of the path: the attempt that the query names, or the last one."""
+        run, index = self._find(request.path_params["run"]), request.path_params["boot"]
+        attempt = request.query_params.get("attempt")
+        for boot in reversed(self._attempts(run)):
+            if boot.planned.index == index and attempt in (None, str(boot.number)):
+                return run, boot
+        raise HTTPException(
+            404, f"{run.name} has no boot {index}{f' with attempt {attempt}' if attempt else ''}"
+        )
+
+    def _file(self, request: Request, kind: str, which: str) -> Response:
+        run = self._find(request.path_params["run"])
+        file = getattr(run, which)
+        if not (runs.has_result(run) and file.is_file()):
+            raise HTTPException(404, f"{run.name} has no result yet")
+        name = f"{run.name.replace('/', '-')}-{file.name}"
+        return Response(
+            file.read_bytes(), media_type=kind, headers={"content-disposition": f'inline; filename="{name}"'}
+        )
+
+    def _page(self, template: str, code: int = 200, /, **values: Any) -> HTMLResponse:
+        return HTMLResponse(visible(self._templates.get_template(template).render(values)), code)
+
+
+def _printed(show: Callable[[Console], None]) -> str:
+    """Return what ``show`` prints on a terminal."""
+    out = io.StringIO()
+    show(TextConsole(file=out, width=_WIDTH, color_system=None, force_terminal=False))
+    return out.getvalue()
+
+
+def _passes(run: ListedRun, wanted: Mapping[str, str]) -> bool:
+    """Return whether the filters of the list pass a run; an empty string passes everything."""
+    has: dict[str, Iterable[str]] = {
+        "experiment": (run.experiment.name,),
+        "variant": run.variants,
+        "clock": (run.experiment.design.clock,),
+        "state": (run.state,),
+        "verdict": run.verdicts,
+    }
+    return all(wanted[name] in ("", *values) for name, values in has.items())
+
+
+def _query(wanted: Mapping[str, str], start: int) -> str:
+    """Return the query of another page of the list."""
+    return urlencode({**{name: value for name, value in wanted.items() if value}, "from": start})
+
+
+def _url(line: Line) -> str:
+    """Return the URL of the history of one line with all its figures."""
+    point = " ".join(f"{name}={value}" for name, value in line.point.items())
+    names = ("experiment", "clock", "workload", "metric", "kernel")
+    return "/history?" + urlencode({**{name: getattr(line, name) for name in names}, "point": point})
+
+
+def _differs(run: ListedRun, other: ListedRun) -> tuple[bool, bool]:
+    """Return a sort key that puts runs of the same experiment and clock first."""
+    return (
+        other.experiment.name != run.experiment.name,
+        other.experiment.design.clock != run.experiment.design.clock,
+    )
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> InputError:
+    return InputError(f"there is no {what} {name!r}", hint=f"choose one of: {', '.join(known)}.")
+
+
+_MINUTE_S, _HOUR_S = 60, 3600
+
+
+def median_tables(progress: Progress, snapshot: Snapshot) -> list[Table]:
+    """Return a table for each headline metric, with a row for each point.
+
+    A row has the median of each kernel so far and its change from base. Intervals and verdicts are only in
+    the result, because they need enough boots.
+    """
+    medians = {(w, m, key(dict(point))): kernels for (w, m, point), kernels in progress.medians.items()}
+    kernels = list(dict.fromkeys(name for found in medians.values() for name in found))
+    shown = [name for name in kernels if name not in (BASE, TWIN, LAYOUT)]
+    experiment, points, result = snapshot.experiment, snapshot.plan.points, []
+    for workload, metric, spec in headlines(experiment, snapshot.workloads):
+        at = [p for p in points if p.workload == workload and (workload, metric, p.full) in medians]
+        if not at:
+            continue
+        found = [medians[workload, metric, point.full] for point in at]
+        unit = scale(spec.unit, experiment.design.clock, (v for row in found for v in row.values()))
+        names, keys = point_cells([point.shown for point in at])
+        rows: list[Sequence[Text]] = []
+        for key_cells, row in zip(keys, found, strict=True):
+            base, texts = row.get(BASE, 0.0), {name: unit.text(value) for name, value in row.items()}
+            for name in row.keys() & shown if base > 0 else ():
+                texts[name] += f" ({percent(row[name] / base)})"
+            rows.append((*key_cells, *(texts.get(kernel, "-") for kernel in (BASE, *shown))))
+        name = f"{workload}: {name_of(metric, spec)} ({metric})"
+        title = f"{name} in {unit.unit}, medians so far, {spec.better} is better"
+        result.append(Table(title, Block.of((*names, BASE, *shown), rows)))
+    return result
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as text: ``40 s``, ``12 min``, ``2 h 05 min``."""
+    if seconds < 2 * _MINUTE_S:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / _MINUTE_S)
+    if minutes * _MINUTE_S < 2 * _HOUR_S:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def whole_percent(value: float) -> str:
+    """Return a share as a rounded-down percentage: 0.25 is ``25%``, and only 1 is ``100%``."""
+    return f"{int(value * 100)}%"
+
 
 _LOOPBACK = "127.0.0.1"
 _PATIENCE_S = 2
@@ -57,8 +452,8 @@ def make_app() -> Starlette:
         "/runs/{run:path}": pages.run,
         "/compare": pages.compare,
         "/history": pages.history,
-        "/static/{version}/serve.css": _asset("text/css", stylesheet() + _read("serve.css")),
-        "/static/{version}/follow.js": _asset("text/javascript", _read("follow.js")),
+        "/static/{version}/serve.css": _asset("text/css", "serve.css", stylesheet()),
+        "/static/{version}/follow.js": _asset("text/javascript", "follow.js"),
     }
 
     async def error_page(request: Request, error: Exception) -> Response:
@@ -77,35 +472,24 @@ def make_app() -> Starlette:
     return Starlette(
         routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in routes.items()],
         middleware=[
-            Middleware(_Headers),
+            Middleware(BaseHTTPMiddleware, dispatch=_with_headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False),
         ],
         exception_handlers={KteardownError: error_page, HTTPException: error_page, Exception: error_page},
     )
 
 
-class _Headers:
-    """Middleware that adds ``_HEADERS`` to every response that does not have them."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._app(scope, receive, with_headers)
+async def _with_headers(request: Request, call_next: RequestResponseEndpoint) -> Response:
+    """Add ``_HEADERS`` to every response that does not have them."""
+    response = await call_next(request)
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
 
 
-def _read(name: str) -> str:
-    return files("kteardown.serve").joinpath("page", name).read_text(encoding="utf-8")
+def _asset(kind: str, name: str, before: str = "") -> Callable[[Request], Awaitable[Response]]:
+    text = before + files("kteardown.serve").joinpath("page", name).read_text(encoding="utf-8")
 
-
-def _asset(kind: str, text: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(_request: Request) -> Response:
         return Response(text, media_type=kind, headers={"cache-control": _MONTH})
 
@@ -154,3 +538,83 @@ def run(listening: socket.socket) -> None:
         timeout_graceful_shutdown=_PATIENCE_S,
     )
     uvicorn.Server(config).run(sockets=[listening])
+
+
+WIDTH, HEIGHT = 720, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 14, 40
+_ROOM = 0.08
+"""Free space above and below the figures, as a share of their span."""
+_LABEL_WIDTH = 76
+
+
+class FigureMark(NamedTuple):
+    """A figure, with the range of its boots and the text of its tooltip."""
+
+    x: float
+    y: float
+    top: float
+    bottom: float
+    label: str
+
+
+class Picture(NamedTuple):
+    """The marks, in the units of the view box."""
+
+    dots: list[FigureMark]
+    levels: list[tuple[float, float, float]]
+    """The medians between two changes of level: the left end, the right end, and ``y``."""
+    breaks: list[tuple[float, str, str]]
+    """The changes of level, between two figures: ``x``, the verdict, and the text of the tooltip."""
+    values: list[tuple[float, str]]
+    """The labels of the axis on the left: ``y`` and the text."""
+    releases: list[tuple[float, str]]
+    """The labels of the axis at the bottom: ``x`` and the text."""
+    left: float = _LEFT
+    right: float = WIDTH - _RIGHT
+    bottom: float = HEIGHT - _BOTTOM
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def picture(line: Line) -> Picture:
+    """Return the marks of ``line``: figures from left to right at equal distances, larger values higher."""
+    values = [figure.value for figure in line.figures]
+    least, most = min(values), max(values)
+    room = _ROOM * (most - least) or 0.5 * abs(most) or 1.0
+    low, high = least - room, most + room
+
+    def y(value: float) -> float:
+        inside = min(max(value, low), high)
+        return round(HEIGHT - _BOTTOM - (inside - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM), 1)
+
+    step = (WIDTH - _LEFT - _RIGHT) / len(values)
+
+    def x(index: float) -> float:
+        return round(_LEFT + (index + 0.5) * step, 1)
+
+    dots = [
+        FigureMark(
+            x(index),
+            y(figure.value),
+            y(figure.high),
+            y(figure.low),
+            f"{figure.release}, {when(figure)}: {figure_text(line, figure.value)} ({figure.run})",
+        )
+        for index, figure in enumerate(line.figures)
+    ]
+    # A label is under the first figure of each release, unless it would overlap the one before.
+    releases, last, free = list[tuple[float, str]](), "", 0.0
+    for index, figure in enumerate(line.figures):
+        if figure.release != last and index * step >= free:
+            releases.append((x(index), figure.release))
+            free = index * step + _LABEL_WIDTH
+        last = figure.release
+    # Without levels, the line was not searched for changes.
+    ends = [] if line.unlooked else [0, *(shift.index for shift in line.shifts), len(values)]
+    return Picture(
+        dots,
+        [(x(a - 0.3), x(b - 0.7), y(median(values[a:b]))) for a, b in pairwise(ends)],
+        [(x(s.index - 0.5), s.verdict, f"{s.verdict}: {size(line, s)}") for s in line.shifts],
+        [(y(value), figure_text(line, value)) for value in sorted({least, most})],
+        releases,
+    )

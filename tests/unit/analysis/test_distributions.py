@@ -23,6 +23,7 @@ from kteardown.model.record import (
 )
 from kteardown.model.result import KernelFacts, Result
 from kteardown.report.formats import markdown, text
+from kteardown.report.material import Material
 from kteardown.rundir.counting import BootRecords
 
 EXPERIMENT = Experiment(
@@ -110,8 +111,10 @@ def test_boots_are_merged_without_warm_ups_and_unusable_trials() -> None:
 def test_the_report_shows_the_percentiles_of_all_boots() -> None:
     result = _result()
     stream = io.StringIO()
-    text.render(result, WORKLOADS, None, Console(file=stream, width=120))
+    text.report(Material("", result, WORKLOADS), Console(file=stream, width=120))
     report = stream.getvalue()
     assert "wakeups: wakeup time (wakeup_ns) of all boots together, in ns" in report
     assert "bucket error at most 0.2%" in report
-    assert "| 2,002 | 2,002 | 2,002 | 4,004 |" in " ".join(markdown.render(result, WORKLOADS, None).split())
+    assert "| 2,002 | 2,002 | 2,002 | 4,004 |" in " ".join(
+        markdown.report(Material("", result, WORKLOADS)).split()
+    )

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.rundir.find import RunFolder
-from kteardown.serve.runs import Runs
+from kteardown.serve.app import Pages
+from kteardown.serve.runs import listed_runs
 from unit.cli.test_complete import offered
 from unit.report.contexts import write_both, write_run
 
@@ -145,15 +147,16 @@ def test_it_is_listed_once_with_the_sentence_of_its_report(own: RunFolder) -> No
 
 def test_the_page_lists_each_clock_with_the_sentence_of_both(own: RunFolder) -> None:
     said = json.loads(output_of("report", "last", "--format", "json"))["sentence"]
-    assert [run.answer for run in Runs().all()] == [said, said]
+    assert [run.answer for run in listed_runs()] == [said, said]
     own.runs[1].result_file.write_text("{")
-    wall, exact = Runs().all()
+    wall, exact = listed_runs()
     assert (wall.state, wall.answer) == ("unfinished", "")
     assert "not a result.json" in wall.damage
     assert exact.answer.startswith("freezer-skip-exited: worse: none; better: ")
     own.runs[1].experiment_file.write_text("{}")
-    assert [run.name for run in Runs().all()] == [exact.name]
-    assert Runs().unreadable() == [wall.name]
+    assert [run.name for run in listed_runs()] == [exact.name]
+    page = Pages().runs(Request({"type": "http", "query_string": b"", "headers": []}))
+    assert f"1 cannot be read: {wall.name}." in bytes(page.body).decode()
 
 
 def test_the_boots_of_both_are_shown_and_a_console_is_of_one(both: RunFolder) -> None:

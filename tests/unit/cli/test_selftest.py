@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown.cli import app, selftest
+from kteardown.cli.selftest import text
 from kteardown.errors import GateError
 from kteardown.model.both_clocks import ClockReading, OneClock
 from kteardown.model.selftest import Noise, SelfTest
 from kteardown.model.timing import Timing
-from kteardown.report.selftest_text import text
 from kteardown.rundir.find import RunFolder
 from unit.vm.test_wall_checks import QUIET
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from kteardown.report.formats import brief
+from kteardown.report.formats import text
 from kteardown.report.material import BothMaterial, Material, side_by_side
 from kteardown.report.sentence import lines
 from unit.report.contexts import instructions, wall
@@ -16,7 +16,7 @@ from unit.report.contexts import instructions, wall
 
 def printed(material: Material | BothMaterial, width: int) -> list[str]:
     out = io.StringIO()
-    brief.render(material, Console(file=out, width=width, force_terminal=False))
+    text.brief(material, Console(file=out, width=width, force_terminal=False))
     return out.getvalue().splitlines()
 
 
@@ -25,7 +25,7 @@ def test_it_fits_on_a_terminal_and_names_the_rest(width: int) -> None:
     both = side_by_side("RUN", instructions(), wall())
     for material, name in ((instructions(), instructions().name), (wall(), wall().name), (both, "RUN")):
         shown = printed(material, width)
-        assert len(shown) <= brief.LINES
+        assert len(shown) <= text.LINES
         assert max(map(len, shown[:-2])) <= width
         assert shown[0].startswith("freezer-skip-exited: worse: none; better: freeze_")
         assert any(line.startswith("Headline metrics") for line in shown)
@@ -52,7 +52,7 @@ def test_many_variants_are_cut_and_counted() -> None:
     }
     many = replace(one, result=one.result.model_copy(update=update))
     shown = printed(many, 120)
-    assert len(shown) <= brief.LINES
+    assert len(shown) <= text.LINES
     assert lines(many.result, many.workloads)[0].text in shown
     assert any(line.endswith(" more variants") for line in shown)
     assert any(line.endswith(" more rows") for line in shown)

@@ -13,20 +13,37 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kteardown.report.charts import forest, spread
-from kteardown.report.charts.drawing import markup, svg_file
-from kteardown.report.charts.figure import DARK, LIGHT, Chart, Flame, Plot, PlotSeries, Rows, slug
-from kteardown.report.charts.flame import flame_gallery
-from kteardown.report.charts.forest import RatioAxis, forest_plots, forests, ratio_range, ratio_ticks
-from kteardown.report.charts.growth import growth_galleries
-from kteardown.report.charts.posted import posted_charts
-from kteardown.report.charts.scales import numeric
-from kteardown.report.charts.spread import spread_gallery, tail_gallery
-from kteardown.report.charts.verdict_cards import cards
-from kteardown.report.charts.waterfall import waterfalls
-from kteardown.report.formats.html import all_charts
+from kteardown.report.charts import (
+    DARK,
+    LIGHT,
+    Chart,
+    Flame,
+    Forest,
+    Plot,
+    PlotSeries,
+    Row,
+    markup,
+    numeric,
+    slug,
+    svg_file,
+)
+from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metrics import metric_name
+from kteardown.report.sections import changes, samples
+from kteardown.report.sections.ablation import waterfalls
+from kteardown.report.sections.changes import (
+    RatioAxis,
+    cards,
+    forest_plots,
+    forests,
+    ratio_range,
+    ratio_ticks,
+)
+from kteardown.report.sections.growth import growth_galleries
+from kteardown.report.sections.profile import flame_gallery
+from kteardown.report.sections.published import posted_charts
+from kteardown.report.sections.samples import spread_gallery, tail_gallery
 from unit.report.contexts import ENTRY, instructions, rich, wall
 from unit.simulation import WORKLOADS
 
@@ -35,6 +52,11 @@ def series_of(chart: Chart) -> tuple[PlotSeries, ...]:
     """Return the series of a chart with axes."""
     assert isinstance(chart.drawn, Plot)
     return chart.drawn.series
+
+
+def rows_of(plot: Forest) -> list[Row]:
+    """Return the rows of all metrics of a forest plot."""
+    return [row for _, rows in plot.metrics for row in rows]
 
 
 def test_charts_have_unique_names_that_are_file_names() -> None:
@@ -49,10 +71,10 @@ def test_a_forest_has_every_ratio_with_its_interval() -> None:
     material = wall()
     axis = RatioAxis.of(material.result.asked_for)
     for chart in forests(material):
-        assert isinstance(chart.drawn, Rows)
+        assert isinstance(chart.drawn, Forest)
         variant = chart.name.removeprefix("forest-")
         expected = [c for c in material.result.asked_for if c.variant == variant and c.ci]
-        rows = [row for row in chart.drawn.rows if row.verdict]
+        rows = rows_of(chart.drawn)
         assert len(rows) == len(expected)
         for c in expected:
             interval = axis.svg(c, 11)
@@ -62,16 +84,16 @@ def test_a_forest_has_every_ratio_with_its_interval() -> None:
 
 
 def test_forest_plots_of_a_result_have_the_same_axis() -> None:
-    plots = forest_plots(wall().result, WORKLOADS)
+    axis = RatioAxis.of(wall().result.asked_for)
+    plots = forest_plots(wall())
     assert len(plots) == 2
-    assert len({plot.axis for plot in plots}) == 1
-    labels = {chart.drawn.rows[0].picture for chart in forests(wall()) if isinstance(chart.drawn, Rows)}
-    assert labels == {plots[0].axis.labels()}
+    assert {(plot.lines, plot.labels) for plot in plots} == {(axis.lines(), axis.labels())}
+    assert all(axis.labels() in svg_file(chart) for chart in forests(wall()))
 
 
 def test_a_metric_with_many_rows_has_a_file_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [chart.name for chart in forests(wall())]
-    monkeypatch.setattr(forest, "_MOST_ROWS", 2)
+    monkeypatch.setattr(changes, "_MOST_ROWS", 2)
     apart = [chart.name for chart in forests(wall())]
     assert len(apart) == 6
     assert "forest-freezer-skip-exited-zombies-freeze_user_ns" in apart
@@ -79,30 +101,31 @@ def test_a_metric_with_many_rows_has_a_file_of_its_own(monkeypatch: pytest.Monke
 
 
 def test_one_wide_interval_is_cut_and_leaves_room_for_the_others() -> None:
-    result = wall().result
+    material, result = wall(), wall().result
     first, *others = result.comparisons
     wide = first.model_copy(update={"ratio": 1.0, "ci": (0.001, 900.0), "verdict": "inconclusive"})
     cut = result.model_copy(update={"comparisons": (wide, *others)})
     axis = RatioAxis.of(cut.asked_for)
     assert 0.25 < axis.low < axis.high < 2
-    plots = forest_plots(cut, WORKLOADS)
-    assert plots[0].axis == plots[1].axis == axis
+    plots = forest_plots(replace(material, result=cut))
+    assert plots[0].labels == plots[1].labels == axis.labels()
     interval = axis.svg(wide, 11)
     assert 'x1="0.0%" x2="100.0%"' in interval
     assert interval.count('class="fill inconclusive"') == 2
-    assert interval in plots[0].metrics[0].rows[0].picture
+    assert interval in rows_of(plots[0])[0].picture
     assert "fill" not in axis.svg(others[0], 11)
 
 
 def test_the_side_that_is_better_depends_on_the_metric() -> None:
     result = wall().result
-    better = forest_plots(result, WORKLOADS)[0].metrics[0]
-    assert (better.left, better.right) == ("better", "worse")
+    sides = '<span class="{0}">← {0}</span><span class="{1}">{1} →</span>'.format
+    page = html_report(wall())
+    assert sides("better", "worse") in page and sides("worse", "better") not in page
     rates = result.model_copy(
         update={"comparisons": tuple(c.model_copy(update={"better": "higher"}) for c in result.comparisons)}
     )
-    more = forest_plots(rates, WORKLOADS)[0].metrics[0]
-    assert (more.left, more.right) == ("worse", "better")
+    page = html_report(replace(wall(), result=rates))
+    assert sides("worse", "better") in page and sides("better", "worse") not in page
 
 
 @pytest.mark.parametrize("make", [rich, wall], ids=["rich", "wall"])
@@ -112,7 +135,7 @@ def test_every_chart_is_drawn_with_all_its_marks(make: Callable[[], Material]) -
         ET.fromstring(file)
         assert "nan" not in file
         assert "var(--" not in file.replace("var(--width)", "")
-        drawn = file if isinstance(chart.drawn, Rows) else markup(chart.drawn)
+        drawn = file if isinstance(chart.drawn, Forest) else markup(chart.drawn)
         if isinstance(chart.drawn, Flame):
             assert drawn.count("<title>") == len(chart.drawn.frames)
         elif isinstance(chart.drawn, Plot):
@@ -172,9 +195,9 @@ def test_the_labels_of_an_axis_are_round_numbers_in_one_style(
 def test_the_forest_plot_of_the_wall_clock_shows_the_a_a_intervals() -> None:
     for material, shown in ((wall(), True), (rich(), False)):
         drawn = [chart.drawn for chart in forests(material)]
-        names = [text for one in drawn if isinstance(one, Rows) for _, text in one.key]
+        names = [text for one in drawn if isinstance(one, Forest) for _, text in one.twins]
         assert ("A/A: base against itself" in names) == shown
-        lines = [row.picture for one in drawn if isinstance(one, Rows) for row in one.rows if row.verdict]
+        lines = [row.picture for one in drawn if isinstance(one, Forest) for row in rows_of(one)]
         assert all(('class="twin"' in picture) == shown for picture in lines)
 
 
@@ -225,7 +248,7 @@ def test_the_tooltip_of_a_boot_has_its_samples_or_their_range(monkeypatch: pytes
     first = material.evidence.samples[0]
     values = next(iter(first.boots.values()))
     for most, expected in ((3, [f"{value:,}" for value in values]), (2, ["3 from", "median"])):
-        monkeypatch.setattr(spread, "_MOST_LISTED", most)
+        monkeypatch.setattr(samples, "_MOST_LISTED", most)
         gallery = spread_gallery(material)
         assert gallery is not None
         medians = next(

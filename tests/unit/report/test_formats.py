@@ -15,7 +15,7 @@ from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric
 from kteardown.report.contents import limits
-from kteardown.report.formats import comment, cover
+from kteardown.report.formats import cover, markdown
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import scale
 from kteardown.report.material import Material
@@ -133,7 +133,7 @@ def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
     result = rich().result.model_copy(update={"comparisons": rows})
     large = replace(rich(), result=result, workloads={**rich().workloads, "zombies": workload})
     long = TEXTS["comment"](large)
-    assert 40_000 < len(long) <= comment.LIMIT
+    assert 40_000 < len(long) <= markdown.COMMENT_LIMIT
     assert re.search(r"\d+ parts of the report did not fit into a comment: `kteardown report", long)
     assert long.count("<details>") == long.count("</details>")
 

@@ -23,7 +23,7 @@ from kteardown.cli.run_report import written
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, Result, Uncompared, VoidTrials
 from kteardown.report.console import TextConsole
-from kteardown.report.formats import comment, markdown, text
+from kteardown.report.formats import markdown, text
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.material import Material
 from unit.report.contexts import rich
@@ -155,9 +155,9 @@ def test_no_format_has_a_text_that_acts(words: str) -> None:
     Xml.fromstring(made["junit"])
     check_markdown(made["markdown"], "markdown")
     check_markdown(made["comment"], "comment")
-    assert len(made["comment"]) <= comment.LIMIT
+    assert len(made["comment"]) <= markdown.COMMENT_LIMIT
     out = TextConsole(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    text.render(material.result, material.workloads, material.reference, out)
+    text.report(material, out)
     assert isinstance(out.file, io.StringIO)
     assert not RAW.search(out.file.getvalue())
 
@@ -214,7 +214,7 @@ def test_only_what_markdown_would_read_is_escaped(outside: str, shown: str) -> N
 def test_columns_are_as_wide_as_what_is_shown() -> None:
     material = hostile("a\x1b[2J")
     out = TextConsole(file=io.StringIO(), width=300)
-    text.render(material.result, material.workloads, None, out)
+    text.report(replace(material, reference=None), out)
     assert isinstance(out.file, io.StringIO)
     kernels = out.file.getvalue().partition("\nKernels\n")[2].splitlines()
     assert any(r"a\u001b[2J  a\u001b[2J" in line for line in kernels)

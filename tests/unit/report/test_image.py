@@ -11,10 +11,8 @@ import resvg_py
 from PIL import Image, ImageColor
 
 from kteardown.errors import InputError, LabError
-from kteardown.report.charts.drawing import svg_file
-from kteardown.report.charts.figure import LIGHT
+from kteardown.report.charts import LIGHT, choose, draw, svg_file
 from kteardown.report.formats.html import all_charts
-from kteardown.report.formats.image import choose, draw
 from unit.report.contexts import rich
 
 

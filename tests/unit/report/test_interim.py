@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kteardown.inputs.load import load_workload
 from kteardown.model.result import Result
-from kteardown.report.comparison_groups import headlines, variants
+from kteardown.report.forecast_text import interim_rows
 from kteardown.report.formatting import change, decimals
-from kteardown.report.interim import rows
+from kteardown.report.metrics import headlines, variants
 
 WORKLOADS = {name: load_workload(name) for name in ("zombies", "zombies_cgroup")}
 
@@ -14,11 +14,11 @@ WORKLOADS = {name: load_workload(name) for name in ("zombies", "zombies_cgroup")
 def test_every_headline_metric_and_variant_has_a_row(freezer_result: Result, wall_result: Result) -> None:
     for result in (freezer_result, wall_result):
         groups = headlines(result, WORKLOADS)
-        assert len(rows(result, WORKLOADS)) == len(groups) * len(variants(result)) > 2
+        assert len(interim_rows(result, WORKLOADS)) == len(groups) * len(variants(result)) > 2
 
 
 def test_a_row_has_the_last_point_and_counts_all_points(freezer_result: Result) -> None:
-    row = rows(freezer_result, WORKLOADS)[0]
+    row = interim_rows(freezer_result, WORKLOADS)[0]
     mine = headlines(freezer_result, WORKLOADS)[0].of(row.variant)
     assert (row.metric, row.point) == ("freezing user space", "zombies=30,000")
     assert row.change == change(mine[-1], decimals(mine))
@@ -30,4 +30,4 @@ def test_a_row_has_the_last_point_and_counts_all_points(freezer_result: Result) 
 
 
 def test_real_time_is_shown_in_a_unit_with_few_digits(wall_result: Result) -> None:
-    assert {row.base.split()[-1] for row in rows(wall_result, WORKLOADS)} <= {"ms", "us"}
+    assert {row.base.split()[-1] for row in interim_rows(wall_result, WORKLOADS)} <= {"ms", "us"}

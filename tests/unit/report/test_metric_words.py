@@ -11,7 +11,7 @@ from kteardown.cli.gate import gate
 from kteardown.cli.options import FailOn
 from kteardown.errors import GateError
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
-from kteardown.report.comparison_groups import headlines, metric_sentence, verdict_of
+from kteardown.report.metrics import headlines, metric_sentence, verdict_of
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
 SIZES = (0, 3000, 6000, 9000)

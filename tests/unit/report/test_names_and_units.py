@@ -11,12 +11,12 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from kteardown.report.charts.figure import Plot
+from kteardown.report.charts import Plot
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.material import Material
-from kteardown.report.metric_names import metric_name, name_of
+from kteardown.report.metrics import metric_name, name_of
 from unit.report.contexts import rich, wall
 from unit.simulation import WORKLOADS
 
@@ -53,7 +53,7 @@ def _html(material: Material) -> str:
 def _text(material: Material) -> str:
     out = io.StringIO()
     console = Console(file=out, width=400, force_terminal=False)
-    text.render(material.result, material.workloads, material.reference, console)
+    text.report(material, console)
     return out.getvalue()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.result import Result
-from kteardown.report.sections.profile_table import profile_tables
+from kteardown.report.sections.profile import profile_tables
 
 
 def stretch(kernel: str, things: int) -> ProfiledStretch:

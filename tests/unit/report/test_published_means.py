@@ -8,7 +8,8 @@ from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_posting
 from kteardown.model.result import Comparison, Result, Summary, Verdict
 from kteardown.report.formats import markdown
-from kteardown.report.sections.published_table import improvement, published_tables
+from kteardown.report.material import Material
+from kteardown.report.sections.published import improvement, published_tables
 
 
 def side(mean: float, sd: float) -> Summary:
@@ -37,7 +38,9 @@ def comparison(threads: int, base: Summary, changed: Summary, verdict: Verdict) 
 def table_rows(result: Result, *comparisons: Comparison) -> list[list[str]]:
     """Return the rows of the table, each split into its cells."""
     result = result.model_copy(update={"comparisons": comparisons, "ablations": (), "laws": ()})
-    report = markdown.render(result, {"wakeups": load_workload("wakeups")}, load_posting("throttle"))
+    report = markdown.report(
+        Material("", result, {"wakeups": load_workload("wakeups")}, load_posting("throttle"))
+    )
     name = "the 99th percentile of wakeup latency"
     title = f"**Published figures: {name}, posted in us: mean (standard deviation)**"
     lines = report.split(title)[1].splitlines()[2:]
@@ -65,7 +68,7 @@ def test_posted_rows_that_were_not_measured_are_counted_and_the_thread_is_linked
     result = wall_result.model_copy(update={"comparisons": (ours,), "ablations": (), "laws": ()})
     posting = load_posting("throttle")
     assert posting is not None
-    notes = [note for table in published_tables(result, {}, posting) for note in table.notes]
+    notes = [note for table in published_tables(Material("", result, {}, posting)) for note in table.notes]
     assert "6 posted rows at points that were not measured here" in notes
     assert f"https://lore.kernel.org/all/{posting.source.message_id}/" in notes[-1]
 

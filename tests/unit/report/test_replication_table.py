@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kteardown.analysis.replication import MeasuredClaim, Replicated, replicate
 from kteardown.inputs.published import Claim, Posting, load_posting
-from kteardown.report.sections.replication_table import replication_table, row
+from kteardown.report.sections.published import claim_row, replication_table
 
 
 def claim(**more: object) -> Claim:
@@ -20,14 +20,14 @@ def posting() -> Posting:
 def test_a_claim_of_a_figure_has_the_name_of_its_metric() -> None:
     first = posting().all_claims[0]
     assert first.what == "freeze_user_ns at 3,000 zombies"
-    texts = row(Replicated(first, MeasuredClaim(None, None), "undecided", ""), posting())
+    texts = claim_row(Replicated(first, MeasuredClaim(None, None), "undecided", ""), posting())
     assert texts["claim"] == "freezing user space at 3,000 zombies"
 
 
 def test_a_row_has_the_posted_values_and_both_changes() -> None:
     ours = MeasuredClaim(0.3, (0.29, 0.31))
     found = Replicated(claim(machine="a phone"), ours, "replicates", "1.22 times the claimed change")
-    texts = row(found, posting())
+    texts = claim_row(found, posting())
     assert texts == {
         "claim": "freezing (a phone)",
         "posted": "0.043 -> 0.016 s",
@@ -40,7 +40,7 @@ def test_a_row_has_the_posted_values_and_both_changes() -> None:
 
 def test_a_difference_has_its_unit() -> None:
     slope = claim(before=8.192, after=5.312, unit="kB", per="cgroups", difference=True)
-    texts = row(Replicated(slope, MeasuredClaim(-2.5, (-2.6, -2.4)), "replicates", ""), posting())
+    texts = claim_row(Replicated(slope, MeasuredClaim(-2.5, (-2.6, -2.4)), "replicates", ""), posting())
     assert (texts["claimed"], texts["here"]) == ("-2.88 kB", "-2.500 [-2.600, -2.400] kB")
 
 

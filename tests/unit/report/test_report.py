@@ -16,6 +16,7 @@ from kteardown.model.result import Result, VoidTrials
 from kteardown.report import contents
 from kteardown.report.formats import markdown, text
 from kteardown.report.formatting import Scale, number, percent, scale
+from kteardown.report.material import Material
 from kteardown.report.table import Block, Cell, Table
 from unit.simulation import WORKLOADS, analysed, freezer, simulate
 
@@ -25,7 +26,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def printed(result: Result, width: int = 120, *, colours: bool = False) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colours, legacy_windows=False)
-    text.render(result, WORKLOADS, load_posting("freezer"), console)
+    text.report(Material("", result, WORKLOADS, load_posting("freezer")), console)
     return out.getvalue()
 
 
@@ -39,7 +40,7 @@ def test_the_report_at_80_columns_equals_the_golden_file(freezer_result: Result)
 
 
 def test_the_markdown_equals_the_golden_file(wall_result: Result) -> None:
-    report = markdown.render(wall_result, WORKLOADS, load_posting("freezer"))
+    report = markdown.report(Material("", wall_result, WORKLOADS, load_posting("freezer")))
     assert report == (GOLDEN / "wall.md").read_text()
 
 
@@ -95,12 +96,12 @@ def test_the_report_says_what_the_clock_does_not_show(freezer_result: Result, wa
 def test_published_figures_are_shown_with_their_source(freezer_result: Result) -> None:
     for report in (
         printed(freezer_result, 200),
-        markdown.render(freezer_result, WORKLOADS, load_posting("freezer")),
+        markdown.report(Material("", freezer_result, WORKLOADS, load_posting("freezer"))),
     ):
         assert "PM / Freezer: Skip zombie/dead processes" in report
         assert "0.043" in report
         assert "-62.8%" in report
-    assert "posting" not in markdown.render(freezer_result, WORKLOADS, None)
+    assert "posting" not in markdown.report(Material("", freezer_result, WORKLOADS))
 
 
 def test_missing_trials_are_listed() -> None:
@@ -125,7 +126,7 @@ def test_a_run_of_base_alone_has_a_report() -> None:
 def test_an_empty_run_has_a_report() -> None:
     experiment = freezer()
     result = analysed(experiment, [])
-    for report in (printed(result), markdown.render(result, WORKLOADS, None)):
+    for report in (printed(result), markdown.report(Material("", result, WORKLOADS))):
         assert "nothing could be compared: no boot has ended" in report
 
 
@@ -133,18 +134,21 @@ def test_a_run_without_comparisons_says_what_is_missing() -> None:
     result = analysed(freezer(), [])
     void = VoidTrials(kernel="base", workload="zombies", point={}, status="void", detail="check", count=3)
     lost = result.model_copy(update={"boots": {"ok": 1, "hang": 1}, "voids": (void,)})
-    assert contents.verdicts(lost, WORKLOADS)[0].text == (
+    assert contents.verdicts(Material("", lost, WORKLOADS))[0].text == (
         "nothing could be compared: 1 of 2 boots failed, and 3 trials could not be used"
     )
     sound = result.model_copy(update={"boots": {"ok": 4}, "voids": ()})
-    assert contents.verdicts(sound, WORKLOADS)[0].text == "nothing was compared, and nothing failed"
-    assert contents.verdicts(sound, {})[0].text == (
+    assert (
+        contents.verdicts(Material("", sound, WORKLOADS))[0].text
+        == "nothing was compared, and nothing failed"
+    )
+    assert contents.verdicts(Material("", sound, {}))[0].text == (
         "nothing was compared, and nothing failed: the workloads have no metric that is compared"
     )
 
 
 def test_markdown_of_a_wide_table_is_cut_not_wrapped(freezer_result: Result) -> None:
-    report = markdown.render(freezer_result, WORKLOADS, load_posting("freezer"))
+    report = markdown.report(Material("", freezer_result, WORKLOADS, load_posting("freezer")))
     rows = [line for line in report.splitlines() if line.startswith("|")]
     assert max(map(len, rows)) <= 100
     assert all(line.endswith("|") for line in rows)

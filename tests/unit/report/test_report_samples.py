@@ -32,6 +32,7 @@ from kteardown.report.formatting import (
     probability,
     share,
 )
+from kteardown.report.material import Material
 from unit.simulation import WORKLOADS
 
 STOPPING = Stopping(
@@ -47,7 +48,7 @@ STOPPING = Stopping(
 
 def printed(result: Result, width: int = 120, encoding: str = "utf-8") -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    text.render(result, WORKLOADS, None, Console(file=stream, width=width))
+    text.report(Material("", result, WORKLOADS), Console(file=stream, width=width))
     stream.flush()
     stream.seek(0)
     return stream.read()
@@ -122,9 +123,9 @@ def test_a_percentile_has_its_own_table_and_sentence(wall_result: Result) -> Non
     title = "zombies: freezing user space (p99) (freeze_user_ns p99) in ms, lower is better"
     assert f"{title}; change with 95% interval" in report
     assert rows(report, title)[2][1] == "123.0"
-    posted = markdown.render(wall_result, WORKLOADS, load_posting("freezer"))
+    posted = markdown.report(Material("", wall_result, WORKLOADS, load_posting("freezer")))
     both = wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)})
-    again = markdown.render(both, WORKLOADS, load_posting("freezer"))
+    again = markdown.report(Material("", both, WORKLOADS, load_posting("freezer")))
     assert posted.split("Published figures")[1] == again.split("Published figures")[1]
 
 
@@ -149,7 +150,9 @@ def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_res
     figures = tuple(
         figure.model_copy(update={"speedup": True, "variant": ""}) for figure in reference.figures
     )
-    report = markdown.render(result, WORKLOADS, reference.model_copy(update={"figures": figures}))
+    report = markdown.report(
+        Material("", result, WORKLOADS, reference.model_copy(update={"figures": figures}))
+    )
     posted = report.split("Published figures")[1]
     columns = [c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")]
     assert [c for c in columns if "speedup" in c or "base," in c][:2] == ["posted speedup", "here: base, us"]
@@ -307,7 +310,7 @@ def test_bars_are_drawn_only_if_they_fit_and_can_be_displayed(wall_result: Resul
     assert "█" in printed(result, 110)
     assert "█" not in printed(result, 60)
     assert "█" not in printed(result, 130, encoding="ascii")
-    assert "█" not in markdown.render(result, WORKLOADS, None)
+    assert "█" not in markdown.report(Material("", result, WORKLOADS))
 
 
 def test_a_kernel_built_for_an_ablation_is_in_no_other_table(wall_result: Result) -> None:

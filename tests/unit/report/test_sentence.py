@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,8 @@ from kteardown.report import saved
 from kteardown.report.formats import text
 from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import without_options
-from kteardown.report.metric_names import metric_name
+from kteardown.report.material import Material
+from kteardown.report.metrics import metric_name
 from kteardown.report.sentence import WIDTH, VariantLine, lines, sentence
 from kteardown.rundir.snapshot import load
 from unit.report.contexts import instructions, wall, write_run
@@ -294,7 +296,7 @@ def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
         )
         assert without_options(said) == said.replace(f"; {option}", "")
         out = io.StringIO()
-        text.render(result, KNOWN, None, Console(file=out, width=300, force_terminal=False))
+        text.report(Material("", result, KNOWN), Console(file=out, width=300, force_terminal=False))
         rows = [line for line in out.getvalue().splitlines() if remedy + other in line]
         assert any(line.startswith("2 inconclusive: ") for line in rows), clock
         with pytest.raises(GateError, match=re.escape(remedy + other)):
@@ -379,7 +381,7 @@ def test_every_report_begins_with_it(tmp_path: Path) -> None:
     for material in (instructions(), wall()):
         said = sentence(material.result, material.workloads)
         console = Console(record=True, width=10_000)
-        text.render(material.result, material.workloads, None, console)
+        text.report(replace(material, reference=None), console)
         assert console.export_text().startswith(f"{said}\n")
         listed = [f"- {line}" for line in said.splitlines()]
         first = TEXTS["cover"](material).split("\n\n")[0]

@@ -11,10 +11,10 @@ import pytest
 from kteardown.model.record import BootEnd, BootStart, LostTime, Placed, Settled, TrialEnd, TrialStart
 from kteardown.model.result import Result
 from kteardown.model.timing import LostShares, Timing
-from kteardown.report.contents import facts, limits
+from kteardown.report.contents import facts, limits, timing_lines
 from kteardown.report.formats import cover, json, markdown
 from kteardown.report.formats.html import html_report
-from kteardown.report.sections.timing_lines import timing_lines
+from kteardown.report.material import Material
 from kteardown.rundir.timing import timing_of
 from kteardown.rundir.writer import open_writer
 from unit.report import contexts
@@ -109,7 +109,7 @@ def timed(result: Result, timing: Timing) -> Result:
 
 
 def test_the_line_says_everything_and_warns(wall_result: Result) -> None:
-    line, warning = timing_lines(timed(wall_result, NESTED))
+    line, warning = timing_lines(timed(wall_result, NESTED).timing)
     assert line == (
         "nested KVM on EPYC: the host is itself a guest (unnamed); governor performance; turbo off; SMT off; "
         "isolated CPUs none; 3 mitigations, 1 vulnerabilities without one; clock source of the guests "
@@ -122,24 +122,24 @@ def test_the_line_says_everything_and_warns(wall_result: Result) -> None:
 def test_every_format_has_the_line() -> None:
     material = contexts.wall()
     made = replace(material, result=timed(material.result, NESTED))
-    assert "nested KVM on EPYC" in markdown.render(made.result, made.workloads, None)
+    assert "nested KVM on EPYC" in markdown.report(Material("", made.result, made.workloads, None))
     assert "nested KVM on EPYC" in " ".join(cover.render(made).split())
     assert "nested KVM on EPYC" in html_report(made)
     assert json.loads(json.dumps(made.result)).timing == NESTED
-    assert [text for name, text in facts(made.result) if name == "time"] == timing_lines(made.result)
+    assert [text for name, text in facts(made.result) if name == "time"] == timing_lines(made.result.timing)
 
 
 def test_on_the_instruction_clock_the_limits_stay_as_they_are(freezer_result: Result) -> None:
     exact = timed(freezer_result, Timing(made=("instruction clock",)))
     assert limits(exact) == limits(freezer_result)
-    (line,) = timing_lines(exact)
+    (line,) = timing_lines(exact.timing)
     assert "nothing of the host reaches a figure" in line
-    assert timing_lines(freezer_result) == []
+    assert timing_lines(freezer_result.timing) == []
 
 
 def placed_line(result: Result, *placed: Placed) -> str:
     timing = NESTED.model_copy(update={"placed": placed})
-    return timing_lines(timed(result, timing))[0]
+    return timing_lines(timed(result, timing).timing)[0]
 
 
 def test_where_guests_ran_is_said(wall_result: Result) -> None:

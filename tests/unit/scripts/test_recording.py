@@ -14,6 +14,7 @@ import recording
 from kteardown.inputs.load import load_workload
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
+from kteardown.report.material import Material
 
 ROOT = Path(__file__).parents[3]
 
@@ -40,7 +41,10 @@ def test_what_is_kept_of_the_report_is_on_one_screen_with_its_verdicts() -> None
     result = result_json.loads((ROOT / "results/freezer/result.json").read_text(encoding="utf-8"))
     workloads = {c.workload: load_workload(c.workload) for c in result.comparisons}
     out = io.StringIO()
-    text.render(result, workloads, None, Console(file=out, width=recording.COLUMNS, force_terminal=False))
+    text.report(
+        Material("", result, workloads),
+        Console(file=out, width=recording.COLUMNS, force_terminal=False),
+    )
     kept = out.getvalue().split("\n\n")[: recording.PARAGRAPHS]
     table = kept[-1].splitlines()
     assert table[0].startswith("Headline metrics")

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from kteardown.serve.chart import HEIGHT, WIDTH, picture
+from kteardown.serve.app import HEIGHT, WIDTH, picture
 from unit.history.test_lines import boot, facts, kernel, lines
 
 
@@ -20,10 +20,10 @@ def test_marks_are_inside_the_chart_and_in_order() -> None:
     assert all(0 < dot.x < WIDTH and 0 < dot.top <= dot.y <= dot.bottom < HEIGHT for dot in drawn.dots)
     # Larger values are higher on the screen, where y is smaller.
     assert drawn.dots[2].y < drawn.dots[1].y < drawn.dots[0].y
-    assert [tick.text for tick in drawn.releases] == ["6.12.1", "7.2.1"]
-    assert [tick.text for tick in drawn.values] == ["900", "4,000"]
-    (change,) = [mark for mark in drawn.breaks if mark.verdict == "worse"][-1:]
-    assert drawn.dots[1].x < change.x < drawn.dots[2].x
+    assert [text for _, text in drawn.releases] == ["6.12.1", "7.2.1"]
+    assert [text for _, text in drawn.values] == ["900", "4,000"]
+    (change,) = [x for x, verdict, _ in drawn.breaks if verdict == "worse"][-1:]
+    assert drawn.dots[1].x < change < drawn.dots[2].x
     assert len(drawn.levels) == len(drawn.breaks) + 1
 
 
@@ -40,6 +40,6 @@ def test_labels_of_many_releases_do_not_overlap() -> None:
     figures = [boot(f"t{n:02}", 1.0, name) for n, name in enumerate(names)]
     runs = {f"t{n:02}": facts({"base": kernel(name)}) for n, name in enumerate(names)}
     (line,) = lines(figures, runs).lines
-    at = [tick.at for tick in picture(line).releases]
+    at = [x for x, _ in picture(line).releases]
     assert len(at) > 2
     assert min(b - a for a, b in itertools.pairwise(at)) >= 70

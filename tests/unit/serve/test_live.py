@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.run.live_progress import Follower
 from kteardown.rundir.snapshot import load
-from kteardown.serve.live import duration, median_tables, share
+from kteardown.serve.app import duration, median_tables, whole_percent
 from unit.run import killable
 
 
@@ -21,7 +21,7 @@ def test_a_duration_has_the_units_that_fit_its_length(seconds: float, words: str
 
 
 def test_only_a_complete_share_is_100_percent() -> None:
-    assert (share(0.999), share(1.0)) == ("99%", "100%")
+    assert (whole_percent(0.999), whole_percent(1.0)) == ("99%", "100%")
 
 
 def test_medians_so_far_are_next_to_base(tmp_path: Path) -> None:

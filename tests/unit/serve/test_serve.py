@@ -26,8 +26,7 @@ from kteardown import pipeline
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
-from kteardown.serve.app import make_app
-from kteardown.serve.pages import Pages
+from kteardown.serve.app import Pages, make_app
 from unit import processes
 from unit.cli.test_main import kteardown
 from unit.report.contexts import write_both, write_run

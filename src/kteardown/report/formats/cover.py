@@ -8,18 +8,18 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from kteardown.model.result import Comparison, Result
-from kteardown.report.comparison_groups import Group, headlines, point_cells, variants
 from kteardown.report.contents import as_sentence, limits
 from kteardown.report.formatting import change, decimals, scale
 from kteardown.report.material import BothMaterial, Measured
+from kteardown.report.metrics import Group, headline_rows, point_cells
 from kteardown.report.sections.both_clocks_table import (
     clock_faults,
     clock_tables,
     least_seen,
     rate_sentences,
 )
-from kteardown.report.sections.fault_lines import FaultReport, fault_lines, fault_reports, is_broken
-from kteardown.report.sections.main_table import brief_table
+from kteardown.report.sections.changes import brief_table
+from kteardown.report.sections.fault_lines import fault_lines, fault_reports
 from kteardown.report.sentence import lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line
@@ -33,31 +33,24 @@ def render(material: Measured) -> str:
     """Return the whole text, with a newline at the end; on both clocks it begins with how they relate."""
     if isinstance(material, BothMaterial):
         results, failed = list(material.both.results.values()), clock_faults(material.both)
-        brief, texts = None, _limits_of_both(material)
+        both, workloads, brief = material.both, material.workloads, None
+        # The limits of each clock, without what the other clock would add, and those of the pair.
+        each = [text for one in material.clocks for text in limits(one.result, alone=False)]
+        pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
+        texts = list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
     else:
         results, failed = [material.result], fault_lines(material.result)
         brief, texts = brief_table(material.result, material.workloads), limits(material.result)
     first = "\n".join(wrapped(line.text, "- ") for line in lines(material.answer, material.workloads))
     parts = [first, wrapped(material.result.question), *(wrapped(cell.text, "- ") for cell in failed)]
-    parts += [_console(fault) for one in results for fault in fault_reports(one) if fault.lines]
+    for fault in (fault for one in results for fault in fault_reports(one) if fault.lines):
+        # What the kernel printed is a quotation: its lines are not wrapped.
+        quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.lines[:_FAULT_LINES]]
+        parts.append("\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted]))
     parts += [layout(table) for table in (brief, *tables(material)) if table]
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in texts)]))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(material.result.command)}")
     return "\n\n".join(parts) + "\n"
-
-
-def _console(fault: FaultReport) -> str:
-    """Return what the kernel printed, as a quotation: its lines are not wrapped."""
-    quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.lines[:_FAULT_LINES]]
-    return "\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted])
-
-
-def _limits_of_both(material: BothMaterial) -> list[str]:
-    """Return the limits of each clock, without what the other clock would add, and those of the pair."""
-    both, workloads = material.both, material.workloads
-    each = [text for one in material.clocks for text in limits(one.result, alone=False)]
-    pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
-    return list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
 
 
 def tables(material: Measured) -> Iterator[Table]:
@@ -65,11 +58,9 @@ def tables(material: Measured) -> Iterator[Table]:
     if isinstance(material, BothMaterial):
         yield from clock_tables(material.both, material.workloads, narrow=True)
         return
-    for group in headlines(material.result, material.workloads):
-        for variant in variants(material.result):
-            rows = group.of(variant)
-            if rows and not is_broken(material.result, variant):
-                yield _table(material.result, group, variant, rows)
+    for group, variant, rows, _ in headline_rows(material.result, material.workloads):
+        if not material.result.broken(variant):
+            yield _table(material.result, group, variant, rows)
 
 
 def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison]) -> Table:

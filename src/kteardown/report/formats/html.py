@@ -15,26 +15,22 @@ from markupsafe import Markup, escape
 
 from kteardown.model.result import Comparison
 from kteardown.report import contents
-from kteardown.report.charts.drawing import asset, markup, symbols
-from kteardown.report.charts.figure import Chart, Gallery, stylesheet
-from kteardown.report.charts.flame import flame_gallery
-from kteardown.report.charts.forest import ForestPlot, forest_plots, forests
-from kteardown.report.charts.growth import growth_galleries
-from kteardown.report.charts.posted import posted_charts
-from kteardown.report.charts.spread import spread_gallery, tail_gallery
-from kteardown.report.charts.verdict_cards import cards
-from kteardown.report.charts.waterfall import waterfalls
-from kteardown.report.comparison_groups import metric_anchor, variants
+from kteardown.report.charts import Chart, Forest, Gallery, asset, markup, stylesheet
 from kteardown.report.contents import limits
-from kteardown.report.data_tables import LongTable, comparison_table, samples_table
 from kteardown.report.formats.json import metrics_in_words
 from kteardown.report.formatting import VERDICTS, without_options
 from kteardown.report.material import BothMaterial, Material, Measured
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metrics import metric_anchor, metric_name, variants
+from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
+from kteardown.report.sections.changes import cards, comparison_table, forest_plots, forests
 from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
+from kteardown.report.sections.growth import growth_galleries
+from kteardown.report.sections.profile import flame_gallery
+from kteardown.report.sections.published import posted_charts
+from kteardown.report.sections.samples import samples_table, spread_gallery, tail_gallery
 from kteardown.report.sentence import VariantLine, lines
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Cell, LongTable, Table
 
 
 @dataclass(frozen=True)
@@ -43,11 +39,11 @@ class Section:
 
     title: str
     anchor: str
-    intro: str
-    galleries: Sequence[Gallery]
-    tables: Sequence[Table]
+    intro: str = ""
+    galleries: Sequence[Gallery] = ()
+    tables: Sequence[Table] = ()
     rows: LongTable | None = None
-    plots: Sequence[ForestPlot] = ()
+    plots: Sequence[Forest] = ()
     sentences: Sequence[Cell] = ()
     """Shown below the title."""
     notes: Sequence[str] = ()
@@ -73,19 +69,15 @@ def _of_both(both: BothMaterial) -> str:
     side_by_side = Section(
         "Both clocks",
         "clocks",
-        "",
-        (),
-        clock_tables(both.both, exact.workloads),
+        tables=clock_tables(both.both, exact.workloads),
         sentences=clock_faults(both.both),
         notes=clock_notes(both.both, exact.workloads),
     )
     verdict = Section(
         "Verdict",
         "verdict",
-        "",
-        (),
-        _about_the_run(wall),
-        sentences=contents.verdicts(wall.result, wall.workloads),
+        tables=_about_the_run(wall),
+        sentences=contents.verdicts(wall),
         notes=limits(wall.result, alone=False),
     )
     sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
@@ -116,9 +108,11 @@ def _page(
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
-        finalize=_in_words,
+        # Sentences have options for a terminal. Here the commands of the last section have them instead.
+        finalize=lambda value: without_options(value) if type(value) is str else value,
     )
-    environment.filters["whole"] = _whole
+    # All blocks of a table next to each other; the page scrolls if they are too wide.
+    environment.filters["whole"] = lambda table: table.cut(10**6, 1)[0]
     environment.filters["prose"] = _prose
     environment.filters["drawing"] = lambda chart: Markup(markup(chart.drawn))
     result = material.result
@@ -132,7 +126,7 @@ def _page(
         uncompared=uncompared_sentences(result),
         opening=opening,
         cards=cards(material),
-        lines=contents.verdicts(result, material.workloads),
+        lines=contents.verdicts(material),
         limits=limits(result, alone=opening is None),
         further=further,
         sections=sections,
@@ -144,7 +138,7 @@ def _page(
         # The page says by itself what the metrics are.
         facts=[fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"],
         theme=stylesheet(),
-        symbols=symbols(),
+        symbols=f'<svg width="0" height="0" class="defs" aria-hidden="true">{asset("symbols.svg")}</svg>',
         style=asset("charts.css") + asset("report.css"),
         script=asset("report.js"),
     )
@@ -165,8 +159,8 @@ def all_charts(material: Material) -> list[Chart]:
 
 
 def _sections(material: Material) -> Iterator[Section]:
-    result, workloads = material.result, material.workloads
-    tables = contents.tables(result, workloads, material.reference)
+    tables = contents.tables(material)
+    message_id = material.reference.source.message_id if material.reference else ""
     yield Section(
         "Every change, with its interval",
         "changes",
@@ -175,8 +169,8 @@ def _sections(material: Material) -> Iterator[Section]:
         "the same logarithmic axis; an arrow says that an interval goes on beyond it.",
         (),
         tables["changes"],
-        comparison_table(result, workloads) if result.asked_for else None,
-        forest_plots(result, workloads),
+        comparison_table(material) if material.result.asked_for else None,
+        forest_plots(material),
     )
     yield Section(
         "Growth",
@@ -192,7 +186,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "The figures of the public posting of the change, and those measured here.",
         [_single_chart(chart) for pair in posted_charts(material) for chart in pair],
         tables["posting"],
-        thread=_thread(material),
+        thread=f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else "",
     )
     yield Section(
         "Every sample",
@@ -226,34 +220,16 @@ def _sections(material: Material) -> Iterator[Section]:
     )
 
 
-def _thread(material: Material) -> str:
-    message_id = material.reference.source.message_id if material.reference else ""
-    return f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else ""
-
-
 def _about_the_run(material: Material) -> list[Table]:
     result, workloads = material.result, material.workloads
-    found = (contents.other_metrics(result, workloads), contents.outliers_table(result, workloads))
-    return [*(table for table in found if table), contents.kernels_table(result)]
+    further = (*contents.other_metrics(result, workloads), *contents.outliers_table(result, workloads))
+    return [*further, contents.kernels_table(result)]
 
 
 def _single_chart(chart: Chart, metric: str = "") -> Gallery:
     return Gallery(chart.name, (), {(): chart}, (), metric)
 
 
-def _in_words(value: object) -> object:
-    """Return what a template prints, without the options that sentences have for a terminal.
-
-    The commands of the last section have them instead.
-    """
-    return without_options(value) if type(value) is str else value
-
-
 def _prose(text: str) -> Markup:
     """Return a sentence whose words in backquotes are code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(without_options(text)))))
-
-
-def _whole(table: Table) -> Block:
-    """Return all blocks of a table next to each other; the page scrolls if they are too wide."""
-    return table.cut(10**6, 1)[0]

@@ -10,9 +10,8 @@ from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import value_unit
 from kteardown.model.result import MetricFacts, Result
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import is_headline
 from kteardown.report.material import BothMaterial, Measured
-from kteardown.report.metric_names import metric_name
+from kteardown.report.metrics import is_headline, metric_name
 from kteardown.report.sentence import sentence
 from kteardown.report.side import parse
 
@@ -57,20 +56,16 @@ def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
 def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple[MetricFacts, ...]:
     """Return every compared metric with its name, what it is, and the unit that the clock gives."""
     first = {(c.workload, c.metric): c for c in reversed(result.comparisons)}
+    known = {(name, key): spec for name, one in workloads.items() for key, spec in one.metrics.items()}
     return tuple(
         MetricFacts(
             workload=workload,
             metric=metric,
             name=metric_name(workloads, workload, metric),
-            help=_help(workloads, workload, metric),
+            help=known[workload, metric].help if (workload, metric) in known else "",
             unit=value_unit(c.unit, result.clock),
             better=c.better,
             headline=is_headline(workloads, workload, metric),
         )
         for (workload, metric), c in reversed(first.items())
     )
-
-
-def _help(workloads: Mapping[str, Workload], workload: str, metric: str) -> str:
-    spec = workloads[workload].metrics.get(metric) if workload in workloads else None
-    return spec.help if spec else ""

@@ -10,17 +10,10 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
 from kteardown.errors import NotBuiltError
-from kteardown.model.result import Comparison, Fault, MetricVerdict, Verdict
-from kteardown.report.comparison_groups import (
-    Group,
-    headlines,
-    metric_sentence,
-    points_of,
-    variants,
-    verdict_of,
-)
+from kteardown.model.result import Comparison, MetricVerdict, Verdict
 from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.material import Material, Measured
+from kteardown.report.metrics import Group, headline_rows, metric_sentence, points_of
 from kteardown.report.sections.fault_lines import fault_sentence
 from kteardown.report.sentence import sentence
 from kteardown.visible import visible
@@ -67,16 +60,19 @@ def _cases(material: Material) -> Iterator[tuple[str, Xml.Element]]:
     """Yield every test case with the name of its suite."""
     result = material.result
     for variant in result.requested:
-        yield "kernels", _of_kernel(variant, [f for f in result.faults if f.kernel == variant])
+        # The test that a variant fails only where base does has the log of the first fault.
+        case = Xml.Element("testcase", classname=f"kernels.{variant}", name="fails only where base does")
+        faults = [f for f in result.faults if f.kernel == variant and f.status in ("broken", "suspected")]
+        for fault in sorted(faults, key=lambda fault: fault.status)[:1]:
+            kind = "failure" if fault.status == "broken" else "error"
+            _outcome(case, kind, fault.status, fault_sentence(fault)).text = "\n".join(fault.excerpt)
+        yield "kernels", case
     for variant in result.not_built:
         case = Xml.Element("testcase", classname=f"kernels.{variant}", name="is in the kernel")
         _outcome(case, "error", "not built", NotBuiltError.of(variant).message)
         yield "kernels", case
-    for group in headlines(result, material.workloads):
-        for variant in variants(result):
-            rows = group.of(variant)
-            if rows:
-                yield from ((group.workload, case) for case in _of_metric(material, group, variant, rows))
+    for group, variant, rows, metric in headline_rows(result, material.workloads):
+        yield from ((group.workload, case) for case in _of_metric(group, variant, rows, metric))
     for lost in result.uncompared:
         name = point_text(lost.point) or "the only point"
         case = Xml.Element("testcase", classname=f"{lost.workload}.{lost.variant}", name=name)
@@ -84,25 +80,14 @@ def _cases(material: Material) -> Iterator[tuple[str, Xml.Element]]:
         yield lost.workload, case
 
 
-def _of_kernel(variant: str, faults: Sequence[Fault]) -> Xml.Element:
-    """Return the test that a variant fails only where base does; it has the log of the first fault."""
-    case = Xml.Element("testcase", classname=f"kernels.{variant}", name="fails only where base does")
-    broken = [fault for fault in faults if fault.status == "broken"]
-    first = [*broken, *(fault for fault in faults if fault.status == "suspected")][:1]
-    for fault in first:
-        kind = "failure" if fault.status == "broken" else "error"
-        _outcome(case, kind, fault.status, fault_sentence(fault)).text = "\n".join(fault.excerpt)
-    return case
-
-
 def _of_metric(
-    material: Material, group: Group, variant: str, rows: Sequence[Comparison]
+    group: Group, variant: str, rows: Sequence[Comparison], metric: MetricVerdict | None
 ) -> Iterator[Xml.Element]:
-    metric = verdict_of(material.result, group, variant)
     about = f"{group.workload}.{group.key}.{variant}"
     if metric is not None and metric.planned > 1:
         case = Xml.Element("testcase", classname=about, name=f"{group.name}, over {points_of(metric)}")
-        _judge(case, _of_mixed(metric, rows), metric_sentence(group, rows, metric))
+        worse = metric.verdict == "mixed" and any(row.verdict == "worse" for row in rows)
+        _judge(case, "worse" if worse else metric.verdict, metric_sentence(group, rows, metric))
         yield case
     for row in rows:
         place = point_text(row.point)
@@ -110,11 +95,6 @@ def _of_metric(
         reason = f"; {with_remedy(row.reason)}" if row.reason else ""
         _judge(case, row.verdict, f"{variant}: {row.verdict}: {change(row)}{reason}")
         yield case
-
-
-def _of_mixed(metric: MetricVerdict, rows: Sequence[Comparison]) -> Verdict:
-    worse = any(row.verdict == "worse" for row in rows)
-    return "worse" if metric.verdict == "mixed" and worse else metric.verdict
 
 
 def _judge(case: Xml.Element, verdict: Verdict, text: str) -> None:

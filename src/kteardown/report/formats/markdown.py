@@ -1,16 +1,22 @@
-"""The report as Markdown that is readable as plain text too, with tables of at most 100 columns."""
+"""The report as Markdown that is readable as plain text too, with tables of at most 100 columns.
+
+Also as a comment for GitHub, GitLab and other trackers: the sentence, what failed and the headline metrics
+are visible; consoles, points, laws and the host are folded. What does not fit into the limit of these
+services is left out, the last parts first, and counted.
+"""
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
-from kteardown.inputs.published import Posting
+from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Result
-from kteardown.model.workload import Workload
 from kteardown.report import contents
+from kteardown.report.contents import limits
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
-from kteardown.report.sections.fault_lines import FaultReport, fault_reports
+from kteardown.report.sections.changes import brief_table
+from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
@@ -30,33 +36,33 @@ _NOTHING = "&#8203;"
 """A space without width, which ends a mention or an address."""
 
 
-def report(material: Measured) -> str:
-    """Return the report of a run; on both clocks both side by side, then the whole report of each."""
-    if not isinstance(material, BothMaterial):
-        return render(material.result, material.workloads, material.reference)
-    both, workloads, result = material.both, material.workloads, material.result
-    parts = [
-        bold(lines(both, workloads)),
-        f"# {plain(result.experiment)} on both clocks: {plain(result.question)}",
-        listed(line.text for line in clock_faults(both)),
-        *map(layout, clock_tables(both, workloads)),
-        listed(clock_notes(both, workloads)),
-    ]
-    for one in material.clocks:
-        parts.append(f"# {one.title}")
-        parts.append(render(one.result, one.workloads, one.reference, alone=False).rstrip("\n"))
-    return "\n\n".join(filter(None, parts)) + "\n"
+def report(material: Measured, *, alone: bool = True) -> str:
+    """Return the report of a run, with a newline at the end. ``alone``: no other clock was measured.
 
-
-def render(
-    result: Result, workloads: Mapping[str, Workload], reference: Posting | None, *, alone: bool = True
-) -> str:
-    """Return the whole report, with a newline at the end. ``alone``: no other clock was measured."""
-    parts = [bold(lines(result, workloads))]
+    On both clocks it has both side by side, then the whole report of each.
+    """
+    workloads, result = material.workloads, material.result
+    parts = [bold(lines(material.answer, workloads))]
+    if isinstance(material, BothMaterial):
+        parts += [
+            f"# {plain(result.experiment)} on both clocks: {plain(result.question)}",
+            listed(line.text for line in clock_faults(material.both)),
+            *map(layout, clock_tables(material.both, workloads)),
+            listed(clock_notes(material.both, workloads)),
+        ]
+        for one in material.clocks:
+            parts += [
+                f"# {CLOCKS[one.result.clock].capitalize()} alone",
+                report(one, alone=False).rstrip("\n"),
+            ]
+        return "\n\n".join(filter(None, parts)) + "\n"
     parts.append(f"## {plain(result.experiment)}: {plain(result.question)}")
-    parts.append(listed(line.text for line in contents.verdicts(result, workloads)))
-    parts += [_console(fault) for fault in fault_reports(result) if fault.lines]
-    parts += [layout(table) for table in contents.all_tables(result, workloads, reference)]
+    parts.append(listed(line.text for line in contents.verdicts(material)))
+    for fault in fault_reports(result):
+        if fault.lines:
+            source = f"The whole console: {plain(fault.source)}"
+            parts.append(f"**{plain(fault.title.text)}**\n\n{code(fault.lines)}\n\n{source}")
+    parts += [layout(table) for table in contents.all_tables(material)]
     parts.append("### What was run")
     parts.append(layout(contents.kernels_table(result)))
     parts.append(listed(f"{name}: {value}" for name, value in contents.facts(result, alone=alone)))
@@ -67,11 +73,6 @@ def render(
 def listed(texts: Iterable[str]) -> str:
     """Return texts from outside as a list."""
     return "\n".join(f"- {plain(text)}" for text in texts)
-
-
-def _console(fault: FaultReport) -> str:
-    """Return what the kernel printed, as an indented block."""
-    return f"**{plain(fault.title.text)}**\n\n{code(fault.lines)}\n\nThe whole console: {plain(fault.source)}"
 
 
 def bold(lines: Iterable[VariantLine]) -> str:
@@ -87,26 +88,17 @@ def layout(table: Table) -> str:
 
 
 def _block(block: Block) -> str:
-    rows = [[_cell(name) for name in block.columns]]
-    rows += [[_cell(cell.text) for cell in row] for row in block.rows]
-    left = [name in block.left for name in block.columns]
-    widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(left))]
-    rules = [
-        "-" * width if to_left else "-" * (width - 1) + ":"
-        for width, to_left in zip(widths, left, strict=True)
-    ]
-    lines = [
-        [
-            text.ljust(width) if to_left else text.rjust(width)
-            for text, width, to_left in zip(row, widths, left, strict=True)
-        ]
-        for row in [rows[0], rules, *rows[1:]]
-    ]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return plain(text).replace("|", "\\|")
+    texts = [block.columns, *([cell.text for cell in row] for row in block.rows)]
+    rows = [[plain(text).replace("|", "\\|") for text in row] for row in texts]
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    columns = [(width, name in block.left) for width, name in zip(widths, block.columns, strict=True)]
+    rules = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in columns]
+    lines = []
+    for row in (rows[0], rules, *rows[1:]):
+        cells = zip(row, columns, strict=True)
+        padded = [text.ljust(width) if to_left else text.rjust(width) for text, (width, to_left) in cells]
+        lines.append(f"| {' | '.join(padded)} |")
+    return "\n".join(lines)
 
 
 def plain(text: str) -> str:
@@ -123,3 +115,64 @@ def inert(text: str) -> str:
 def code(lines: Iterable[str]) -> str:
     """Return ``lines`` as an indented block; a line break in one of them does not end it."""
     return "\n".join(f"    {line}" for text in lines for line in visible(text).split("\n"))
+
+
+COMMENT_LIMIT = 65_536
+"""The largest comment that GitHub takes, in characters; GitLab takes more."""
+_NOTE = 100
+"""Characters for the note about what was left out, without its command."""
+
+
+def comment(material: Measured) -> str:
+    """Return the comment, with a newline at the end."""
+    first, folded = [bold(lines(material.answer, material.workloads))], list[str]()
+    if isinstance(material, BothMaterial):
+        folded += map(_folded_table, clock_tables(material.both, material.workloads))
+    for one in material.clocks:
+        first += [f"On {CLOCKS[one.result.clock]}:"] if one is not material else []
+        first += [f"- {plain(fault.title.text)}" for fault in fault_reports(one.result)]
+        first += [f"- {plain(text)}" for text in uncompared_sentences(one.result)]
+        first += map(layout, filter(None, [brief_table(one.result, one.workloads)]))
+        # The most important parts are first.
+        for fault in fault_reports(one.result):
+            if fault.lines:
+                log = visible("\n".join(fault.lines))
+                # Fences that are longer than every run of backticks in it.
+                fence = "`" * max(4, 1 + max(map(len, re.findall("`+", log)), default=0))
+                title = f"The log of {fault.kernel}, {fault.source}"
+                folded.append(_folding(title, f"{fence}\n{log}\n{fence}"))
+        folded += map(_folded_table, contents.all_tables(one))
+        facts = listed(f"{name}: {value}" for name, value in contents.facts(one.result))
+        how = (listed(limits(one.result)), layout(contents.kernels_table(one.result)), facts)
+        folded.append(_folding("How it was measured, and the limits", "\n\n".join(how)))
+        folded.append(_folding("Repeat it", code([one.result.command])))
+    return _fitted(first, folded, material.name, material.result)
+
+
+def _folded_table(table: Table) -> str:
+    return _folding(table.title, layout(table).partition("\n\n")[2])
+
+
+def _folding(title: str, text: str) -> str:
+    """Return a folded part. The empty lines are needed: without them its Markdown is not read as such."""
+    return f"<details><summary>{inert(title)}</summary>\n\n{text}\n\n</details>"
+
+
+def _fitted(first: Sequence[str], folded: Sequence[str], run: str, result: Result) -> str:
+    """Return the parts that fit into the limit, and how many did not."""
+    command = plain(f"`kteardown report {run} --format markdown`")
+    end = f"\n\n<sub>kteardown, run {plain(run)}: {plain(result.experiment)}</sub>\n"
+    room = COMMENT_LIMIT - _NOTE - len(command) - len(end)
+    text = "\n\n".join(part for part in first if part)
+    if len(text) > room:
+        text = text[:room].rpartition("\n")[0]
+    left_out = 0
+    for part in folded:
+        if len(text) + len(part) + 2 > room:
+            left_out += 1
+        else:
+            text += f"\n\n{part}"
+    if left_out:
+        parts = f"{left_out} part{'s' if left_out > 1 else ''}"
+        text += f"\n\n{parts} of the report did not fit into a comment: {command} has all."
+    return text + end

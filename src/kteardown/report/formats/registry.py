@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from kteardown.report.formats import comment, cover, html, json, junit, markdown
+from kteardown.report.formats import cover, html, json, junit, markdown
 from kteardown.report.material import Measured
 
 TEXTS: Mapping[str, Callable[[Measured], str]] = {
@@ -10,6 +10,6 @@ TEXTS: Mapping[str, Callable[[Measured], str]] = {
     "json": json.render,
     "html": html.html_report,
     "cover": cover.render,
-    "comment": comment.render,
+    "comment": markdown.comment,
     "junit": junit.render,
 }

@@ -1,19 +1,21 @@
 """The report on a terminal. Colours show the verdicts, which are in the text too."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from rich import box
 from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from kteardown.inputs.published import Posting
-from kteardown.model.result import Result, Verdict
-from kteardown.model.workload import Workload
+from kteardown.model.clock import CLOCKS
+from kteardown.model.result import Verdict
 from kteardown.report import contents
 from kteardown.report.material import BothMaterial, Measured
-from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
-from kteardown.report.sections.fault_lines import FaultReport, fault_reports
+from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_summary, clock_tables
+from kteardown.report.sections.changes import brief_table
+from kteardown.report.sections.fault_lines import fault_lines, fault_reports
+from kteardown.report.sections.growth import law_tables
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
@@ -31,21 +33,49 @@ STYLES: Mapping[Verdict | None, str] = {
 }
 
 
-def report(material: Measured, console: Console) -> None:
-    """Print the report of a run; on both clocks both side by side, then the whole report of each."""
-    if not isinstance(material, BothMaterial):
-        render(material.result, material.workloads, material.reference, console)
-        return
+def report(material: Measured, console: Console, *, alone: bool = True) -> None:
+    """Print the report of a run; on both clocks both side by side, then the whole report of each.
+
+    ``alone``: no other clock was measured. Tables are cut to the width of the console, which should be at
+    least 80 columns.
+    """
     result = material.result
-    show_sentence(lines(material.both, material.workloads), console)
-    console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
+    show_sentence(lines(material.answer, material.workloads), console)
+    if isinstance(material, BothMaterial):
+        console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
+        console.print()
+        show_both_clocks(material, console)
+        for one in material.clocks:
+            console.print()
+            console.print(Text(f"{CLOCKS[one.result.clock]} alone".capitalize(), style="bold underline"))
+            console.print()
+            report(one, console, alone=False)
+        return
+    console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
+    found = contents.verdicts(material)
+    if found:
+        console.print()
+    for line in found:
+        console.print(Text(line.text, style=STYLES[line.tone]))
+    for fault in fault_reports(result):
+        if fault.lines:
+            console.print()
+            console.print(Text(f"The log of {fault.kernel}, {fault.source}:", style="bold"))
+        for logged in fault.lines[:_FAULT_LINES]:
+            console.print(Text(f"  | {on_one_line(logged)}"), soft_wrap=True)
+    room = None if console.options.ascii_only else (console.width, _GAP)
+    for table in (*contents.all_tables(material, room), contents.kernels_table(result)):
+        show(table, console)
+    facts = RichTable.grid(padding=(0, _GAP, 0, 0))
+    facts.add_column(style="bold", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, value in contents.facts(result, alone=alone):
+        facts.add_row(on_one_line(name), Text(visible(value)))
     console.print()
-    show_both_clocks(material, console)
-    for one in material.clocks:
-        console.print()
-        console.print(Text(one.title, style="bold underline"))
-        console.print()
-        render(one.result, one.workloads, one.reference, console, alone=False)
+    console.print(facts)
+    console.print()
+    console.print(Text("To repeat it:", style="bold"))
+    console.print(Text(f"  {result.command}"), soft_wrap=True)
 
 
 def show_both_clocks(material: BothMaterial, console: Console) -> None:
@@ -60,52 +90,11 @@ def show_both_clocks(material: BothMaterial, console: Console) -> None:
         console.print(Text(note, style="dim"))
 
 
-def render(
-    result: Result,
-    workloads: Mapping[str, Workload],
-    reference: Posting | None,
-    console: Console,
-    *,
-    alone: bool = True,
-) -> None:
-    """Print the whole report. ``alone``: no other clock was measured.
-
-    Tables are cut to the width of the console, which should be at least 80 columns.
-    """
-    show_sentence(lines(result, workloads), console)
-    console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
-    found = contents.verdicts(result, workloads)
-    if found:
-        console.print()
-    for line in found:
-        console.print(Text(line.text, style=STYLES[line.tone]))
-    for fault in fault_reports(result):
-        if fault.lines:
-            _show_fault(fault, console)
-    room = None if console.options.ascii_only else (console.width, _GAP)
-    for table in contents.all_tables(result, workloads, reference, room):
-        show(table, console)
-    show(contents.kernels_table(result), console)
-    console.print()
-    console.print(_facts(contents.facts(result, alone=alone)))
-    console.print()
-    console.print(Text("To repeat it:", style="bold"))
-    console.print(Text(f"  {result.command}"), soft_wrap=True)
-
-
 def show_sentence(lines: Sequence[VariantLine], console: Console) -> None:
     """Print the lines with which a report begins, and an empty line."""
     for line in lines:
         console.print(Text(line.text, style=STYLES[line.tone]))
     console.print()
-
-
-def _show_fault(fault: FaultReport, console: Console) -> None:
-    """Print what the kernel printed."""
-    console.print()
-    console.print(Text(f"The log of {fault.kernel}, {fault.source}:", style="bold"))
-    for line in fault.lines[:_FAULT_LINES]:
-        console.print(Text(f"  | {on_one_line(line)}"), soft_wrap=True)
 
 
 def show(table: Table, console: Console) -> None:
@@ -121,34 +110,79 @@ def show(table: Table, console: Console) -> None:
 
 
 def _block(block: Block, width: int) -> RichTable:
-    wrapped = _wrapped(block, width)
+    # Where a block is too wide, its widest column of words is wrapped; rich wraps several, and figures too.
+    excess, widths = block.width(_GAP) - width, dict[int, int]()
+    texts = [n for n, name in enumerate(block.columns) if name in block.left and block.widths[n] > excess]
+    if excess > 0 and texts:
+        widest = max(texts, key=lambda n: block.widths[n])
+        words = [word for row in block.rows for word in row[widest].text.split()]
+        widths[widest] = max(block.widths[widest] - excess, *map(len, words))
     grid = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
     for n, name in enumerate(block.columns):
         justify: JustifyMethod = "left" if name in block.left else "right"
-        grid.add_column(name, justify=justify, overflow="fold", width=wrapped.get(n))
+        grid.add_column(name, justify=justify, overflow="fold", width=widths.get(n))
     for row in block.rows:
         grid.add_row(*(Text(cell.text, style=STYLES[cell.tone]) for cell in row))
     return grid
 
 
-def _wrapped(block: Block, width: int) -> dict[int, int]:
-    """Return the width of the one column that is wrapped where a block is too wide, by its number.
-
-    That is the widest column of words. Without this rich wraps several, and figures too.
-    """
-    excess = block.width(_GAP) - width
-    texts = [n for n, name in enumerate(block.columns) if name in block.left and block.widths[n] > excess]
-    if excess <= 0 or not texts:
-        return {}
-    widest = max(texts, key=lambda n: block.widths[n])
-    words = [word for row in block.rows for word in row[widest].text.split()]
-    return {widest: max(block.widths[widest] - excess, *map(len, words))}
+LINES = 45
+"""At most as many lines are printed."""
+_FAULTS = 3
 
 
-def _facts(lines: list[tuple[str, str]]) -> RichTable:
-    grid = RichTable.grid(padding=(0, _GAP, 0, 0))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in lines:
-        grid.add_row(on_one_line(name), Text(visible(value)))
-    return grid
+def brief(material: Measured, console: Console) -> None:
+    """Print the result in lines, the headline metrics, one growth law, and where the rest is."""
+    result, workloads = material.result, material.workloads
+    answer, laws = lines(material.answer, workloads), law_tables(material.clocks[0])[:1]
+    if isinstance(material, BothMaterial):
+        faults, table = clock_faults(material.both), clock_summary(material.both, workloads)
+    else:
+        faults, table = fault_lines(result), brief_table(result, workloads)
+
+    if table and table.keys.width(_GAP) > console.width:
+        # Without the points, which the lines have too.
+        block = table.keys
+        kept = [n for n, name in enumerate(block.columns) if name != "points"]
+        rows = [[row[n] for n in kept] for row in block.rows]
+        table = replace(table, keys=Block.of([block.columns[n] for n in kept], rows, block.left))
+
+    def show_all(most: int) -> None:
+        show_sentence(answer[:most], console)
+        if len(answer) > most:
+            console.print(f"and {len(answer) - most} more variants")
+        console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
+        for fault in faults[: min(most, _FAULTS)]:
+            console.print(Text(fault.text, style=STYLES[fault.tone]))
+        if table:
+            show(first_rows(table, most), console)
+        for law in laws:
+            show(first_rows(replace(law, blocks=law.blocks[:1], notes=()), most), console)
+        console.print()
+        console.print(f"The whole report: kteardown report {material.name}", soft_wrap=True)
+        page = f"As a page: kteardown report {material.name} --format html; all runs: kteardown serve"
+        console.print(page, soft_wrap=True)
+
+    fitted(show_all, console, LINES)
+
+
+def fitted(show: Callable[[int], None], console: Console, most: int) -> None:
+    """Print what ``show`` prints with as many rows of each table as ``most`` lines have room for."""
+    for rows in range(most, 0, -1):
+        with console.capture() as made:
+            show(rows)
+        if made.get().count("\n") <= most:
+            break
+    console.file.write(made.get())
+
+
+def first_rows(table: Table, most: int) -> Table:
+    """Return the table with its first rows, and a note of how many more there are."""
+
+    def cut(block: Block) -> Block:
+        return replace(block, rows=block.rows[:most])
+
+    more = len(table.keys.rows) - most
+    notes = (f"and {more} more rows",) if more > 0 else ()
+    blocks = tuple(map(cut, table.blocks))
+    return replace(table, keys=cut(table.keys), blocks=blocks, notes=(*table.notes, *notes))

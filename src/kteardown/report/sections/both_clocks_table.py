@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kteardown.model.both_clocks import READINGS, BothClocks, ClockRate, ClockReading, OneClock, Reading
+from kteardown.model.both_clocks import READINGS, BothClocks, ClockReading, OneClock, Reading
 from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.comparison_groups import is_headline, point_cells
 from kteardown.report.formatting import change_of, decimals, number, percent, share, size_of
-from kteardown.report.metric_names import metric_label, metric_name
-from kteardown.report.sections.fault_lines import fault_lines, is_broken
+from kteardown.report.metrics import is_headline, metric_label, metric_name, point_cells
+from kteardown.report.sections.fault_lines import fault_lines
 from kteardown.report.table import Block, Cell, Table, Text
 
 EXPLAINED = (
@@ -50,7 +49,7 @@ def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table 
         (m, next(rows for rows in _groups(both, workloads) if _key(rows[0]) == _key(m)))
         for m in both.metrics
         if is_headline(workloads, m.workload, m.metric)
-        and not any(is_broken(result, m.variant) for result in both.results.values())
+        and not any(result.broken(m.variant) for result in both.results.values())
     ]
     rows = []
     # Opposite points are never hidden by what the metric is over all of them.
@@ -78,11 +77,20 @@ def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow:
 
 def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[str]:
     """Return what an instruction takes on this machine, for each headline metric that has a rate."""
-    return [
-        _rate(rate, metric_name(workloads, rate.workload, rate.metric))
-        for rate in both.rates
-        if is_headline(workloads, rate.workload, rate.metric)
-    ]
+    sentences = []
+    for rate in both.rates:
+        if not is_headline(workloads, rate.workload, rate.metric):
+            continue
+        name = metric_name(workloads, rate.workload, rate.metric)
+        over = f"over {rate.medians} medians of base and the variants"
+        span = f"{number(rate.low)} to {number(rate.high)} ns"
+        if rate.residual > NO_RATE:
+            took = f"one took {span} on this machine, {over}"
+            sentences.append(f"instructions of {name} cannot be converted to time: {took}")
+        else:
+            took = f"{number(rate.rate)} ns on this machine, with a residual of {share(rate.residual)}"
+            sentences.append(f"one instruction of {name} took {took} ({span}), fitted {over}")
+    return sentences
 
 
 def clock_notes(both: BothClocks, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
@@ -137,22 +145,18 @@ def _table(rows: _Readings, workloads: Mapping[str, Workload], *, narrow: bool) 
         f"{first.workload}: {name} ({label}) with {first.variant}, change on both clocks; "
         f"{first.better} is better"
     )
-    return Table(title, Block.of(columns, lines, left=("reading",)), notes=_notes(rows))
+    # The reasons of the readings, and the smallest changes that the wall clock could have seen.
+    reasons = Counter((r.reading, r.reason) for r in rows if r.reason)
+    ordered = sorted(reasons.items(), key=lambda item: READINGS.index(item[0][0]))
+    notes = [f"{count} {reading}: {reason}" for (reading, reason), count in ordered]
+    notes += filter(None, [_least(rows)])
+    return Table(title, Block.of(columns, lines, left=("reading",)), notes=tuple(notes))
 
 
 def _text(side: OneClock | None, digits: int) -> Text:
     if side is None:
         return None
     return change_of(side.ratio, side.ci, exact=side.exact, decimals=digits), side.verdict
-
-
-def _notes(rows: _Readings) -> tuple[str, ...]:
-    """Return the reasons of the readings, and the smallest changes that the wall clock could have seen."""
-    reasons = Counter((r.reading, r.reason) for r in rows if r.reason)
-    ordered = sorted(reasons.items(), key=lambda item: READINGS.index(item[0][0]))
-    notes = [f"{count} {reading}: {reason}" for (reading, reason), count in ordered]
-    least = _least(rows)
-    return (*notes, least) if least else tuple(notes)
 
 
 def _least(rows: _Readings) -> str:
@@ -174,14 +178,3 @@ def _least_seen(r: ClockReading) -> float | None:
     side = r.instructions or r.wall
     lower = side.ratio is not None and side.ratio < 1
     return 1 / (1 + r.wall.mde) if lower else 1 + r.wall.mde
-
-
-def _rate(rate: ClockRate, name: str) -> str:
-    over = f"over {rate.medians} medians of base and the variants"
-    span = f"{number(rate.low)} to {number(rate.high)} ns"
-    if rate.residual > NO_RATE:
-        return f"instructions of {name} cannot be converted to time: one took {span} on this machine, {over}"
-    return (
-        f"one instruction of {name} took {number(rate.rate)} ns on this machine, with a residual of "
-        f"{share(rate.residual)} ({span}), fitted {over}"
-    )

@@ -58,12 +58,11 @@ class FaultReport:
 
 def fault_lines(result: Result) -> list[Cell]:
     """Return a sentence for each fault, then one for each variant with points that were not compared."""
-    asked_for = [fault for fault in result.faults if result.is_asked_for(fault.kernel)]
-    parts = [fault for fault in result.faults if not result.is_asked_for(fault.kernel)]
-    lines = [Cell(fault_sentence(fault), _TONES[fault.status]) for fault in asked_for]
+    lines = [fault.title for fault in fault_reports(result)]
     lines += [
         Cell(f"a part of an ablation, which is no variant: {fault_sentence(fault)}", "inconclusive")
-        for fault in parts
+        for fault in result.faults
+        if not result.is_asked_for(fault.kernel)
     ]
     return lines + [Cell(text, "inconclusive") for text in uncompared_sentences(result)]
 
@@ -71,7 +70,16 @@ def fault_lines(result: Result) -> list[Cell]:
 def fault_sentence(fault: Fault) -> str:
     """Return the status of a fault, the boots and points, and the line of the console, in one sentence."""
     bad, base = f"{len(fault.boots)} of {counted(fault.of, 'boot')}", f"{fault.base_boots} of {fault.base_of}"
-    what = f"{_WHAT[fault.kind]}, in {bad}{_where(fault)}"
+    # In the order of their values: faults have them in the order of the trials, which is random.
+    points = sorted(fault.points, key=lambda place: (place.workload, key(place.point)))
+    workloads = " and ".join(dict.fromkeys(place.workload for place in points))
+    named = [point_text(place.point) for place in points]
+    where = f" at {' and '.join(named)} of {workloads}" if all(named) else f" in {workloads}"
+    if not points:
+        where = ", outside of a trial"
+    elif len(points) > _MANY:
+        where = f" at {len(points)} points of {workloads}"
+    what = f"{_WHAT[fault.kind]}, in {bad}{where}"
     test = f"; p={probability(fault.p)}" if fault.p is not None else ""
     message = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}..."
     why = f": {message}" if message else ""
@@ -96,7 +104,13 @@ def uncompared_sentences(result: Result) -> list[str]:
             (c.workload, *sorted(c.point.items())) for c in result.comparisons if c.variant == variant
         }
         total = len(points) + len(compared)
-        reasons = Counter(_reason(point) for point in points)
+        reasons: Counter[str] = Counter()
+        for point in points:
+            # The kernel is named where it is not the variant itself.
+            kernel, _, detail = point.reason.partition(": ")
+            words = detail_in_words(detail)
+            named = f"{kernel}: {words}" if detail else point.reason
+            reasons[words if kernel == point.variant else named] += 1
         text = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
         sentences.append(f"{variant}: {len(points)} of {total} points could not be compared: {text}")
     return sentences
@@ -124,33 +138,8 @@ def fault_reports(result: Result) -> list[FaultReport]:
     ]
 
 
-def is_broken(result: Result, variant: str) -> bool:
-    """Return whether nothing else may be claimed of a variant."""
-    return bool(result.broken(variant))
-
-
 def broken_message(result: Result) -> str:
     """Return the error of a run with a broken variant; empty if none is."""
     broken = [fault for variant in result.requested for fault in result.broken(variant)]
     more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
     return f"{fault_sentence(broken[0])}{more}" if broken else ""
-
-
-def _reason(point: Uncompared) -> str:
-    """Return why a point was not compared; the kernel is named where it is not the variant itself."""
-    kernel, _, detail = point.reason.partition(": ")
-    words = detail_in_words(detail)
-    return words if kernel == point.variant else f"{kernel}: {words}" if detail else point.reason
-
-
-def _where(fault: Fault) -> str:
-    if not fault.points:
-        return ", outside of a trial"
-    # In the order of their values: faults have them in the order of the trials, which is random.
-    points = sorted(fault.points, key=lambda place: (place.workload, key(place.point)))
-    workloads = dict.fromkeys(place.workload for place in points)
-    of = f" of {' and '.join(workloads)}"
-    if len(fault.points) > _MANY:
-        return f" at {len(fault.points)} points{of}"
-    named = [point_text(place.point) for place in points]
-    return f" at {' and '.join(named)}{of}" if all(named) else f" in {' and '.join(workloads)}"

@@ -1,11 +1,11 @@
-"""Growth charts: the levels of each kernel with their intervals, and the growth law extrapolated."""
+"""Growth: tables of the fitted laws, and charts of the levels of each kernel with the laws extrapolated."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, Law
-from kteardown.report.charts.figure import (
+from kteardown.model.result import Comparison, Law, Result
+from kteardown.model.workload import Workload
+from kteardown.report.charts import (
     DOTTED,
     Axis,
     Chart,
@@ -16,9 +16,81 @@ from kteardown.report.charts.figure import (
     of_kernel,
     slug,
 )
-from kteardown.report.comparison_groups import Group, PointKey, headlines, point_key
-from kteardown.report.formatting import Scale, parameter, point_text, scale
+from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
 from kteardown.report.material import Material
+from kteardown.report.metrics import Group, PointKey, headlines, is_headline, metric_name
+from kteardown.report.table import Block, Table, Text
+
+_LAW_NAMES: Mapping[str, str] = {"nlogn": "n log n"}
+"""The names of laws that differ from their names in result.json."""
+
+
+def law_tables(material: Material) -> list[Table]:
+    """Return a table for each headline metric with a law and each setting of the other parameters."""
+    groups: dict[tuple[str, str, PointKey], list[Law]] = {}
+    result = material.result
+    for law in result.laws:
+        if is_headline(material.workloads, law.workload, law.metric) and result.is_asked_for(law.kernel):
+            groups.setdefault((law.workload, law.metric, tuple(law.point.items())), []).append(law)
+    return [_table(result, material.workloads, laws) for laws in groups.values()]
+
+
+def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law]) -> Table:
+    first = laws[0]
+    unit = scale(first.unit, result.clock, [law.per_unit or 0.0 for law in laws])
+    shape: list[Sequence[Text]] = []
+    for law in laws:
+        slope = exponent = None
+        if law.per_unit is not None:
+            ends = ", ".join(number(end / unit.divisor) for end in law.per_unit_ci or ())
+            slope = number(law.per_unit / unit.divisor) + (f" [{ends}]" if ends else "")
+        if law.exponent is not None and law.exponent_ci is not None:
+            exponent = f"{law.exponent:.2f} [{law.exponent_ci[0]:.2f}, {law.exponent_ci[1]:.2f}]"
+        shape.append((slope, _LAW_NAMES.get(law.model, law.model), exponent))
+    blocks = [Block.of((f"{unit.unit} for one more", "law", "exponent"), shape, left=("law",))]
+    if any(law.verdict for law in laws):
+        slopes: list[Sequence[Text]] = []
+        for law in laws:
+            text = f"{change_of(law.ratio, law.ratio_ci)}, {law.verdict}"
+            slopes.append([(text, law.verdict) if law.verdict else None])
+        blocks.append(Block.of(("slope / base",), slopes))
+    for value in dict.fromkeys(p.at for law in laws for p in law.predictions if not p.refused):
+        found = [next((p for p in law.predictions if p.at == value), None) for law in laws]
+        unit = scale(first.unit, result.clock, [p.value for p in found if p and p.value is not None])
+        cells = [
+            f"{unit.text(p.value)} ({unit.text(p.low)} to {unit.text(p.high)})"
+            if p and p.value is not None and p.low is not None and p.high is not None
+            else None
+            for p in found
+        ]
+        blocks.append(Block.of((f"{unit.unit} at {_size(value)}",), [(cell,) for cell in cells]))
+    at = f" at {point_text(first.point)}" if first.point else ""
+    name = metric_name(workloads, first.workload, first.metric)
+    title = f"{first.workload}: growth of {name} with {first.param}{at}"
+    keys = Block.of(("kernel",), [(law.kernel,) for law in laws], left=("kernel",))
+    return Table(title, keys, tuple(blocks), tuple(_notes(laws)))
+
+
+def _notes(laws: Sequence[Law]) -> Iterator[str]:
+    """Yield why laws are unknown, why slopes have no verdict, and why predictions are missing."""
+    if names := ", ".join(law.kernel for law in laws if law.model == "unknown"):
+        yield f"law of {names} unknown: too few points, or too much noise, to show one"
+    for law in laws:
+        if law.verdict == "inconclusive" and law.reason:
+            yield f"slope of {law.kernel} inconclusive: {law.reason}"
+    refused: dict[tuple[float, str], list[str]] = {}
+    for law in laws:
+        for found in law.predictions:
+            if found.refused:
+                refused.setdefault((found.at, found.refused), []).append(law.kernel)
+    for (at, reason), kernels in refused.items():
+        which = "any kernel" if len(kernels) == len(laws) else ", ".join(kernels)
+        yield f"no prediction at {_size(at)} for {which}: {reason}"
+
+
+def _size(value: float) -> str:
+    return parameter(int(value)) if value == int(value) else number(value)
+
 
 _PREDICTED = "star-diamond-open"
 
@@ -36,7 +108,7 @@ def growth_galleries(material: Material) -> list[Gallery]:
         for c in group.comparisons:
             if isinstance(c.point.get(param), int):
                 rest = {name: value for name, value in c.point.items() if name != param}
-                by_rest.setdefault(point_key(rest), []).append(c)
+                by_rest.setdefault(tuple(rest.items()), []).append(c)
         charts: dict[tuple[str, ...], Chart] = {}
         for fixed, mine in by_rest.items():
             if len({c.point[param] for c in mine}) > 1:
@@ -59,9 +131,10 @@ def _charts(
     for kernel in ["base", *dict.fromkeys(c.variant for c in mine)]:
         marks = _measured(material, group, param, kernel, mine, unit)
         series.append(of_kernel(kernel, list(result.kernels), marks))
-        law = _law(material, group, param, kernel, rest)
-        if law is not None and group.statistic == "median":
-            series += _extrapolation(law, series[-1], unit)
+        wanted = (group.workload, group.metric, kernel, param, rest)
+        for law in result.laws if group.statistic == "median" else ():
+            if (law.workload, law.metric, law.kernel, law.param, law.point) == wanted:
+                series += _extrapolation(law, series[-1], unit)
         ends = [f"{unit.text(m.y * unit.divisor)} at {parameter(int(m.x))}" for m in (marks[0], marks[-1])]
         described.append(f"{kernel} from {ends[0]} to {ends[1]}")
     at = point_text(rest)
@@ -99,16 +172,6 @@ def _mark(what: str, at: float, level: tuple[float, float, float], unit: Scale, 
     value, low, high = (one / unit.divisor for one in level)
     text, *ends = map(unit.text, level)
     return Mark(at, value, f"{what}: {text} {unit.unit} {form.format(*ends)}", low, high)
-
-
-def _law(
-    material: Material, group: Group, param: str, kernel: str, rest: Mapping[str, ParamValue]
-) -> Law | None:
-    wanted = (group.workload, group.metric, kernel, param, rest)
-    laws = material.result.laws
-    return next(
-        (one for one in laws if (one.workload, one.metric, one.kernel, one.param, one.point) == wanted), None
-    )
 
 
 def _extrapolation(law: Law, measured: PlotSeries, unit: Scale) -> list[PlotSeries]:

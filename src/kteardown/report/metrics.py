@@ -1,25 +1,85 @@
-"""The comparisons of a result by metric and statistic, the headline metrics, and their verdicts in words.
+"""The metrics of a result: their names, their comparisons, and their verdicts in words.
 
-A metric that is no headline has the verdicts of its points alone.
+The name for people, ``freezing user space``, is that of the workload's file; the key is ``freeze_user_ns``.
+Where there is no name, as in runs from before workloads had names, the key is put into words. A metric that
+is no headline has the verdicts of its points alone.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
-from kteardown.model.workload import Better, Workload
+from kteardown.model.result import Comparison, MetricVerdict, Result
+from kteardown.model.workload import Better, Metric, Workload
 from kteardown.report.formatting import (
     change,
     change_of,
     decimals,
-    interval,
     parameter,
     tone,
     verdict_counts,
     with_remedy,
 )
-from kteardown.report.metric_names import metric_label, metric_name
+
+_UNITS = re.compile(r"_(ns|us|kb|per_s|count)$")
+_TIMES = ("ns", "us")
+
+
+def metric_name(workloads: Mapping[str, Workload], workload: str, metric: str, statistic: str = "") -> str:
+    """Return the name of a metric, followed by the statistic if that is a percentile."""
+    known = workloads.get(workload)
+    return with_statistic(name_of(metric, known.metrics.get(metric) if known else None), statistic)
+
+
+def distinct_names(
+    workloads: Mapping[str, Workload], metrics: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], str]:
+    """Return the name of each metric, by workload and key, so that no two are equal: options of a choice."""
+    keys = list(dict.fromkeys(metrics))
+    several = len({workload for workload, _ in keys}) > 1
+    names = {key: metric_name(workloads, *key) for key in keys}
+    counts = Counter((key[0], name) for key, name in names.items())
+    found = {}
+    for (workload, metric), name in names.items():
+        alike = counts[workload, name] > 1
+        apart = " ".join([workload] * several + [metric] * alike)
+        found[workload, metric] = f"{name} ({apart})" if apart else name
+    return found
+
+
+def with_statistic(name: str, statistic: str) -> str:
+    """Return a metric's name, followed by the statistic if that is a percentile."""
+    return f"{name} ({statistic})" if statistic.startswith("p") else name
+
+
+@cache
+def shipped_name(workload: str, metric: str, statistic: str = "") -> str:
+    """Return the name of a metric where only its key is known: of a workload that is not shipped, the key."""
+    try:
+        known = {workload: load_workload(workload)}
+    except InputError:
+        known = {}
+    return metric_name(known, workload, metric, statistic)
+
+
+def name_of(key: str, spec: Metric | None) -> str:
+    """Return the name of the metric with this key: its own, or the key in words."""
+    if spec is not None and spec.name:
+        return spec.name
+    unit = _UNITS.search(key)
+    words = _UNITS.sub("", key).replace("_", " ")
+    return f"{words} time" if unit and unit[1] in _TIMES else words
+
+
+def metric_label(metric: str, statistic: str) -> str:
+    """Return the key of a metric and statistic: ``wakeup_ns`` or ``wakeup_ns p99``."""
+    return metric if statistic == "median" else f"{metric} {statistic}"
+
 
 PointKey = tuple[tuple[str, ParamValue], ...]
 """A point as a key of dictionaries: pairs of parameter and value."""
@@ -73,6 +133,16 @@ def headlines(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:
     return [g for g in groups(result, workloads) if is_headline(workloads, g.workload, g.metric)]
 
 
+def headline_rows(
+    result: Result, workloads: Mapping[str, Workload]
+) -> Iterator[tuple[Group, str, list[Comparison], MetricVerdict | None]]:
+    """Yield each headline metric and variant with its comparisons and its verdict over all points."""
+    for group in headlines(result, workloads):
+        for variant in variants(result):
+            if rows := group.of(variant):
+                yield group, variant, rows, verdict_of(result, group, variant)
+
+
 def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -> bool:
     """Return whether a metric is in the main tables: all are if the workload marks no headline metric.
 
@@ -88,11 +158,6 @@ def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -
 def variants(result: Result) -> list[str]:
     """Return the variants that were requested, without the kernels that were built only for an ablation."""
     return list(dict.fromkeys(c.variant for c in result.asked_for))
-
-
-def point_key(point: Mapping[str, ParamValue]) -> PointKey:
-    """Return a point as a key: its parameters and values, in their order."""
-    return tuple(point.items())
 
 
 def point_cells(points: Sequence[Mapping[str, ParamValue]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -114,17 +179,12 @@ def verdict_of(result: Result, group: Group, variant: str) -> MetricVerdict | No
     )
 
 
-def leading(metric: MetricVerdict | None, rows: Sequence[Comparison]) -> Verdict:
-    """Return the one verdict of a metric: its own, or else the most alarming one of its points."""
-    return tone(rows) if metric is None else metric.verdict
-
-
 def metric_sentence(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None) -> str:
     """Return one variant and metric in words: ``V: better on M: -61.0% [-62, -60]; 5 better, 1 same``.
 
     Where the verdict has a reason, it is given, with the option that makes the next run decide.
     """
-    whole = leading(metric, rows)
+    whole = metric.verdict if metric else tone(rows)
     of = metric or (rows[0] if len(rows) == 1 else None)
     size = metric_change(metric, rows) if metric else change(rows[0], decimals(rows)) if of else ""
     reason = with_remedy(of.reason) if of and of.reason and whole in ("same", "inconclusive") else ""
@@ -153,8 +213,3 @@ def metric_change(metric: MetricVerdict, rows: Sequence[Comparison]) -> str:
         lower = (metric.verdict == "better") == (metric.better == "lower")
         return f"{'lower' if lower else 'higher'}, no ratio"
     return "no ratio"
-
-
-def metric_interval(metric: MetricVerdict) -> str:
-    """Return the interval over all points as changes; empty if it is exact or unknown."""
-    return "" if metric.ci is None or metric.exact else interval(metric.ci)

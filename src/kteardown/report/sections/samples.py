@@ -1,4 +1,4 @@
-"""Every sample of a metric, and percentiles of distributions.
+"""Every sample of a metric, and percentiles of distributions: charts and tables.
 
 Of samples none is left out: there is a column for each boot, with the kernels side by side. Percentiles are
 of all values of all boots together, including the far tail.
@@ -6,13 +6,13 @@ of all values of all boots together, including the far tail.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from statistics import median
+from statistics import fmean, median, pstdev
 from typing import TypeVar
 
 from kteardown.model.point import Key, key
 from kteardown.model.result import Distribution
 from kteardown.model.samples import Samples
-from kteardown.report.charts.figure import (
+from kteardown.report.charts import (
     Axis,
     Chart,
     Gallery,
@@ -23,9 +23,10 @@ from kteardown.report.charts.figure import (
     of_kernel,
     slug,
 )
-from kteardown.report.formatting import Scale, percent, point_text, scale
+from kteardown.report.formatting import Scale, counted, parameter, percent, point_text, scale
 from kteardown.report.material import Material
-from kteardown.report.metric_names import distinct_names, metric_name
+from kteardown.report.metrics import distinct_names, metric_name, point_cells
+from kteardown.report.table import Block, Cell, LongRow, LongRows, LongTable, Table, Text
 
 _WIDTH = 0.84
 """The part of the room of a kernel that its boots take."""
@@ -78,7 +79,7 @@ def _samples(material: Material, samples: Sequence[Samples]) -> Chart:
     unit = scale(first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples])
     series = [one for at, s in enumerate(samples) for one in _kernel(s, at, kernels, unit)]
     at = f" at {point_text(first.point)}" if first.point else ""
-    columns = [f"{s.kernel}\n{len(s.boots)} boot{'s' if len(s.boots) != 1 else ''}" for s in samples]
+    columns = [f"{s.kernel}\n{counted(len(s.boots), 'boot')}" for s in samples]
     return Chart(
         name=slug("samples", first.workload, first.metric, point_text(first.point)),
         title=f"Every sample of {name}{at}",
@@ -101,56 +102,92 @@ def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[Pl
         step = room * _INSIDE / max(1, len(values) - 1)
         start = middle - step * (len(values) - 1) / 2
         dots += [Mark(start + step * n, value / by) for n, value in enumerate(values)]
+        text = f"block {block}: {', '.join(map(unit.text, values))}"
+        if len(values) > _MOST_LISTED:
+            low, half, high = map(unit.text, (min(values), median(values), max(values)))
+            text = f"block {block}: {len(values)} from {low} to {high}, median {half}"
         # Of other metrics there are very many charts; the table has their figures.
-        text = _boot(block, values, unit) if s.headline else ""
-        medians.append(Mark(middle, median(values) / by, text))
+        medians.append(Mark(middle, median(values) / by, text if s.headline else ""))
     size = max(4.0, min(8.0, 300 / max(1, s.count) ** 0.5))
     shade = colour(s.kernel, kernels)
     plain = PlotSeries(s.kernel, shade, tuple(dots), "dot", size=size, variant=s.kernel, in_legend=False)
     return [plain, replace(plain, marks=tuple(medians), symbol="median", size=room * 0.8)]
 
 
-def _boot(block: int, values: Sequence[float], unit: Scale) -> str:
-    if len(values) <= _MOST_LISTED:
-        return f"block {block}: {', '.join(map(unit.text, values))}"
-    low, middle, high = (unit.text(value) for value in (min(values), median(values), max(values)))
-    return f"block {block}: {len(values)} from {low} to {high}, median {middle}"
+def samples_table(material: Material) -> LongTable:
+    """Return a summary of the samples of each kernel at each point."""
+    found: dict[tuple[str, str, str], list[LongRow]] = {}
+    for s in material.evidence.samples:
+        values = [value for boot in s.boots.values() for value in boot]
+        unit = scale(s.unit, material.result.clock, values)
+        statistics = (min(values), median(values), fmean(values), max(values), pstdev(values))
+        texts = (s.kernel, point_text(s.point), f"{len(s.boots)}", f"{len(values):,}")
+        cells = tuple(map(Cell, (*texts, *map(unit.text, statistics))))
+        found.setdefault((s.workload, s.metric, unit.unit), []).append(LongRow(s.kernel, "", cells))
+    bodies = [
+        LongRows(metric, f"{metric_name(material.workloads, workload, metric)} ({unit})", rows)
+        for (workload, metric, unit), rows in found.items()
+    ]
+    columns = ("kernel", "point", "boots", "samples", "smallest", "median", "mean", "largest", "sd")
+    return LongTable("The samples of each kernel in figures", columns, ("kernel", "point"), bodies)
 
 
 def _percentiles(material: Material, mine: Sequence[Distribution]) -> Chart:
-    first = mine[0]
+    first, series, described = mine[0], [], []
     name = metric_name(material.workloads, first.workload, first.metric)
-    kernels = list(material.result.kernels)
     values = [value for one in mine for value in one.percentiles.values()]
-    percentiles = list(dict.fromkeys(percentile for one in mine for percentile in one.percentiles))
+    columns = list(dict.fromkeys(percentile for one in mine for percentile in one.percentiles))
     unit = scale(first.unit, material.result.clock, values)
+    for one in mine:
+        texts = {column: unit.text(value) for column, value in one.percentiles.items()}
+        marks = [
+            Mark(columns.index(p), value / unit.divisor, f"{one.kernel} p{p}: {texts[p]} {unit.unit}")
+            for p, value in one.percentiles.items()
+        ]
+        series.append(of_kernel(one.kernel, list(material.result.kernels), marks))
+        described.append(f"{one.kernel} {', '.join(f'p{p} {text}' for p, text in texts.items())}")
     at = f" at {point_text(first.point)}" if first.point else ""
     counts = ", ".join(f"{one.n:,} values of {one.kernel}" for one in mine)
-    error = percent(1 + max(one.error for one in mine)).lstrip("+")
     return Chart(
         name=slug("tail", first.workload, first.metric, point_text(first.point)),
         title=f"{name} of all boots together{at}",
-        about=f"Percentiles of {name}{at} in {unit.unit}: "
-        + "; ".join(
-            f"{one.kernel} " + ", ".join(f"p{name} {unit.text(v)}" for name, v in one.percentiles.items())
-            for one in mine
-        )
-        + ".",
+        about=f"Percentiles of {name}{at} in {unit.unit}: {'; '.join(described)}.",
         drawn=Plot(
-            Axis("percentile", names=tuple(f"p{percentile}" for percentile in percentiles)),
+            Axis("percentile", names=tuple(f"p{column}" for column in columns)),
             Axis(f"{name}, {unit.unit}", log=min(values) > 0),
-            tuple(of_kernel(one.kernel, kernels, _marks(one, percentiles, unit)) for one in mine),
+            tuple(series),
         ),
-        notes=(f"{counts}, of all boots together, without intervals; bucket error at most {error}",),
+        notes=(f"{counts}, {_of_all_boots(mine)}",),
     )
 
 
-def _marks(one: Distribution, percentiles: Sequence[str], unit: Scale) -> list[Mark]:
-    return [
-        Mark(
-            percentiles.index(name),
-            value / unit.divisor,
-            f"{one.kernel} p{name}: {unit.text(value)} {unit.unit}",
-        )
-        for name, value in one.percentiles.items()
-    ]
+def _of_all_boots(mine: Sequence[Distribution]) -> str:
+    error = percent(1 + max(one.error for one in mine)).lstrip("+")
+    return f"of all boots together, without intervals; bucket error at most {error}"
+
+
+def distribution_tables(material: Material) -> list[Table]:
+    """Return a table for each histogram, base first: a row per point, the percentiles of each kernel."""
+    found: dict[tuple[str, str], list[Distribution]] = {}
+    for distribution in material.result.distributions:
+        if material.result.is_asked_for(distribution.kernel):
+            found.setdefault((distribution.workload, distribution.metric), []).append(distribution)
+    return [_table(material, mine) for mine in found.values()]
+
+
+def _table(material: Material, mine: Sequence[Distribution]) -> Table:
+    first, percents, blocks = mine[0], list(mine[0].percentiles), []
+    values = [value for one in mine for value in one.percentiles.values()]
+    unit = scale(first.unit, material.result.clock, values)
+    points = list({tuple(one.point.items()): one.point for one in mine}.values())
+    for kernel in dict.fromkeys(one.kernel for one in mine):
+        of_kernel = {tuple(one.point.items()): one for one in mine if one.kernel == kernel}
+        rows: list[Sequence[Text]] = []
+        for point in points:
+            one = of_kernel.get(tuple(point.items()))
+            texts = [unit.text(one.percentiles[name]) for name in percents] if one else []
+            rows.append((parameter(one.n), *texts) if one else (None,) * (len(percents) + 1))
+        blocks.append(Block.of((f"{kernel}: n", *(f"p{name}" for name in percents)), rows))
+    name = metric_name(material.workloads, first.workload, first.metric)
+    title = f"{first.workload}: {name} ({first.metric}) of all boots together, in {unit.unit}"
+    return Table(title, Block.of(*point_cells(points)), tuple(blocks), (f"all values {_of_all_boots(mine)}",))

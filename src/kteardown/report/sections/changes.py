@@ -1,0 +1,436 @@
+"""The changes from base, as tables and as pictures.
+
+The pictures are a row for each ratio, and for each variant a strip for each headline metric, all of a kind on
+one axis. They are SVG in the page itself, so they need no script to be filtered, printed and read aloud.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import NamedTuple
+
+from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
+from kteardown.model.workload import Workload
+from kteardown.report.charts import Chart, Forest, Row, slug
+from kteardown.report.formatting import (
+    VERDICTS,
+    change,
+    decimals,
+    detectable,
+    detectable_span,
+    interval,
+    parameter,
+    percent,
+    point_text,
+    probability,
+    scale,
+    tone,
+    verdict_counts,
+    with_remedy,
+)
+from kteardown.report.material import Material
+from kteardown.report.metrics import (
+    Group,
+    PointKey,
+    groups,
+    headline_rows,
+    metric_change,
+    metric_sentence,
+    point_cells,
+    points_of,
+    variants,
+)
+from kteardown.report.table import Block, Cell, LongRow, LongRows, LongTable, Table, Text
+
+
+def headline_table(result: Result, group: Group) -> Table:
+    """Return the table of a headline metric or one of its percentiles, with a row for each point."""
+    # Base is shown over the most boots: those of a variant that has none missing.
+    points: dict[PointKey, Comparison] = {}
+    for c in group.comparisons:
+        key = tuple(c.point.items())
+        points[key] = max(points.get(key, c), c, key=lambda one: one.base.boots)
+    medians = [side.compared for c in group.comparisons for side in (c.base, c.changed)]
+    unit = scale(group.comparisons[0].unit, result.clock, medians)
+    digits = decimals(group.comparisons)
+    names, key_rows = point_cells([dict(at) for at in points])
+    rows = zip(key_rows, points.values(), strict=True)
+    keys = Block.of((*names, "base"), [(*key, unit.text(c.base.compared)) for key, c in rows])
+    wall = result.clock == "wall"
+    blocks = []
+    for variant in variants(result):
+        by_point = {tuple(c.point.items()): c for c in group.of(variant)}
+        cells: list[Sequence[Text]] = []
+        for here in map(by_point.get, points):
+            if here is None:
+                cells.append((None,) * (5 if wall else 3))
+                continue
+            tests = (detectable(here.mde), probability(here.p_rank)) if wall else ()
+            size, judged = (change(here, digits), here.verdict), (here.verdict, here.verdict)
+            cells.append((unit.text(here.changed.compared), size, *tests, judged))
+        columns = ("changed", variant, *(("mde", "rank p") if wall else ()), "verdict")
+        blocks.append(Block.of(columns, cells, left=("verdict",)))
+    confidence = f"{group.comparisons[0].confidence * 100:.4g}%"
+    title = (
+        f"{group.workload}: {group.name} ({group.key}) in {unit.unit}, {group.better} is better; "
+        f"{'median, ' if group.statistic == 'median' else ''}change with {confidence} interval"
+    )
+    # The intervals of the A/A twin and of the layout twin that were measured.
+    twins = [(c.null_ci, c.layout_ci) for c in points.values()]
+    shown = [n for n in (0, 1) if any(cis[n] for cis in twins)]
+    nulls = [[interval(ci, digits) if (ci := cis[n]) else None for n in shown] for cis in twins]
+    aside = Block.of([("A/A", "layout")[n] for n in shown], nulls) if shown else None
+    return Table(title, keys, tuple(blocks), _notes(group, wall=wall), aside)
+
+
+def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
+    """Return the reasons of the verdicts and the smallest detectable change."""
+    notes = []
+    for verdict in ("broken", "worse", "better", "inconclusive"):
+        reasons = Counter(c.reason for c in group.comparisons if c.verdict == verdict and not c.exact)
+        notes += [
+            f"{count} {verdict}: {with_remedy(reason)}" for reason, count in sorted(reasons.items()) if reason
+        ]
+    same = [c for c in group.comparisons if c.verdict == "same"]
+    for reason, count in sorted(Counter(c.reason for c in same).items()):
+        ps = [c.p_same for c in same if c.reason == reason and c.p_same is not None and not c.exact]
+        most = max(ps, default=0.0)
+        tests = f" (TOST p {'< 0.001' if most < 0.001 else f'<= {probability(most)}'})" if ps else ""
+        notes.append(f"{count} same: {reason}{tests}")
+    mdes = [c.mde for c in group.comparisons if c.mde is not None and not c.exact]
+    if mdes and not wall:
+        notes.append(f"smallest detectable change (80% power): {detectable_span(mdes)}")
+    with_outliers = sum(c.outliers > 0 for c in group.comparisons)
+    if with_outliers:
+        notes.append(
+            f"{with_outliers} of {len(group.comparisons)} comparisons have outlier boots, listed below"
+        )
+    return tuple(notes)
+
+
+_COLUMNS = ("metric", "variant", "points", "boots", "change", "A/A", "layout", "mde", "p", "verdict")
+_EXPLAINED = ("inconclusive", "mixed")
+_CORRECTED = (
+    "geometric mean over points and boots of changed / base (points compare medians over boots); p: after "
+    "the correction over headline metrics and variants"
+)
+
+
+def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
+    """Return a row for each headline metric and variant that is not broken, without tests; None if empty."""
+    rows = []
+    for group, variant, mine, metric in headline_rows(result, workloads):
+        if not result.broken(variant):
+            verdict = metric.verdict if metric else tone(mine)
+            size = metric_change(metric, mine) if metric else "-"
+            points = points_of(metric) if metric else f"{len(mine)} points"
+            rows.append((group.name, variant, (size, verdict), points, (verdict, verdict)))
+    columns = ("metric", "variant", "change", "points", "verdict")
+    return Table("Headline metrics", Block.of(columns, rows, left=columns)) if rows else None
+
+
+def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
+    """Return the table; empty if no headline metric has more than one point."""
+    found, cells = [], list[Sequence[Text]]()
+    for group, variant, compared, m in headline_rows(result, workloads):
+        if m is not None:
+            planned = f"{m.points}" + ("" if m.points == m.planned else f" of {m.planned}")
+            twins = [interval(ci) if ci else None for ci in (m.null_ci, m.layout_ci)]
+            mde = None if m.exact or m.mde is None else detectable(m.mde)
+            p = None if m.exact or m.p_corrected is None else probability(m.p_corrected)
+            size = (metric_change(m, compared), m.verdict)
+            first = (group.name, variant, planned, str(m.boots), size)
+            cells.append((*first, *twins, mde, p, (m.verdict, m.verdict)))
+            found.append((group.name, m))
+    if not any(m.planned > 1 for _, m in found):
+        return []
+    used = [n for n in range(len(_COLUMNS)) if any(row[n] for row in cells)]
+
+    def block(first: int, last: int) -> Block:
+        mine = [n for n in used if first <= n < last]
+        rows = [[row[n] for n in mine] for row in cells]
+        return Block.of([_COLUMNS[n] for n in mine], rows, left=("metric", "variant", "verdict"))
+
+    reasons: dict[str, dict[str, None]] = {}
+    for name, m in found:
+        if m.verdict in _EXPLAINED and m.reason:
+            reasons.setdefault(m.reason, {})[name] = None
+    words = tuple(f"{', '.join(names)}: {with_remedy(reason)}" for reason, names in reasons.items())
+    confidence = f"{found[0][1].confidence * 100:.4g}%"
+    title = f"Headline metrics over all their points, change with {confidence} interval"
+    blocks = tuple(one for one in (block(2, 5), block(5, 7), block(7, 10)) if one.columns)
+    return [Table(title, block(0, 2), blocks, (_CORRECTED, *words))]
+
+
+def comparison_table(material: Material) -> LongTable:
+    """Return every comparison of requested variants with its interval, twins and reason."""
+    wall, bodies = material.result.clock == "wall", []
+    for group in groups(material.result, material.workloads):
+        values = [side.compared for c in group.comparisons for side in (c.base, c.changed)]
+        unit = scale(group.comparisons[0].unit, material.result.clock, values)
+        digits = decimals(group.comparisons)
+        rows = []
+        for c in group.comparisons:
+            sides = [unit.text(c.base.compared), unit.text(c.changed.compared)]
+            tests = [detectable(c.mde)]
+            if wall:
+                tests = [interval(c.null_ci, digits) if c.null_ci else "-", *tests, probability(c.p_rank)]
+            sized, judged = Cell(change(c, digits), c.verdict), Cell(c.verdict, c.verdict)
+            first = map(Cell, (c.variant, point_text(c.point), *sides))
+            cells = (*first, sized, *map(Cell, tests), judged, Cell(with_remedy(c.reason)))
+            rows.append(LongRow(c.variant, c.verdict, cells))
+        bodies.append(LongRows(group.metric, f"{group.name} ({unit.unit})", rows))
+    extra = ("A/A", "mde", "rank p") if wall else ("mde",)
+    columns = ("variant", "point", "base", "changed", "change", *extra, "verdict", "reason")
+    return LongTable("Every change in figures", columns, ("variant", "point", "verdict", "reason"), bodies)
+
+
+_MOST_ROWS = 48
+"""In files, each metric of a variant with more rows than this has a chart of its own."""
+_MIDDLE = 11
+"""Half of the height of a row, in CSS pixels."""
+
+
+def forest_plots(material: Material) -> list[Forest]:
+    """Return a plot for each variant, all on the same axis."""
+    result = material.result
+    axis = RatioAxis.of(result.asked_for)
+    points: dict[str, list[Comparison]] = {}
+    for c in result.asked_for:
+        points.setdefault(c.workload, []).append(c)
+    varying = {workload: point_cells([c.point for c in mine])[0] for workload, mine in points.items()}
+    every = groups(result, material.workloads)
+    plots = []
+    for variant in variants(result):
+        found = [(g, [c for c in g.of(variant) if c.ratio is not None and c.ratio > 0]) for g in every]
+        metrics = [(g, _rows(mine, varying[g.workload], axis)) for g, mine in found if mine]
+        drawn = [c for _, mine in found for c in mine]
+        twins = (
+            ("twin", "A/A: base against itself", any(c.null_ci for c in drawn)),
+            ("moved", "base with its code moved", any(c.layout_ci for c in drawn)),
+        )
+        plot = Forest(
+            variant,
+            axis.lines(),
+            axis.labels(),
+            tuple(metrics),
+            verdicts=[verdict for verdict in VERDICTS if any(c.verdict == verdict for c in drawn)],
+            twins=[(name, text) for name, text, shown in twins if shown],
+            several=len({group.workload for group, _ in metrics}) > 1,
+        )
+        plots += [plot] if metrics else []
+    return plots
+
+
+def _rows(comparisons: list[Comparison], varying: tuple[str, ...], axis: RatioAxis) -> list[Row]:
+    digits, rows = decimals(comparisons), []
+    for c in comparisons:
+        values = [(name, parameter(c.point[name])) for name in varying if name in c.point]
+        label = " ".join(f"{name} {text}" if text[:1].isdigit() else text for name, text in values)
+        picture = ""
+        for name, ci in (("twin", c.null_ci), ("moved", c.layout_ci)):
+            if ci:
+                place = f'x1="{axis.at(ci[0])}%" x2="{axis.at(ci[1])}%" y1="{_MIDDLE}" y2="{_MIDDLE}"'
+                picture += f'<line {place} class="{name}"/>'
+        picture += axis.svg(c, _MIDDLE)
+        rows.append(Row(label or "all", picture, change(c, digits), c.verdict, with_remedy(c.reason)))
+    return rows
+
+
+def forests(material: Material) -> list[Chart]:
+    """Return a chart for each variant, or for each metric of a variant if it has many rows."""
+    found = []
+    for plot in forest_plots(material):
+        every = [row for _, rows in plot.metrics for row in rows]
+        for metrics in [plot.metrics] if len(every) <= _MOST_ROWS else [(one,) for one in plot.metrics]:
+            single = metrics[0][0] if len(metrics) == 1 else None
+            verdicts = [row.verdict for _, rows in metrics for row in rows]
+            chart = Chart(
+                name=slug("forest", plot.variant, *((single.workload, single.key) if single else ())),
+                title=f"{plot.variant} against base{f', {single.name}' if single else ''}",
+                about=f"Forest plot of {len(verdicts)} changes of {plot.variant} against base with their "
+                f"intervals: {verdict_counts(verdicts)}.",
+                drawn=replace(plot, metrics=metrics),
+            )
+            found.append(chart)
+    return found
+
+
+_FURTHER, _LEAST_REACH = 1 / 3, 1.1
+_TICKS = (
+    *(0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
+    *(1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
+)
+_EDGE = 4
+"""A label this near to an end of the axis, in percent, is beside its tick."""
+
+
+@dataclass(frozen=True)
+class RatioAxis:
+    """The axis from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, comparisons: Iterable[Comparison]) -> RatioAxis:
+        """Return one axis for the ratios of all ``comparisons``, so that pictures of them can be compared.
+
+        A very wide interval does not decide it: what lies further out than a third of the span of the ratios
+        that have a verdict is outside, and is drawn with an arrow.
+        """
+        every = [c for c in comparisons if c.ratio is not None and c.ratio > 0]
+        firm = [c for c in every if c.verdict != "inconclusive"] or every
+        ratios = [math.log(c.ratio or 1.0) for c in firm]
+        low, high = min([*ratios, 0.0]), max([*ratios, 0.0])
+        reach = max(_FURTHER * (high - low), math.log(_LEAST_REACH))
+        ends = [end for c in every for end in (c.ratio or 1.0, *(c.ci or ())) if end > 0]
+        least, most = math.exp(low - reach), math.exp(high + reach)
+        return cls(*ratio_range([min(max(end, least), most) for end in ends]))
+
+    def at(self, ratio: float) -> float:
+        """Return the position of a ratio, in percent of the width."""
+        inside = min(max(ratio, self.low), self.high)
+        return round(100 * math.log(inside / self.low) / math.log(self.high / self.low), 2)
+
+    def svg(self, c: Comparison, y: float) -> str:
+        """Return the mark and the interval of a comparison that has a ratio, ``y`` pixels from the top.
+
+        An arrow at an end says that the ratio or the interval goes on beyond it.
+        """
+        ratio = c.ratio or 1.0
+        low, high = c.ci or (ratio, ratio)
+        ends = (
+            (min(ratio, low) < self.low, "0", "M-1 0 6-4.5V4.5z"),
+            (max(ratio, high) > self.high, "100%", "M1 0-6-4.5V4.5z"),
+        )
+        arrows = "".join(
+            f'<svg x="{x}" y="{y}" overflow="visible"><path d="{path}" class="fill {c.verdict}"/></svg>'
+            for beyond, x, path in ends
+            if beyond
+        )
+        place = f'x1="{self.at(low)}%" x2="{self.at(high)}%" y1="{y}" y2="{y}"'
+        line = f'<line {place} class="interval {c.verdict}"/>' if low < high else ""
+        mark = f'<use href="#mark-{c.verdict}" x="{self.at(ratio)}%" y="{y}"/>'
+        return f"{line}{arrows}{mark if self.low < ratio < self.high else ''}"
+
+    def lines(self) -> str:
+        """Return a line from top to bottom for each tick, in SVG."""
+        drawn = ""
+        for tick, text in ratio_ticks(self.low, self.high):
+            place = f'x1="{self.at(tick)}%" x2="{self.at(tick)}%" y1="0" y2="100%"'
+            drawn += f'<line {place} class="{"none" if text == "0" else "tick"}"/>'
+        return drawn
+
+    def labels(self) -> str:
+        """Return the labels of the ticks, in SVG."""
+        drawn = ""
+        for tick, text in ratio_ticks(self.low, self.high):
+            x = self.at(tick)
+            side = "start" if x < _EDGE else "end" if x > 100 - _EDGE else "middle"
+            drawn += f'<text x="{x}%" y="13" text-anchor="{side}">{text}</text>'
+        return drawn
+
+
+def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
+    """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to either side."""
+    known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
+    low, high = min([*known, 0.99]), max([*known, 1.01])
+    room = (high / low) ** 0.04
+    return low / room, high * room
+
+
+def ratio_ticks(low: float, high: float, most: int = 5) -> list[tuple[float, str]]:
+    """Return ticks of a logarithmic axis of ratios with their labels: ``-50%``, ``0``, ``2x``."""
+    apart = math.log(high / low) / most
+    chosen = [1.0]
+    for step in sorted(_TICKS, key=lambda step: (abs(math.log(step)), step)):
+        if low <= step <= high and all(abs(math.log(step / other)) >= apart * 0.8 for other in chosen):
+            chosen.append(step)
+    ticks = []
+    for step in sorted(chosen):
+        change = percent(step, 0 if abs(round(step * 100) - step * 100) < 1e-6 else 1)
+        ticks.append((step, "0" if step == 1 else f"{step:,.0f}x" if step >= 3 else change))
+    return ticks
+
+
+_ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
+
+
+class Strip(NamedTuple):
+    """One headline metric of one variant; ``picture`` has its changes in SVG, ``height`` is in pixels."""
+
+    group: Group
+    verdict: Verdict
+    text: str
+    picture: str
+    height: int
+
+
+class Card(NamedTuple):
+    """The verdict on one variant.
+
+    ``figure`` is its change of the first headline metric over all points, and ``where`` says so. ``verdict``
+    is the verdict on this change; ``counts`` has the verdicts of all headline metrics.
+    """
+
+    variant: str
+    verdict: Verdict
+    figure: str
+    where: str
+    counts: list[tuple[Verdict, int]]
+    strips: list[Strip]
+    axis: RatioAxis
+
+
+def cards(material: Material) -> list[Card]:
+    """Return a card for each variant that was compared and is not broken, all on the same axis."""
+    result = material.result
+    every = list(headline_rows(result, material.workloads))
+    axis = RatioAxis.of(c for _, _, rows, _ in every for c in rows)
+    made = []
+    for variant in dict.fromkeys(variant for _, variant, _, _ in every):
+        if not result.broken(variant):
+            mine = [(group, rows, metric) for group, name, rows, metric in every if name == variant]
+            found = Counter(metric.verdict for *_, metric in mine if metric is not None)
+            counts = [(verdict, found[verdict]) for verdict in VERDICTS if found[verdict]]
+            strips = [_strip(*one, axis) for one in mine]
+            made.append(Card(variant, *_first(*mine[0]), counts, strips, axis))
+    return made
+
+
+def _first(
+    group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None
+) -> tuple[Verdict, str, str]:
+    """Return a verdict, its change, and where that is: over all points, or at the last with this verdict."""
+    if metric is not None and metric.planned > 1:
+        ends = "" if metric.ci is None or metric.exact else f" {interval(metric.ci)}"
+        where = f"{group.name} over {points_of(metric)}{ends}"
+        verdict, ratio = metric.verdict, metric.ratio
+    else:
+        verdict = tone(rows)
+        last = next(c for c in reversed(rows) if c.verdict == verdict)
+        at = f" at {point_text(last.point)}" if last.point else ""
+        ends = "" if last.ci is None or last.exact else f" {interval(last.ci)}"
+        where = f"{group.name}{at}{f': {change(last)}' if verdict == 'inconclusive' else ends}"
+        ratio = last.ratio
+    return verdict, percent(ratio) if ratio and verdict != "inconclusive" else "", where
+
+
+def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None, axis: RatioAxis) -> Strip:
+    height = max(_LEAST_PX, min(_MOST_PX, _ROW_PX * len(rows) + 8))
+    step = height / (len(rows) + 1)
+    whole = metric.verdict if metric else tone(rows)
+    words = metric_sentence(group, rows, metric).removeprefix(f"{rows[0].variant}: ")
+    words = words.replace(f" points of {group.name}", " points").replace(f" on {group.name}", "")
+    picture = "".join(
+        f"<g><title>{escape(f'{point_text(c.point)}: {change(c)}, {c.verdict}')}</title>"
+        f"{axis.svg(c, round(step * (number + 1), 1))}</g>"
+        for number, c in enumerate(rows)
+        if c.ratio is not None
+    )
+    return Strip(group, whole, words, picture, height)
