@@ -8,8 +8,8 @@ from kteardown.errors import InputError
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "query": ("duckdb",),
-    "history": ("duckdb", "ruptures"),
-    "serve": ("duckdb", "ruptures", "starlette", "uvicorn"),
+    "history": ("duckdb",),
+    "serve": ("duckdb", "starlette", "uvicorn"),
     "pictures": ("resvg_py",),
     "mail": ("b4",),
 }

@@ -23,7 +23,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
     [
         (["query", "SELECT 1"], "duckdb"),
         (["export", "--to", "."], "duckdb"),
-        (["history"], "ruptures"),
+        (["history"], "duckdb"),
         (["serve", "--port", "0"], "uvicorn"),
         (["report", "--format", "png"], "resvg_py"),
     ],

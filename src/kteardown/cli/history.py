@@ -7,8 +7,7 @@ from rich.console import Console
 
 from kteardown.cli import complete, options
 from kteardown.extras import need
-from kteardown.history import archive
-from kteardown.history.lines import History, Order
+from kteardown.history.lines import LEAST, History, HistoryFilter, Order, history_of, nothing_found
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.clock import Clock
 from kteardown.report import history_tables as tables
@@ -48,7 +47,7 @@ def history(
     ] = "release",
     least: Annotated[
         float, typer.Option("--least", metavar="PERCENT", min=0, help="Ignore smaller changes of level.")
-    ] = 100 * archive.LEAST,
+    ] = 100 * LEAST,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with lines of one figure.")] = False,
 ) -> None:
     """Show a metric over the kernel releases and the time of all runs, and where its level changes.
@@ -64,7 +63,7 @@ def history(
       kteardown history freezer --kernel unpatched --clock wall --order time
     """
     need("history", "`history`")
-    wanted = archive.HistoryFilter(
+    wanted = HistoryFilter(
         experiment=experiment,
         workload=workload,
         metric=metric,
@@ -79,12 +78,12 @@ def history(
         show(found, options.output(), every_metric=metric is not None)
 
 
-def _find(wanted: archive.HistoryFilter, order: Order, least: float) -> History:
+def _find(wanted: HistoryFilter, order: Order, least: float) -> History:
     """Return the selected lines. Raises InputError if the selection matches no line of any run."""
     runs = all_runs()
-    found = archive.history_of(runs, wanted, order=order, least=least)
-    if not found.lines and wanted != archive.HistoryFilter():
-        raise archive.nothing_found(archive.history_of(runs, archive.HistoryFilter()).lines, wanted)
+    found = history_of(runs, wanted, order=order, least=least)
+    if not found.lines and wanted != HistoryFilter():
+        raise nothing_found(history_of(runs, HistoryFilter()).lines, wanted)
     return found
 
 

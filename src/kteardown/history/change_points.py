@@ -1,9 +1,8 @@
 """Find the changes of level in a series of figures.
 
 The segmentation is optimal: PELT (Killick, Fearnhead & Eckley, "Optimal detection of changepoints with a
-linear computational cost", JASA 107, 2012), by the library ruptures (Truong, Oudre & Vayatis, "Selective
-review of offline change point detection methods", Signal Processing 167, 2020), on the logarithms of the
-figures. The penalty of a change depends on the noise ``s`` and the number ``n`` of figures:
+linear computational cost", JASA 107, 2012), on the logarithms of the figures. The penalty of a change depends
+on the noise ``s`` and the number ``n`` of figures:
 
 - In real time the cost is the absolute deviation from the median of a level (Bai, "Least absolute deviation
   estimation of a shift", Econometric Theory 11, 1995), so that a single outlier does not make a level, and
@@ -55,7 +54,9 @@ def change_points(
     noise = _noise_within_runs(figures)
     if not exact:
         noise = max(noise, _TO_SD * float(np.median(np.abs(np.diff(levels)))))
-    found = _segment(levels, max(noise, _TINY), exact=exact)
+    noise = max(noise, _TINY)
+    gain = 2 * (_EXACT_NOISE * noise) ** 2 if exact else _REAL_GAIN * noise
+    found = segment(levels, gain * math.log(len(levels)), exact=exact)
     return tuple(_large_enough(levels, found, least)), ""
 
 
@@ -77,19 +78,34 @@ def _noise_within_runs(figures: Sequence[Sequence[float]]) -> float:
     return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
 
 
-def _segment(levels: NDArray[np.float64], noise: float, *, exact: bool) -> list[int]:
-    # Imported here because the import takes longer than most commands run.
-    import ruptures
+def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list[int]:
+    """Return the first index of every segment but the first, of the segmentation with the least cost.
 
-    gain = math.log(len(levels))
-    if exact:
-        search = ruptures.Pelt(model="l2", min_size=1, jump=1)
-        gain *= 2 * (_EXACT_NOISE * noise) ** 2
-    else:
-        search = ruptures.Pelt(model="l1", min_size=2, jump=1)
-        gain *= _REAL_GAIN * noise
-    found = search.fit_predict(levels.reshape(-1, 1), pen=gain)
-    return [int(index) for index in found[:-1]]
+    The cost is that of the segments, as the module describes it, and ``penalty`` for each of them. A segment
+    has at least one figure if ``exact``, else two.
+    """
+    shortest, count = (1 if exact else 2), len(levels)
+    centre, power = (np.mean, 2) if exact else (np.median, 1)
+    best, before = np.full(count + 1, math.inf), [0] * (count + 1)
+    best[0] = 0.0
+    useless_from: dict[int, int] = {}
+    """By start of a last segment, from which end on a change between the two is always better."""
+    for end in range(shortest, count + 1):
+        totals = {
+            start: best[start] + (np.abs(part - centre(part)) ** power).sum()
+            for start in range(end - shortest + 1)
+            if best[start] < math.inf and end < useless_from.get(start, count + 1)
+            for part in [levels[start:end]]
+        }
+        before[end] = min(totals, key=totals.__getitem__)
+        best[end] = totals[before[end]] + penalty
+        for start, total in totals.items():
+            if total > best[end]:
+                useless_from.setdefault(start, end + shortest)
+    found = [before[count]]
+    while found[-1]:
+        found.append(before[found[-1]])
+    return found[-2::-1]
 
 
 def _large_enough(levels: NDArray[np.float64], found: list[int], least: float) -> list[int]:

@@ -1,4 +1,4 @@
-"""Arrange the figures of many runs in lines, and find where a line changes.
+"""Read the figures of many runs, arrange them in lines, and find where a line changes.
 
 A line has figures that can be compared: of one experiment, clock, workload, metric and point, one set of
 patches, and guests with equally many CPUs. In real time they are also of one CPU model of the host and one
@@ -8,17 +8,69 @@ acceleration, because another machine gives other figures.
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kteardown.errors import InputError, did_you_mean
 from kteardown.model.clock import Clock, value_unit
+from kteardown.model.experiment import Experiment
 from kteardown.model.record import LAYOUT, ParamValue
 from kteardown.model.result import KernelFacts
 from kteardown.model.workload import Better, Metric
+from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences
-from kteardown.sql.boot_figures import BootFigure
+from kteardown.rundir.snapshot import Snapshot, load
+
+_INTEGER = re.compile(r"-?\d+")
+_FIGURES = """
+SELECT run, kernel, workload, metric, params, boot, median(value), any_value(b.acceleration),
+    coalesce(any_value(b.release), ''), coalesce(any_value(b.cpus_online), 0),
+    coalesce(strftime(any_value(b.started_at), '%Y-%m-%dT%H:%M:%S'), '')
+FROM samples JOIN boots AS b USING (run, kernel, boot, attempt)
+    JOIN counting USING (run, boot, attempt, trial)
+WHERE NOT warmup AND usable
+GROUP BY run, kernel, workload, metric, params, boot ORDER BY run, boot"""
+
+
+@dataclass(frozen=True)
+class BootFigure:
+    """The median of a metric's samples at one point in one boot. ``started_at`` is UTC, ISO 8601.
+
+    Without a ``hello`` record the release is empty and the number of CPUs is 0.
+    """
+
+    run: str
+    kernel: str
+    workload: str
+    metric: str
+    params: tuple[tuple[str, ParamValue], ...]
+    boot: int
+    value: float
+    acceleration: str
+    release: str
+    cpus: int
+    started_at: str
+
+
+def boot_figures(runs: Sequence[RunDir]) -> tuple[list[BootFigure], Mapping[str, str]]:
+    """Return the figures of ``runs``, ordered by run and boot; and why runs are left out, by name."""
+    # Imported here: duckdb is an extra.
+    from kteardown.sql.database import database
+
+    with database(runs) as found:
+        rows = found.query(_FIGURES).rows
+        figures = [
+            BootFigure(run, kernel, workload, metric, _params(params), *others)
+            for run, kernel, workload, metric, params, *others in rows
+        ]
+        return figures, found.skipped
+
+
+def _params(texts: Mapping[str, str]) -> tuple[tuple[str, ParamValue], ...]:
+    return tuple((name, int(text) if _INTEGER.fullmatch(text) else text) for name, text in texts.items())
+
 
 Order = Literal["release", "time"]
 UNPATCHED = "unpatched"
@@ -267,3 +319,92 @@ def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator
     elif not differ:
         host = ", so the cause is the host" if facts_a.clock == "wall" else ""
         yield f"nothing that is recorded: the image of the kernel is the same{host}"
+
+
+_NAMED = 6
+LEAST = 0.02
+"""The margin of the verdict "same", unless the user gives another one."""
+
+
+@dataclass(frozen=True)
+class HistoryFilter:
+    """The filter for lines of the history.
+
+    None or empty matches everything; ``points`` has values by parameter.
+    """
+
+    experiment: str | None = None
+    workload: str | None = None
+    metric: str | None = None
+    kernel: str | None = None
+    clock: Clock | None = None
+    points: Mapping[str, Sequence[ParamValue]] = field(default_factory=dict)
+
+    def of_run(self, experiment: Experiment) -> bool:
+        """Return whether a run can contain matching lines."""
+        return self.experiment in (None, experiment.name) and self.clock in (None, experiment.design.clock)
+
+    def of_line(self, line: Line) -> bool:
+        """Return whether a line matches."""
+        return (
+            self.experiment in (None, line.experiment)
+            and self.clock in (None, line.clock)
+            and self.workload in (None, line.workload)
+            and self.metric in (None, line.metric)
+            and self.kernel in (None, line.kernel)
+            and all(line.point.get(name) in values for name, values in self.points.items())
+        )
+
+
+def history_of(
+    runs: Sequence[RunDir], wanted: HistoryFilter, *, order: Order = "release", least: float = LEAST
+) -> History:
+    """Return the matching lines of ``runs``. Runs that cannot be read are listed in ``unread``."""
+    known: dict[str, RunFacts] = {}
+    unread: list[str] = []
+    for run in runs:
+        try:
+            snapshot = load(run)
+            if wanted.of_run(snapshot.experiment):
+                known[run.name] = _facts(snapshot)
+        except (OSError, ValueError, ValidationError, InputError):
+            unread.append(run.name)
+    figures, skipped = boot_figures([run for run in runs if run.name in known])
+    found = history(figures, known, order=order, least=least)
+    lines = tuple(filter(wanted.of_line, found.lines))
+    return found.model_copy(update={"lines": lines, "unread": (*unread, *skipped)})
+
+
+def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputError:
+    """Return an error with the first condition of ``wanted`` that no line meets, and possible values."""
+    left = list(everything)
+    for name in ("experiment", "clock", "workload", "metric", "kernel"):
+        word = getattr(wanted, name)
+        has = dict.fromkeys(str(getattr(line, name)) for line in left)
+        left = [line for line in left if word in (None, getattr(line, name))]
+        if not left:
+            listed = ", ".join(has) or "none"
+            return InputError(
+                f"no matching run has the {name} {word!r}{did_you_mean(word, has)}",
+                hint=f"choose one that the runs have: {listed}.",
+            )
+    points = list(dict.fromkeys(" ".join(f"{n}={v}" for n, v in line.point.items()) for line in everything))
+    more = f", and {len(points) - _NAMED} more" if len(points) > _NAMED else ""
+    return InputError(
+        "no run has figures at that point",
+        hint=f"choose one that the runs have: {'; '.join(points[:_NAMED])}{more}.",
+    )
+
+
+def _facts(snapshot: Snapshot) -> RunFacts:
+    return RunFacts(
+        experiment=snapshot.experiment.name,
+        clock=snapshot.experiment.design.clock,
+        kernels=dict(snapshot.kernels),
+        machine=snapshot.run.environment()["machine"],
+        metrics={
+            (name, metric): spec
+            for name, workload in snapshot.workloads.items()
+            for metric, spec in workload.metrics.items()
+        },
+    )

@@ -32,8 +32,7 @@ from starlette.routing import Route
 from kteardown import version
 from kteardown.analysis.dataset import headlines
 from kteardown.errors import InputError, KteardownError, LabError
-from kteardown.history import archive
-from kteardown.history.lines import Line, Order
+from kteardown.history.lines import HistoryFilter, Line, Order, history_of, nothing_found
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.clock import CLOCKS, Clock
 from kteardown.model.point import key
@@ -247,7 +246,7 @@ class Pages:
         clock: Clock | None = next((known for known in CLOCKS if known == named), None)
         if named and clock is None:
             raise _unknown("clock", named, tuple(CLOCKS))
-        wanted = archive.HistoryFilter(
+        wanted = HistoryFilter(
             experiment=experiment,
             workload=query.get("workload") or None,
             metric=query.get("metric") or None,
@@ -256,9 +255,9 @@ class Pages:
             points=parse_assignments(query.get("point", "").split(), "point"),
         )
         order: Order = "time" if query.get("order") == "time" else "release"
-        every = archive.history_of(all_runs(), archive.HistoryFilter(experiment=experiment), order=order)
+        every = history_of(all_runs(), HistoryFilter(experiment=experiment), order=order)
         found = every.model_copy(update={"lines": tuple(filter(wanted.of_line, every.lines))})
-        problem = archive.nothing_found(every.lines, wanted) if every.lines and not found.lines else None
+        problem = nothing_found(every.lines, wanted) if every.lines and not found.lines else None
         shown = lines.worth_showing(found, every_metric=wanted.metric is not None)
         in_detail = len(shown.lines) <= _IN_DETAIL
         names = ("clock", "workload", "metric", "kernel")

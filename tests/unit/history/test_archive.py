@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.history.archive import HistoryFilter, history_of
+from kteardown.history.lines import HistoryFilter, boot_figures, history_of
 from kteardown.rundir.directory import RunDir
-from kteardown.sql.boot_figures import boot_figures
 from unit.cli.test_main import kteardown
 from unit.run import killable
 

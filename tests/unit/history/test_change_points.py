@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kteardown.history.change_points import FEWEST_WALL, change_points
+from kteardown.history.change_points import FEWEST_WALL, change_points, segment
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
@@ -83,3 +86,30 @@ def test_too_few_figures_are_reported() -> None:
     few = [[float(n + 1)] for n in range(FEWEST_WALL - 1)]
     found, why = change_points(few, exact=False, least=_LEAST)
     assert found == () and f"fewer than {FEWEST_WALL}" in why
+
+
+def _cost(levels: NDArray[np.float64], changes: tuple[int, ...], *, exact: bool) -> float:
+    """Return the cost of a segmentation, without penalties; infinite if a segment is too short."""
+    parts = [levels[start:end] for start, end in pairwise((0, *changes, len(levels)))]
+    if min(map(len, parts)) < (1 if exact else 2):
+        return np.inf
+    if exact:
+        return float(sum(np.var(part) * len(part) for part in parts))
+    return float(sum(np.abs(part - np.median(part)).sum() for part in parts))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.floats(-3, 3) | st.sampled_from([0.0, 1.0, 1.01]), min_size=2, max_size=9),
+    st.floats(1e-6, 4),
+    st.booleans(),
+)
+def test_no_segmentation_costs_less(figures: list[float], penalty: float, exact: bool) -> None:
+    levels = np.array(figures)
+    every = [
+        (_cost(levels, changes, exact=exact) + penalty * len(changes), changes)
+        for count in range(len(levels))
+        for changes in combinations(range(1, len(levels)), count)
+    ]
+    found = tuple(segment(levels, penalty, exact=exact))
+    assert _cost(levels, found, exact=exact) + penalty * len(found) == pytest.approx(min(every)[0], abs=1e-9)
