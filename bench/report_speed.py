@@ -18,7 +18,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 from stats_speed import EXPERIMENT, WORKLOAD, write
 
-from kteardown.analysis.analyse import analyse
+from kteardown.analysis.conclude import analyse
 from kteardown.analysis.gather_samples import gather
 from kteardown.model.point import points_of
 from kteardown.model.result import KernelFacts

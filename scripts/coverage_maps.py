@@ -12,14 +12,22 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import astuple, replace
+from math import log2
 from pathlib import Path
 
 from content_ids import agent_id, agent_sources, files_id, text_id, workload_id
-from kteardown.coverage.collect import collect
-from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map, rounded, shipped_path, write_map
+from kteardown.coverage.attribute import Counts, DebugInfo
+from kteardown.coverage.executed import boot_counted, coverage_of
+from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map, shipped_path, write_map
 from kteardown.coverage.points import points_of
-from kteardown.inputs.load import load_workload, workload_names
-from kteardown.progress import SilentReporter
+from kteardown.errors import GuestError
+from kteardown.inputs.load import load_workload, own_sources, workload_names
+from kteardown.kernels import build
+from kteardown.kernels.request import KernelRequest
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter, SilentReporter
+from kteardown.run.execute import Bootable
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("debian:6.12", "debian:7.2", "debian:7.3")
@@ -77,7 +85,7 @@ def make(sources: list[str]) -> None:
         then = {name: known for name, known in made.get(source, {}).items() if name in shipped.workloads}
         for name in (name for name, known in now.items() if then.get(name) != known):
             began = time.monotonic()
-            found = collect([name], source, _Printer())
+            found = collect(name, source, _Printer())
             kept = {one: counted for one, counted in shipped.workloads.items() if one in now}
             shipped = rounded(CoverageMap(found.source, {**kept, **found.workloads}))
             write_map(path, shipped)
@@ -90,6 +98,46 @@ def make(sources: list[str]) -> None:
             f"{source}: {len(shipped.workloads)} boots, {seconds:.0f} s, {points} points; "
             f"{len(shipped.functions)} functions, {path.stat().st_size / 1024:.0f} kB"
         )
+
+
+def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
+    """Return what the workload ``name`` executes on the base kernel of ``source``, booted with the plugin.
+
+    The kernel has the base configuration: workloads that ask for more of it (``config``) are counted without.
+    A workload whose guest fails has no points.
+    """
+    request = KernelRequest(name="base", source=source)
+    image = build.ensure([request], cache_dir=cache_dir(), reporter=reporter).images["base"]
+    workload, kernel = load_workload(name), Bootable(image.image, image.modules)
+    points = points_of(workload)
+    failed: tuple[str, ...] = ()
+    found = WorkloadCoverage(name, (), frozenset())
+    # A point at which this kernel hangs or panics must not take the others with it.
+    for chosen in (points, points[:1]):
+        try:
+            booted = boot_counted(kernel, workload, chosen, reporter, own=own_sources([name]))
+        except GuestError as error:
+            failed = (*failed, f"{len(chosen)} points: {error.message}")
+        else:
+            found = coverage_of(workload, booted, DebugInfo(image.image.parent))
+            break
+    return CoverageMap(image.source, {name: replace(found, failed=(*failed, *found.failed))})
+
+
+def rounded(coverage: CoverageMap) -> CoverageMap:
+    """Return ``coverage`` with counts within 10%, which compress better: it is for choosing a workload."""
+    workloads = {}
+    for name, workload in coverage.workloads.items():
+        points = []
+        for point in workload.points:
+            inside = {one: Counts(*map(_rounded, astuple(n))) for one, n in point.inside.items()}
+            points.append(replace(point, inside=inside))
+        workloads[name] = replace(workload, points=tuple(points))
+    return replace(coverage, workloads=workloads)
+
+
+def _rounded(count: int) -> int:
+    return round(2 ** (round(4 * log2(count)) / 4)) if count else 0
 
 
 def _print_cost(workload: WorkloadCoverage, took: float) -> None:

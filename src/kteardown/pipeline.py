@@ -78,8 +78,8 @@ def analyse_and_save(snapshot: Snapshot) -> Result:
     # Imported here: importing scipy takes longer than the start of a run whose kernels are cached.
     from kteardown.analysis.conclude import conclude
 
-    run, concluded = snapshot.run, conclude(snapshot)
-    saved.write(run, concluded.result, snapshot)
-    for name, stacks in concluded.folded.items():
+    run, (result, folded) = snapshot.run, conclude(snapshot)
+    saved.write(run, result, snapshot)
+    for name, stacks in folded.items():
         run.save(run.profile.path / name, stacks)
-    return saved.with_outcome(run, concluded.result)
+    return saved.with_outcome(run, result)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kteardown.analysis.analyse import analyse
+from kteardown.analysis.conclude import analyse
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.plan import PlannedBoot, PlannedTrial

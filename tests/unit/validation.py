@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kteardown.analysis.analyse import analyse
+from kteardown.analysis.conclude import analyse
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
-from kteardown.analysis.estimate.over_nodes import log_ratios, over_nodes
-from kteardown.analysis.estimate.over_points import PointBoots, estimate_over_points
+from kteardown.analysis.estimate.student import PointBoots, estimate_over_points, log_ratios, over_nodes
 from kteardown.analysis.estimate.verdict import Rules, estimate, holm
 from kteardown.analysis.growth.fit import fit, predict
 from kteardown.analysis.sequential import StopRule, conclude

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import Boots
-from kteardown.analysis.estimate.over_points import PointBoots
+from kteardown.analysis.estimate.student import PointBoots
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.record import ParamValue

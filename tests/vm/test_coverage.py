@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.coverage.attribute import DebugInfo, FunctionId, attribute
-from kteardown.coverage.boots import boot_counted
 from kteardown.coverage.changed import changed_functions
-from kteardown.coverage.collect import coverage_of
-from kteardown.coverage.executed import executed
+from kteardown.coverage.executed import boot_counted, coverage_of, executed
 from kteardown.coverage.maps import CoverageMap
 from kteardown.coverage.propose import propose
 from kteardown.inputs.load import load_experiment, load_workload
@@ -71,7 +69,7 @@ def test_a_series_is_proposed_its_workload_and_was_executed() -> None:
     info = DebugInfo(built.images["base"].image.parent)
     found = propose(changed, CoverageMap("test", {"zombies": coverage_of(workload, base, info)}))
     assert [one.workload for one in found.measured] == ["zombies"]
-    assert {hit.function.name for hit in found.measured[0].functions} == {one.name for one in changed}
+    assert {function.name for function in found.measured[0].functions} == {one.name for one in changed}
 
     done = executed(built.images["freezer-skip-exited"], workload, SMALL, changed, silent)
     assert done.exercised and done.objects == "zombies"

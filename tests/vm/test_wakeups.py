@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.analysis.estimate.histogram import Histogram, merged
+from kteardown.analysis.dataset import Histogram, merged
 from kteardown.inputs.load import load_workload
 from vm import lab
 

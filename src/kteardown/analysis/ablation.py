@@ -17,14 +17,22 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kteardown.analysis.compared_pairs import Data
-from kteardown.analysis.dataset import headlines
+from kteardown.analysis.dataset import Data, headlines
 from kteardown.analysis.estimate.bootstrap import Boots, Interval, ratio_interval
-from kteardown.analysis.estimate.rounding import tidy, tidy_pair
 from kteardown.analysis.estimate.verdict import estimate
 from kteardown.model.point import Point
 from kteardown.model.record import BASE
-from kteardown.model.result import Ablation, Comparison, KernelFacts, Part, PatchParts, PatchSet, Unavailable
+from kteardown.model.result import (
+    Ablation,
+    Comparison,
+    KernelFacts,
+    Part,
+    PatchParts,
+    PatchSet,
+    Unavailable,
+    tidy,
+    tidy_pair,
+)
 from kteardown.model.workload import Metric
 
 _NO_CHANGE = "the change of the whole series is not significant"
@@ -167,14 +175,10 @@ def _part(
         if name not in boots.boots:
             return Part(reason=f"{name} has no samples at this point")
         names.append(name)
-    return _share(boots, names[0], names[1], series.variant, refused)
-
-
-def _share(boots: _Boots, without: str, having: str, variant: str, refused: str) -> Part:
-    data = boots.data
+    data, (one, other) = boots.data, names
     part, whole = (
-        estimate(boots.boots[one], boots.boots[other], data.clock, data.rules, data.resampler)
-        for one, other in ((without, having), (BASE, variant))
+        estimate(boots.boots[before], boots.boots[after], data.clock, data.rules, data.resampler)
+        for before, after in ((one, other), (BASE, series.variant))
     )
     fields = {"ratio": tidy(part.ratio), "ci": tidy_pair(part.ci), "exact": part.exact and whole.exact}
     if refused:
@@ -182,17 +186,17 @@ def _share(boots: _Boots, without: str, having: str, variant: str, refused: str)
     if not part.ratio or part.ratio <= 0 or part.ci is None or not whole.ratio or whole.ratio <= 0:
         return Part.model_validate({**fields, "reason": "no ratio with an interval"})
     a, b = math.log(part.ratio), math.log(whole.ratio)
-    ends = (a / b, a / b) if part.exact and whole.exact else _fieller(boots, (without, having), variant, a, b)
+    exact = (a / b, a / b) if part.exact and whole.exact else None
+    ends = exact or _fieller(boots, one, other, series.variant, a, b)
     if ends is None:
         return Part.model_validate({**fields, "reason": _NO_CHANGE})
     return Part.model_validate({**fields, "share": tidy(a / b), "share_ci": tidy_pair(ends)})
 
 
 def _fieller(
-    boots: _Boots, pair: tuple[str, str], variant: str, a: float, b: float
+    boots: _Boots, one: str, other: str, variant: str, a: float, b: float
 ) -> tuple[float, float] | None:
     """Return the ends of the interval of a / b; None if it is not finite."""
-    one, other = pair
     # The covariance of two differences, computed from variances of differences only.
     covariance = (
         boots.variance(other, BASE)

@@ -12,11 +12,20 @@ import math
 from collections.abc import Mapping
 from statistics import fmean, stdev
 
-from kteardown.analysis.estimate.rounding import tidy
-from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading, OneClock, Reading
 from kteardown.model.clock import CLOCKS
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, MetricVerdict, Result
+from kteardown.model.result import (
+    BothClocks,
+    ClockRate,
+    ClockReading,
+    Comparison,
+    Judged,
+    MetricVerdict,
+    OneClock,
+    Reading,
+    Result,
+    tidy,
+)
 
 COUNTED = ("count", "kb")
 """Units of metrics that count objects or memory: their figures do not depend on how time is measured."""
@@ -93,20 +102,14 @@ def _undecided(exact: OneClock, wall: OneClock) -> str:
     return "; ".join(reasons)
 
 
-def _reading(
-    exact: Comparison | MetricVerdict | None, wall: Comparison | MetricVerdict | None
-) -> ClockReading:
+def _reading(exact: Judged | None, wall: Judged | None) -> ClockReading:
     known = next(c for c in (exact, wall) if c is not None)
     ours = None if exact is None else OneClock.of(exact, "instructions")
     theirs = None if wall is None else OneClock.of(wall, "wall")
     reading, reason = read(ours, theirs, counted=known.unit in COUNTED)
+    names = ("workload", "variant", "metric", "statistic", "unit", "better")
     return ClockReading(
-        workload=known.workload,
-        variant=known.variant,
-        metric=known.metric,
-        statistic=known.statistic,
-        unit=known.unit,
-        better=known.better,
+        **{name: getattr(known, name) for name in names},
         point=known.point if isinstance(known, Comparison) else {},
         instructions=ours,
         wall=theirs,

@@ -1,19 +1,301 @@
-"""The comparisons of a result: each variant with base, by metric, statistic and point."""
+"""The comparisons of a result: each variant with base, by metric, statistic and point, and over all points.
 
+Every statistic of a headline metric of a requested variant is a family of ``estimate.gatekeeping``: the test
+over all points, the tests of the points, and those of the growth laws.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
 
-from kteardown.analysis.compared_pairs import Data, Pair, Quantity, figures_of, pairs_of
-from kteardown.analysis.estimate.outliers import find_outliers
-from kteardown.analysis.estimate.rank_test import rank_tests
-from kteardown.analysis.estimate.rounding import tidy, tidy_pair
-from kteardown.analysis.estimate.verdict import Rules, holm, judge, summary
-from kteardown.analysis.faults import as_broken, metrics_as_broken
-from kteardown.analysis.growth.slope_ratio import SlopeRatio
-from kteardown.analysis.metric_verdicts import corrected, metric_tests, metric_verdict
-from kteardown.model.point import Key
-from kteardown.model.record import BASE, TWIN
-from kteardown.model.result import Comparison, Fault, MetricVerdict, Outlier, Verdict
+import numpy as np
+
+from kteardown.analysis.dataset import Data, Dataset, compared, headlines
+from kteardown.analysis.estimate.bootstrap import Boots
+from kteardown.analysis.estimate.gatekeeping import Family, adjust
+from kteardown.analysis.estimate.student import (
+    OverPoints,
+    PointBoots,
+    estimate_over_points,
+    log_ratios,
+    over_nodes,
+)
+from kteardown.analysis.estimate.verdict import (
+    MEDIAN,
+    Estimate,
+    Rules,
+    SupportingResults,
+    estimate,
+    explained_by_twin,
+    holm,
+    judge,
+    paired,
+    rank_tests,
+    summary,
+)
+from kteardown.analysis.faults import as_broken
+from kteardown.analysis.growth.laws import SlopeRatio
+from kteardown.model.point import Point, weight_of
+from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.result import Comparison, Fault, MetricVerdict, Outlier, Verdict, tidy, tidy_pair
+from kteardown.model.workload import Metric
+from kteardown.rundir.counting import EXACT, BootRecords
+
+_OPPOSITE = "the changes at its points are opposite"
+_HIDDEN = "the mean is the same, single points are not"
+FENCE = 3.0
+MIN_BOOTS = 5
+_LEVEL = 0.05
+"""Of the test whether the size of a change differs between nodes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A compared quantity at a point: a metric, and the quantile that is taken inside each boot."""
+
+    point: Point
+    metric: str
+    spec: Metric
+    quantile: float
+
+    @property
+    def statistic(self) -> str:
+        return "median" if self.quantile == MEDIAN else f"p{self.quantile * 100:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One comparison before its verdict."""
+
+    figure: Quantity
+    variant: str
+    base: Boots
+    changed: Boots
+    found: Estimate
+    supporting: SupportingResults
+
+    @property
+    def figures(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the values of base and changed, by block."""
+        return self.base.quantiles(self.figure.quantile), self.changed.quantiles(self.figure.quantile)
+
+
+def figures_of(data: Data) -> list[Quantity]:
+    """Return every compared quantity, headline metrics first."""
+    return [
+        Quantity(point, metric, spec, quantile)
+        for name, metric, spec in compared(data.experiment, data.workloads)
+        for quantile in (MEDIAN, *(percent / 100 for percent in spec.percentiles if percent != 50))
+        for point in data.expected
+        if point.workload == name
+    ]
+
+
+def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
+    """Return every variant that has samples, compared with base, and the results of the twins."""
+
+    def compared_with(base: Boots, changed: Boots) -> Estimate:
+        return estimate(base, changed, data.clock, data.rules, data.resampler, quantile=figure.quantile)
+
+    def boots(kernel: str, collected: Dataset = data.collected) -> Boots | None:
+        return collected.boots(kernel, figure.point, figure.metric)
+
+    base = boots(BASE)
+    if base is None:
+        return []
+    twin, not_moved, moved = boots(TWIN), boots(BASE, data.moved), boots(LAYOUT, data.moved)
+    supporting = SupportingResults(
+        twin=compared_with(base, twin) if twin else None,
+        layout=compared_with(not_moved, moved) if not_moved and moved else None,
+    )
+    pairs = []
+    for variant in data.variants:
+        changed = boots(variant)
+        if changed is not None:
+            before, after = paired(base, changed)
+            found = compared_with(before, after)
+            if data.nodes and found.ci is not None:
+                logs = log_ratios(before.quantiles(figure.quantile), after.quantiles(figure.quantile))
+                found = over_nodes(found, logs, data.nodes, data.rules)
+            pairs.append(Pair(figure, variant, before, after, found, supporting))
+    return pairs
+
+
+@dataclass(frozen=True, eq=False)
+class MetricTest:
+    """One headline metric of a variant before its verdict: its points, and its growth laws."""
+
+    pairs: Sequence[Pair]
+    laws: Sequence[SlopeRatio]
+    planned: int
+    over: OverPoints
+    supporting: SupportingResults
+
+    @property
+    def single(self) -> bool:
+        """Return whether the metric has one point only, and is that point."""
+        return len(self.pairs) == 1
+
+    @property
+    def members(self) -> list[Pair | SlopeRatio]:
+        """Return what is tested after the metric itself."""
+        return [*(() if self.single else self.pairs), *self.laws]
+
+
+def _metric_tests(data: Data, pairs: Sequence[Pair], slopes: Sequence[SlopeRatio]) -> list[MetricTest]:
+    """Return a test for every headline metric, statistic and requested variant that has data."""
+    wanted = {(workload, metric) for workload, metric, _ in headlines(data.experiment, data.workloads)}
+    groups: dict[tuple[str, str, str, str], list[Pair]] = {}
+    for pair in pairs:
+        figure = pair.figure
+        if (figure.point.workload, figure.metric) in wanted and pair.variant in data.asked_for:
+            name = (figure.point.workload, figure.metric, figure.statistic, pair.variant)
+            groups.setdefault(name, []).append(pair)
+    return [
+        _test(data, own, [s for s in slopes if (s.workload, s.metric, "median", s.variant) == name])
+        for name, own in groups.items()
+    ]
+
+
+def _corrected(tests: Sequence[MetricTest]) -> dict[MetricTest | Pair | SlopeRatio, float | None]:
+    """Return the p-values after the correction over headline metrics and variants, and of their points."""
+    families = [Family(t.over.estimate.p, tuple(one.found.p for one in t.members)) for t in tests]
+    result: dict[MetricTest | Pair | SlopeRatio, float | None] = {}
+    for test, family in zip(tests, adjust(families), strict=True):
+        result[test] = family.metric
+        result.update(zip(test.members, family.points, strict=True))
+        if test.single:
+            result[test.pairs[0]] = family.metric
+    return result
+
+
+def _metric_verdict(
+    data: Data, test: MetricTest, p_corrected: float | None, points: Sequence[Comparison]
+) -> MetricVerdict:
+    """Return the verdict of a metric; ``points`` are the comparisons at its points."""
+    first, found, rules = test.pairs[0], test.over.estimate, data.rules
+    p_mixed = None if test.single else _p_mixed(test, points, 1 - rules.confidence)
+    if test.single:
+        verdict, reason = points[0].verdict, points[0].reason
+    else:
+        verdict, reason = judge(found, test.supporting, p_corrected, first.figure.spec.better, rules)
+        verdict, reason = _with_points(verdict, reason, points, p_mixed, 1 - rules.confidence)
+    return MetricVerdict(
+        **_judged(first.figure, first.variant, found, test.supporting, rules),
+        verdict=verdict,
+        reason=reason,
+        points=test.over.points,
+        planned=test.planned,
+        boots=test.over.boots,
+        p_corrected=tidy(p_corrected),
+        p_mixed=tidy(p_mixed),
+        spread=tidy(test.over.spread),
+        point_spread=tidy(test.over.point_spread),
+    )
+
+
+def _judged(
+    figure: Quantity, variant: str, found: Estimate, supporting: SupportingResults, rules: Rules
+) -> dict[str, Any]:
+    """Return the fields that a comparison and the verdict of a metric have in common, but the verdict."""
+    return {
+        "workload": figure.point.workload,
+        "variant": variant,
+        "metric": figure.metric,
+        "unit": figure.spec.unit,
+        "better": figure.spec.better,
+        "statistic": figure.statistic,
+        "ratio": tidy(found.ratio),
+        "ci": tidy_pair(found.ci),
+        "confidence": rules.confidence,
+        "mde": tidy(found.mde),
+        "exact": found.exact,
+        "null_ci": tidy_pair(supporting.twin.ci) if supporting.twin else None,
+        "layout_ci": tidy_pair(supporting.layout.ci) if supporting.layout else None,
+        "p": tidy(found.p),
+        "p_same": tidy(found.p_same),
+        "same_within": rules.same_within,
+    }
+
+
+def _test(data: Data, pairs: Sequence[Pair], laws: Sequence[SlopeRatio]) -> MetricTest:
+    first = pairs[0]
+    sweep = next(s for s in data.experiment.workloads if s.workload == first.figure.point.workload)
+
+    def compared(sides: Sequence[PointBoots]) -> OverPoints:
+        return estimate_over_points(
+            sides, data.clock, data.rules, data.resampler, quantile=first.figure.quantile
+        )
+
+    weights = [weight_of(sweep, pair.figure.point) for pair in pairs]
+    over = compared([PointBoots(p.base, p.changed, w) for p, w in zip(pairs, weights, strict=True)])
+
+    def twin(kernel: str, collected: Dataset) -> Estimate | None:
+        sides = []
+        for n in over.used:
+            figure = pairs[n].figure
+            base, other = (collected.boots(name, figure.point, figure.metric) for name in (BASE, kernel))
+            if base is not None and other is not None:
+                sides.append(PointBoots(base, other, weights[n]))
+        return compared(sides).estimate if sides else None
+
+    if len(pairs) == 1:
+        over = replace(over, estimate=first.found)
+        supporting = first.supporting
+    else:
+        over = replace(over, estimate=over_nodes(over.estimate, over.figures, data.nodes, data.rules))
+        supporting = SupportingResults(twin(TWIN, data.collected), twin(LAYOUT, data.moved))
+    return MetricTest(pairs, laws, _planned(data, first), over, supporting)
+
+
+def _planned(data: Data, pair: Pair) -> int:
+    """Return at how many points the metric is to be compared.
+
+    A point is not one of them if both kernels recorded other metrics there, and neither this one.
+    """
+    figure = pair.figure
+    sides, collected = (BASE, pair.variant), data.collected
+    return sum(
+        any(collected.boots(name, point, figure.metric) for name in sides)
+        or not all(collected.measured(name, point) for name in sides)
+        for point in data.expected
+        if point.workload == figure.point.workload
+    )
+
+
+def _p_mixed(test: MetricTest, points: Sequence[Comparison], alpha: float) -> float | None:
+    """Return the p-value of no opposite changes: no point higher, or no point lower (Gail, Simon 1985).
+
+    Both are tested by the most extreme point, with Bonferroni's correction over the points, as in the range
+    test of S. Piantadosi and M. Gail (Statistics in Medicine 12, 1993). As both must be rejected, neither
+    needs a further correction (R. Berger, Technometrics 24, 1982). Points whose change is inside the margin
+    or within that of a twin are no evidence.
+    """
+    higher: list[float] = []
+    lower: list[float] = []
+    for pair, point in zip(test.pairs, points, strict=True):
+        p = pair.found.p
+        if p is None or point.verdict == "same" or explained_by_twin(pair.found, pair.supporting, alpha):
+            continue
+        (higher if pair.found.higher else lower).append(p / 2)
+    if not higher or not lower:
+        return 1.0
+    return min(1.0, len(test.pairs) * max(min(higher), min(lower)))
+
+
+def _with_points(
+    verdict: Verdict, reason: str, points: Sequence[Comparison], p_mixed: float | None, alpha: float
+) -> tuple[Verdict, str]:
+    """Return the verdict after a look at the points: ``mixed`` if the mean would hide what they show."""
+    called = {point.verdict for point in points} & {"better", "worse"}
+    claimed = verdict in ("better", "worse")
+    if len(called) == 2 or (claimed and (called - {verdict} or (p_mixed is not None and p_mixed < alpha))):
+        return "mixed", _OPPOSITE
+    if verdict == "same" and called:
+        return "mixed", _HIDDEN
+    return verdict, reason
 
 
 @dataclass(frozen=True)
@@ -48,29 +330,24 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
             for pair, rank in zip(pairs, ranks, strict=True)
         ]
     outliers_of = _outliers(data, figures)
-    tests = metric_tests(data, pairs, slopes)
-    adjusted = corrected(tests, pairs, slopes)
-    others = [n for n in range(len(pairs)) if n not in adjusted.pairs]
-    of_others = dict(zip(others, holm([pairs[n].found.p for n in others]), strict=True))
-    ps = {**adjusted.pairs, **of_others}
-    comparisons = [_comparison(pair, ps[n], outliers_of, data.rules) for n, pair in enumerate(pairs)]
+    tests = _metric_tests(data, pairs, slopes)
+    ps = _corrected(tests)
+    others = [pair for pair in pairs if pair not in ps]
+    ps.update(zip(others, holm([pair.found.p for pair in others]), strict=True))
+    comparisons = {pair: _comparison(pair, ps[pair], outliers_of, data.rules) for pair in pairs}
     metrics = [
-        metric_verdict(data, test, p, [comparisons[n] for n in test.numbers])
-        for test, p in zip(tests, adjusted.metrics, strict=True)
+        _metric_verdict(data, test, ps[test], [comparisons[pair] for pair in test.pairs]) for test in tests
     ]
     return JudgedComparisons(
-        comparisons=as_broken(comparisons, failed),
-        metric_verdicts=metrics_as_broken(metrics, failed),
+        comparisons=as_broken([*comparisons.values()], failed),
+        metric_verdicts=as_broken(metrics, failed),
         figures=tuple(test.over.figures for test in tests),
         outliers=tuple(outlier for outliers in outliers_of.values() for outlier in outliers),
-        slopes=tuple(
-            judge(law.found, law.supporting, adjusted.laws.get(n), law.better, data.rules)
-            for n, law in enumerate(slopes)
-        ),
+        slopes=tuple(judge(law.found, law.supporting, ps.get(law), law.better, data.rules) for law in slopes),
     )
 
 
-_Outliers = Mapping[tuple[str, str, Key, str, float], tuple[Outlier, ...]]
+_Outliers = Mapping[tuple[str, Quantity], tuple[Outlier, ...]]
 
 
 def _outliers(data: Data, figures: Sequence[Quantity]) -> _Outliers:
@@ -80,58 +357,119 @@ def _outliers(data: Data, figures: Sequence[Quantity]) -> _Outliers:
         for kernel in (BASE, TWIN, *data.variants):
             boots = data.collected.boots(kernel, figure.point, figure.metric)
             if boots is not None:
-                groups[figure.of(kernel)] = figure, boots.quantiles(figure.quantile)
-    found = find_outliers([values for _, values in groups.values()], data.rules.same_within)
-    return {
-        name: tuple(
-            Outlier(
-                kernel=name[0],
-                workload=figure.point.workload,
-                metric=figure.metric,
-                statistic=figure.statistic,
-                point=figure.point.shown,
-                block=boot.block,
-                value=boot.value,
-                median=boot.median,
-                ranges=tidy(boot.ranges),
-            )
-            for boot in outliers
-        )
-        for (name, (figure, _)), outliers in zip(groups.items(), found, strict=True)
-        if outliers
-    }
+                about = {
+                    "kernel": kernel,
+                    "workload": figure.point.workload,
+                    "metric": figure.metric,
+                    "statistic": figure.statistic,
+                    "point": figure.point.shown,
+                }
+                groups[kernel, figure] = about, boots.quantiles(figure.quantile)
+    found = find_outliers(list(groups.values()), data.rules.same_within)
+    return {name: outliers for name, outliers in zip(groups, found, strict=True) if outliers}
 
 
 def _comparison(pair: Pair, p_adjusted: float | None, outliers_of: _Outliers, rules: Rules) -> Comparison:
     figure, found, supporting = pair.figure, pair.found, pair.supporting
     verdict, reason = judge(found, supporting, p_adjusted, figure.spec.better, rules)
     return Comparison(
-        workload=figure.point.workload,
-        variant=pair.variant,
-        metric=figure.metric,
-        unit=figure.spec.unit,
-        better=figure.spec.better,
+        **_judged(figure, pair.variant, found, supporting, rules),
+        verdict=verdict,
+        reason=reason,
         point=figure.point.shown,
         base=summary(pair.base, figure.quantile),
         changed=summary(pair.changed, figure.quantile),
-        ratio=tidy(found.ratio),
-        ci=tidy_pair(found.ci),
-        confidence=rules.confidence,
-        mde=tidy(found.mde),
-        verdict=verdict,
-        exact=found.exact,
-        null_ci=tidy_pair(supporting.twin.ci) if supporting.twin else None,
-        p=tidy(found.p),
-        reason=reason,
-        statistic=figure.statistic,
-        layout_ci=tidy_pair(supporting.layout.ci) if supporting.layout else None,
         p_holm=tidy(p_adjusted),
         p_rank=tidy(supporting.rank.p) if supporting.rank else None,
-        p_same=tidy(found.p_same),
         outliers=sum(
             outlier.block in boots.samples
             for kernel, boots in ((BASE, pair.base), (pair.variant, pair.changed))
-            for outlier in outliers_of.get(figure.of(kernel), ())
+            for outlier in outliers_of.get((kernel, figure), ())
         ),
-        same_within=rules.same_within,
     )
+
+
+def find_outliers(
+    groups: Sequence[tuple[Mapping[str, Any], Mapping[int, float]]], within: float
+) -> list[tuple[Outlier, ...]]:
+    """Return the outliers of each group, which are reported and not removed.
+
+    A group is what its outliers are about (the other fields of ``Outlier``), and its values by block.
+
+    An outlier is beyond the outer fences of its group: three interquartile ranges below the lower or above
+    the upper quartile (J. Tukey, "Exploratory Data Analysis", 1977, section 2D). The log scale is used,
+    because noise multiplies a cost. With normal noise this finds an outlier in 13% of groups of five boots,
+    4.5% of ten, 2% of twenty; with fewer than five boots no value can be outside (D. Hoaglin, B. Iglewicz, J.
+    Tukey, J. American Statistical Association 81, 1986). Differences from the median below ``within`` (0.02
+    is two percent) do not matter for a verdict. A group with a value at or below zero has no outliers.
+    """
+    found: list[tuple[Outlier, ...]] = [()] * len(groups)
+    by_size: dict[int, list[int]] = {}
+    for index, (_, group) in enumerate(groups):
+        if len(group) >= MIN_BOOTS and min(group.values()) > 0:
+            by_size.setdefault(len(group), []).append(index)
+    for indices in by_size.values():
+        logs = np.log([list(groups[index][1].values()) for index in indices])
+        low, middle, high = np.quantile(logs, (0.25, 0.5, 0.75), axis=1)[:, :, None]
+        outside = np.maximum(low - logs, logs - high)
+        is_outlier = (outside > FENCE * (high - low)) & (np.abs(logs - middle) > np.log1p(within))
+        for row in np.flatnonzero(is_outlier.any(axis=1)):
+            (about, group), spread = groups[indices[row]], float(high[row, 0] - low[row, 0])
+            median = float(np.median(list(group.values())))
+            found[indices[row]] = tuple(
+                Outlier(
+                    **about,
+                    block=block,
+                    value=value,
+                    median=median,
+                    ranges=tidy(float(distance / spread)) if spread > 0 else None,
+                )
+                for (block, value), beyond, distance in zip(
+                    group.items(), is_outlier[row], outside[row], strict=True
+                )
+                if beyond
+            )
+    return found
+
+
+def nodes_of(boots: Sequence[BootRecords]) -> dict[int, str]:
+    """Return the node of each block; empty on the instruction clock, on one node, and on this host."""
+    nodes = {boot.start.block: boot.start.node for boot in boots if boot.start.acceleration != EXACT}
+    return nodes if len(set(nodes.values())) > 1 else {}
+
+
+def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
+    """Return notes for each claimed change of a metric, if the blocks were on several nodes.
+
+    Comparisons are inside blocks, each on one node, so what makes a node faster or slower as a whole is not
+    in a ratio. A change whose size depends on the machine can be, and the interval includes it
+    (``over_nodes``). Whether its size differs between the nodes is tested by one-way analysis of variance,
+    unless a node has a single block.
+    """
+    notes = []
+    for claim, logs in zip(found.metric_verdicts, found.figures, strict=True) if nodes else ():
+        by_node: dict[str, list[float]] = {}
+        for block, change in logs.items():
+            by_node.setdefault(nodes.get(block) or "this host", []).append(change)
+        if claim.verdict not in ("better", "worse") or len(by_node) < 2 or claim.ratio is None:
+            continue
+        down, groups = claim.ratio < 1, list(by_node.values())
+        holds = sum((median(changes) < 0) == down for changes in groups)
+        each = ", ".join(
+            f"{node} {math.expm1(median(changes)) * 100:+.1f}% ({len(changes)})"
+            for node, changes in sorted(by_node.items())
+        )
+        notes.append(
+            f"{claim.variant}, {claim.metric}: the change has the claimed direction on {holds} of "
+            f"{len(by_node)} nodes; median of each, with its blocks: {each}"
+        )
+        if min(map(len, groups)) > 1 and any(len(set(group)) > 1 for group in groups):
+            from scipy.stats import f_oneway
+
+            p = float(f_oneway(*groups).pvalue)
+            if p < _LEVEL:
+                notes.append(
+                    f"{claim.variant}, {claim.metric}: the size of the change differs between the nodes "
+                    f"(p = {p:.2g}); its interval includes that"
+                )
+    return notes

@@ -1,10 +1,13 @@
 """The dataset of an analysis: usable samples by kernel, point, metric and block."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from kteardown.analysis.estimate.bootstrap import Boots
-from kteardown.analysis.estimate.histogram import Histogram, merged
+from kteardown.analysis.estimate.bootstrap import Boots, Resampler
+from kteardown.analysis.estimate.verdict import Rules
+from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Key, Point, key
 from kteardown.model.record import Hello
@@ -15,6 +18,66 @@ from kteardown.rundir.counting import BootRecords, trials
 _NO_END = "it did not end"
 """The reason for a trial that is missing from a boot whose outcome is ok."""
 _Void = tuple[str, str, Key, str, str]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The number of values in each bucket, by the lowest value of the bucket.
+
+    There are 2 ** bits buckets for each power of two, as in HdrHistogram (Gil Tene) and, with another
+    mapping, DDSketch (C. Masson, J. Rim, H. Lee, VLDB 2019). A bucket is represented by its middle. Its
+    distance from any value in the bucket is at most half the width, which is 2 ** -(bits + 1) of the value.
+    Each value below 2 ** (bits + 1) has its own bucket. Histograms are merged by adding their buckets; a
+    percentile of the sum is that of all values together, with the same error bound.
+    """
+
+    bits: int
+    counts: Mapping[int, int]
+
+    @property
+    def n(self) -> int:
+        """Return the number of all values."""
+        return sum(self.counts.values())
+
+    @property
+    def error(self) -> float:
+        """Return the largest relative error of the middle of a bucket."""
+        return 2.0 ** -(self.bits + 1)
+
+    def percentile(self, percent: float) -> int:
+        """Return the middle of the bucket of the smallest value that at least ``percent`` of all do not
+        exceed.
+
+        Raises ValueError if the histogram is empty.
+        """
+        # Rounded, because products such as 100 * 99.9 are not exact in floating point.
+        rank, below = math.ceil(round(self.n * percent, 6) / 100), 0
+        for low, count in sorted(self.counts.items()):
+            below += count
+            if below >= rank:
+                return low + width(low, self.bits) // 2
+        raise ValueError("an empty histogram has no percentile")
+
+
+def width(value: int, bits: int) -> int:
+    """Return the number of values that share the bucket of ``value``."""
+    return 1 << max(0, value.bit_length() - 1 - bits)
+
+
+def lowest(value: int, bits: int) -> int:
+    """Return the smallest value in the bucket of ``value``."""
+    return value - value % width(value, bits)
+
+
+def merged(histograms: Iterable[Histogram]) -> Histogram:
+    """Return all values together, in the buckets of the coarsest histogram. Needs at least one histogram."""
+    found = list(histograms)
+    bits = min(histogram.bits for histogram in found)
+    counts: Counter[int] = Counter()
+    for histogram in found:
+        for low, number in histogram.counts.items():
+            counts[lowest(low, bits)] += number
+    return Histogram(bits, counts)
 
 
 class Dataset:
@@ -105,6 +168,33 @@ class Dataset:
             )
             for kernel, workload, full, status, detail in keys
         )
+
+
+@dataclass(frozen=True)
+class Data:
+    """The input of all comparisons.
+
+    ``moved`` has the boots of the layout twin, and those of base in the same blocks; the other boots are in
+    ``collected``.
+    """
+
+    experiment: Experiment
+    workloads: Mapping[str, Workload]
+    collected: Dataset
+    moved: Dataset
+    expected: Sequence[Point]
+    variants: Sequence[str]
+    asked_for: Sequence[str]
+    """The variants that were requested, without the kernels that were built only for an ablation."""
+    rules: Rules
+    resampler: Resampler
+    nodes: Mapping[int, str] = field(default_factory=dict)
+    """On the nodes of a cluster and the wall clock, the node of each block."""
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock of the design."""
+        return self.experiment.design.clock
 
 
 def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:

@@ -14,9 +14,8 @@ from kteardown.analysis.dataset import headlines
 from kteardown.analysis.estimate.gatekeeping import parts
 from kteardown.analysis.sequential import levels, looks
 from kteardown.model.experiment import Experiment
-from kteardown.model.plan import blocks_of
+from kteardown.model.plan import Decidable, DesignPower, Spread, blocks_of
 from kteardown.model.point import Point
-from kteardown.model.power import Decidable, DesignPower, Spread
 from kteardown.model.workload import Workload
 
 POWER = 0.8
@@ -39,14 +38,24 @@ def decidable(
     statistics = sum(1 + sum(percent != 50 for percent in spec.percentiles) for _, _, spec in metrics)
     tests = max(1, statistics * variants)
     of = {name: sum(point.workload == name for point in points) for name in workloads}
-    rows = []
-    for workload, metric, _ in metrics:
-        spread = known.get((workload, metric))
-        if spread is not None:
-            rows.append(_row(workload, metric, of[workload], spread, tests, boots, alpha))
-    if len(rows) < len(metrics):
+    spreads = [(w, metric, of[w], known[w, metric]) for w, metric, _ in metrics if (w, metric) in known]
+    if len(spreads) < len(metrics):
         most = max(of[name] for name, metric, _ in metrics if (name, metric) not in known)
-        rows += [_row("", "", most, Spread(s, s, ""), tests, boots, alpha) for s in STATED]
+        spreads += [("", "", most, Spread(size, size, "")) for size in STATED]
+    rows = []
+    for workload, metric, count, spread in spreads:
+        of_metric, of_point = parts(tests, count)
+        rows.append(
+            Decidable(
+                workload=workload,
+                metric_name=metric,
+                points=count,
+                spread=spread.metric,
+                metric=smallest_change(spread.metric, boots, alpha * of_metric),
+                point=smallest_change(spread.point, boots, alpha * of_point),
+                run=spread.run,
+            )
+        )
     return DesignPower(tests, boots, tuple(rows))
 
 
@@ -58,18 +67,3 @@ def smallest_change(spread: float, boots: int, alpha: float) -> float | None:
     critical = float(special.stdtrit(df, 1 - alpha / 2))
     size = float(special.nctdtrinc(df, 1 - POWER, critical)) * spread / math.sqrt(boots)
     return math.expm1(size) if size < 600 else None
-
-
-def _row(
-    workload: str, metric: str, points: int, spread: Spread, tests: int, boots: int, alpha: float
-) -> Decidable:
-    of_metric, of_point = parts(tests, points)
-    return Decidable(
-        workload=workload,
-        metric_name=metric,
-        points=points,
-        spread=spread.metric,
-        metric=smallest_change(spread.metric, boots, alpha * of_metric),
-        point=smallest_change(spread.point, boots, alpha * of_point),
-        run=spread.run,
-    )

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import log
-from typing import get_args
+from typing import TypeVar, get_args
 
 from kteardown.model.clock import Clock
 from kteardown.model.point import Key, Point, key
@@ -47,6 +47,7 @@ _IN_ANY_ORDER = ("panic", "oops", "lockdep", "corruption")
 """Faults that no order of the CPUs excuses. The others may depend on a limit of time or memory."""
 _LINES = 40
 
+_Judged = TypeVar("_Judged", Comparison, MetricVerdict)
 _Place = tuple[str, Key]
 """A workload and a point."""
 _Part = _Place | None
@@ -114,32 +115,22 @@ def faults(
     return tuple(sorted(result, key=lambda fault: order.index(fault.status)))
 
 
-def as_broken(comparisons: Sequence[Comparison], found: Sequence[Fault]) -> tuple[Comparison, ...]:
-    """Return ``comparisons`` with the verdict ``broken`` where a variant is broken at the point.
+def as_broken(judged: Sequence[_Judged], found: Sequence[Fault]) -> tuple[_Judged, ...]:
+    """Return comparisons, or verdicts of metrics, with the verdict ``broken`` where a variant is broken.
 
-    A fault outside of a trial is at no point: the trials that ended before it keep their verdicts.
+    A comparison is if the variant is at its point: a fault outside of a trial is at no point, and the trials
+    that ended before it keep their verdicts. All metrics of a broken variant are.
     """
     broken = [fault for fault in found if fault.status == "broken"]
     result = []
-    for c in comparisons:
-        place = FaultPoint(workload=c.workload, point=c.point)
-        kinds = [fault.kind for fault in broken if fault.kernel == c.variant and place in fault.points]
-        update = {"verdict": "broken", "reason": f"{kinds[0]} at this point"} if kinds else {}
+    for c in judged:
+        own, words = [fault for fault in broken if fault.kernel == c.variant], "the variant is broken: {}"
+        if isinstance(c, Comparison):
+            place, words = FaultPoint(workload=c.workload, point=c.point), "{} at this point"
+            own = [fault for fault in own if place in fault.points]
+        update = {"verdict": "broken", "reason": words.format(own[0].kind)} if own else {}
         result.append(c.model_copy(update=update))
     return tuple(result)
-
-
-def metrics_as_broken(metrics: Sequence[MetricVerdict], found: Sequence[Fault]) -> tuple[MetricVerdict, ...]:
-    """Return the verdicts of metrics with ``broken`` for all metrics of a broken variant."""
-    broken = {fault.kernel: fault for fault in reversed(found) if fault.status == "broken"}
-    return tuple(
-        metric.model_copy(
-            update={"verdict": "broken", "reason": f"the variant is broken: {broken[metric.variant].kind}"}
-        )
-        if metric.variant in broken
-        else metric
-        for metric in metrics
-    )
 
 
 def uncompared(

@@ -5,11 +5,11 @@ from itertools import product
 
 from kteardown.analysis.dataset import Dataset, compared
 from kteardown.analysis.estimate.bootstrap import Resampler, level_interval
-from kteardown.analysis.estimate.rounding import tidy_pair
-from kteardown.analysis.profile.stacks import collect, frames_of, is_idle
+from kteardown.analysis.profile import collect, frames_of, is_idle
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.result import tidy_pair
 from kteardown.model.samples import Evidence, Samples, Stacks
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords

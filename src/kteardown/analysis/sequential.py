@@ -125,29 +125,17 @@ def conclude(
     if spent and complete_blocks < most:
         before = [(look, level) for look, level in reached if look < complete_blocks]
         reached = [*before, (complete_blocks, confidence + sum(1 - level for _, level in before))]
-    if reached:
-        return _first_look_that_holds(analyse_at, reached, planned, rule, headline, spent=spent)
-    stopping = Stopping(
-        rule=str(rule),
-        looks=planned,
-        stopped_at=complete_blocks,
-        confidence=plan[0][1],
-        alpha=0.0,
-        done=False,
-        reason=f"the first look is after {planned[0]} blocks",
-    )
-    return analyse_at(complete_blocks, plan[0][1]), stopping
-
-
-def _first_look_that_holds(
-    analyse_at: Callable[[int, float], Result],
-    reached: Sequence[tuple[int, float]],
-    planned: tuple[int, ...],
-    rule: StopRule,
-    headline: Headline,
-    *,
-    spent: bool,
-) -> tuple[Result, Stopping]:
+    if not reached:
+        stopping = Stopping(
+            rule=str(rule),
+            looks=planned,
+            stopped_at=complete_blocks,
+            confidence=plan[0][1],
+            alpha=0.0,
+            done=False,
+            reason=f"the first look is after {planned[0]} blocks",
+        )
+        return analyse_at(complete_blocks, plan[0][1]), stopping
     alpha = 0.0
     for look, level in reached:
         alpha += 1 - level
@@ -156,7 +144,7 @@ def _first_look_that_holds(
         if holds:
             break
     last = look == reached[-1][0]
-    if not holds and last and look == planned[-1]:
+    if not holds and last and look == most:
         reason += "; no more blocks are planned"
     elif not holds and spent:
         reason += "; the budget is used up"
@@ -167,7 +155,7 @@ def _first_look_that_holds(
         confidence=level,
         alpha=alpha,
         spent=spent and last and not holds,
-        done=holds or spent or look == planned[-1],
+        done=holds or spent or look == most,
         reason=reason,
     )
 

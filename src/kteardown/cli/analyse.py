@@ -45,7 +45,7 @@ def _analyse(directory: RunDir) -> None:
         out.print(f"wrote {directory.result_file}", soft_wrap=True)
         return
     before = directory.result_file.read_bytes()
-    result = conclude(snapshot).result
+    result = conclude(snapshot)[0]
     folder = saved.next_folder(directory)
     saved.write(directory, result, snapshot, folder)
     file = folder / directory.result_file.name

@@ -211,7 +211,7 @@ def covering(changed: Sequence[ChangedFunction], source: str) -> list[Fields]:
                 "calls": found.calls,
                 "share": found.share if found.functions else None,
                 "only_outside": len(found.outside),
-                "most_of_it": [hit.function.name for hit in found.functions[:3]],
+                "most_of_it": [function.name for function in list(found.functions)[:3]],
             }
         )
     return rows

@@ -16,7 +16,7 @@ from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
-from kteardown.model.both_clocks import OneClock
+from kteardown.model.result import OneClock
 from kteardown.model.selftest import CannotShow, Noise, SelfTest
 from kteardown.paths import cache_dir
 from kteardown.report.contents import timing_lines

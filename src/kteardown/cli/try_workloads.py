@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.coverage.attribute import DebugInfo, FunctionId
-from kteardown.coverage.call_paths import call_paths
+from kteardown.coverage.attribute import DebugInfo, FunctionId, call_paths
 from kteardown.coverage.changed import (
     ChangedFunction,
     by_code,
@@ -198,7 +197,7 @@ def _share(share: float) -> str:
 
 
 def _why(proposal: Proposal) -> str:
-    names = [hit.function.name for hit in proposal.functions]
+    names = [function.name for function in proposal.functions]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return (
         f"executes {', '.join(names[:_SHOWN])}{more} in its measured stretch, "
@@ -210,9 +209,9 @@ def _not_executed(found: Proposals) -> tuple[str, ...]:
     outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
     stressed: dict[FunctionId, bool] = {}
     for proposal in found.measured:
-        for hit in proposal.functions:
+        for function in proposal.functions:
             only = proposal.workload in stress_tests()
-            stressed[hit.function] = only and stressed.get(hit.function, True)
+            stressed[function] = only and stressed.get(function, True)
     stress = [
         f"{one.name} (only in stress tests, which have no figures)" for one in stressed if stressed[one]
     ]

@@ -1,22 +1,193 @@
 """Which functions a patch changes: the lines of code that differ, and the functions that they are in.
 
-For certain those change whose compiled code differs from that of base (``by_code``).
+For certain those change whose compiled code differs from that of base (``by_code``). The functions, macros
+and declarations of a C file are found by its braces. This is not a parser: it needs no preprocessor and no
+configuration, and it reads code that does not compile yet. It knows the forms that the kernel uses.
 """
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from kteardown.coverage.attribute import DebugInfo, FunctionId
-from kteardown.coverage.c_functions import Item, Kind, code_of, item_at, items, statement_at
 from kteardown.coverage.maps import CoverageMap
 from kteardown.kernels import apply_patches
 from kteardown.kernels.object_changes import Functions
 from kteardown.patches.changed_lines import changed_lines
 
+Kind = Literal["function", "macro", "declaration"]
+
+_NOT_CODE = re.compile(
+    r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(\w*)")
+_SYSCALL = re.compile(r"(COMPAT_)?SYSCALL(?:32|64)?_DEFINE\d")
+# Attributes and types that have parentheses of their own.
+_ATTRIBUTE = re.compile(
+    r"__attribute__|__attribute|__printf|__scanf|__section|__aligned|__alloc_size|__assume_aligned|__counted_by"
+    r"|__releases|__acquires|__must_hold|__no_sanitize\w*|__realloc_size|typeof|__typeof__|__nonnull"
+)
 _C_FILES = (".c", ".h")
 _NOT_OF_THE_KERNEL = ("tools/", "Documentation/", "samples/", "scripts/", "usr/")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One function, macro or declaration outside of functions, with its first and last line."""
+
+    kind: Kind
+    name: str
+    first: int
+    last: int
+
+
+def code_of(text: str) -> str:
+    """Return ``text`` with comments and the contents of strings as blanks; lines keep their numbers."""
+
+    def blank(found: re.Match[str]) -> str:
+        word = found[0]
+        kept = re.sub(r"[^\n]", " ", word)
+        return kept if word[0] == "/" else word[0] + kept[1:-1] + word[-1]
+
+    return _NOT_CODE.sub(blank, text)
+
+
+def items(text: str) -> list[Item]:
+    """Return the functions, macros and other declarations of a C file, in the order of their lines."""
+    scanner = _Scanner()
+    lines = iter(enumerate(code_of(text).split("\n"), 1))
+    for number, line in lines:
+        directive = _DIRECTIVE.match(line)
+        if directive:
+            last, more = number, line
+            while more.rstrip().endswith("\\"):
+                last, more = next(lines, (last, ""))
+            scanner.directive(directive, number, last)
+        else:
+            for token in _TOKEN.findall(line):
+                scanner.token(token, number)
+    return sorted(scanner.items, key=lambda item: (item.first, item.last))
+
+
+def item_at(found: list[Item], line: int) -> Item | None:
+    """Return the smallest item that contains ``line``: a macro rather than the function around it."""
+    containing = [item for item in found if item.first <= line <= item.last]
+    return min(containing, key=lambda item: item.last - item.first, default=None)
+
+
+def statement_at(code: Sequence[str], line: int) -> tuple[int, int]:
+    """Return the first and last line of the statement that contains ``line``.
+
+    ``code`` has the lines of a file without comments. The compiler knows a statement by one of its lines.
+    """
+    first = last = line
+    while first > 1 and not _ends(code[first - 2]):
+        first -= 1
+    while last < len(code) and not _ends(code[last - 1]):
+        last += 1
+    while first < line and not code[first - 1].strip():
+        first += 1
+    return first, last
+
+
+def _ends(line: str) -> bool:
+    """Return whether no statement goes on after this line."""
+    return line.rstrip().endswith((";", "{", "}", ":")) or line.lstrip().startswith("#")
+
+
+class _Scanner:
+    """Collects what is declared outside of braces: up to its semicolon, or to the end of a function."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._depth = 0
+        self._at_if: list[int] = []
+        """The depth at each ``#if``: every branch of it begins at the same one."""
+        self._head: list[str] = []
+        """What was declared so far: all before the first brace."""
+        self._first = 0
+        self._braces = False
+
+    def directive(self, found: re.Match[str], first: int, last: int) -> None:
+        """Take a line of the preprocessor."""
+        word = found[1]
+        if word == "define":
+            self.items.append(Item("macro", found[2], first, last))
+        elif word in ("if", "ifdef", "ifndef"):
+            self._at_if.append(self._depth)
+        elif word.startswith("el") and self._at_if:
+            self._depth = self._at_if[-1]
+        elif word == "endif" and self._at_if:
+            self._at_if.pop()
+
+    def token(self, token: str, line: int) -> None:
+        """Take a word or a sign of line ``line``."""
+        self._first = self._first or line
+        if token == "{":
+            self._depth += 1
+            self._braces = True
+        elif token == "}":
+            self._depth = max(self._depth - 1, 0)
+        elif not self._braces:
+            self._head.append(token)
+        if self._depth:
+            return
+        name = function_name(self._head) if self._braces else ""
+        if token == ";" or (token == "}" and name):
+            kind: Kind = "function" if name and token == "}" else "declaration"
+            self.items.append(Item(kind, name or _declared_name(self._head), self._first, line))
+            self._head, self._first, self._braces = [], 0, False
+
+
+def function_name(head: Sequence[str]) -> str:
+    """Return the name of the function whose definition begins with the words ``head``; empty if it is none.
+
+    A system call has the name of the function that its macro makes for its body.
+    """
+    depth = 0
+    named: list[tuple[str, str]] = []
+    for at, token in enumerate(head):
+        if token == "(":
+            before = head[at - 1] if at else ""
+            if depth == 0 and re.match(r"[A-Za-z_]", before) and not _ATTRIBUTE.fullmatch(before):
+                named.append((before, head[at + 1] if at + 1 < len(head) else ""))
+            depth += 1
+        elif token == ")":
+            depth -= 1
+        elif token == "=" and depth == 0:
+            return ""
+    # An annotation may follow directly after the parameters: void f(void) __acquires(lock).
+    while len(named) > 1 and named[-1][0].startswith("__") and head[-1] == ")":
+        at = len(head) - 1 - list(reversed(head)).index(named[-1][0])
+        if at == 0 or head[at - 1] != ")":
+            break
+        named.pop()
+    if not named:
+        return ""
+    name, argument = named[-1]
+    call = _SYSCALL.fullmatch(name)
+    if call:
+        return f"__do_{'compat_' if call[1] else ''}sys_{argument}"
+    # Other macros that define a function name it in their first argument: BPF_CALL_2(name, ...).
+    return argument if name.isupper() and re.match(r"[a-z_]", argument) else name
+
+
+def _declared_name(head: Sequence[str]) -> str:
+    """Return a name for a declaration: of a struct with its kind, else the last word before its value."""
+    called = function_name([token for token in head if token != ";"])
+    if called:
+        return called
+    if len(head) > 1 and head[0] in ("struct", "union", "enum") and head[-1] != ";":
+        return f"{head[0]} {head[1]}"
+    words = list(head[: head.index("=")] if "=" in head else head)
+    while words and words[-1] in ("]", ";", ")", "(", "["):
+        words.pop()
+    named = [word for word in words if re.match(r"[A-Za-z_]\w*$", word)]
+    return named[-1] if named else ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +207,11 @@ class ChangedFunction:
     exists_after: bool = True
     statements_after: tuple[tuple[int, int], ...] = ()
     """The first and last lines of the statements that ``lines_after`` are part of."""
+
+    @property
+    def id(self) -> FunctionId:
+        """The function as coverage maps name it."""
+        return FunctionId(self.file, self.name)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.name}" if self.name else self.file
@@ -117,9 +293,9 @@ def by_code(
             function.file.endswith(".h") or PurePosixPath(function.file).parent == PurePosixPath(name).parent
         )
     }
-    own = {FunctionId(one.file, one.name): one for one in changed if one.kind == "function"}
+    own = {one.id: one for one in changed if one.kind == "function"}
     unchanged = info.named({function.name for function in own}) - differing
-    kept = [one for one in changed if FunctionId(one.file, one.name) not in unchanged]
+    kept = [one for one in changed if one.id not in unchanged]
     if not may_change_users(changed):
         return tuple(kept)
     users = sorted(differing - own.keys())

@@ -5,10 +5,9 @@ import json
 import lzma
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,6 @@ class WorkloadCoverage:
     """How long the boot took in which this was counted."""
     failed: tuple[str, ...] = ()
     """Points that could not run, and why."""
-    content_id: str = ""
-    """Of what was counted: kernel, workload, agent, plugin and points."""
 
 
 @dataclass(frozen=True)
@@ -90,22 +87,6 @@ def write_map(path: Path, coverage: CoverageMap) -> None:
     new = path.with_suffix(".new")
     new.write_bytes(lzma.compress(text, filters=[form]))
     new.replace(path)
-
-
-def rounded(coverage: CoverageMap) -> CoverageMap:
-    """Return ``coverage`` with counts within 10%, which compress better: it is for choosing a workload."""
-    workloads = {}
-    for name, workload in coverage.workloads.items():
-        points = []
-        for point in workload.points:
-            inside = {one: Counts(*map(_rounded, astuple(n))) for one, n in point.inside.items()}
-            points.append(replace(point, inside=inside))
-        workloads[name] = replace(workload, points=tuple(points))
-    return replace(coverage, workloads=workloads)
-
-
-def _rounded(count: int) -> int:
-    return round(2 ** (round(4 * log2(count)) / 4)) if count else 0
 
 
 def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
@@ -221,7 +202,6 @@ def _workload_fields(workload: WorkloadCoverage, number: Mapping[FunctionId, int
     counts = [[point.inside.get(function) for point in workload.points] for function in inside]
     return {
         "name": workload.name,
-        "id": workload.content_id,
         "seconds": round(workload.seconds, 1),
         "failed": list(workload.failed),
         "outside": _gaps(number[function] for function in workload.outside),
@@ -248,7 +228,6 @@ def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCo
         frozenset(functions[n] for n in accumulate(fields["outside"])),
         fields["seconds"],
         tuple(fields["failed"]),
-        fields["id"],
     )
 
 

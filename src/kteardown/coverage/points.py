@@ -1,6 +1,6 @@
 """At which points a workload is counted: small ones, which together reach all that its parameters turn on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
@@ -36,8 +36,11 @@ def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
         # A parameter whose default is "all" selects parts of what is executed with the default.
         others = parameter.choices if parameter.default != "all" else ()
         points += [{**plain, name: choice} for choice in others if choice != parameter.default]
-    points += [{**plain, name: value} for name, value in _turned_on(workload)]
     known = workload.parameters
+    for name in (name for name, parameter in known.items() if parameter.default == 0):
+        values = {v for s in _sweeps() if s.workload == workload.name for v in s.params.get(name, ())}
+        used = [value for value in values if isinstance(value, int) and value]
+        points += [{**plain, name: min(used)}] if used else []
     # Without those that need a program in the guest.
     return [p for p in points if not any(known[name].programs.get(str(value)) for name, value in p.items())]
 
@@ -79,13 +82,3 @@ def _small(name: str, parameter: Parameter, workload: Workload) -> ParamValue:
 def _sweeps() -> tuple[Sweep, ...]:
     """Return how the shipped experiments use workloads."""
     return tuple(sweep for name in experiment_names() for sweep in load_experiment(name).workloads)
-
-
-def _turned_on(workload: Workload) -> Iterator[tuple[str, ParamValue]]:
-    used: dict[str, set[int]] = {}
-    for sweep in (sweep for sweep in _sweeps() if sweep.workload == workload.name):
-        for name, values in sweep.params.items():
-            used.setdefault(name, set()).update(v for v in values if isinstance(v, int) and v)
-    for name, parameter in workload.parameters.items():
-        if parameter.default == 0 and used.get(name):
-            yield name, min(used[name])

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.model.record import ParamValue
@@ -17,21 +17,12 @@ _SIMILAR = 0.85
 
 
 @dataclass(frozen=True)
-class Hit:
-    """A changed function that a workload executes in its stretch."""
-
-    function: FunctionId
-    calls: int
-    instructions: int
-
-
-@dataclass(frozen=True)
 class Proposal:
     """A workload, and the small point at which it was counted, that execute changed functions."""
 
     workload: str
     params: dict[str, ParamValue]
-    functions: tuple[Hit, ...]
+    functions: dict[FunctionId, Counts]
     """Those executed in the stretch, the one with the most instructions first."""
     outside: tuple[FunctionId, ...]
     """Those that the workload executes, but not in any of its stretches."""
@@ -43,7 +34,7 @@ class Proposal:
     @property
     def calls(self) -> int:
         """How often changed functions are entered in the stretch."""
-        return sum(hit.calls for hit in self.functions)
+        return sum(counts.calls for counts in self.functions.values())
 
 
 @dataclass(frozen=True)
@@ -64,11 +55,6 @@ class Proposals:
         """The proposals that execute changed functions in their stretch."""
         return tuple(proposal for proposal in self.found if proposal.functions)
 
-    @property
-    def covered(self) -> bool:
-        """Whether any workload executes any changed function in its stretch."""
-        return bool(self.measured)
-
 
 def propose(
     changed: Sequence[ChangedFunction], coverage: CoverageMap, *, stress_tests: Collection[str] = ()
@@ -82,7 +68,7 @@ def propose(
     workloads that have no figures, which come after those that do.
     """
     functions = [one for one in changed if one.kind == "function" and one.exists_before]
-    wanted = {FunctionId(one.file, one.name) for one in functions}
+    wanted = {one.id for one in functions}
     largest: dict[FunctionId, float] = {}
     for workload in coverage.workloads.values():
         for point in workload.points:
@@ -95,13 +81,13 @@ def propose(
             *(-one.score, -len(one.functions), -len(one.outside), one.workload),
         )
     )
-    inside = {hit.function for one in found for hit in one.functions}
+    inside = {function for one in found for function in one.functions}
     executed = inside | {function for one in found for function in one.outside}
     return Proposals(
         coverage.source,
         tuple(found),
-        tuple(one for one in functions if _id(one) not in executed),
-        tuple(one for one in functions if _id(one) in executed - inside),
+        tuple(one for one in functions if one.id not in executed),
+        tuple(one for one in functions if one.id in executed - inside),
     )
 
 
@@ -178,19 +164,14 @@ def _proposals(
         inside = wanted & point.inside.keys()
         if inside - seen:
             seen |= inside
-            hits = (Hit(one, point.inside[one].calls, point.inside[one].instructions) for one in inside)
-            best = tuple(sorted(hits, key=lambda hit: (-hit.instructions, hit.function)))
-            share = _share(point, wanted)
-            yield Proposal(workload.name, point.params, best, outside, share, scores[n])
+            best = sorted(inside, key=lambda one: (-point.inside[one].instructions, one))
+            hits, share = {one: point.inside[one] for one in best}, _share(point, wanted)
+            yield Proposal(workload.name, point.params, hits, outside, share, scores[n])
     if not seen and wanted & executed:
         params = workload.points[0].params if workload.points else {}
-        yield Proposal(workload.name, params, (), tuple(sorted(wanted & executed)), 0.0, 0.0)
+        yield Proposal(workload.name, params, {}, tuple(sorted(wanted & executed)), 0.0, 0.0)
 
 
 def _share(point: PointCoverage, wanted: set[FunctionId]) -> float:
     own = sum(point.inside[function].instructions for function in wanted & point.inside.keys())
     return own / point.instructions if point.instructions else 0.0
-
-
-def _id(changed: ChangedFunction) -> FunctionId:
-    return FunctionId(changed.file, changed.name)

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from kteardown.errors import InputError, did_you_mean
 from kteardown.model.clock import Clock, value_unit
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import LAYOUT, ParamValue
 from kteardown.model.result import KernelFacts
-from kteardown.model.workload import Better, Metric
+from kteardown.model.workload import Better, Document, Metric, StrictModel
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences
 from kteardown.rundir.snapshot import Snapshot, load
@@ -32,6 +32,17 @@ FROM samples JOIN boots AS b USING (run, kernel, boot, attempt)
     JOIN counting USING (run, boot, attempt, trial)
 WHERE NOT warmup AND usable
 GROUP BY run, kernel, workload, metric, params, boot ORDER BY run, boot"""
+Order = Literal["release", "time"]
+UNPATCHED = "unpatched"
+_FACTS = ("release", "source", "compiler", "config_hash")
+_HASH_DIGITS = 12
+_FINAL = 1 << 30
+"""The candidate number of a final release, so that it is later than any release candidate."""
+_LineKey = tuple[object, ...]
+_NAMES = ("experiment", "clock", "workload", "metric", "kernel")
+_NAMED = 6
+LEAST = 0.02
+"""The margin of the verdict "same", unless the user gives another one."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +83,7 @@ def _params(texts: Mapping[str, str]) -> tuple[tuple[str, ParamValue], ...]:
     return tuple((name, int(text) if _INTEGER.fullmatch(text) else text) for name, text in texts.items())
 
 
-Order = Literal["release", "time"]
-UNPATCHED = "unpatched"
-_FACTS = ("release", "source", "compiler", "config_hash")
-_HASH_DIGITS = 12
-_FINAL = 1 << 30
-"""The candidate number of a final release, so that it is later than any release candidate."""
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RunFigure(_Model):
+class RunFigure(StrictModel):
     """The result of one run for one kernel: the median over its boots, and its lowest and highest boot.
 
     ``at`` is the start of the first of the boots, UTC, ISO 8601.
@@ -100,7 +99,7 @@ class RunFigure(_Model):
     boots: int
 
 
-class Shift(_Model):
+class Shift(StrictModel):
     """A change of level: ``index`` is the first figure after it, ``ratio`` that of the medians of both
     levels.
 
@@ -115,7 +114,7 @@ class Shift(_Model):
     why: tuple[str, ...]
 
 
-class Line(_Model):
+class Line(StrictModel):
     """Figures that can be compared, in order.
 
     ``kernel`` is ``unpatched`` or the name of the patches. ``unlooked`` is the reason why there was no search
@@ -144,18 +143,13 @@ class Line(_Model):
     unlooked: str
 
 
-class History(_Model):
+class History(Document):
     """Every line. ``least`` is the relative size of the smallest change; ``unread`` names unreadable runs."""
 
-    schema_: int = 1
     order: Order
     least: float
     lines: tuple[Line, ...]
     unread: tuple[str, ...] = ()
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda n: n.rstrip("_")
-    )
 
 
 @dataclass(frozen=True)
@@ -167,9 +161,6 @@ class RunFacts:
     kernels: Mapping[str, KernelFacts]
     machine: Mapping[str, Any]
     metrics: Mapping[tuple[str, str], Metric]
-
-
-_LineKey = tuple[object, ...]
 
 
 def history(
@@ -310,20 +301,15 @@ def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator
             differ = True
             short = _HASH_DIGITS if name.endswith("_hash") else None
             yield f"{name.replace('_', ' ')}: {str(one)[:short]} / {str(other)[:short]}"
-    for sentence in differences(facts_a.machine, facts_b.machine, arch=ours.arch):
-        if facts_a.clock == "wall" or sentence.startswith("QEMU"):
-            differ = True
-            yield sentence
+    exact = facts_a.clock == "instructions"
+    for sentence in differences(facts_a.machine, facts_b.machine, arch=ours.arch, exact=exact):
+        differ = True
+        yield sentence
     if not differ and ours.image_hash != theirs.image_hash:
         yield "the patches"
     elif not differ:
         host = ", so the cause is the host" if facts_a.clock == "wall" else ""
         yield f"nothing that is recorded: the image of the kernel is the same{host}"
-
-
-_NAMED = 6
-LEAST = 0.02
-"""The margin of the verdict "same", unless the user gives another one."""
 
 
 @dataclass(frozen=True)
@@ -346,14 +332,8 @@ class HistoryFilter:
 
     def of_line(self, line: Line) -> bool:
         """Return whether a line matches."""
-        return (
-            self.experiment in (None, line.experiment)
-            and self.clock in (None, line.clock)
-            and self.workload in (None, line.workload)
-            and self.metric in (None, line.metric)
-            and self.kernel in (None, line.kernel)
-            and all(line.point.get(name) in values for name, values in self.points.items())
-        )
+        named = all(getattr(self, name) in (None, getattr(line, name)) for name in _NAMES)
+        return named and all(line.point.get(name) in values for name, values in self.points.items())
 
 
 def history_of(
@@ -378,7 +358,7 @@ def history_of(
 def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputError:
     """Return an error with the first condition of ``wanted`` that no line meets, and possible values."""
     left = list(everything)
-    for name in ("experiment", "clock", "workload", "metric", "kernel"):
+    for name in _NAMES:
         word = getattr(wanted, name)
         has = dict.fromkeys(str(getattr(line, name)) for line in left)
         left = [line for line in left if word in (None, getattr(line, name))]

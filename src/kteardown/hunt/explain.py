@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kteardown.analysis.profile.stacks import FunctionCosts, Stretches, collect, growth
+from kteardown.analysis.profile import FunctionCosts, Stretches, collect, growth
 from kteardown.hunt.measure import case_of
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import FunctionResult

@@ -13,7 +13,7 @@
 The constant part of a cost, such as setup, belongs to no object. It is left out of every rule, so adding a
 constant to a cost changes no find.
 
-Costs that are no find are classified by the power law of all sizes (``kteardown.analysis.growth.curves``).
+Costs that are no find are classified by the power law of all sizes (``kteardown.analysis.growth.fit``).
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from kteardown.analysis.growth.curves import Costs, power
+from kteardown.analysis.growth.fit import Costs, power
 from kteardown.hunt.curve import Array, Curve
 from kteardown.hunt.exponent import Exponent, exponent, half_width
 

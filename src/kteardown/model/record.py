@@ -188,7 +188,7 @@ class Buckets(_Record):
     """All values of ``metric`` in a repetition, counted in buckets; several lines of one metric add up.
 
     A bucket is its lowest value and the number of values. There are 2 ** ``bits`` buckets for each power of
-    two; each value below 2 ** (``bits`` + 1) has its own bucket. ``analysis.estimate.histogram`` reads them.
+    two; each value below 2 ** (``bits`` + 1) has its own bucket. ``analysis.dataset`` reads them.
     """
 
     type: Literal["histogram"] = "histogram"

@@ -3,16 +3,163 @@
 Field names are fixed by schema 1; fields may be added.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
-from kteardown.model.clock import Clock
-from kteardown.model.profile_result import Profile
-from kteardown.model.record import NOT_VARIANTS, Outcome, ParamValue, ProblemKind
-from kteardown.model.timing import Timing
-from kteardown.model.workload import Better, StrictModel
+from kteardown.model.clock import Clock, value_unit
+from kteardown.model.record import NOT_VARIANTS, Outcome, ParamValue, Placed, ProblemKind
+from kteardown.model.workload import Better, Document, StrictModel
+
+_DIGITS = 10
+"""Significant digits of values computed with logarithms and roots, whose last digits depend on the host."""
+
+
+def tidy(value: float | None) -> float | None:
+    """Return ``value`` with ten significant digits; None is kept."""
+    return None if value is None else float(f"{value:.{_DIGITS}g}")
+
+
+def tidy_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return both ends of an interval with ten significant digits; None is kept."""
+    return None if pair is None else (float(f"{pair[0]:.{_DIGITS}g}"), float(f"{pair[1]:.{_DIGITS}g}"))
+
+
+Made = Literal["instruction clock", "kvm", "nested kvm", "mttcg"]
+"""``nested kvm``: the host is itself a guest. ``mttcg``: emulated real time."""
+
+
+class LostShares(StrictModel):
+    """The shares of their time that the trials of one kernel lost to other work of the host.
+
+    ``trials`` counts those whose loss was measured; a trial that was repeated counts each time.
+    """
+
+    kernel: str
+    trials: int
+    median: float
+    most: float
+    disturbed: int = 0
+    """How often a trial was disturbed: it lost more than the limit."""
+    void: int = 0
+    """How many trials stayed disturbed after the last try."""
+    kept: int = 0
+    """How many trials were not disturbed in the end."""
+
+
+class Timing(StrictModel):
+    """How the time of a result was made. On the instruction clock only ``made`` is set.
+
+    The processor and its settings are those of the host in the first session; None where unknown.
+    ``mitigated`` and ``vulnerable`` count vulnerabilities of the processor. ``clocksource`` are those of the
+    guests. ``load`` is that of the host at the start and at the end of boots: least, median, most.
+    ``lost`` is empty if no trial recorded what it lost.
+    """
+
+    made: tuple[Made, ...]
+    """More than one if a run was resumed on another host."""
+    processor: str | None = None
+    hypervisor: str | None = None
+    governor: str | None = None
+    turbo: bool | None = None
+    smt: str | None = None
+    isolated: str | None = None
+    mitigated: int | None = None
+    vulnerable: int | None = None
+    clocksource: tuple[str, ...] = ()
+    load: tuple[float, float, float] | None = None
+    placed: tuple[Placed, ...] = ()
+    """Where guests ran under KVM; usually all of them at one place."""
+    lost: tuple[LostShares, ...] = ()
+    lost_limit: float | None = None
+    """The share of its time above which a trial is disturbed; None: there was no limit."""
+
+
+class ProfiledStretch(StrictModel):
+    """The samples of one kernel at one point: ``stretches`` repetitions in ``boots`` boots.
+
+    ``stretch_ns`` is the mean length of one stretch, sampling included. ``busy_ns`` is the busy time of all
+    CPUs in one stretch; ``idle_share`` is the share of time in which they were idle. ``lost`` counts samples
+    that did not fit into the buffer.
+    """
+
+    kernel: str
+    point: dict[str, ParamValue]
+    boots: int
+    stretches: int
+    stretch_ns: float
+    busy_ns: float
+    idle_share: float
+    period_ns: int
+    cpus: int
+    samples: int
+    lost: int
+
+
+class FunctionCost(StrictModel):
+    """The cost of one function on one kernel at the largest point.
+
+    ``self_share`` is its share of the busy time, ``all_share`` includes its callees, and ``smallest_share``
+    is its share at the smallest point. ``self_ns`` is the time in it for one object of the workload, or for
+    one stretch if the workload has no such parameter. ``no_interrupts`` is the part of that in which its CPU
+    took no interrupt for at least one and a half periods. ``exponent`` says how its time in the whole stretch
+    grows with the number of objects: 1 is proportional; None if it was not sampled at two points.
+    ``difference_ns`` is relative to base. Intervals are at the confidence of the profile. ``grows`` and
+    ``differs`` are true if the samples support the claim, as defined in ``Profile``.
+    """
+
+    kernel: str
+    self_share: float
+    all_share: float
+    smallest_share: float
+    self_ns: float
+    self_ci: tuple[float, float]
+    no_interrupts: float
+    samples: int
+    exponent: float | None = None
+    exponent_ci: tuple[float, float] | None = None
+    grows: bool = False
+    difference_ns: float | None = None
+    difference_ci: tuple[float, float] | None = None
+    differs: bool = False
+
+
+class ProfiledFunction(StrictModel):
+    """One function with its costs on each kernel.
+
+    ``callers`` are the functions through which more than half of its time was reached, the nearest first, on
+    base or, if it was not sampled there, on the first kernel on which it was.
+    """
+
+    function: str
+    callers: tuple[str, ...]
+    costs: tuple[FunctionCost, ...]
+
+
+class Profile(StrictModel):
+    """Where the time of one workload goes, over the values of ``param``.
+
+    ``functions`` are those with a share of at least ``least_share`` on some kernel, and those that grow or
+    differ, by decreasing time. A function ``grows`` if its exponent is above 1 + ``margin``, where the
+    probability of naming any function of the profile wrongly is below 1 - ``confidence`` (Bonferroni). It
+    ``differs`` if its difference is significant in the same sense and at least ``least_share`` of base's
+    time.
+    """
+
+    workload: str
+    param: str
+    rest: dict[str, ParamValue]
+    """The other parameters of the points that the experiment sets."""
+    confidence: float
+    least_share: float
+    margin: float
+    stretches: tuple[ProfiledStretch, ...]
+    """By kernel, the smallest point first."""
+    functions: tuple[ProfiledFunction, ...]
+
 
 Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
 """``mixed`` is a verdict of metrics only: changes at its points are opposite, or their mean hides them."""
@@ -32,6 +179,8 @@ class _Valued(_Result):
     that did not record it.
     """
 
+    workload: str
+    metric: str
     unit: str
     value_unit: str = ""
 
@@ -56,86 +205,74 @@ class Summary(_Result):
         return self.median if self.percentile is None else self.percentile
 
 
-class Comparison(_Valued):
-    """One metric at one point, changed compared with base.
+class Judged(_Valued):
+    """A variant compared with base, and the verdict on it.
 
     ``statistic`` is computed inside each boot: ``median``, or a percentile such as ``p99`` or ``p99.9``.
     ``ratio`` is changed / base of it; ``ci`` is its interval at ``confidence``; ``mde`` is the smallest
-    detectable change. ``exact`` (instruction clock): every sample of each side is the same number, or both
-    sides are equal seed by seed.
+    detectable change.
 
     The twins give intervals of base compared with a kernel that does the same: ``null_ci`` of the A/A twin,
     ``layout_ci`` of the layout twin; None without a twin. A p-value is None if nothing can be tested.
-    ``p`` is the two-sided p-value of no change; ``p_holm`` is the same after the correction for the number of
-    tests, which the verdict uses: for a headline metric that of the metrics and their points, else Holm's
-    over the other metrics. ``p_rank`` is that of a rank test over boots (wall clock); ``p_same`` is that of a
-    true change of the margin or more (two one-sided tests). ``outliers`` counts the boots of both sides that
-    ``Result.outliers`` names.
+    ``p`` is the two-sided p-value of no change; ``p_same`` is that of a true change of the margin or more
+    (two one-sided tests).
     """
 
-    workload: str
     variant: str
-    metric: str
     better: Better
-    point: dict[str, ParamValue]
-    base: Summary
-    changed: Summary
+    statistic: str = "median"
     ratio: float | None
     ci: tuple[float, float] | None
     confidence: float
     mde: float | None
     verdict: Verdict
-    exact: bool = False
-    null_ci: tuple[float, float] | None = None
-    p: float | None = None
     reason: str = ""
     """The reason of the verdict, in a few words."""
-    statistic: str = "median"
+    exact: bool = False
+    null_ci: tuple[float, float] | None = None
     layout_ci: tuple[float, float] | None = None
-    p_holm: float | None = None
-    p_rank: float | None = None
+    p: float | None = None
     p_same: float | None = None
-    outliers: int = 0
     same_within: float | None = None
     """The margin of the verdict "same"; None in results that did not record it."""
 
 
-class MetricVerdict(_Valued):
-    """The verdict of one headline metric of one variant, over all its points together.
+class Comparison(Judged):
+    """One metric at one point, changed compared with base.
 
-    ``ratio`` is the geometric mean over boots of the boots' own weighted geometric means over points of
-    changed / base; ``ci`` is its interval at ``confidence``. A metric with one point has the values of that
-    point's comparison. ``points`` are the points that count, of the ``planned`` ones; ``boots`` the pairs of
-    boots that have all of them. ``mde``, the twins and the p-values are as in a comparison; ``p_corrected``
-    is the p-value after the correction over headline metrics and variants, and ``p_mixed`` that of no
-    opposite changes among the points. ``spread`` is the standard deviation over boots of the log ratio, and
-    ``point_spread`` the median of those of the single points; None without a ratio.
+    ``exact`` (instruction clock): every sample of each side is the same number, or both sides are equal seed
+    by seed. ``p_holm`` is ``p`` after the correction for the number of tests, which the verdict uses: for a
+    headline metric that of the metrics and their points, else Holm's over the other metrics. ``p_rank`` is
+    that of a rank test over boots (wall clock). ``outliers`` counts the boots of both sides that
+    ``Result.outliers`` names.
     """
 
-    workload: str
-    variant: str
-    metric: str
-    better: Better
-    statistic: str = "median"
+    point: dict[str, ParamValue]
+    base: Summary
+    changed: Summary
+    p_holm: float | None = None
+    p_rank: float | None = None
+    outliers: int = 0
+
+
+class MetricVerdict(Judged):
+    """The verdict of one headline metric of one variant, over all its points together.
+
+    ``ratio`` is the geometric mean over boots of the boots' own weighted geometric means over points. A
+    metric with one point has the values of that point's comparison. ``points`` are the points that count, of
+    the ``planned`` ones; ``boots`` the pairs of boots that have all of them. ``p_corrected`` is the p-value
+    after the correction over headline metrics and variants, and ``p_mixed`` that of no opposite changes among
+    the points. ``spread`` is the standard deviation over boots of the log ratio, and ``point_spread`` the
+    median of those of the single points; None without a ratio.
+    """
+
     points: int
     planned: int
     boots: int
-    ratio: float | None
-    ci: tuple[float, float] | None
-    confidence: float
-    mde: float | None
-    verdict: Verdict
-    reason: str = ""
-    exact: bool = False
-    null_ci: tuple[float, float] | None = None
-    layout_ci: tuple[float, float] | None = None
-    p: float | None = None
     p_corrected: float | None = None
-    p_same: float | None = None
     p_mixed: float | None = None
     spread: float | None = None
     point_spread: float | None = None
-    same_within: float | None = None
 
 
 class Distribution(_Valued):
@@ -144,9 +281,7 @@ class Distribution(_Valued):
     ``percentiles`` are by their percent, such as ``"99.9"``; ``error`` is their largest relative error.
     """
 
-    workload: str
     kernel: str
-    metric: str
     point: dict[str, ParamValue]
     n: int
     percentiles: dict[str, float]
@@ -176,9 +311,7 @@ class Law(_Valued):
     both, with Fieller's interval. ``verdict`` is None if the slopes are not compared.
     """
 
-    workload: str
     kernel: str
-    metric: str
     param: str
     model: LawModel
     per_unit: float | None
@@ -289,10 +422,8 @@ class Ablation(_Valued):
     to 1.
     """
 
-    workload: str
     variant: str
     series: str
-    metric: str
     better: Better
     point: dict[str, ParamValue]
     ratio: float | None
@@ -414,10 +545,9 @@ class MetricFacts(_Result):
     headline: bool
 
 
-class Result(_Result):
+class Result(Document, _Result):
     """A whole ``result.json``."""
 
-    schema_: int = 1
     experiment: str
     question: str
     clock: Clock
@@ -450,10 +580,6 @@ class Result(_Result):
     metrics: tuple[MetricFacts, ...] = ()
     """Every metric that is compared, in words; as ``sentence`` in results that did not record it."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, alias_generator=lambda n: n.rstrip("_")
-    )
-
     @property
     def asked_for(self) -> tuple[Comparison, ...]:
         """Return the comparisons of requested variants, without the parts of an ablation."""
@@ -481,3 +607,80 @@ class Result(_Result):
     def is_asked_for(self, kernel: str) -> bool:
         """Return whether the kernel was requested, and not built only for an ablation."""
         return kernel not in self.kernels or not self.kernels[kernel].for_ablation
+
+
+Reading = Literal["disagree", "exact only", "wall only", "agree", "undecided"]
+READINGS: tuple[Reading, ...] = get_args(Reading)
+"""In the order of reports: what a reader must not miss is first."""
+
+
+class OneClock(StrictModel):
+    """What one clock says about a comparison; the fields are those of ``Comparison``.
+
+    ``value_unit`` is the unit of the values that were compared; empty in files that did not record it.
+    """
+
+    ratio: float | None
+    ci: tuple[float, float] | None
+    verdict: Verdict
+    mde: float | None
+    exact: bool
+    reason: str
+    value_unit: str = ""
+
+    @classmethod
+    def of(cls, c: Judged, clock: Clock) -> OneClock:
+        """Return the side of one comparison, or of the verdict of one metric, on ``clock``."""
+        fields = {name: getattr(c, name) for name in cls.model_fields}
+        return cls.model_validate({**fields, "value_unit": value_unit(c.unit, clock)})
+
+
+class ClockReading(StrictModel):
+    """A comparison on both clocks.
+
+    A side is None if its clock has no such comparison. ``reading`` says how the two relate: ``agree`` (both
+    better, both worse, both the same), ``exact only`` (the wall clock finds no change, though it could have
+    seen one), ``wall only``, ``disagree`` (opposite directions) or ``undecided``. ``reason``
+    says why in a few words.
+    """
+
+    workload: str
+    variant: str
+    metric: str
+    statistic: str
+    unit: str
+    better: Better
+    point: dict[str, ParamValue]
+    instructions: OneClock | None
+    wall: OneClock | None
+    reading: Reading
+    reason: str
+
+
+class ClockRate(StrictModel):
+    """The wall nanoseconds of one instruction, fitted over the medians of a metric of all kernels and points.
+
+    ``rate`` is the geometric mean; ``residual`` the typical relative deviation of a median from it (the
+    standard deviation of the logarithms); ``low`` and ``high`` are the extremes of the ``medians``.
+    """
+
+    workload: str
+    metric: str
+    rate: float
+    residual: float
+    low: float
+    high: float
+    medians: int
+
+
+class BothClocks(Document):
+    """The JSON of a run on both clocks: every comparison read on both, and the whole result of each clock."""
+
+    metrics: tuple[ClockReading, ...] = ()
+    """The verdicts of headline metrics over all their points; a reading of these has an empty ``point``."""
+    readings: tuple[ClockReading, ...]
+    rates: tuple[ClockRate, ...]
+    notes: tuple[str, ...]
+    results: dict[Clock, Result]
+    sentence: str = ""
+    """Both clocks in one sentence; empty until it is written."""

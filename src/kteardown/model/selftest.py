@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from kteardown.model.both_clocks import ClockReading
-from kteardown.model.timing import Timing
+from kteardown.model.result import ClockReading, Timing
 from kteardown.model.workload import StrictModel
 
 
@@ -25,6 +24,7 @@ class HostCheck(StrictModel):
     state: str
     cost: str = ""
     command: str = ""
+    """What changes it; empty if it cannot be changed by a command."""
 
 
 class CannotShow(StrictModel):

@@ -17,6 +17,12 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Document(StrictModel, populate_by_name=True, alias_generator=lambda name: name.rstrip("_")):
+    """Base class of models that are a JSON document: its key ``schema`` is the field ``schema_``."""
+
+    schema_: int = 1
+
+
 class Parameter(StrictModel):
     """One parameter of a workload: an integer in a range, or one of the words in ``choices``."""
 

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kteardown.analysis.disturbance import NO_LIMIT
+from kteardown.analysis.timing import NO_LIMIT
 from kteardown.model.record import Placed
-from kteardown.model.result import Outlier, Result, VoidTrials
-from kteardown.model.timing import Made, Timing
+from kteardown.model.result import Made, Outlier, Result, Timing, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import (
     CLOCKS,

@@ -7,7 +7,7 @@ from typing import Any
 from kteardown.errors import KteardownError
 from kteardown.kernels.request import Building
 from kteardown.model.experiment import Design
-from kteardown.model.power import DesignPower
+from kteardown.model.plan import DesignPower
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult

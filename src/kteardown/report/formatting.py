@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kteardown.model.both_clocks import OneClock
 from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, Part, Verdict
+from kteardown.model.result import Comparison, OneClock, Part, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("broken", "better", "worse", "mixed", "same", "inconclusive")
 

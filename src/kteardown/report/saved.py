@@ -42,7 +42,7 @@ def result_of(run: RunDir) -> Result:
         # It imports scipy, which a saved result does not need.
         from kteardown.analysis.conclude import conclude
 
-        found = conclude(load(run)).result
+        found = conclude(load(run))[0]
     return with_outcome(run, found)
 
 

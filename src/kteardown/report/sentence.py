@@ -12,10 +12,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import Clock
 from kteardown.model.record import BASE
-from kteardown.model.result import Comparison, FaultStatus, MetricVerdict, Result, Uncompared, Verdict
+from kteardown.model.result import (
+    BothClocks,
+    Comparison,
+    FaultStatus,
+    MetricVerdict,
+    Result,
+    Uncompared,
+    Verdict,
+)
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import counted, share, size_of, tone, with_remedy
 from kteardown.report.metrics import groups, is_headline, variants, verdict_of

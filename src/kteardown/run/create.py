@@ -20,9 +20,8 @@ from kteardown.kernels.prebuilt import is_prebuilt
 from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
-from kteardown.model.plan import Plan, controls
+from kteardown.model.plan import DesignPower, Plan, Spread, controls
 from kteardown.model.point import points_of
-from kteardown.model.power import DesignPower, Spread
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import Result, Unavailable
 from kteardown.paths import cache_dir, runs_dir

@@ -323,7 +323,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
             watch.trial(boot, record.trial)
         keep(record)
 
-    console = log.console_path(boot.index, attempt)
+    console = log.run.console_path(boot.index, attempt)
     # In the run directory, so that a killed kteardown leaves no file elsewhere.
     initramfs = console.with_suffix(".cpio")
     modules = kernel.modules_of(boot)

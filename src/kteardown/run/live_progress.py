@@ -168,7 +168,7 @@ def _boot(before: Sequence[Attempt], last: Attempt) -> FollowedBoot:
         (ended,) = boots(record for attempt in (*before, last) for record in _all_records(attempt))
         return FollowedBoot(ended.start, ended.end.outcome, "", _medians_by_trial(trials(ended.records)))
     found = list(trials(counted(before, last)))
-    running = [trial for trial in found if not trial.status and trial.attempt == last.number]
+    running = [trial for trial in found if not trial.status and trial.attempt == last.attempt]
     shown = ""
     if running:
         params = "".join(f" {name}={value}" for name, value in running[-1].params.items())

@@ -132,7 +132,7 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> S
     Return the run with them; None if there is nothing to boot: the twin is not needed, is already planned, or
     cannot be built.
     """
-    from kteardown.analysis.analyse import needs_layout_twin
+    from kteardown.analysis.conclude import needs_layout_twin
 
     planned, run = snapshot.plan, snapshot.run
     if not needs_layout_twin(result, snapshot.workloads) or any(b.kernel == LAYOUT for b in planned.boots):

@@ -5,6 +5,7 @@ docs/formats.md states it, under "Which records count".
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from kteardown.model.record import (
     BootEnd,
@@ -25,26 +26,11 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class BootRecords:
-    """One boot that ended: everything between its start and its end, in order.
-
-    In real time the trials of earlier attempts come first; each record names its attempt. ``end`` is that of
-    the last attempt, with the problems that the kernel reported in those before it.
-    """
-
-    boot: int
-    attempt: int
-    start: BootStart
-    end: BootEnd
-    records: tuple[Record, ...]
-
-
-@dataclass(frozen=True)
 class Attempt:
     """One attempt at a boot; ``end`` is None if it was cut short, or still runs."""
 
     boot: int
-    number: int
+    attempt: int
     start: BootStart
     end: BootEnd | None
     records: tuple[Record, ...]
@@ -54,6 +40,17 @@ class Attempt:
     def exact(self) -> bool:
         """Whether every attempt at this boot should give the same records (see ``EXACT``)."""
         return self.start.acceleration == EXACT
+
+
+@dataclass(frozen=True)
+class BootRecords(Attempt):
+    """One boot that ended, with its last attempt and the records that count.
+
+    In real time the trials of earlier attempts come first; each record names its attempt. ``end`` is that of
+    the last attempt, with the problems that the kernel reported in those before it.
+    """
+
+    end: BootEnd
 
 
 @dataclass
@@ -104,12 +101,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A cut attempt that an ended one repeated. ``trial`` is the first that differs, if any."""
+    """A cut attempt that an ended one repeated."""
 
     cut: Attempt
     ended: Attempt
     same: bool
-    trial: int | None = None
+    trial: int | None
+    """The first trial that differs, if they differ in a trial."""
 
 
 def attempts(records: Iterable[Record]) -> list[Attempt]:
@@ -140,7 +138,7 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
             found = tuple(p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems)
             result[attempt.boot] = BootRecords(
                 attempt.boot,
-                attempt.number,
+                attempt.attempt,
                 attempt.start,
                 attempt.end.model_copy(update={"problems": (*found, *attempt.end.problems)}),
                 counted(earlier, attempt),
@@ -157,7 +155,7 @@ def contributing(records: Iterable[Record]) -> list[Attempt]:
         for boot in boots(records)
         for number in (boot.attempt, *(record.attempt for record in boot.records))
     }
-    return [attempt for attempt in attempts(records) if (attempt.boot, attempt.number) in used]
+    return [attempt for attempt in attempts(records) if (attempt.boot, attempt.attempt) in used]
 
 
 def _ended_ok(attempt: Attempt) -> bool:
@@ -224,6 +222,19 @@ def as_guest_wrote(records: Sequence[Record]) -> list[Record]:
     ]
 
 
+def difference(one: Sequence[Record], other: Sequence[Record]) -> tuple[bool, int | None]:
+    """Return whether two executions of an exact boot wrote the same, and the first trial that differs."""
+    for a, b in zip_longest(as_guest_wrote(one), as_guest_wrote(other)):
+        if a != b:
+            return False, getattr(a or b, "trial", None)
+    return True, None
+
+
+def where(trial: int | None) -> str:
+    """Return in words where two executions differ whose first different trial is ``trial``."""
+    return "before its first trial" if trial is None else f"in trial {trial}"
+
+
 def repeats(records: Iterable[Record]) -> list[Repeat]:
     """Return every cut attempt on the instruction clock, compared with the ended one that repeated it."""
     every = [attempt for attempt in attempts(records) if attempt.exact]
@@ -231,11 +242,6 @@ def repeats(records: Iterable[Record]) -> list[Repeat]:
     found = []
     for cut in every:
         last = ended.get(cut.boot)
-        if cut.end is None and last and cut.number < last.number:
-            before, after = as_guest_wrote(cut.records), as_guest_wrote(last.records)
-            pairs = enumerate(zip(before, after, strict=False))
-            index = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)))
-            same = index == len(before)
-            trial = None if same else getattr(cut.records[index], "trial", None)
-            found.append(Repeat(cut, last, same, trial))
+        if cut.end is None and last and cut.attempt < last.attempt:
+            found.append(Repeat(cut, last, *difference(cut.records, last.records[: len(cut.records)])))
     return found

@@ -18,7 +18,7 @@ from typing import Any
 
 from kteardown.model.arch import arch_of_machine
 from kteardown.model.record import Hello, Record, Settled
-from kteardown.rundir.counting import Attempt, contributing, repeats
+from kteardown.rundir.counting import Attempt, contributing, repeats, where
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Journal
 
@@ -61,10 +61,13 @@ _OF_ONE_KERNEL = {"release": "release", "banner": "version"}
 _SEED = "kteardown.seed="
 
 
-def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None = None) -> list[str]:
+def differences(
+    a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None = None, exact: bool = False
+) -> list[str]:
     """Return the differences of two hosts, as read by ``vm.host.facts``: ``CPU model: one / other``.
 
-    ``arch``: the architecture of the guests; None compares QEMU for every architecture. A fact that only one
+    ``arch``: the architecture of the guests; None compares QEMU for every architecture. ``exact``: on the
+    instruction clock, to which nothing but QEMU matters. A fact that only one
     of the two hosts has, because an older kteardown recorded the other, is left out.
     """
     first, second = _flat(a), _flat(b)
@@ -73,6 +76,7 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None 
         for name in dict.fromkeys((*first, *second))
         if _in_both(name, a, b)
         and name not in _IGNORED
+        and (not exact or name.startswith("qemu."))
         and (arch is None or not name.startswith("qemu.") or name == f"qemu.{arch}")
         and not _same(name, first.get(name), second.get(name))
     ]
@@ -85,19 +89,16 @@ def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
     guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
     """
     tried = contributing(records)
-    # Guests on different machines of the sweep differ by design.
-    machines = {tuple(attempt.start.machine.items()): None for attempt in tried}
-    alike = [_guests(a for a in tried if tuple(a.start.machine.items()) == machine) for machine in machines]
-    guests = [
-        *(note for hellos in alike for note in _guests_of_one_kernel(hellos)),
-        *(note for hellos in alike for note in _guests_of_different_kernels(hellos)),
-        *_debugging(_guests(tried)),
-    ]
     return [
         *_sessions(run, [attempt for attempt in tried if not attempt.start.node]),
         *_nodes(run, [attempt for attempt in tried if attempt.start.node]),
-        *_unlike_nodes(run),
-        *dict.fromkeys(guests),
+        *(
+            f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
+            f"{each.where}: one of these nodes is at fault, or this guest is not deterministic"
+            for each in Journal(run).compared()
+            if not each.same
+        ),
+        *dict.fromkeys(_unlike_guests(tried)),
         *_unlike_repeats(records, _agents(run)),
     ]
 
@@ -135,10 +136,8 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
     origin = sessions[min(first_boots)]["machine"]
     for number in sorted(first_boots)[1:]:
         attempt = first_boots[number]
-        found = differences(origin, sessions[number]["machine"], arch=_arch(tried))
-        if attempt.exact:
-            found = [sentence for sentence in found if sentence.startswith(_PREFIXES["qemu"])]
-        if found:
+        machine = sessions[number]["machine"]
+        if found := differences(origin, machine, arch=_arch(tried), exact=attempt.exact):
             yield f"measured on different machines, from boot {attempt.boot} on: {'; '.join(found)}"
     agents = _agents(run)
     known = {number: agents[number] for number in sorted(first_boots) if agents[number]}
@@ -161,44 +160,28 @@ def _nodes(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
         yield f"measured on the nodes of a cluster, each block on one; blocks of each node: {words}"
     first = next(iter(names), "")
     for name in names[1:]:
-        found = differences(facts.get(first, {}), facts.get(name, {}), arch=_arch(tried))
-        if exact:
-            found = [sentence for sentence in found if sentence.startswith(_PREFIXES["qemu"])]
-        if found:
+        sides = facts.get(first, {}), facts.get(name, {})
+        if found := differences(*sides, arch=_arch(tried), exact=exact):
             yield f"the nodes {first} and {name} differ: {'; '.join(found)}"
 
 
-def _unlike_nodes(run: RunDir) -> Iterator[str]:
-    for each in Journal(run).compared():
-        if not each.same:
-            yield (
-                f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
-                f"{each.where}: one of these nodes is at fault, or this guest is not deterministic"
-            )
-
-
-def _guests_of_one_kernel(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    for kernel in dict.fromkeys(kernel for kernel, _ in hellos):
-        own = [facts for name, facts in hellos if name == kernel]
-        found = _spread(own, {**_GUEST_LABELS, **_OF_ONE_KERNEL})
-        if found:
-            yield f"boots of {kernel} were not the same guest: {'; '.join(found)}"
-
-
-def _guests_of_different_kernels(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    firsts: dict[str, dict[str, Any]] = {}
-    for kernel, facts in hellos:
-        firsts.setdefault(kernel, facts)
-    (base, origin), *others = firsts.items() if firsts else [("", {})]
-    for kernel, facts in others:
-        found = _spread([origin, facts], _GUEST_LABELS)
-        if found:
-            yield f"the guests of {base} and {kernel} differ in: {'; '.join(found)}"
-
-
-def _debugging(hellos: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+def _unlike_guests(tried: Sequence[Attempt]) -> Iterator[str]:
+    """Yield how guests of one kernel differ, then those of different kernels, then what slows them down."""
+    # Guests on different machines of the sweep differ by design.
+    machines = dict.fromkeys(tuple(attempt.start.machine.items()) for attempt in tried)
+    alike = [_guests(a for a in tried if tuple(a.start.machine.items()) == machine) for machine in machines]
+    for guests in alike:
+        for kernel in dict.fromkeys(kernel for kernel, _ in guests):
+            own = [facts for name, facts in guests if name == kernel]
+            if found := _spread(own, {**_GUEST_LABELS, **_OF_ONE_KERNEL}):
+                yield f"boots of {kernel} were not the same guest: {'; '.join(found)}"
+    for guests in alike:
+        firsts = dict(reversed(guests))
+        for kernel in dict.fromkeys(kernel for kernel, _ in guests):
+            if found := _spread([guests[0][1], firsts[kernel]], _GUEST_LABELS):
+                yield f"the guests of {guests[0][0]} and {kernel} differ in: {'; '.join(found)}"
     aids: dict[str, dict[str, None]] = {}
-    for kernel, facts in hellos:
+    for kernel, facts in _guests(tried):
         for aid in facts["debug"]:
             aids.setdefault(aid, {})[kernel] = None
     for aid, kernels in aids.items():
@@ -211,10 +194,9 @@ def _unlike_repeats(records: Sequence[Record], agents: Sequence[str]) -> Iterato
             sessions = (repeat.cut.start.session, repeat.ended.start.session)
             first, second = (agents[number] if number < len(agents) else "" for number in sessions)
             reason = "the agent is another one" if first != second else "this guest is not deterministic"
-            where = "before its first trial" if repeat.trial is None else f"in trial {repeat.trial}"
             yield (
                 f"boot {repeat.cut.boot} of {repeat.cut.start.kernel} was run again after an interruption "
-                f"and differed {where}: {reason}"
+                f"and differed {where(repeat.trial)}: {reason}"
             )
 
 
@@ -226,7 +208,14 @@ def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
         # A record without a banner is from an older agent, which did not record all facts.
         if hello is not None and hello.banner:
             settled = next((record for record in attempt.records if isinstance(record, Settled)), None)
-            result.append((attempt.start.kernel, _comparable(hello, settled)))
+            facts = {name: getattr(hello, name) for name in (*_GUEST_LABELS, *_OF_ONE_KERNEL)}
+            words = [word for word in hello.cmdline.split() if not word.startswith(_SEED)]
+            facts["command line"] = " ".join(words)
+            if settled is not None:
+                facts["clock source"] = settled.clocksource.removesuffix("-early")
+                facts["timer resolution in ns"] = settled.resolution_ns
+            facts |= {f"mitigation {name}": text for name, text in hello.mitigations.items()}
+            result.append((attempt.start.kernel, facts))
     return result
 
 
@@ -235,17 +224,6 @@ def _arch(tried: Iterable[Attempt]) -> str | None:
     machines = (record.machine for a in tried for record in a.records if isinstance(record, Hello))
     machine = next(machines, None)
     return arch_of_machine(machine) if machine else None
-
-
-def _comparable(hello: Hello, settled: Settled | None) -> dict[str, Any]:
-    facts = {name: getattr(hello, name) for name in (*_GUEST_LABELS, *_OF_ONE_KERNEL)}
-    words = [word for word in hello.cmdline.split() if not word.startswith(_SEED)]
-    facts["command line"] = " ".join(words)
-    if settled is not None:
-        facts["clock source"] = settled.clocksource.removesuffix("-early")
-        facts["timer resolution in ns"] = settled.resolution_ns
-    facts |= {f"mitigation {name}": text for name, text in hello.mitigations.items()}
-    return facts
 
 
 def _spread(guests: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[str]:

@@ -14,13 +14,11 @@ results, none is incomplete, and none has parts of two executions. Nothing here 
 remembers.
 """
 
-import json
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,7 +78,7 @@ class Compared(_Model):
     @property
     def where(self) -> str:
         """Return where they differ, in words."""
-        return "before its first trial" if self.trial is None else f"in trial {self.trial}"
+        return counting.where(self.trial)
 
 
 @dataclass(frozen=True)
@@ -277,11 +275,8 @@ def compare(first: Published, second: Published) -> list[Compared]:
     """Compare two executions of the same piece on the instruction clock, boot by boot."""
     found = []
     for boot, records in first.boots.items():
-        one, other = _comparable(records), _comparable(second.boots.get(boot, ()))
-        unlike = ((a or b) for a, b in zip_longest(one, other) if a != b)
-        line = next(unlike, None)
-        # How a boot ended is no JSON, and some records are of no trial.
-        trial = json.loads(line).get("trial") if line and line.startswith("{") else None
+        ours, theirs = (counting.boots(each) for each in (records, second.boots.get(boot, ())))
+        same, trial = counting.difference(*([r for b in side for r in b.records] for side in (ours, theirs)))
         start = records[0]
         assert isinstance(start, BootStart)
         found.append(
@@ -291,17 +286,8 @@ def compare(first: Published, second: Published) -> list[Compared]:
                 kernel=start.kernel,
                 nodes=(first.receipt.node, second.receipt.node),
                 second=second.receipt.name,
-                same=line is None,
-                trial=trial if isinstance(trial, int) else None,
+                same=same and [b.end.outcome for b in ours] == [b.end.outcome for b in theirs],
+                trial=trial,
             )
         )
     return found
-
-
-def _comparable(records: Sequence[Record]) -> list[str]:
-    """Return what the guest wrote in the attempt that counts, line by line, and how the boot ended."""
-    lines: list[str] = []
-    for boot in counting.boots(records):
-        lines += [record.model_dump_json() for record in counting.as_guest_wrote(boot.records)]
-        lines.append(boot.end.outcome)
-    return lines

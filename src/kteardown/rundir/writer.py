@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -61,12 +60,12 @@ class RecordWriter:
     """Appends records, each with one write and one sync. Safe to call from several threads."""
 
     def __init__(self, run: RunDir, machine: Mapping[str, Any] | None = None) -> None:
-        self._run = run
+        self.run = run
         self._machine = machine
         self._session: int | None = None
         self.agent_hash = ""
         """The SHA-256 of the agent in the boots of this session."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         with writing(run.records_file):
             self._fd = os.open(run.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
@@ -116,10 +115,10 @@ class RecordWriter:
         """Add the facts of a node of a cluster to the environment, unless they are known. Raises LabError."""
         with self._lock:
             if self._nodes.get(name) != machine:
-                environment = self._run.environment()
+                environment = self.run.environment()
                 self._nodes = {**environment.get("nodes", {}), name: dict(machine)}
                 environment["nodes"] = self._nodes
-                self._run.save(self._run.environment_file, json.dumps(environment, indent=1))
+                self.run.save(self.run.environment_file, json.dumps(environment, indent=1))
 
     def _stamped(self, record: Record, boot: int, attempt: int) -> Record:
         stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
@@ -138,19 +137,10 @@ class RecordWriter:
             # Best effort: readers and the next writer drop an incomplete line anyway.
             with suppress(OSError):
                 os.ftruncate(self._fd, self._end)
-            raise write_failed(error, self._run.records_file) from error
+            raise write_failed(error, self.run.records_file) from error
         self._end += len(lines)
         for record in records:
             self._note(record)
-
-    @property
-    def run(self) -> RunDir:
-        """The run directory that is written."""
-        return self._run
-
-    def console_path(self, boot: int, attempt: int) -> Path:
-        """Return the file of the console of this attempt."""
-        return self._run.console_path(boot, attempt)
 
     def finished(self) -> Mapping[int, BootEnd]:
         """Return the boots that need no further attempt, with their last end record.
@@ -159,10 +149,11 @@ class RecordWriter:
         is one that ended ok with disturbed trials, which are to be repeated.
         """
         with self._lock:
-            ends = {
-                boot: end for boot, end in self._finished.items() if end.outcome != "infrastructure-error"
+            return {
+                boot: end
+                for boot, end in self._finished.items()
+                if end.outcome != "infrastructure-error" and (end.outcome != "ok" or not self.to_repeat(boot))
             }
-            return {b: end for b, end in ends.items() if end.outcome != "ok" or not self._to_repeat(b)}
 
     def completed(self, boot: int) -> frozenset[int]:
         """Return the indices of the trials of ``boot`` that earlier attempts completed in real time.
@@ -181,7 +172,9 @@ class RecordWriter:
     def to_repeat(self, boot: int) -> frozenset[int]:
         """Return the indices of the disturbed trials of ``boot`` that are to be run again."""
         with self._lock:
-            return self._to_repeat(boot)
+            times = self._disturbed.get(boot, Counter())
+            disturbed = frozenset(trial for trial in times if times[trial])
+            return disturbed - self._completed_of(boot) if disturbed else disturbed
 
     def next_attempt(self, boot: int) -> int:
         """Return the number of the next attempt at this boot, from 0."""
@@ -217,24 +210,19 @@ class RecordWriter:
     def _completed_of(self, boot: int) -> frozenset[int]:
         return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
 
-    def _to_repeat(self, boot: int) -> frozenset[int]:
-        times = self._disturbed.get(boot, Counter())
-        disturbed = frozenset(trial for trial in times if times[trial])
-        return disturbed - self._completed_of(boot) if disturbed else disturbed
-
     def _open_session(self) -> int:
         """Return the number of this session; its first boot adds it to the environment."""
         if self._session is None:
             if self._machine is None:
                 self._session = 0
             else:
-                environment = self._run.environment()
+                environment = self.run.environment()
                 sessions = [
                     *environment.get("sessions", ()),
                     {"machine": dict(self._machine), "agent_hash": self.agent_hash},
                 ]
-                self._run.save(
-                    self._run.environment_file, json.dumps({**environment, "sessions": sessions}, indent=1)
+                self.run.save(
+                    self.run.environment_file, json.dumps({**environment, "sessions": sessions}, indent=1)
                 )
                 self._session = len(sessions) - 1
         return self._session

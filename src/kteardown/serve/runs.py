@@ -283,7 +283,7 @@ def boots_of(run: RunDir, *, running: bool) -> list[Boot]:
             outcome = attempt.end.outcome if attempt.end else open_end
             counts = Counter(trial.status or "not ended" for trial in trials(attempt.records))
             listed = ", ".join(f"{count} {status}" for status, count in counts.items())
-            found.append(Boot(planned, outcome, attempt.number, listed, attempt.end))
+            found.append(Boot(planned, outcome, attempt.attempt, listed, attempt.end))
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kteardown.analysis.analyse import analyse
+from kteardown.analysis.conclude import analyse
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of

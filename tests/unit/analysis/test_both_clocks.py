@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from kteardown.analysis.both_clocks import both_clocks, read
-from kteardown.model.both_clocks import ClockReading, OneClock, Reading
 from kteardown.model.record import ParamValue
-from kteardown.model.result import KernelFacts, Result, Verdict
+from kteardown.model.result import ClockReading, KernelFacts, OneClock, Reading, Result, Verdict
 from unit.simulation import Cost, Noise, analysed, freezer, simulate
 
 ZOMBIES = (0, 3000, 15000)

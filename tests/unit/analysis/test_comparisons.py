@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kteardown.analysis.analyse import analyse, needs_layout_twin
+from kteardown.analysis.conclude import analyse, needs_layout_twin
+from kteardown.inputs.counted import METRICS
 from kteardown.model.clock import Clock
-from kteardown.model.counts import METRICS
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.record import ParamValue, Sample

@@ -12,8 +12,8 @@ from scipy import stats
 from kteardown.analysis.conclude import conclude
 from kteardown.analysis.decidable import decidable, smallest_change
 from kteardown.inputs.load import load_experiment, load_workloads
+from kteardown.model.plan import DesignPower, Spread
 from kteardown.model.point import points_of
-from kteardown.model.power import DesignPower, Spread
 from kteardown.report import saved
 from kteardown.report.forecast_text import power_table
 from kteardown.run.create import spreads
@@ -70,7 +70,7 @@ def test_the_newest_result_with_the_same_clock_gives_the_spreads(tmp_path: Path)
     wanted = freezer(boots=3)
     assert spreads(wanted, [run]) == {}
     snapshot = load(run)
-    result = conclude(snapshot).result
+    result = conclude(snapshot)[0]
     saved.write(run, result, snapshot)
     found = spreads(wanted, [run])
     mine = [m.spread for m in result.metric_verdicts if m.metric == "freeze_user_ns"]

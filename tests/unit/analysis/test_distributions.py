@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from kteardown.analysis.analyse import analyse
+from kteardown.analysis.conclude import analyse
 from kteardown.inputs.load import load_workloads
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.point import points_of, sweep_points

@@ -8,8 +8,8 @@ import statistics
 
 import pytest
 
-from kteardown.analysis.disturbance import disturbance_notes
-from kteardown.model.timing import LostShares, Timing
+from kteardown.analysis.timing import disturbance_notes
+from kteardown.model.result import LostShares, Timing
 
 
 def shares(kernel: str, disturbed: int, trials: int, void: int = 0) -> LostShares:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind_from_stats
 
-from kteardown.analysis.estimate.from_means import Mean, MeanVerdict, estimate_means, judge_means
+from kteardown.analysis.estimate.student import Mean, MeanVerdict, estimate_means, judge_means
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.inputs.published import load_posting
 from kteardown.model.result import Verdict

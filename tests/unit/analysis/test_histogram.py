@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.estimate.histogram import Histogram, count, lowest, merged, width
+from kteardown.analysis.dataset import Histogram, lowest, merged, width
 
 VALUES = st.lists(
     st.integers(0, 2**63) | st.integers(0, 2000) | st.integers(0, 40).map(lambda n: 2**n), min_size=1
 )
 BITS = st.integers(1, 12)
 PERCENTS = st.sampled_from([0.1, 20, 50, 90, 99, 99.9]) | st.floats(0.001, 99.999)
+
+
+def count(values: Iterable[int], bits: int) -> Histogram:
+    """Return the histogram of ``values``, which must not be negative."""
+    return Histogram(bits, Counter(lowest(value, bits) for value in values))
 
 
 def exactly(values: Sequence[int], percent: float) -> int:

@@ -160,7 +160,7 @@ def test_other_metrics_and_kernels_of_an_ablation_do_not_weaken_a_headline_metri
     """The corrected p-value of a headline metric is the same with and without them."""
     wanted = freezer(boots=3, repetitions=1, zombies=SIZES, variants=(ONE, "part"))
     boots = simulate(wanted, costs(dict.fromkeys(SIZES, 0.9)), LOUD)
-    from kteardown.analysis.analyse import analyse
+    from kteardown.analysis.conclude import analyse
     from kteardown.model.point import points_of
 
     used = {"zombies": WORKLOADS["zombies"]}
@@ -181,7 +181,7 @@ def test_other_metrics_and_kernels_of_an_ablation_do_not_weaken_a_headline_metri
 def test_percentiles_of_a_headline_metric_have_a_verdict_of_their_own() -> None:
     spec = WORKLOADS["zombies_cgroup"].metrics["freeze_cgroup_ns"].model_copy(update={"percentiles": (90.0,)})
     workload = WORKLOADS["zombies_cgroup"].model_copy(update={"metrics": {"freeze_cgroup_ns": spec}})
-    from kteardown.analysis.analyse import analyse
+    from kteardown.analysis.conclude import analyse
     from kteardown.model.point import points_of
 
     wanted: Experiment = experiment(4, points=2, clock="instructions")

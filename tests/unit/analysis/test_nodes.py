@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kteardown.analysis.estimate.over_nodes import over_nodes
+from kteardown.analysis.estimate.student import over_nodes
 from kteardown.analysis.estimate.verdict import Estimate, Rules
 from kteardown.model.record import Record, Sample
 from kteardown.model.result import Result

@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.estimate.outliers import find_outliers
+from kteardown.analysis import comparisons
+from kteardown.model.result import Outlier
 
 QUIET = {n: 1000.0 + n for n in range(10)}
+ABOUT = {"kernel": "base", "workload": "zombies", "metric": "freeze_ns", "statistic": "median", "point": {}}
 groups = st.lists(st.floats(1, 1e6), min_size=1, max_size=12).map(lambda values: dict(enumerate(values)))
+
+
+def find_outliers(groups: list[dict[int, float]], within: float) -> list[tuple[Outlier, ...]]:
+    return comparisons.find_outliers([(ABOUT, group) for group in groups], within)
 
 
 def test_a_boot_with_twice_the_time_is_reported_with_its_distance() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
-from kteardown.analysis.estimate.over_points import OverPoints, PointBoots, estimate_over_points
+from kteardown.analysis.estimate.student import OverPoints, PointBoots, estimate_over_points
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.model.clock import Clock
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.profile.hotspots import profiles
-from kteardown.analysis.profile.stacks import (
+from kteardown.analysis.profile import (
     FunctionCosts,
     MeanTime,
     collect,
@@ -18,11 +17,12 @@ from kteardown.analysis.profile.stacks import (
     growth,
     innermost,
     is_idle,
+    profiles,
     quantile,
 )
 from kteardown.model.experiment import Experiment, Sweep
-from kteardown.model.profile_result import FunctionCost, Profile
 from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
+from kteardown.model.result import FunctionCost, Profile
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.rundir.counting import BootRecords
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
-from kteardown.analysis.estimate.rank_test import rank_tests
+from kteardown.analysis.estimate.verdict import rank_tests
 
 
 def numbered(values: list[float]) -> dict[int, float]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kteardown.analysis.estimate.verdict import Rules
-from kteardown.analysis.growth.slope_ratio import estimate_slopes
+from kteardown.analysis.growth.laws import estimate_slopes
 from unit.simulation import Noise, analysed, freezer, simulate
 
 SIZES = [0.0, 1000.0, 2000.0, 4000.0]

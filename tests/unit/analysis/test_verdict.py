@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
-from kteardown.analysis.estimate.rank_test import RankTest
 from kteardown.analysis.estimate.verdict import (
     Estimate,
+    RankTest,
     Rules,
     SupportingResults,
     estimate,

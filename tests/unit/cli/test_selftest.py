@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 from kteardown.cli import app, selftest
 from kteardown.cli.selftest import text
 from kteardown.errors import GateError
-from kteardown.model.both_clocks import ClockReading, OneClock
+from kteardown.model.result import ClockReading, OneClock, Timing
 from kteardown.model.selftest import Noise, SelfTest
-from kteardown.model.timing import Timing
 from kteardown.rundir.find import RunFolder
 from unit.vm.test_wall_checks import QUIET
 

@@ -18,7 +18,7 @@ from kteardown.cli.try_workloads import (
     no_workload,
     with_call_paths,
 )
-from kteardown.coverage import call_paths
+from kteardown.coverage import attribute
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
@@ -165,7 +165,7 @@ def test_the_call_path_of_what_no_workload_executes_is_named(
 ) -> None:
     reached, inlined = FunctionId("kernel/a.c", "reached"), FunctionId("kernel/a.c", "inlined")
     exit_call = FunctionId("kernel/exit.c", "__do_sys_exit")
-    monkeypatch.setattr(call_paths, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]})
+    monkeypatch.setattr(attribute, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]})
     changed = (
         ChangedFunction("kernel/a.c", "reached", (1,), (1,)),
         ChangedFunction("kernel/a.c", "added", (), (9,), exists_before=False),

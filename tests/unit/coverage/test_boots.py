@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.boots import _check, programs_of
+from kteardown.coverage.executed import _check, programs_of
 from kteardown.errors import GuestError, LabError
 from kteardown.inputs.load import load_workload
 from kteardown.model.record import BootEnd, Outcome

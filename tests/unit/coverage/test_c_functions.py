@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.coverage.c_functions import code_of, item_at, items, statement_at
+from kteardown.coverage.changed import code_of, item_at, items, statement_at
 
 FILE = """\
 /* int no(void) { */

@@ -6,9 +6,8 @@ import pytest
 
 from kteardown.coverage import executed as module
 from kteardown.coverage.attribute import Counts, Executed, FunctionId
-from kteardown.coverage.boots import CountedTrial
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.executed import ExercisedFunction, _exercised, _function
+from kteardown.coverage.executed import CountedTrial, ExercisedFunction, _exercised, _function
 from kteardown.inputs.load import load_workload
 from kteardown.vm.qemu_library import TrialBlocks
 

@@ -43,7 +43,7 @@ def test_the_largest_share_of_the_stretch_comes_first() -> None:
     assert [(one.workload, one.params["how"], one.share) for one in found.measured] == [("swap", "b", 0.1)]
     assert found.measured[0].calls == 5
     assert [(one.workload, one.outside) for one in found.found[1:]] == [("crowd", (FREE,))]
-    assert found.covered and not found.not_executed
+    assert found.measured and not found.not_executed
 
 
 def test_a_function_that_few_execute_says_more_than_one_that_all_execute() -> None:
@@ -78,14 +78,14 @@ def test_functions_that_nothing_executes_are_named() -> None:
     added = ChangedFunction("mm/z.c", "new", (), (1,), exists_before=False)
     found = propose([other, macro, added], MAP)
     assert found.not_executed == (other,)
-    assert not found.covered and not found.found
+    assert not found.measured and not found.found
 
 
 def test_a_function_outside_of_all_stretches() -> None:
     only = CoverageMap("debian:6.12", {"crowd": MAP.workloads["crowd"]})
     found = propose([change(FREE)], only)
     assert found.not_inside == (change(FREE),)
-    assert not found.covered and [one.workload for one in found.found] == ["crowd"]
+    assert not found.measured and [one.workload for one in found.found] == ["crowd"]
 
 
 def test_a_file_means_all_its_functions() -> None:

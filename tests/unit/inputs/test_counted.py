@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.inputs.counted import check_counts, marks_stretch, uncounted
+from kteardown.inputs.counted import INVARIANTS, METRICS, check_counts, marks_stretch, uncounted
 from kteardown.inputs.load import (
     load_experiment,
     load_workload,
@@ -18,7 +18,6 @@ from kteardown.inputs.load import (
 )
 from kteardown.inputs.options import Overrides
 from kteardown.inputs.override import apply, on_clocks
-from kteardown.model.counts import INVARIANTS, METRICS
 from kteardown.model.experiment import Experiment
 from kteardown.paths import data_dir
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from kteardown.analysis.disturbance import disturbance_notes
+from kteardown.analysis.timing import disturbance_notes
 from kteardown.model.clock import Clock
 from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material

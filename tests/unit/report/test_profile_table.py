@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
-from kteardown.model.result import Result
+from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, Result
 from kteardown.report.sections.profile import profile_tables
 
 

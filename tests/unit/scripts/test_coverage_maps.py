@@ -38,10 +38,10 @@ def test_a_changed_workload_is_named(made: Path) -> None:
 def test_only_what_changed_is_counted_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[str] = []
 
-    def collect(names: list[str], source: str, reporter: object) -> CoverageMap:
-        counted.extend(names)
-        found = {name: WorkloadCoverage(name, (), frozenset(), seconds=float(len(counted))) for name in names}
-        return CoverageMap(f"{source}.1", found)
+    def collect(name: str, source: str, reporter: object) -> CoverageMap:
+        counted.append(name)
+        found = WorkloadCoverage(name, (), frozenset(), seconds=float(len(counted)))
+        return CoverageMap(f"{source}.1", {name: found})
 
     monkeypatch.setattr(coverage_maps, "collect", collect)
     source = coverage_maps.SOURCES[0]

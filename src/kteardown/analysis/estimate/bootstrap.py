@@ -223,9 +223,7 @@ def ratio_interval(
         return Interval(ratio, ratio, 1.0 if centre == 0.0 else 0.0, 0.0, 0.0, centre, df)
     se = float(np.std(spread, ddof=1)) * calibration(boots)
     draws = np.sort(np.where(np.abs(spread) < _ROUNDING, 0.0, spread))
-    cut = max(0, math.ceil(min(0.5, (1 - confidence) / 2 * weight) * len(draws)) - 1)
-    half = student(df, confidence) * se
-    low, high = min(centre - half, float(draws[cut])), max(centre + half, float(draws[-1 - cut]))
+    low, high = _ends(centre, student(df, confidence) * se, draws, (1 - confidence) / 2 * weight)
     farthest = max(centre - low, high - centre) + power_quantile(df, twin=twin) * se
     mde = bounded_exp(farthest) - 1
     whole = Interval(bounded_exp(low), bounded_exp(high), 1.0, se, mde, centre, df, draws, weight)
@@ -251,9 +249,14 @@ def level_interval(
         return centre, centre
     draws = np.sort(resampler.medians(figures, stream=0))
     half = float(student(count - 1, confidence) * np.std(draws, ddof=1)) * calibration(count)
-    cut = max(0, math.ceil((1 - confidence) / 2 * len(draws)) - 1)
-    low, high = min(centre - half, float(draws[cut])), max(centre + half, float(draws[-1 - cut]))
+    low, high = _ends(centre, half, draws, (1 - confidence) / 2)
     return (max(low, 0.0) if float(figures.min()) >= 0 else low), high
+
+
+def _ends(centre: float, half: float, draws: Array, share: float) -> tuple[float, float]:
+    """Return the smallest interval with ``centre`` +- ``half`` and all draws but ``share`` on each side."""
+    cut = max(0, math.ceil(min(0.5, share) * len(draws)) - 1)
+    return min(centre - half, float(draws[cut])), max(centre + half, float(draws[-1 - cut]))
 
 
 def student(df: float, confidence: float) -> float:
@@ -261,7 +264,7 @@ def student(df: float, confidence: float) -> float:
     return float(special.stdtrit(df, (1 + confidence) / 2))
 
 
-def power_quantile(df: int, *, twin: bool) -> float:
+def power_quantile(df: float, *, twin: bool) -> float:
     """Return how far beyond half the interval an effect must be to be found with 80% power, in errors."""
     return float(special.stdtrit(max(df - 1, 0.5), _BEYOND_TWIN if twin else _BEYOND))
 

@@ -26,6 +26,8 @@ METRIC_PART = 0.9
 """The part of a family's alpha that its metric has while it is not rejected; its points have the rest."""
 PASSED_ON = 0.5
 """The part of a rejected metric's alpha that the other metrics get; its own points get the rest."""
+_Place = tuple[int, int | None]
+"""The number of a family, and of a point in it; None is its metric."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Family:
 
 def adjust(families: Sequence[Family]) -> list[Family]:
     """Return the adjusted p-values: the smallest alpha at which the procedure rejects each hypothesis."""
-    state = _State([family for family in families if family.tested])
+    state = _State(families)
     highest = 0.0
     while highest < 1 and (best := state.best()) is not None:
         (number, place), ratio = best
@@ -54,23 +56,14 @@ def adjust(families: Sequence[Family]) -> list[Family]:
         state.adjusted[number, place] = highest
         if place is not None:
             state.left[number].pop(0)
-    metric = {n: 1.0 for n, family in enumerate(state.families) if family.metric is not None}
-    result, number = [], 0
-    for family in families:
-        if not family.tested:
-            result.append(family)
-            continue
-        result.append(
-            Family(
-                state.adjusted.get((number, None), metric.get(number)),
-                tuple(
-                    None if p is None else state.adjusted.get((number, place), 1.0)
-                    for place, p in enumerate(family.points)
-                ),
-            )
-        )
-        number += 1
-    return result
+
+    def of(p: float | None, number: int, place: int | None) -> float | None:
+        return None if p is None else state.adjusted.get((number, place), 1.0)
+
+    return [
+        Family(of(each.metric, n, None), tuple(of(p, n, place) for place, p in enumerate(each.points)))
+        for n, each in enumerate(families)
+    ]
 
 
 def parts(families: int, points: int) -> tuple[float, float]:
@@ -84,16 +77,12 @@ def parts(families: int, points: int) -> tuple[float, float]:
     return METRIC_PART / families, open_gate / families / points
 
 
-_Place = tuple[int, int | None]
-"""The number of a family, and of a point in it; None is its metric."""
-
-
 class _State:
     """The hypotheses that are rejected so far, with the p-values at which they were."""
 
     def __init__(self, families: Sequence[Family]) -> None:
         self.families = families
-        self._share = 1 / max(1, len(families))
+        self._share = 1 / max(1, sum(family.tested for family in families))
         self.adjusted: dict[_Place, float] = {}
         # Of each family the points that are not rejected yet, the next one first.
         self.left = [
@@ -129,7 +118,7 @@ class _State:
         to_metrics, of_points = 0.0, []
         of_metric = dict.fromkeys(waiting, 0.0)
         for number, (family, left) in enumerate(zip(self.families, self.left, strict=True)):
-            own = 0.0
+            own = 0.0 if family.tested else 1.0
             if number in of_metric:
                 own = METRIC_PART if family.points else 1.0
                 of_metric[number] = share * own

@@ -23,25 +23,89 @@ There are three kinds of estimates:
 - by the rank-sum test over boots, if not all samples are above zero: there is a p-value and no interval.
 
 ``SupportingResults.rank`` is another rank test (wall clock). It changes no verdict; the reason says if it
-disagrees.
+disagrees. Rank tests do not depend on the distribution of the noise. If both sides have the same blocks, the
+logarithms of their values are paired by block and Wilcoxon's signed-rank test is used: a drift of the machine
+affects a whole block and cancels (F. Wilcoxon, Biometrics Bulletin 1, 1945; M. Hollander, D. Wolfe, E.
+Chicken, "Nonparametric Statistical Methods", 2014, chapter 3). Without common blocks, or if a value is zero
+and has no logarithm, it is the rank-sum test (H. Mann, D. Whitney, Annals of Mathematical Statistics 18,
+1947).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu, wilcoxon
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
-from kteardown.analysis.estimate.rank_test import RankTest, rank_sum
 from kteardown.model.clock import Clock
 from kteardown.model.result import Summary, Verdict
 from kteardown.model.workload import Better
 
+Figures = Mapping[int, float]
+"""The value of each boot, by block."""
 MEDIAN = 0.5
 _NO_RANK = "the rank test does not find a change"
 _NOT_AFTER_CORRECTION = "not significant after the correction for the number of tests"
 _RANK_ALONE = "only the rank test finds a change"
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """``p`` is the two-sided p-value of no change; ``least`` is the smallest p for this many boots."""
+
+    p: float
+    least: float
+
+    def contradicts(self, alpha: float) -> bool:
+        """Return whether the test could have found a change at this level, and does not."""
+        return self.least < alpha <= self.p
+
+
+def rank_sum(base: Figures, changed: Figures) -> float:
+    """Return the two-sided p-value of no change without pairing. Each side needs at least two boots."""
+    return float(mannwhitneyu(list(changed.values()), list(base.values()), alternative="two-sided").pvalue)
+
+
+def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None]:
+    """Return a test for each pair (base, changed); pairs with equally many blocks are tested together.
+
+    The test is None with fewer than two boots on a side.
+    """
+    found: list[RankTest | None] = [None] * len(pairs)
+    by_size: dict[int, dict[int, NDArray[np.float64]]] = {}
+    for index, (base, changed) in enumerate(pairs):
+        if min(len(base), len(changed)) < 2:
+            continue
+        common = sorted(base.keys() & changed.keys())
+        if len(common) >= 2 and min(*base.values(), *changed.values()) > 0:
+            before, after = np.log([[side[block] for block in common] for side in (base, changed)])
+            # Equal values can differ by rounding errors, which must not count as differences.
+            by_size.setdefault(len(common), {})[index] = np.round(after - before, 12)
+        else:
+            least = 2 / math.comb(len(base) + len(changed), len(base))
+            found[index] = RankTest(rank_sum(base, changed), least)
+    for size, ratios in by_size.items():
+        for index, p in zip(ratios, _signed_rank(np.array([*ratios.values()])), strict=True):
+            found[index] = RankTest(float(p), 2.0 ** (1 - size))
+    return found
+
+
+def _signed_rank(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return p for each row: exact without ties and zeros, else by the normal approximation."""
+    ps = np.ones(len(ratios))
+    sizes = np.sort(np.abs(ratios), axis=1)
+    tied = (sizes[:, 0] == 0) | np.any(np.diff(sizes, axis=1) == 0, axis=1)
+    moved = np.any(ratios != 0, axis=1)
+    if np.any(~tied):
+        ps[~tied] = wilcoxon(ratios[~tied], axis=1, method="exact").pvalue
+    if np.any(tied & moved):
+        ps[tied & moved] = wilcoxon(
+            ratios[tied & moved], axis=1, method="asymptotic", correction=True, zero_method="zsplit"
+        ).pvalue
+    return ps
 
 
 @dataclass(frozen=True)
@@ -190,7 +254,12 @@ def judge(
 def explained_by_twin(found: Estimate, supporting: SupportingResults, alpha: float) -> str:
     """Return that a twin, which has no change, differs from base by as much; empty if none does."""
     for null, name in ((supporting.twin, "A/A"), (supporting.layout, "layout")):
-        if null is not None and _within_twin(null, found, alpha):
+        if null is None:
+            continue
+        as_much = null.p is not None and null.p < alpha and null.higher == found.higher
+        if found.ci is not None and found.ratio is not None and null.ci is not None:
+            as_much = min(null.ci[0], 1.0) <= found.ratio <= max(null.ci[1], 1.0)
+        if as_much:
             return f"the {name} twin differs from base by as much"
     return ""
 
@@ -240,13 +309,6 @@ def _by_rank(
         return Estimate(ratio, None, 1.0, None, identical=True, higher=higher)
     p, reason = rank_sum(base, changed), "rank test without an interval: not all samples are above zero"
     return Estimate(ratio, None, p, None, reason=reason, higher=higher)
-
-
-def _within_twin(null: Estimate, found: Estimate, alpha: float) -> bool:
-    """Return whether a twin, which has no change, shows an equally large difference."""
-    if found.ci is not None and found.ratio is not None and null.ci is not None:
-        return min(null.ci[0], 1.0) <= found.ratio <= max(null.ci[1], 1.0)
-    return null.p is not None and null.p < alpha and null.higher == found.higher
 
 
 def _with_addition(reason: str, more: str) -> str:

@@ -1,18 +1,147 @@
-"""The growth laws of a result: each metric of each kernel over the parameter of its workload."""
+"""The growth laws of a result: each metric of each kernel over the parameter of its workload.
 
+How much one more object costs on the changed kernel, compared with base, is the ratio of two slopes. Each
+boot has the slope of its own straight line, with the weights of the growth law of its kernel. The slopes of
+base and changed in one block are a pair. The interval of the ratio of their means is Fieller's (E. Fieller,
+J. Royal Statistical Society B 16, 1954), which needs no logarithm: a change can make the slope zero. It
+contains every ratio r for which "changed - r * base" does not differ significantly from zero by Student's t,
+boots - 1 degrees of freedom, so the p-value of equal slopes is that of a paired t test. It is finite only if
+base grows significantly; otherwise there is no ratio.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from kteardown.analysis.compared_pairs import Data
-from kteardown.analysis.dataset import Dataset, compared
-from kteardown.analysis.estimate.rounding import tidy, tidy_pair
-from kteardown.analysis.growth.fit import fit, predict
-from kteardown.analysis.growth.slope_ratio import SlopeRatio, families, rows_of
-from kteardown.model.point import Key, Point
-from kteardown.model.result import Law, Verdict
+import numpy as np
+from scipy import special
 
+from kteardown.analysis.dataset import Data, Dataset, compared, headlines
+from kteardown.analysis.estimate.bootstrap import student
+from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, is_within
+from kteardown.analysis.growth.fit import MIN_POINTS, Costs, fit, predict, slope
+from kteardown.model.point import Key, Point
+from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.result import Law, Verdict, tidy, tidy_pair
+from kteardown.model.workload import Better
+
+_ROUNDING = 1e-9
+"""Slopes with a smaller relative difference differ by rounding only."""
+Rows = dict[int, list[float]]
+"""By block, the medians of a boot at every size."""
 _FURTHER = 2.0
 """Without requested values, predict at this multiple of the largest measured value."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeRatio:
+    """The slopes of a headline metric of a variant and of base; ``rest`` are the other parameters."""
+
+    workload: str
+    metric: str
+    variant: str
+    rest: Key
+    better: Better
+    found: Estimate
+    supporting: SupportingResults
+
+
+def slope_ratios(data: Data) -> list[SlopeRatio]:
+    """Return the ratios of the headline metrics of the requested variants, for every growth law."""
+    result = []
+    for workload, metric, spec in headlines(data.experiment, data.workloads):
+        param = data.workloads[workload].law
+        for rest, family in families(data.expected, workload, param).items():
+            ratio = partial(_ratio, family, param, metric, data.rules)
+            twins = SupportingResults(ratio(TWIN, data.collected), ratio(LAYOUT, data.moved))
+            for variant in data.asked_for:
+                found = ratio(variant, data.collected)
+                if found is not None:
+                    result.append(SlopeRatio(workload, metric, variant, rest, spec.better, found, twins))
+    return result
+
+
+def families(expected: Sequence[Point], workload: str, param: str) -> dict[Key, list[Point]]:
+    """Return the points of a workload by all parameters except ``param``; empty if it has no law."""
+    found: dict[Key, list[Point]] = {}
+    for point in expected:
+        if point.workload == workload and param in dict(point.full):
+            rest = tuple(item for item in point.full if item[0] != param)
+            found.setdefault(rest, []).append(point)
+    return found
+
+
+def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Rules) -> Estimate:
+    """Return the ratio of the mean slopes over the blocks that both sides have."""
+    blocks = sorted(base.keys() & changed.keys())
+    if len(blocks) < 2:
+        return Estimate(None, None, None, None, reason="one boot gives no interval")
+    x = np.asarray(sizes, dtype=np.float64)
+    rows = [np.array([side[block] for block in blocks]) for side in (base, changed)]
+    one, two = (slope(x, side, costs.weights(costs.y)) for side in rows for costs in [Costs.of(x, side)])
+    t = student(len(blocks) - 1, rules.confidence)
+    covariance = np.cov(one, two) / len(blocks)
+    a, b = float(np.mean(one)), float(np.mean(two))
+    scale = _ROUNDING * max(abs(a), abs(b))
+    # Noise that is smaller than rounding is none.
+    covariance = np.where(np.abs(covariance) < scale**2, 0.0, covariance)
+    square = a * a - t * t * covariance[0, 0]
+    if a == 0 or square <= 0:
+        return Estimate(None, None, None, None, reason="base does not grow significantly")
+    error = math.sqrt(max(0.0, covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]))
+    if error == 0.0:
+        p = 1.0 if abs(b - a) <= scale else 0.0
+    else:
+        p = float(2 * special.stdtr(len(blocks) - 1, -abs(b - a) / error))
+    middle = a * b - t * t * covariance[0, 1]
+    root = math.sqrt(max(0.0, middle**2 - square * (b * b - t * t * covariance[1, 1])))
+    ends = ((middle - root) / square, (middle + root) / square)
+    exact = not covariance.any()
+    ratio = b / a
+    same = is_within(ends[0], rules.same_within) and is_within(ends[1], rules.same_within)
+    return Estimate(
+        ratio,
+        (ratio, ratio) if exact else ends,
+        p,
+        None,
+        exact=exact,
+        identical=exact and p == 1.0,
+        higher=b > a,
+        p_same=0.0 if exact and same else None,
+    )
+
+
+def _ratio(
+    family: Sequence[Point], param: str, metric: str, rules: Rules, kernel: str, collected: Dataset
+) -> Estimate | None:
+    """Compare the lines of ``kernel`` and base over ``param``; None if fewer than three sizes have both."""
+    sizes, (before, after) = _rows(collected, (BASE, kernel), family, param, metric)
+    if len(set(sizes)) < MIN_POINTS or (before and not any(map(any, before.values()))):
+        return None
+    return estimate_slopes(sizes, before, after, rules)
+
+
+def _rows(
+    collected: Dataset, kernels: Sequence[str], family: Sequence[Point], param: str, metric: str
+) -> tuple[list[float], list[Rows]]:
+    """Return the sizes with samples of all ``kernels``, and of each the rows of boots that have them all."""
+    sizes: list[float] = []
+    medians: list[list[Mapping[int, float]]] = [[] for _ in kernels]
+    for point in family:
+        found = [collected.boots(kernel, point, metric) for kernel in kernels]
+        boots = [one.medians for one in found if one is not None]
+        size = point.params[param]
+        if len(boots) == len(found) and isinstance(size, int):
+            sizes.append(size)
+            for of_kernel, one in zip(medians, boots, strict=True):
+                of_kernel.append(one)
+    common = [sorted(set[int].intersection(*map(set, of))) if of else [] for of in medians]
+    return sizes, [
+        {block: [blocks[block] for blocks in of] for block in kept}
+        for of, kept in zip(medians, common, strict=True)
+    ]
 
 
 def laws(
@@ -41,8 +170,8 @@ def laws(
         param = data.workloads[workload].law
         for others, family in families(data.expected, workload, param).items():
             for kernel in kernels:
-                sizes, rows = _costs(data.collected, kernel, family, param, metric)
-                found = fit(sizes, rows, data.rules.confidence) if rows else None
+                sizes, (rows,) = _rows(data.collected, (kernel,), family, param, metric)
+                found = fit(sizes, list(rows.values()), data.rules.confidence) if rows else None
                 if found is None:
                     continue
                 wanted = predict_at.get(param) or (_FURTHER * max(sizes),)
@@ -71,18 +200,3 @@ def laws(
                 )
                 result.append(law)
     return tuple(result)
-
-
-def _costs(
-    collected: Dataset, kernel: str, family: Sequence[Point], param: str, metric: str
-) -> tuple[list[float], list[list[float]]]:
-    """Return the sizes with samples of this kernel, and a row of medians for each boot that has them all."""
-    sizes: list[float] = []
-    medians: list[dict[int, float]] = []
-    for point in family:
-        found = collected.boots(kernel, point, metric)
-        size = point.shown.get(param)
-        if found is not None and isinstance(size, int):
-            sizes.append(size)
-            medians.append(found.medians)
-    return sizes, list(rows_of(medians).values())

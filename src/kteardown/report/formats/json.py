@@ -6,9 +6,8 @@ It has what a reader needs to understand it without the workloads: its sentence,
 import json
 from collections.abc import Mapping
 
-from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import value_unit
-from kteardown.model.result import MetricFacts, Result
+from kteardown.model.result import BothClocks, MetricFacts, Result
 from kteardown.model.workload import Workload
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.metrics import is_headline, metric_name

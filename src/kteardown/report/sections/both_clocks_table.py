@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kteardown.model.both_clocks import READINGS, BothClocks, ClockReading, OneClock, Reading
 from kteardown.model.clock import CLOCKS
-from kteardown.model.result import Verdict
+from kteardown.model.result import READINGS, BothClocks, ClockReading, OneClock, Reading, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import change_of, decimals, number, percent, share, size_of
 from kteardown.report.metrics import is_headline, metric_label, metric_name, point_cells

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from kteardown.model.clock import Clock
 from kteardown.model.point import key
-from kteardown.model.profile_result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
-from kteardown.model.result import Result, Verdict
+from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, Result, Verdict
 from kteardown.model.samples import Stacks
 from kteardown.report.charts import Chart, Flame, FlameFrame, Gallery, slug
 from kteardown.report.formatting import counted, parameter, point_text

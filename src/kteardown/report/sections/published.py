@@ -32,7 +32,7 @@ from kteardown.report.metrics import PointKey, metric_label, metric_name, shippe
 from kteardown.report.table import Block, Table, Text
 
 if TYPE_CHECKING:
-    from kteardown.analysis.estimate.from_means import MeanVerdict
+    from kteardown.analysis.estimate.student import MeanVerdict
 
 _Judgements = Mapping[tuple[str, ParamValue], "MeanVerdict"]
 """Verdicts by figure (the key of base's values) and value of the parameter."""
@@ -109,7 +109,7 @@ def _judge_posted(result: Result, reference: Posting) -> _Judgements:
     if not rows:
         return {}
     # Importing scipy takes most of a second, which commands that compare nothing must not spend.
-    from kteardown.analysis.estimate.from_means import Mean, judge_means
+    from kteardown.analysis.estimate.student import Mean, judge_means
     from kteardown.analysis.estimate.verdict import Rules
 
     def mean(value: Posted, runs: int) -> Mean:

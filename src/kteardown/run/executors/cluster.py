@@ -291,7 +291,7 @@ class Cluster:
                 console = RunDir(found.folder).console_path(boot.index, attempt[0].attempt)
                 # A console that is gone is no reason to lose a boot.
                 with suppress(OSError):
-                    self._log.console_path(boot.index, first + number).hardlink_to(console)
+                    self._log.run.console_path(boot.index, first + number).hardlink_to(console)
 
         return Ended(boot, end.outcome, end.detail, keep)
 

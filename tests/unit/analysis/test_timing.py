@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
+from kteardown.analysis.timing import timing_of
 from kteardown.model.record import BootEnd, BootStart, LostTime, Placed, Settled, TrialEnd, TrialStart
-from kteardown.model.result import Result
-from kteardown.model.timing import LostShares, Timing
+from kteardown.model.result import LostShares, Result, Timing
 from kteardown.report.contents import facts, limits, timing_lines
 from kteardown.report.formats import cover, json, markdown
 from kteardown.report.formats.html import html_report
 from kteardown.report.material import Material
-from kteardown.rundir.timing import timing_of
 from kteardown.rundir.writer import open_writer
 from unit.report import contexts
 from unit.rundir.test_environment import HELLO, HOST, boot, changed, make

@@ -1,4 +1,6 @@
-"""Estimate the change of a metric over all its points: one figure for each boot, then Student's t over boots.
+"""Estimates by Student's t: over all points of a metric, over the nodes of a cluster, from published means.
+
+Over the points, each boot has one figure, and Student's t is over boots.
 
 The figure of a boot is the weighted mean over points of log(changed / base): the logarithm of the weighted
 geometric mean of its ratios. Base and changed of one block are a pair, so what a block adds to both cancels.
@@ -14,11 +16,28 @@ left out, and the metric is then one of fewer points than planned.
 
 If a value is zero or below, there is no ratio. The figure of a boot is then the weighted mean of (changed -
 base) divided by the mean size of both at that point. It has a p-value and a direction, but no interval.
+
+Over the nodes of a cluster, the node is a random effect. All boots of a block are on one node, so what makes
+a node faster as a whole cancels in the ratio of a block. A change whose size depends on the machine does not:
+blocks on one node then resemble each other, and an interval that takes them as independent is about these
+nodes and too narrow for any other. With ``K`` nodes the mean of each is one figure. They are weighted by the
+variance between nodes (R. DerSimonian, N. Laird, Controlled Clinical Trials 7, 1986) and the pooled variance
+inside them, and the interval is that of J. Hartung and G. Knapp (Statistics in Medicine 20, 2001): Student's
+t with K - 1 degrees of freedom, which covers with few nodes as well. The interval of a result is the smallest
+that contains this one and that of the blocks. There is no second interval if each block has a node of its
+own: the blocks are the nodes then. ``bench/node_coverage.py`` measures the coverage; results/simulations has
+the figures.
+
+Published figures are means and standard deviations alone. The rules are those of ``verdict``, without an A/A
+twin. The interval is that of the ratio of the two means on the log scale. The error of each logarithm is the
+standard error of the mean divided by the mean (the delta method), with the degrees of freedom of B. Welch,
+"The generalization of 'Student's' problem when several different population variances are involved",
+Biometrika 34, 1947.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import special
@@ -32,8 +51,19 @@ from kteardown.analysis.estimate.bootstrap import (
     power_quantile,
     student,
 )
-from kteardown.analysis.estimate.verdict import MEDIAN, Estimate, Rules, both_exact, exact_estimate
+from kteardown.analysis.estimate.verdict import (
+    MEDIAN,
+    Estimate,
+    Rules,
+    SupportingResults,
+    both_exact,
+    exact_estimate,
+    holm,
+    judge,
+)
 from kteardown.model.clock import Clock
+from kteardown.model.result import Verdict
+from kteardown.model.workload import Better
 
 _ROUNDING = 1e-12
 """Logarithms with a smaller difference differ by rounding only."""
@@ -119,7 +149,13 @@ def estimate_over_points(
     se = float(np.std(figures, ddof=1)) / math.sqrt(len(figures))
     if clock == "wall" and np.ptp(figures) < _ROUNDING:
         se = _error_inside(chosen, weights, resampler, quantile)
-    found = _student(float(np.mean(figures)), se, len(figures), rules, twin=clock == "wall")
+    centre = float(np.mean(figures))
+    if se < _ROUNDING:
+        still, near = abs(centre) <= _ROUNDING, abs(centre) <= math.log1p(rules.same_within)
+        p, ratio = float(still), math.exp(centre)
+        found = Estimate(ratio, (ratio, ratio), p, 0.0, higher=centre > 0, p_same=float(not near))
+    else:
+        found = _student(centre, se, len(figures) - 1, rules, twin=clock == "wall")
     spread = float(np.std(figures, ddof=1))
     inside = float(np.median(np.std(logs, axis=1, ddof=1)))
     by_block = dict(zip(blocks, figures.tolist(), strict=True))
@@ -136,24 +172,15 @@ def _complete(points: Sequence[PointBoots]) -> tuple[tuple[int, ...], list[int]]
     return (used, blocks) if blocks else ((), [])
 
 
-def _student(centre: float, se: float, boots: int, rules: Rules, *, twin: bool) -> Estimate:
-    df = boots - 1
-    ratio, higher = math.exp(centre), centre > 0
-    if se < _ROUNDING:
-        near = abs(centre) <= math.log1p(rules.same_within)
-        moved = abs(centre) > _ROUNDING
-        return Estimate(ratio, (ratio, ratio), float(not moved), 0.0, higher=higher, p_same=float(not near))
-    half = student(df, rules.confidence) * se
-    farthest = half + power_quantile(df, twin=twin) * se
-    limit = math.log1p(rules.same_within)
-    outside = max(special.stdtr(df, (centre - limit) / se), special.stdtr(df, (-limit - centre) / se))
+def _student(centre: float, se: float, df: float, rules: Rules, *, twin: bool) -> Estimate:
+    half, edge = student(df, rules.confidence) * se, math.log1p(rules.same_within)
     return Estimate(
-        ratio,
+        math.exp(centre),
         (bounded_exp(centre - half), bounded_exp(centre + half)),
         float(2 * special.stdtr(df, -abs(centre) / se)),
-        bounded_exp(farthest) - 1,
-        higher=higher,
-        p_same=float(outside),
+        bounded_exp(half + power_quantile(df, twin=twin) * se) - 1,
+        higher=centre > 0,
+        p_same=float(special.stdtr(df, (abs(centre) - edge) / se)),
     )
 
 
@@ -189,3 +216,110 @@ def _error_inside(
             draws += sign * weight * np.log(np.maximum(drawn, 1e-300))
     spread = np.std(draws, ddof=1)
     return 0.0 if spread < _ROUNDING else float(spread) * calibration(len(points[0].base.samples))
+
+
+def over_nodes(
+    found: Estimate, figures: Mapping[int, float], nodes: Mapping[int, str], rules: Rules
+) -> Estimate:
+    """Return ``found`` with an interval that also holds for other nodes of this kind.
+
+    ``figures`` are the logarithms of the change, by block; ``nodes`` has the node of each block, and is empty
+    if the run was on one host. An estimate without an interval is returned as it is.
+    """
+    groups: dict[str, list[float]] = {}
+    for block, figure in figures.items():
+        groups.setdefault(nodes.get(block, ""), []).append(figure)
+    mean = _mean(list(groups.values()))
+    if mean is None or found.ci is None or found.exact:
+        return found
+    alone = _student(*mean, rules, twin=True)
+    assert alone.ci is not None
+    return replace(
+        found,
+        ci=(min(found.ci[0], alone.ci[0]), max(found.ci[1], alone.ci[1])),
+        p=max(found.p or 0.0, (alone.p or 0.0) if alone.higher == found.higher else 1.0),
+        p_same=max(found.p_same or 0.0, alone.p_same or 0.0),
+        mde=max(found.mde or 0.0, alone.mde or 0.0),
+    )
+
+
+def log_ratios(base: Mapping[int, float], changed: Mapping[int, float]) -> dict[int, float]:
+    """Return the logarithm of changed / base of each block that has both, which must be above zero."""
+    return {block: math.log(changed[block] / base[block]) for block in base if block in changed}
+
+
+def _mean(groups: Sequence[Sequence[float]]) -> tuple[float, float, int] | None:
+    """Return the mean of the log ratios over nodes, its standard error, and the degrees of freedom of that.
+
+    None with one node, or if no node has two blocks that differ.
+    """
+    count, blocks = len(groups), sum(map(len, groups))
+    if count < 2 or blocks == count:
+        return None
+    sizes = np.array([len(group) for group in groups])
+    means = np.array([np.mean(group) for group in groups])
+    inside = sum(float(np.var(group)) * len(group) for group in groups) / (blocks - count)
+    if inside <= 0:
+        return None
+    distance = float(sizes @ (means - (sizes @ means) / blocks) ** 2) - (count - 1) * inside
+    between = max(0.0, distance / (blocks - float(sizes @ sizes) / blocks))
+    weights = 1 / (between + inside / sizes)
+    centre = float(weights @ means / weights.sum())
+    variance = float(weights @ (means - centre) ** 2) / ((count - 1) * float(weights.sum()))
+    return (centre, math.sqrt(variance), count - 1) if variance > 0 else None
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of ``n`` runs and their standard deviation."""
+
+    value: float
+    sd: float
+    n: int
+
+    @property
+    def variance(self) -> float:
+        """Return the variance of the logarithm of the mean."""
+        return (self.sd / self.value) ** 2 / self.n
+
+
+@dataclass(frozen=True)
+class MeanVerdict:
+    """The estimate from two means, and its verdict."""
+
+    found: Estimate
+    verdict: Verdict
+    reason: str
+
+
+def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> list[MeanVerdict]:
+    """Return the verdict on each pair (base, changed, better), with Holm's correction over all pairs."""
+    found = [estimate_means(base, changed, rules) for base, changed, _ in pairs]
+    adjusted = holm([one.p for one in found])
+    verdicts = [
+        judge(one, SupportingResults(), p, better, rules)
+        for one, p, (*_, better) in zip(found, adjusted, pairs, strict=True)
+    ]
+    return [MeanVerdict(one, verdict, reason) for one, (verdict, reason) in zip(found, verdicts, strict=True)]
+
+
+def estimate_means(base: Mean, changed: Mean, rules: Rules) -> Estimate:
+    """Return the ratio of the means, its interval and its p-values.
+
+    Nothing can be tested with fewer than two runs on a side, or if a mean is not above zero. Without any
+    spread, the only possible test is whether the means are equal within the margin.
+    """
+    if min(base.value, changed.value) <= 0:
+        return Estimate(None, None, None, None, reason="a mean that is not above zero has no ratio")
+    ratio = changed.value / base.value
+    higher = ratio > 1
+    if min(base.n, changed.n) < 2:
+        return Estimate(ratio, None, None, None, higher=higher, reason="one run gives no interval")
+    centre, edge = math.log(ratio), math.log1p(rules.same_within)
+    se = math.sqrt(base.variance + changed.variance)
+    if se == 0:
+        if abs(centre) > edge:
+            return Estimate(ratio, None, None, None, higher=higher, reason="no spread: nothing to test")
+        return Estimate(ratio, (ratio, ratio), 1.0, None, higher=higher, p_same=0.0)
+    df = se**4 / sum(mean.variance**2 / (mean.n - 1) for mean in (base, changed))
+    return replace(_student(centre, se, df, rules, twin=False), ratio=ratio, mde=None)

@@ -1,4 +1,4 @@
-"""Compute the share, the growth and the difference of functions from sampled stacks. Pure functions.
+"""Profiles: find the functions that take the time, grow faster than N, or differ from base.
 
 A sample represents the time since the previous sample of its CPU. Time with interrupts disabled is therefore
 not lost, but is attributed to the place where they are enabled again. What runs between two samples is
@@ -13,12 +13,15 @@ between the boots of the function itself.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist, mean, variance
 
-from kteardown.model.point import Key, key
-from kteardown.model.record import ProfileStretch, Stack, TrialStart
+from kteardown.model.experiment import Experiment
+from kteardown.model.point import Key, key, size_of
+from kteardown.model.record import BASE, ParamValue, ProfileStretch, Stack, TrialStart
+from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, tidy, tidy_pair
+from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords, trials
 
 IDLE_TASK = "[idle task]"
@@ -34,6 +37,12 @@ _IDLE = frozenset(
 )
 # On the stack of the idle task: it was interrupted, and the CPU runs an interrupt handler.
 _WORK = re.compile(r"^(asm_)?sysvec_|_interrupt$|softirq|^el1h_64_irq$|^flush_smp_call_function_queue$")
+LEAST_SHARE = 0.01
+"""A function with a smaller share of the busy time on every kernel is not reported."""
+MARGIN = 0.1
+"""An exponent counts as more than 1 only above 1.1, because caches and trees add a factor of log N."""
+_LEAST_SAMPLES = 10
+"""With fewer samples of a function, an interval by the normal distribution is not valid."""
 
 
 @dataclass
@@ -71,18 +80,6 @@ class Stretches:
         """Return the number of repetitions of all boots."""
         return len(self.periods)
 
-    def begin(self, record: ProfileStretch, block: int) -> None:
-        """Add a repetition."""
-        self.periods.append(record)
-        self.boots[block] += 1
-
-    def add(self, record: Stack, block: int) -> None:
-        """Add one stack of a repetition."""
-        self.stacks[record.stack].add(record.count, record.ns)
-        frames = frames_of(record.stack)
-        if not is_idle(frames):
-            self.by_boot[block][innermost(frames)] += record.ns
-
 
 def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
     """Return the samples of usable trials, by kernel, workload and point, in order of occurrence."""
@@ -95,9 +92,13 @@ def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
                 place = (boot.start.kernel, record.workload, key(record.params))
                 running[record.trial] = found.setdefault(place, Stretches(*place))
             elif isinstance(record, ProfileStretch) and record.trial in running:
-                running[record.trial].begin(record, boot.start.block)
+                running[record.trial].periods.append(record)
+                running[record.trial].boots[boot.start.block] += 1
             elif isinstance(record, Stack) and record.trial in running:
-                running[record.trial].add(record, boot.start.block)
+                stretches, frames = running[record.trial], frames_of(record.stack)
+                stretches.stacks[record.stack].add(record.count, record.ns)
+                if not is_idle(frames):
+                    stretches.by_boot[boot.start.block][innermost(frames)] += record.ns
     return [stretches for stretches in found.values() if stretches.count]
 
 
@@ -167,12 +168,9 @@ class FunctionCosts:
         self.samples = sum(weight.count for weight in stretches.stacks.values())
         often = [name for name, weight in self._self.items() if weight.count >= _OFTEN]
         ratios = [self._between_boots(name) / self._scatter(self._self[name]) for name in often]
+        self.functions = set(self._self)
+        """Those in which a sample was taken."""
         self._dispersion = max(1.0, mean(ratios)) if ratios else 1.0
-
-    @property
-    def functions(self) -> set[str]:
-        """Return the functions in which a sample was taken."""
-        return set(self._self)
 
     def own(self, function: str) -> MeanTime:
         """Return the time in the function itself, zero if it was not sampled."""
@@ -297,7 +295,152 @@ def folded(stretches: Stretches) -> str:
     return "".join(lines)
 
 
-def merged(profiles: Mapping[str, FunctionCosts]) -> list[str]:
-    """Return every function that was sampled on any kernel, by decreasing time."""
-    names = set[str]().union(*(costs.functions for costs in profiles.values()))
-    return sorted(names, key=lambda name: (-max(costs.own(name).ns for costs in profiles.values()), name))
+def profiles(
+    boots: Iterable[BootRecords],
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    kernels: Sequence[str],
+) -> tuple[Profile, ...]:
+    """Return a profile of each workload and each setting of its parameters other than that of its law.
+
+    ``boots`` are those that were sampled. ``kernels`` are in report order and contain base.
+    """
+    families: dict[tuple[str, Key], list[Stretches]] = {}
+    for stretches in collect(boots):
+        if stretches.workload in workloads and stretches.kernel in kernels:
+            law = workloads[stretches.workload].law
+            rest = tuple(pair for pair in stretches.key if pair[0] != law)
+            families.setdefault((stretches.workload, rest), []).append(stretches)
+    machine = experiment.machine.swept
+    chosen = {sweep.workload: {*machine, *sweep.params} for sweep in experiment.workloads}
+    return tuple(
+        _profile(
+            workloads[workload], chosen.get(workload, set()), found, kernels, experiment.design.confidence
+        )
+        for (workload, _), found in families.items()
+    )
+
+
+def _profile(
+    workload: Workload,
+    chosen: Collection[str],
+    found: Sequence[Stretches],
+    kernels: Sequence[str],
+    confidence: float,
+) -> Profile:
+    law = workload.law
+    by_kernel = {
+        kernel: sorted(
+            (FunctionCosts(s) for s in found if s.kernel == kernel),
+            key=lambda c: size_of(dict(c.stretches.key), law),
+        )
+        for kernel in kernels
+    }
+    series = {kernel: _KernelCosts(costs, law) for kernel, costs in by_kernel.items() if costs}
+    largest = [one.largest for one in series.values()]
+    sampled_at_all = set[str]().union(*(costs.functions for costs in largest))
+    names = sorted(sampled_at_all, key=lambda name: (-max(costs.own(name).ns for costs in largest), name))
+    z = quantile(confidence, len(names) * len(series))
+    functions = []
+    for name in names:
+        costs = tuple(
+            _cost(name, kernel, one, series.get(BASE), z, confidence) for kernel, one in series.items()
+        )
+        if any(c.self_share >= LEAST_SHARE or c.grows or c.differs for c in costs):
+            sampled = next((one for one in series.values() if one.largest.sampled(name)), None)
+            callers = sampled.largest.callers(name) if sampled else ()
+            functions.append(ProfiledFunction(function=name, callers=callers, costs=costs))
+    stretches = []
+    for one in (costs for costs_of_kernel in by_kernel.values() for costs in costs_of_kernel):
+        periods = one.stretches.periods
+        whole = one.busy_ns + one.idle_ns
+        stretch = ProfiledStretch.model_validate(
+            {
+                "kernel": one.stretches.kernel,
+                "point": _shown(one.stretches, {law, *chosen}),
+                "boots": len(one.stretches.boots),
+                "stretches": len(periods),
+                "stretch_ns": tidy(sum(s.stretch_ns for s in periods) / len(periods)),
+                "busy_ns": tidy(one.busy_ns),
+                "idle_share": tidy(one.idle_ns / whole) if whole else 0.0,
+                "period_ns": max(s.period_ns for s in periods),
+                "cpus": max(s.cpus for s in periods),
+                "samples": one.samples,
+                "lost": sum(s.lost for s in periods),
+            }
+        )
+        stretches.append(stretch)
+    return Profile(
+        workload=workload.name,
+        param=law,
+        rest=_shown(found[0], chosen, but=law),
+        confidence=confidence,
+        least_share=LEAST_SHARE,
+        margin=MARGIN,
+        stretches=tuple(stretches),
+        functions=tuple(functions),
+    )
+
+
+class _KernelCosts:
+    """The costs of one kernel at each size, smallest first."""
+
+    def __init__(self, costs: Sequence[FunctionCosts], law: str) -> None:
+        self.costs = costs
+        self.largest = costs[-1]
+        self.sizes = [float(size_of(dict(c.stretches.key), law)) for c in costs]
+        self.objects = self.sizes[-1] or 1.0
+        """The number of objects at the largest point, by which its times are divided."""
+
+    def growth(self, function: str) -> TimeGrowth | None:
+        """Return the growth of the time in the function itself."""
+        return growth(self.sizes, [costs.own(function) for costs in self.costs])
+
+
+def _cost(
+    name: str, kernel: str, one: _KernelCosts, base: _KernelCosts | None, z: float, confidence: float
+) -> FunctionCost:
+    """Return the cost of a function on a kernel.
+
+    ``z`` is the quantile for one claim among all; the shown intervals are each at ``confidence``.
+    """
+    shown = quantile(confidence, 1)
+    costs, own, per = one.largest, one.largest.own(name), 1 / one.objects
+    share, grown = costs.share(name), one.growth(name)
+    fields: dict[str, object] = {}
+    if grown is not None:
+        ends = (grown.exponent - shown * grown.se, grown.exponent + shown * grown.se)
+        fields |= {"exponent": tidy(grown.exponent), "exponent_ci": tidy_pair(ends)}
+        fields["grows"] = (
+            grown.exponent - z * grown.se > 1 + MARGIN
+            and share >= LEAST_SHARE
+            and costs.sampled(name) >= _LEAST_SAMPLES
+        )
+    if base is not None and kernel != BASE:
+        before, after = base.largest.own(name), own
+        difference = after.ns * per - before.ns / base.objects
+        se = ((after.se * per) ** 2 + (before.se / base.objects) ** 2) ** 0.5
+        enough = max(costs.sampled(name), base.largest.sampled(name)) >= _LEAST_SAMPLES
+        large = abs(difference) >= LEAST_SHARE * base.largest.busy_ns / base.objects
+        fields |= {
+            "difference_ns": tidy(difference),
+            "difference_ci": tidy_pair((difference - shown * se, difference + shown * se)),
+            "differs": enough and large and abs(difference) > z * se,
+        }
+    return FunctionCost.model_validate(
+        {
+            "kernel": kernel,
+            "self_share": tidy(share),
+            "all_share": tidy(costs.share_with_callees(name)),
+            "smallest_share": tidy(one.costs[0].share(name)),
+            "self_ns": tidy(own.ns * per),
+            "self_ci": tidy_pair(own.interval(shown, per)),
+            "no_interrupts": tidy(costs.no_interrupts(name)),
+            "samples": costs.sampled(name),
+            **fields,
+        }
+    )
+
+
+def _shown(stretches: Stretches, names: Collection[str], *, but: str = "") -> dict[str, ParamValue]:
+    return {name: value for name, value in stretches.key if name in names and name != but}

@@ -1,1 +1,0 @@
-"""Profiles: sampled stacks summarized by function."""
