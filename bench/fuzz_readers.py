@@ -16,10 +16,8 @@ from tempfile import TemporaryDirectory
 
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, series
-from kteardown.patches.failing_hunks import failing_hunks
-from kteardown.patches.find_base import code_only
+from kteardown.patches.find_base import TriedSource, code_only, failing_hunks, merge, with_less_context
 from kteardown.patches.posted import read
-from kteardown.patches.three_way import merge, with_less_context
 from kteardown.progress import SilentReporter
 
 MAILS = sorted((Path(__file__).parents[1] / "tests" / "data" / "mail").iterdir())
@@ -73,7 +71,7 @@ def read_patch(content: bytes, folder: Path) -> None:
     patch.write_bytes(content)
     apply_patches.files_in(patch)
     code_only([patch])
-    failing_hunks(tree, [patch, patch])
+    failing_hunks(TriedSource("tree", "tree", "fails"), tree, [patch, patch])
     with_less_context([patch], tree)
     merge([patch], tree, [tree], [])
     apply_patches.apply(tree, [patch], work, "tree")

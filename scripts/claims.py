@@ -32,8 +32,7 @@ from kteardown import analysis
 from kteardown.cli import app
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Designed, Kernels, Overrides, Parts
-from kteardown.inputs.override import on_clocks
+from kteardown.inputs.options import Designed, Kernels, Overrides, Parts, on_clocks
 from kteardown.inputs.published import read_posting
 from kteardown.kernels.kconfig import wanted_digest, wanted_symbols
 from kteardown.model.arch import Arch

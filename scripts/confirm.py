@@ -51,7 +51,7 @@ from kteardown.errors import KteardownError
 from kteardown.hunt import flow
 from kteardown.hunt.costs import METRICS
 from kteardown.hunt.folder import Request
-from kteardown.hunt.plan import Case, Options, real_time_plan
+from kteardown.hunt.plan import Case, Options, plan_of_sizes
 from kteardown.hunt.result import Find
 from kteardown.inputs.load import own_sources, programs
 from kteardown.kernels import build, prebuilt
@@ -361,7 +361,7 @@ def _of_hunt(hunt: Hunt, machine: QemuMachine, reporter: Reporter) -> list[Boot]
     result, given = hunt.result, options_of(hunt.result.command)[1]
     user = "ordinary" if given["unprivileged"] else "root"
     request = Request(source=result.source, config=tuple(given["config"] or ()), user=user)
-    image = flow.kernels_of(request, reporter).images[result.source]
+    image = flow.kernels_of(request, reporter)[result.source]
     known = hunt.measured.kernels if hunt.measured else {}
     if image.release != result.release or known.get(result.source, image.image_hash) != image.image_hash:
         return f"the kernel is {image.release} here, and was {result.release} or another build of it"
@@ -370,7 +370,7 @@ def _of_hunt(hunt: Hunt, machine: QemuMachine, reporter: Reporter) -> list[Boot]
     modules = {kind.name: kind.modules for kind in flow.kinds_of(request, reporter) if kind.modules}
     finds = {Case(find.kind, find.way, find.user): find for find in result.finds}
     sizes = {case: find.growth.sizes[-2:] for case, find in finds.items() if find.growth}
-    plan = real_time_plan(sizes, result.source, Options(budget_minstr=0, user=user, modules=modules))
+    plan = plan_of_sizes(sizes, [result.source], [0], Options(budget_minstr=0, user=user, modules=modules))
     return [
         Boot(str(boot.trials[0].params["kind"]), _only(plan, boot, boot.trials), image, lab)
         for boot in plan.boots

@@ -112,6 +112,15 @@ def damaged(what: str, *, hint: str) -> Iterator[None]:
         raise InputError(f"{what} is damaged: {reason}", hint=hint) from error
 
 
+@contextmanager
+def failing(what: str, *, hint: str, kind: type[KteardownError] = InputError) -> Iterator[None]:
+    """Turn an OSError of the block into an error of this kind that begins with ``what``."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror}", hint=hint) from error
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1)

@@ -22,8 +22,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kteardown.cli import app
-from kteardown.inputs.options import Designed, Kernels, Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Designed, Kernels, Overrides, apply
 from kteardown.paths import cache_dir
 from kteardown.run.resolve import base_and_variants, experiment_for, resolve
 from unit.cli.test_main import kteardown

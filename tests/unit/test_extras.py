@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from kteardown import extras
 from kteardown.cli import app
 from kteardown.errors import InputError, LabError
-from kteardown.patches import lore
+from kteardown.patches import posted
 from kteardown.progress import SilentReporter
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -44,7 +44,7 @@ def test_the_command_that_adds_b4_is_printed(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(LabError) as missing:
-        lore.fetch("a@b", tmp_path, SilentReporter())
+        posted.fetch("a@b", tmp_path, SilentReporter())
     assert missing.value.hint.startswith("install it: pipx inject kteardown b4; or")
 
 

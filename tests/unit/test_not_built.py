@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kteardown import pipeline
-from kteardown.cli.gate import gate
 from kteardown.cli.options import Execution, FailOn
+from kteardown.cli.outcome import gate
 from kteardown.cli.run import finish
 from kteardown.errors import NotBuiltError
 from kteardown.kernels.request import Built
@@ -146,7 +146,7 @@ def test_both_clocks_say_it_once(
 
 
 def test_every_format_says_it(make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    from kteardown.cli.run_report import material_of_folder
+    from kteardown.cli.outcome import material_of_folder
 
     run = absent(make_run(seeds=2))
     complete(run, guest(1.0, 0.0), monkeypatch)

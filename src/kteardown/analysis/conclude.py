@@ -20,7 +20,7 @@ from kteardown.analysis.faults import faults, uncompared
 from kteardown.analysis.growth.laws import laws, slope_ratios
 from kteardown.analysis.profile import collect, folded, profiles
 from kteardown.analysis.timing import disturbance_notes, timing_of
-from kteardown.inputs.counted import METRICS
+from kteardown.inputs.load import METRICS
 from kteardown.model.experiment import Design, Experiment
 from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import Point

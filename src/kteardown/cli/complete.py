@@ -112,7 +112,7 @@ def runs(_: typer.Context) -> Iterator[Offer]:
 
 @_offer
 def runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
-    from kteardown.cli.descriptions import Thing
+    from kteardown.cli.show import Thing
 
     yield from runs(ctx, "")
     yield from ((kind.value, f"what a {kind.value} is") for kind in Thing)
@@ -120,7 +120,7 @@ def runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
 
 @_offer
 def things(ctx: typer.Context) -> Iterator[Offer]:
-    from kteardown.cli.descriptions import Thing, known_names
+    from kteardown.cli.show import Thing, known_names
 
     kind = next((kind for kind in Thing if kind.value == ctx.params.get("what")), None)
     if kind is not None:

@@ -1,4 +1,4 @@
-"""``kteardown diff``: compare two results."""
+"""``kteardown diff`` and ``analyse``: compare two results, or analyse a run again and compare both."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from kteardown.cli import complete, options
-from kteardown.errors import InputError
+from kteardown.errors import InputError, failing
 from kteardown.report import saved
 from kteardown.report.diff import Difference, compare_results, comparison_tables, passages, summary
 from kteardown.report.formats import json as result_json
@@ -21,6 +21,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_runs
 from kteardown.rundir.snapshot import load
+from kteardown.rundir.writer import locked
 from kteardown.visible import echo
 
 
@@ -109,12 +110,8 @@ def _sides(name: str) -> list[_Named]:
     """Return the results called ``name``, of which a run on both clocks has two."""
     path = Path(name)
     if path.is_file():
-        try:
+        with failing(f"{name}: cannot be read", hint="name a file that you can read."):
             return [_Named(name, side) for side in read_all(path.read_bytes(), name)]
-        except OSError as error:
-            raise InputError(
-                f"{name}: cannot be read: {error.strerror}", hint="name a file that you can read."
-            ) from error
     if path.suffix == ".json" and not path.exists():
         raise InputError(f"{name}: there is no such file", hint="name a result.json, or a run.")
     found = find_runs(name)
@@ -153,3 +150,60 @@ def print_difference(found: Difference, out: Console) -> None:
     for table in comparison_tables(found):
         text.show(table, out)
     out.print(f"\n{summary(found.rows)}", soft_wrap=True)
+
+
+def analyse(run: options.RunArg = "last") -> None:
+    """Analyse a run again with the installed version, and print what changed.
+
+    `run` analyses a run when it ends, and every report shows that analysis. This verb writes another one
+    into the folder analysis-1 (analysis-2, ...) of the run directory; the first one stays. A run without
+    an analysis gets its first one. An analysis that is damaged, or after which more boots have ended, is
+    replaced.
+
+    Examples:
+
+      kteardown analyse last
+
+      kteardown diff last RUN/analysis-1/result.json
+    """
+    for directory in find_runs(run).runs:
+        with locked(directory):
+            _analyse(directory)
+
+
+def _analyse(directory: RunDir) -> None:
+    snapshot, out = load(directory), options.output()
+    from kteardown import pipeline  # Here, so that `diff` does not import what boots.
+    from kteardown.analysis.conclude import conclude
+
+    if saved.read(directory) is None:
+        if reason := _why_not_compared(directory):
+            text = f"the saved result is replaced, not compared: {reason}"
+            out.print(text, soft_wrap=True)
+        pipeline.analyse_and_save(snapshot)
+        out.print(f"wrote {directory.result_file}", soft_wrap=True)
+        return
+    before = directory.result_file.read_bytes()
+    result = conclude(snapshot)[0]
+    folder = saved.next_folder(directory)
+    saved.write(directory, result, snapshot, folder)
+    file = folder / directory.result_file.name
+    out.print(f"wrote {file}", soft_wrap=True)
+    if file.read_bytes() == before:
+        out.print("nothing changed: both results are identical byte for byte")
+        return
+    old, new = read(before, str(directory.result_file)), read(file.read_bytes(), str(file))
+    print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)
+
+
+def _why_not_compared(run: RunDir) -> str:
+    """Return why the result of a run is not current; empty if there is none."""
+    try:
+        result_json.loads(run.result_file.read_bytes())
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    except InputError as error:
+        return error.message
+    return "boots have ended since it was written"

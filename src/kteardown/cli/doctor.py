@@ -1,8 +1,12 @@
 """``kteardown doctor``: check what this host can do, and show how to fix what is missing."""
 
+import getpass
 import json
 import os
+import shlex
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,11 +17,12 @@ from typing import Annotated, get_args
 import psutil
 import typer
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kteardown import sandbox
-from kteardown.cli import doctor_fix, options
+from kteardown.cli import options
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
 from kteardown.inputs.config import SlurmConfig, load_config
 from kteardown.kernels import cache_folder
@@ -39,6 +44,7 @@ _DISK_GB = 8
 _MEMORY_GB = 4
 _LOUD = 0.5
 """A load above this, beside the job that looks, disturbs a guest."""
+_INSTALL = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends")
 _FOLDERS = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write."
 
 
@@ -97,10 +103,10 @@ def doctor(
     if fix:
         out = options.output()
         packages = [package for finding in findings for package in finding.packages]
-        commands = [*doctor_fix.install(packages), *doctor_fix.allow_kvm()]
+        commands = [*install(packages), *allow_kvm()]
         if commands:
             out.print("these commands fix what is missing:")
-            doctor_fix.carry_out(commands, out, yes=yes)
+            carry_out(commands, out, yes=yes)
             findings = _print(_check_all(), as_json=False)
         else:
             out.print("there is nothing that --fix can fix")
@@ -113,10 +119,8 @@ def _check_all() -> Iterator[Finding]:
     """Make the checks one after the other; the agents, which may have to be built, come last."""
     yield from _architectures(_CHECKS)
     yield from _sandbox()
-    yield from _records_port()
-    yield from _confinement()
-    yield from _acceleration()
-    yield from wall_findings()
+    yield from _guests()
+    yield from _wall_noise()
     yield from _memory_and_disk()
     yield from _architectures({"agent": _agent})
 
@@ -154,13 +158,13 @@ def _architectures(checks: Mapping[str, Callable[[Arch], str]]) -> Iterator[Find
                 yield Finding(what, False, f"{place}{error.strerror}", _FOLDERS, needed)
 
 
+def _agent(arch: Arch) -> str:
+    return str(build_agent(arch, cache=cache_dir(), reporter=SilentReporter()))
+
+
 def _build_tools(arch: Arch) -> str:
     need_build_tools(arch)
     return "all tools are installed"
-
-
-def _agent(arch: Arch) -> str:
-    return str(build_agent(arch, cache=cache_dir(), reporter=SilentReporter()))
 
 
 _CHECKS: dict[str, Callable[[Arch], str]] = {
@@ -189,23 +193,17 @@ def _sandbox() -> Iterator[Finding]:
     yield Finding(name, not escaped, detail, "do not build patches of others on this host.", needed=False)
 
 
-def _records_port() -> Iterator[Finding]:
+def _guests() -> Iterator[Finding]:
     try:
         need_descriptors()
         yield Finding("records of guests", True, "QEMU can open the file descriptors of the lab")
     except LabError as error:
         yield Finding("records of guests", False, error.message, error.hint)
-
-
-def _confinement() -> Iterator[Finding]:
-    prefix, sandbox = confinement(DEFAULT_ARCH, "icount")
+    prefix, filtered = confinement(DEFAULT_ARCH, "icount")
     user = "as root" if os.geteuid() == 0 and f"--reuid={USER}" not in prefix else "not as root"
-    detail = f"QEMU runs {user}, {'with' if sandbox else 'without'} a filter of system calls"
+    detail = f"QEMU runs {user}, {'with' if filtered else 'without'} a filter of system calls"
     hint = "use a QEMU with seccomp, in a folder that all users can read."
-    yield Finding("confinement of guests", bool(sandbox) and user != "as root", detail, hint, needed=False)
-
-
-def _acceleration() -> Iterator[Finding]:
+    yield Finding("confinement of guests", bool(filtered) and user != "as root", detail, hint, needed=False)
     found = acceleration.best_wall_acceleration(DEFAULT_ARCH, cache=cache_dir())
     yield Finding("instruction clock", True, "QEMU's instruction counter works on every host")
     works = found.acceleration == "kvm"
@@ -213,7 +211,7 @@ def _acceleration() -> Iterator[Finding]:
     yield Finding("wall clock on KVM", works, found.reason or "a probe boot ran", otherwise, needed=False)
 
 
-def wall_findings() -> Iterator[Finding]:
+def _wall_noise() -> Iterator[Finding]:
     """Yield what adds noise to the wall clock on this host. kteardown works without changing any of it."""
     for check in wall_checks(host.facts()):
         yield Finding(f"wall: {check.name}", check.ok, check.state, check.command, False, (), check.cost)
@@ -296,3 +294,51 @@ def _problems_of(node: Surveyed, nodes: Sequence[Surveyed], config: SlurmConfig)
         f"the governor is {found.governor}": found.governor not in ("", "performance"),
     }
     return [text for text, applies in checks.items() if applies]
+
+
+def install(packages: Sequence[str]) -> list[list[str]]:
+    """Return the commands that install the Debian ``packages``; empty if there are no packages."""
+    names = sorted(set(packages))
+    return [_as_root(["apt-get", "update"]), _as_root([*_INSTALL, *names])] if names else []
+
+
+def allow_kvm(device: Path = Path("/dev/kvm")) -> list[list[str]]:
+    """Return the command that gives the user access to the KVM device.
+
+    Empty if the user has access already, or if there is no such device.
+    """
+    if not device.exists() or os.access(device, os.R_OK | os.W_OK):
+        return []
+    return [_as_root(["usermod", "--append", "--groups", "kvm", getpass.getuser()])]
+
+
+def carry_out(commands: Sequence[Sequence[str]], out: Console, *, yes: bool) -> None:
+    """Show the commands, ask for confirmation unless ``yes``, and run them.
+
+    Raises InputError if standard input is not a terminal, LabError if a command fails.
+    """
+    for argv in commands:
+        out.print(f"  {shlex.join(argv)}", soft_wrap=True)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InputError(
+                "these commands cannot be confirmed: standard input is not a terminal",
+                hint="add --yes, or run them yourself.",
+            )
+        if not typer.confirm("run them now?"):
+            return
+    for argv in commands:
+        if not shutil.which(argv[0]):
+            raise LabError(
+                f"{argv[0]}: there is no such program", hint=f"run it yourself: {shlex.join(argv)}"
+            )
+        status = subprocess.run(argv, check=False).returncode
+        if status:
+            raise LabError(
+                f"{shlex.join(argv)}: exit status {status}",
+                hint="fix what the command reports above, then try again.",
+            )
+
+
+def _as_root(argv: Sequence[str]) -> list[str]:
+    return list(argv) if os.geteuid() == 0 else ["sudo", *argv]

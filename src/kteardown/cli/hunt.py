@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from kteardown.cli import complete, options
-from kteardown.errors import InputError
+from kteardown.errors import InputError, failing
 from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.reproducer import program, report_text, waiting_text
@@ -160,7 +160,12 @@ def hunt(
         folder, result, advice = _measured(context, asked, resume, jobs, reporter)
     # Before anything is printed: a reader such as `head` may close its end of the pipe.
     _write_reproducers(folder, output.reproducers)
-    _print(result, output)
+    if output.json_file:
+        options.write_text(output.json_file, result.model_dump_json(indent=1) + "\n")
+    console = options.output()
+    console.print(f"{summary(result)}\n{verdicts_line(result)}", highlight=False, soft_wrap=True)
+    for table in shown_tables(result, everything=output.everything):
+        text.show(table, console)
     if result.unconfirmed:
         reporter.note(f"finish it: kteardown hunt --resume {folder.name}")
     if advice:
@@ -183,8 +188,7 @@ def _measured(
         reporter.note(f"interrupted; {kept}")
         raise
     named = "" if result.locks else locks.advice(folder.name, result.finds, folder.request())
-    advice = [f"again: kteardown hunt --show {folder.name} --all", *([named] if named else ())]
-    return folder, result, "\n".join(advice)
+    return folder, result, f"again: kteardown hunt --show {folder.name} --all\n{named}".rstrip()
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
@@ -211,7 +215,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     locks.check(request.locks)
     flow.kinds_of(request, reporter)
     flow.kernels_of(request, reporter)
-    return HuntFolder.create(request)
+    return HuntFolder.begin(request)
 
 
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
@@ -260,28 +264,13 @@ def _saved(folder: HuntFolder) -> HuntResult:
     return HuntResult.model_validate_json(folder.result_file.read_bytes())
 
 
-def _print(result: HuntResult, output: Output) -> None:
-    if output.json_file:
-        options.write_text(output.json_file, result.model_dump_json(indent=1) + "\n")
-    console = options.output()
-    console.print(summary(result), highlight=False, soft_wrap=True)
-    console.print(verdicts_line(result), highlight=False, soft_wrap=True)
-    for table in shown_tables(result, everything=output.everything):
-        text.show(table, console)
-
-
 def _write_reproducers(folder: HuntFolder, target: Path | None) -> None:
     """Write ``KIND-WAY-COST.txt`` for each find, and ``KIND.c`` for its kind."""
     if target is None:
         return
-    result, own = _saved(folder), folder.request().own
-    files = own_kinds(Path(own) if own else None)
-    try:
+    result, files = _saved(folder), folder.request().own_kinds
+    with failing(f"--reproducers {target}", hint="name a folder that can be written."):
         target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"--reproducers {target}: {error.strerror}", hint="name a folder that can be written."
-        ) from error
     found = [
         (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result)) for one in result.finds
     ]

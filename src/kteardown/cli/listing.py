@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.table import Table
 
 from kteardown.cli import options
-from kteardown.cli.descriptions import Fields, cell, covering, heading, kernel_fields
+from kteardown.cli.show import Fields, covering, kernel_fields, table_of
 from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
@@ -83,13 +82,8 @@ def listing(
         return
     out = options.output()
     for chosen, found in rows.items():
-        table = Table(title=chosen, title_justify="left", box=None, pad_edge=False)
-        names = [name for name in found[0] if name not in _ONLY_IN_JSON] if found else []
-        for name in names or ("none yet",):
-            table.add_column(heading(name), overflow="fold")
-        for row in found:
-            table.add_row(*(cell(row[name]) for name in names))
-        out.print(table)
+        names = [name for name in found[0] if name not in _ONLY_IN_JSON] if found else ["none yet"]
+        out.print(table_of(found, names, chosen))
         out.print()
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import complete, options
-from kteardown.errors import InputError, did_you_mean
+from kteardown.errors import InputError, did_you_mean, failing
 from kteardown.inputs.load import experiment_names, load_workload, workload_names
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import known_series
@@ -60,7 +60,11 @@ def new(
     """
     _check_name(kind, name)
     if kind == "workload":
-        files, then = _workload(name), f"kteardown new experiment {name.replace('_', '-')} --workload {name}"
+        files = {
+            Path("agent/workloads") / f"{name}.c": _filled("workload.c", name),
+            Path("workloads") / f"{name}.toml": _filled("workload.toml", name),
+        }
+        then = f"kteardown new experiment {name.replace('_', '-')} --workload {name}"
     elif kind == "experiment":
         files, then = _experiment(name, workload), f"kteardown run {name} --quick"
     else:
@@ -73,13 +77,9 @@ def new(
             raise InputError(f"{path}: exists already", hint="choose another name, or remove it first.")
     out = options.output()
     for path, text in files.items():
-        try:
+        hint = "change to a folder in which you can write."
+        with failing(f"{path.parent}: cannot be created", hint=hint):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(
-                f"{path.parent}: cannot be created: {error.strerror}",
-                hint="change to a folder in which you can write.",
-            ) from error
         options.write_text(path, text)
         out.print(f"made {path}", soft_wrap=True)
     out.print(f"try it: {then}", soft_wrap=True)
@@ -100,13 +100,6 @@ def _check_name(kind: SkeletonKind, name: str) -> None:
         )
     if name in known:
         raise InputError(f"{_A[kind]} called {name!r} exists already", hint="choose another name.")
-
-
-def _workload(name: str) -> dict[Path, str]:
-    return {
-        Path("agent/workloads") / f"{name}.c": _filled("workload.c", name),
-        Path("workloads") / f"{name}.toml": _filled("workload.toml", name),
-    }
 
 
 def _experiment(name: str, workload: str) -> dict[Path, str]:

@@ -153,14 +153,24 @@ class Execution:
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     """Return ``verb`` with each parameter that is a group of options replaced by the group's fields."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
     hints = get_type_hints(verb, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(verb).parameters.items():
-        if name in groups:
-            parameters += _options_of(groups[name])
-        else:
+        if name not in groups:
             parameters.append(parameter.replace(annotation=hints[name]))
+            continue
+        fields = get_type_hints(groups[name], include_extras=True)
+        for field in dataclasses.fields(groups[name]):
+            annotation = fields[field.name]
+            if more := dict(field.metadata):
+                offers = getattr(complete, more.pop("completes")) if "completes" in more else None
+                own = typer.Option(more.pop("flag"), autocompletion=offers, **more)
+                annotation = Annotated[annotation, own]
+            parameters.append(
+                inspect.Parameter(field.name, keyword, default=field.default, annotation=annotation)
+            )
 
     @functools.wraps(verb)
     def call(**given: Any) -> None:
@@ -169,7 +179,6 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**fields)  # type: ignore[operator]
         verb(**given)
 
-    keyword = inspect.Parameter.KEYWORD_ONLY
     call.__signature__ = inspect.Signature([p.replace(kind=keyword) for p in parameters])  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
@@ -255,16 +264,3 @@ def write_text(path: Path, text: str) -> None:
         raise LabError(
             f"{path}: cannot be written: {error.strerror}", hint="free disk space, or name another file."
         ) from error
-
-
-def _options_of(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    parameters = []
-    for field in dataclasses.fields(group):
-        annotation = hints[field.name]
-        if more := dict(field.metadata):
-            offers = getattr(complete, more.pop("completes")) if "completes" in more else None
-            annotation = Annotated[annotation, typer.Option(more.pop("flag"), autocompletion=offers, **more)]
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
-    return parameters

@@ -1,4 +1,4 @@
-"""``kteardown plan``: print the plan of an experiment, and build and boot nothing."""
+"""``kteardown plan`` and ``build``: print the plan of an experiment, or build its kernels."""
 
 import json
 from dataclasses import asdict
@@ -10,13 +10,11 @@ from rich.table import Table
 
 from kteardown.cli import options
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import on_clocks
+from kteardown.inputs.options import Kernels, Overrides, Parts, apply, on_clocks
 from kteardown.model.clock import CLOCKS
-from kteardown.model.plan import Plan
 from kteardown.report import forecast_text
 from kteardown.report.formats import text
-from kteardown.run.create import design_power, forecast_cost, plan_boots, plan_profiled_boots
+from kteardown.run.create import build_kernels, design_power, forecast_cost, plan_boots, plan_profiled_boots
 from kteardown.run.resolve import Resolved, resolve
 from kteardown.visible import echo
 
@@ -47,19 +45,17 @@ def plan(
     wanted = on_clocks(load_experiment(experiment), asked)
     resolved = [resolve(one, ablate=asked.ablate) for one in wanted]
     if as_json:
-        found = {str(one.experiment.design.clock): _fields(one, jobs) for one in resolved}
+        found: dict[str, dict[str, Any]] = {}
+        for one in resolved:
+            planned = plan_boots(one)
+            building, measuring = forecast_cost(one, planned, jobs=jobs)
+            estimate = {**forecast_text.fields(measuring), "build": asdict(building)}
+            added = {"estimate": estimate, "decides": asdict(design_power(one))}
+            found[str(one.experiment.design.clock)] = {**planned.model_dump(mode="json"), **added}
         echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))
         return
     for one in resolved:
         _print(one, jobs, options.output())
-
-
-def _fields(resolved: Resolved, jobs: int | None) -> dict[str, Any]:
-    planned = plan_boots(resolved)
-    building, measuring = forecast_cost(resolved, planned, jobs=jobs)
-    estimate = {**forecast_text.fields(measuring), "build": asdict(building)}
-    added = {"estimate": estimate, "decides": asdict(design_power(resolved))}
-    return {**planned.model_dump(mode="json"), **added}
 
 
 def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
@@ -81,13 +77,6 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     if power.rows and len(resolved.experiment.variants) > 0:
         text.show(forecast_text.power_table(power, design, resolved.workloads), out)
         out.print()
-    _table(planned, out)
-    sampled = len(plan_profiled_boots(resolved, planned).boots)
-    if sampled:
-        out.print(f"and {sampled} boots that are sampled for --profile; the time above does not include them")
-
-
-def _table(planned: Plan, out: Console) -> None:
     machines = list(planned.boots[0].machine)
     table = Table("boot", "block", "kernel", *machines, "seed", "trials", box=None)
     for boot in planned.boots:
@@ -100,3 +89,24 @@ def _table(planned: Plan, out: Console) -> None:
     for trial in planned.boots[0].trials:
         words = " ".join(f"{name}={value}" for name, value in trial.params.items())
         out.print(f"  {trial.index:3} {trial.workload} {words}")
+    sampled = len(plan_profiled_boots(resolved, planned).boots)
+    if sampled:
+        out.print(f"and {sampled} boots that are sampled for --profile; the time above does not include them")
+
+
+def build(
+    experiment: options.ExperimentArg,
+    parts: Parts,
+    kernels: Kernels,
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Build the kernels of an experiment, unless they are in the cache, and print their image files."""
+    # Kernels do not depend on the clock, but --layout-twin is accepted only with the wall clock.
+    asked = Overrides.of(parts, kernels, clock="wall" if kernels.layout_twin else None)
+    wanted = apply(load_experiment(experiment), asked)
+    built = build_kernels(resolve(wanted, ablate=kernels.ablate), options.reporter(verbose, quiet))
+    table = Table("kernel", "release", "source", "image", box=None)
+    for name, image in built.images.items():
+        table.add_row(name, image.release, image.source, str(image.image))
+    options.output().print(table)

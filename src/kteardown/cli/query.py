@@ -1,6 +1,4 @@
-"""``kteardown query``: SQL over the records of all runs."""
-
-from __future__ import annotations
+"""``kteardown query`` and ``export``: the records of all runs in SQL, or in files for other programs."""
 
 import csv
 import io
@@ -9,18 +7,19 @@ import math
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
 from kteardown.cli import options
-from kteardown.errors import InputError
+from kteardown.errors import InputError, LabError, failing
 from kteardown.extras import need
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.report.console import TextConsole
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.find import all_runs
+from kteardown.rundir.find import all_runs, find_runs
 from kteardown.rundir.snapshot import load_workloads
 from kteardown.visible import echo
 
@@ -110,7 +109,7 @@ def parameters_of(runs: Sequence[RunDir]) -> dict[str, bool]:
     }
 
 
-def _csv(answer: Answer) -> None:
+def _csv(answer: "Answer") -> None:
     """Print the rows as CSV. A text that a spreadsheet would take for a formula has an apostrophe first."""
     out = io.StringIO()
     rows = ([_flat(value) for value in row] for row in answer.rows)
@@ -121,7 +120,7 @@ def _csv(answer: Answer) -> None:
     echo(out.getvalue(), nl=False)
 
 
-def _table(answer: Answer) -> None:
+def _table(answer: "Answer") -> None:
     rows = list(answer.rows)
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(answer.columns):
@@ -142,3 +141,44 @@ def _plain(value: Any) -> Any:
 
 def _flat(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else value
+
+
+def export(
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The folder to write to.")],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Runs: ids or beginnings of ids, paths, or `last`. Default: all runs."),
+    ] = None,
+    form: Annotated[Literal["csv", "parquet"], typer.Option("--format", help="csv or parquet.")] = "csv",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list of files as JSON.")] = False,
+) -> None:
+    """Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.
+
+    Each parameter is a column, except in laws, which has none of them. Existing files of these names are
+    replaced.
+
+    Example:
+
+      kteardown export last --format parquet --to ./data
+    """
+    need("query", "`export`")
+    from kteardown.sql.database import TABLES, database
+
+    chosen = [run for name in runs for run in find_runs(name).runs] if runs else all_runs()
+    if to.exists() and not to.is_dir():
+        raise InputError(f"--to {to}: not a folder", hint="name a folder.")
+    with failing(f"--to {to}: cannot be created", hint="name another folder.", kind=LabError):
+        to.mkdir(parents=True, exist_ok=True)
+    written: list[dict[str, str | int]] = []
+    with database(chosen, locked=False) as found:
+        options.note_skipped(found.skipped)
+        for table in TABLES:
+            file = to / f"{table}.{form}"
+            rows = found.save(table, file, form)
+            written.append({"table": table, "file": str(file), "rows": rows})
+    if as_json:
+        echo(json.dumps(written, indent=1))
+        return
+    out = options.output()
+    for entry in written:
+        out.print(f"{entry['file']}: {entry['rows']:,} rows", soft_wrap=True)

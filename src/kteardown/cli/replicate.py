@@ -10,11 +10,10 @@ import typer
 
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
-from kteardown.cli.gate import check_broken, check_built
+from kteardown.cli.outcome import check_broken, check_built
 from kteardown.cli.run import boot_rest, start
 from kteardown.errors import InputError
-from kteardown.inputs.options import Designed, Overrides
-from kteardown.inputs.override import on_clocks
+from kteardown.inputs.options import Designed, Overrides, on_clocks
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.model.result import Result
 from kteardown.patches.posted import read

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.gate import gate
-from kteardown.cli.run_report import material_of_folder, written
-from kteardown.errors import InputError, LabError
+from kteardown.cli.outcome import gate, material_of_folder, written
+from kteardown.errors import InputError, LabError, failing
 from kteardown.extras import need
 from kteardown.report.formats import text
 from kteardown.report.material import BothMaterial, Material, Measured
@@ -149,11 +148,8 @@ def _pictures(material: Material, form: Literal["svg", "png"], output: Path | No
             hint=f"name a folder, or one chart with --chart:\n  {names(charts)}",
         )
     folder = output.parent if output and single else output or Path(f"{_file_name(material)}-charts")
-    try:
+    hint = "name another folder with --output."
+    with failing(f"{folder}: cannot be created", hint=hint, kind=LabError):
         folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise LabError(
-            f"{folder}: cannot be created: {error.strerror}", hint="name another folder with --output."
-        ) from error
     files = draw(charts, form, folder)
     return [files[0].replace(output)] if output and single else files

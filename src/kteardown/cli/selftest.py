@@ -8,13 +8,12 @@ import typer
 
 from kteardown import version
 from kteardown.cli import options
+from kteardown.cli.outcome import material_of_folder
 from kteardown.cli.run import boot_rest, start
-from kteardown.cli.run_report import material_of_folder
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import on_clocks
+from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
 from kteardown.model.result import OneClock
 from kteardown.model.selftest import CannotShow, Noise, SelfTest
@@ -28,6 +27,8 @@ from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.host_watch import wall_checks
 
+_ARCH: Arch = next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
+"""The architecture of guests that this host may run under KVM."""
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
 
 
@@ -77,16 +78,11 @@ def selftest(
         )
 
 
-def _arch() -> Arch:
-    """Return the architecture of guests that this host may run under KVM."""
-    return next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
-
-
 def _of_host() -> SelfTest:
-    best = acceleration.best_wall_acceleration(_arch(), cache=cache_dir())
+    best = acceleration.best_wall_acceleration(_ARCH, cache=cache_dir())
     begun = time.monotonic()
     # What was found earlier is stored: a probe guest runs all the same, so that its time is known.
-    reason = best.reason or acceleration.probe_boot(_arch(), "kvm")[0]
+    reason = best.reason or acceleration.probe_boot(_ARCH, "kvm")[0]
     probe_s = time.monotonic() - begun
     machine = host.facts()
     return SelfTest(
@@ -140,7 +136,7 @@ def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
     asked = Overrides(
         variant=[_VARIANT],
         workload=[_WORKLOAD],
-        arch=_arch(),
+        arch=_ARCH,
         clock="both",
         assignments=[_POINTS],
         seeds=2,
@@ -151,7 +147,7 @@ def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
     experiments = on_clocks(load_experiment(_EXPERIMENT), asked)
     command = (
         f"kteardown run {_EXPERIMENT} --workload {_WORKLOAD} --variant {_VARIANT} --set {_POINTS} "
-        f"--clock both --seeds 2 --boots {boots} --repetitions 5 --arch {_arch()}"
+        f"--clock both --seeds 2 --boots {boots} --repetitions 5 --arch {_ARCH}"
     )
     found = start(experiments, reporter, execution, command=command)
     boot_rest(found, reporter, execution)

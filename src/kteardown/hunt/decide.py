@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import get_args
 
 import numpy as np
 
 from kteardown.hunt import limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.costs import MeasuredCase
+from kteardown.hunt.costs import METRICS, MeasuredCase
 from kteardown.hunt.curve import Curve
-from kteardown.hunt.growth import MEMORY_WORTH_CONFIRMING, judge, may_be_steep, screen
-from kteardown.hunt.law import law
+from kteardown.hunt.growth import MEMORY_WORTH_CONFIRMING, judge, may_be_steep, predict, screen
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import (
     CaseResult,
@@ -22,9 +20,9 @@ from kteardown.hunt.result import (
     GrowthResult,
 )
 
-COSTS: tuple[Cost, ...] = get_args(Cost)
 BYSTANDERS = ("irqs_off_ns", "realtime_ns", "probe_ns", "objects_count")
 _GUEST_FAILED = ("panic", "hang", "oom")
+_OF_A_CASE = {"kind", "way", "user", "object"}
 _SHARE_OF_A_CAUSE = 0.2
 """With less of the time, a function that two kinds have in common says nothing about a common cause."""
 
@@ -67,23 +65,40 @@ def case_results(
 ) -> list[CaseResult]:
     """Return the verdicts of all cases, from the confirmation where there is one."""
     known = {kind.name: kind for kind in kinds}
-    return [
-        _case_result(known[case.kind], first, confirmed.get(case)).model_copy(
-            update={
-                "causes": dict(causes.get(case, {})),
-                "elsewhere": {
-                    source: _growths(each, confirmed=True) for source, each in elsewhere.get(case, {}).items()
-                },
-                "failed_elsewhere": {
-                    source: each.failures[0]
-                    for source, each in elsewhere.get(case, {}).items()
-                    if each.failures
-                },
-            }
+    found = []
+    for case, first in screened.items():
+        if case.kind not in known:
+            continue
+        kind, second, others = known[case.kind], confirmed.get(case), elsewhere.get(case, {})
+        growth = {cost: _screened(cost, curve) for cost, curve in _curves(first).items()}
+        if second is not None:
+            growth |= _growths(second)
+        both = [each for each in (second, first) if each is not None]
+        watched = {
+            name: value for name in BYSTANDERS for each in both if (value := each.largest(name)) is not None
+        }
+        failed = tuple(failure for each in both for failure in each.failures)
+        result = CaseResult(
+            kind=kind.name,
+            part=kind.part,
+            object=kind.object,
+            shape=kind.shape,
+            way=case.way,
+            user=case.user,
+            growth=growth,
+            call=kind.call if case.way == "call" else "",
+            needs=kind.needs,
+            causes=dict(causes.get(case, {})),
+            elsewhere={source: _growths(each) for source, each in others.items()},
+            failed_elsewhere={source: each.failures[0] for source, each in others.items() if each.failures},
+            idle_ns=both[0].largest("idle_ns"),
+            bystanders=watched,
+            failures=tuple(map(_text, failed)),
+            failed=failed,
+            beyond_budget=first.beyond_budget,
         )
-        for case, first in screened.items()
-        if case.kind in known
-    ]
+        found.append(result)
+    return found
 
 
 def finds(
@@ -93,25 +108,17 @@ def finds(
     known = {kind.name: kind for kind in kinds}
     # The memory that an object takes: one of the ways of its kind has it at all sizes.
     memory: dict[str, tuple[int, float]] = {}
-    found = []
     for case in cases:
         held = case.growth.get("held")
         if held is not None and held.costs[-1]:
             memory[case.kind] = max(memory.get(case.kind, (0, 0.0)), (held.sizes[-1], held.costs[-1]))
+    kb_each = {kind: kb / size for kind, (size, kb) in memory.items()}
+    found = []
+    for case in cases:
+        same = case.model_dump(include=_OF_A_CASE)
         failed = next((failure for failure in case.failed if failure.outcome in _GUEST_FAILED), None)
         if failed:
-            of_guest = Find(
-                kind=case.kind,
-                way=case.way,
-                user=case.user,
-                object=case.object,
-                cost=None,
-                failure=_text(failed),
-                failed=failed,
-            )
-            found.append(of_guest)
-    kb_each = {kind: kb / size for kind, (size, kb) in memory.items()}
-    for case in cases:
+            found.append(Find(**same, cost=None, failure=_text(failed), failed=failed))
         of = Case(case.kind, case.way, case.user)
         for cost, growth in case.growth.items():
             if growth.verdict == "superlinear" and growth.confirmed:
@@ -119,10 +126,7 @@ def finds(
                 assert curve is not None
                 found.append(
                     Find(
-                        kind=case.kind,
-                        way=case.way,
-                        user=case.user,
-                        object=case.object,
+                        **same,
                         cost=cost,
                         growth=growth,
                         function=case.causes.get(cost),
@@ -139,35 +143,8 @@ def finds(
 
 
 def _curves(each: MeasuredCase) -> dict[Cost, Curve]:
-    found = {cost: each.curve(cost) for cost in COSTS}
+    found = {cost: each.curve(cost) for cost in METRICS}
     return {cost: curve for cost, curve in found.items() if curve is not None}
-
-
-def _case_result(kind: Kind, first: MeasuredCase, second: MeasuredCase | None) -> CaseResult:
-    growth = {cost: _screened(cost, curve) for cost, curve in _curves(first).items()}
-    if second is not None:
-        growth |= _growths(second, confirmed=True)
-    both = [each for each in (second, first) if each is not None]
-    watched = {
-        name: value for name in BYSTANDERS for each in both if (value := each.largest(name)) is not None
-    }
-    failed = tuple(failure for each in both for failure in each.failures)
-    return CaseResult(
-        kind=kind.name,
-        part=kind.part,
-        object=kind.object,
-        shape=kind.shape,
-        way=first.case.way,
-        user=first.case.user,
-        growth=growth,
-        call=kind.call if first.case.way == "call" else "",
-        needs=kind.needs,
-        idle_ns=both[0].largest("idle_ns"),
-        bystanders=watched,
-        failures=tuple(map(_text, failed)),
-        failed=failed,
-        beyond_budget=first.beyond_budget,
-    )
 
 
 def _screened(cost: Cost, curve: Curve) -> GrowthResult:
@@ -179,8 +156,8 @@ def _screened(cost: Cost, curve: Curve) -> GrowthResult:
     return found.model_copy(update={"verdict": "unknown", "reason": reason})
 
 
-def _growths(each: MeasuredCase, *, confirmed: bool) -> dict[Cost, GrowthResult]:
-    return {cost: _growth(curve, confirmed=confirmed) for cost, curve in _curves(each).items()}
+def _growths(each: MeasuredCase) -> dict[Cost, GrowthResult]:
+    return {cost: _growth(curve, confirmed=True) for cost, curve in _curves(each).items()}
 
 
 def _growth(curve: Curve, *, confirmed: bool) -> GrowthResult:
@@ -205,10 +182,10 @@ def _finite(value: float) -> float | None:
 
 
 def _prediction(curve: Curve, kind: Kind, user: str, kb_each: float | None) -> CostPrediction | None:
-    allowed, fitted = limits.largest(kind.limit, kind.most, user, kb_each), law(curve)
-    if allowed is None or fitted is None or allowed[0] < curve.sizes[-1]:
+    allowed = limits.largest(kind.limit, kind.most, user, kb_each)
+    if allowed is None or allowed[0] < curve.sizes[-1] or (found := predict(curve, allowed[0])) is None:
         return None
-    low, middle, high = fitted.predict(allowed[0])
+    low, middle, high = found
     return CostPrediction(objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high)))
 
 

@@ -5,18 +5,16 @@ A stage whose run directory is complete boots nothing, so a hunt that was interr
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from kteardown import version
 from kteardown.hunt import decide, locks
-from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, own_kinds, possible
-from kteardown.hunt.costs import MeasuredCase, measured
-from kteardown.hunt.explain import growing_functions
-from kteardown.hunt.folder import HuntFolder, Request, plan_of
-from kteardown.hunt.measure import HuntKernels, build_kernels, measure_stage, requests_of
-from kteardown.hunt.owners import scalings
+from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, possible
+from kteardown.hunt.costs import MeasuredCase, growing_functions, measured, scalings
+from kteardown.hunt.folder import HuntFolder, Request
+from kteardown.hunt.measure import measure_stage, requests_of
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,
@@ -24,14 +22,14 @@ from kteardown.hunt.plan import (
     can_confirm,
     cases_of,
     confirm_plan,
-    locks_plan,
     owners_plan,
-    profile_plan,
-    real_time_plan,
+    plan_of_sizes,
     screen_plan,
 )
 from kteardown.hunt.result import CaseResult, Find, FunctionResult, HuntResult, OwnersResult, Rate
 from kteardown.hunt.tables import summary
+from kteardown.kernels import build
+from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import file_hash
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
@@ -40,6 +38,7 @@ from kteardown.progress import Reporter
 from kteardown.run.execute import Lab
 from kteardown.rundir.completeness import measured_s
 from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.snapshot import load_plan
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_hunt_agent
 from kteardown.vm.qemu import QemuMachine
@@ -58,14 +57,40 @@ class _Hunt:
     folder: HuntFolder
     request: Request
     kinds: tuple[Kind, ...]
-    kernels: HuntKernels
+    kernels: Mapping[str, KernelImage]
     lab: Lab
     options: Options
     reporter: Reporter
 
-    def stage(self, name: str, plan: Plan) -> list[BootRecords]:
+    def stage(
+        self, name: str, plan: Plan, lab: Lab | None = None, kernels: Mapping[str, KernelImage] | None = None
+    ) -> list[BootRecords]:
         """Boot the rest of a stage and return the records of its boots."""
-        return measure_stage(self.folder, name, plan, self.kernels, self.lab, self.reporter)
+        return measure_stage(self.folder, name, plan, kernels or self.kernels, lab or self.lab, self.reporter)
+
+    def real_time(self, what: str) -> Lab:
+        """Return the lab on the wall clock, and say that this measures ``what``."""
+        best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir()).acceleration
+        self.reporter.note(f"{what} in real time ({best})")
+        return replace(self.lab, acceleration=best, jobs=1)
+
+    def save(self, cases: Sequence[CaseResult], **more: Any) -> HuntResult:
+        """Write the result, with ``more`` fields of it, and return it."""
+        result = HuntResult(
+            kteardown=version(),
+            command=self.request.command,
+            source=self.request.source,
+            release=self.kernels[self.request.source].release,
+            against=self.request.against,
+            agent_hash=file_hash(self.lab.agent),
+            image_hashes={source: image.image_hash for source, image in self.kernels.items()},
+            measured_s=round(sum(measured_s(run.boots()) for run in self.folder.measured()), 1),
+            kinds=len(self.kinds),
+            cases=tuple(cases),
+            **{"finds": (), **more},
+        )
+        self.folder.save(self.folder.result_file, result.model_dump_json(indent=1))
+        return result
 
 
 def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
@@ -73,16 +98,15 @@ def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
 
     Raises InputError, BuildError, LabError.
     """
-    own = own_kinds(Path(request.own) if request.own else None)
-    return possible(choose(load_kinds(own, reporter), request.kinds), request.user)
+    return possible(choose(load_kinds(request.own_kinds, reporter), request.kinds), request.user)
 
 
-def kernels_of(request: Request, reporter: Reporter) -> HuntKernels:
+def kernels_of(request: Request, reporter: Reporter) -> Mapping[str, KernelImage]:
     """Return the kernels that a hunt boots, built or fetched. Raises InputError, BuildError, LabError."""
-    own = own_kinds(Path(request.own) if request.own else None)
     # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
-    modules = {module for kind in load_kinds(own, reporter) for module in kind.modules}
-    return build_kernels(requests_of(request.source, request.against, request.config, modules), reporter)
+    modules = {module for kind in load_kinds(request.own_kinds, reporter) for module in kind.modules}
+    wanted = requests_of(request.source, request.against, request.config, modules)
+    return build.ensure(wanted, cache_dir=cache_dir(), reporter=reporter).images
 
 
 def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -> HuntResult:
@@ -103,7 +127,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     confirming = replace(hunt.options, budget_minstr=0)
     if chosen:
         screened = decide.case_results(hunt.kinds, first, {}, {}, {})
-        _save(hunt, _result(hunt, screened, unconfirmed=len(chosen)))
+        hunt.save(screened, unconfirmed=len(chosen))
         reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
         second = _confirmed(hunt, chosen, confirming)
     steep = {case: costs for case, each in second.items() if (costs := decide.grows(each))}
@@ -112,52 +136,22 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     rate = _rate(hunt, second, {case: chosen[case] for case in steep}, confirming)
     cases = decide.case_results(hunt.kinds, first, second, causes, elsewhere)
     finds = decide.finds(cases, second, hunt.kinds)
-    result = _result(hunt, cases, finds, rate).model_copy(update={"owners": _owners(hunt, first, cases)})
-    _save(hunt, result)
+    owners = _owners(hunt, first, cases)
+    result = hunt.save(cases, finds=tuple(finds), rate=rate, owners=owners)
     if source := hunt.request.locks:
         reporter.note(summary(result))
         finds = _with_locks(hunt, finds, second, source, confirming)
-        result = result.model_copy(update={"finds": tuple(finds), "locks": source})
-        _save(hunt, result)
+        result = hunt.save(cases, finds=tuple(finds), rate=rate, owners=owners, locks=source)
     return result
-
-
-def _result(
-    hunt: _Hunt,
-    cases: Sequence[CaseResult],
-    finds: Sequence[Find] = (),
-    rate: Rate | None = None,
-    unconfirmed: int = 0,
-) -> HuntResult:
-    return HuntResult(
-        kteardown=version(),
-        command=hunt.request.command,
-        source=hunt.request.source,
-        release=hunt.kernels.images[hunt.request.source].release,
-        against=hunt.request.against,
-        agent_hash=file_hash(hunt.lab.agent),
-        image_hashes={source: image.image_hash for source, image in hunt.kernels.images.items()},
-        measured_s=round(sum(measured_s(run.boots()) for run in hunt.folder.measured()), 1),
-        kinds=len(hunt.kinds),
-        cases=tuple(cases),
-        finds=tuple(finds),
-        rate=rate,
-        unconfirmed=unconfirmed,
-    )
-
-
-def _save(hunt: _Hunt, result: HuntResult) -> None:
-    hunt.folder.save(hunt.folder.result_file, result.model_dump_json(indent=1))
 
 
 def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     request = folder.request()
-    own = own_kinds(Path(request.own) if request.own else None)
     kinds = kinds_of(request, reporter)
     kernels = kernels_of(request, reporter)
     lab = Lab(
         machine=QemuMachine(reporter.command),
-        agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=own),
+        agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=request.own_kinds),
         arch=ARCH,
         acceleration="icount",
         jobs=jobs or os.cpu_count() or 1,
@@ -202,7 +196,9 @@ def _causes(
         if not sizes:
             continue
         hunt.reporter.note(f"sampling what takes the time of {len(sizes)} finds ({cost})")
-        plan = profile_plan(sizes, hunt.request.source, options, watch, _PERIOD_NS)
+        plan = plan_of_sizes(
+            sizes, [hunt.request.source], [0], options, watch, profile_ns=_PERIOD_NS, share=True
+        )
         for case, function in growing_functions(hunt.stage(f"profile-{cost}", plan)).items():
             causes.setdefault(case, {})[cost] = function
     return causes
@@ -227,18 +223,17 @@ def _with_locks(
     """Release the objects of each find once on a kernel that counts how long locks are held."""
     cases = [Case(find.kind, find.way, find.user) for find in finds]
     sizes = {
-        case: confirmed[case].sizes[-1]
+        case: confirmed[case].sizes[-1:]
         for case, find in zip(cases, finds, strict=True)
         if find.cost in locks.LOCK_COSTS
     }
     if not sizes:
         return finds
     request = locks.request_of(source, hunt.request.config)
-    kernels = build_kernels([request], hunt.reporter)
+    kernels = build.ensure([request], cache_dir=cache_dir(), reporter=hunt.reporter).images
     hunt.reporter.note(f"counting how long locks are held on {request.name}")
-    plan = locks_plan(sizes, request.name, options)
-    boots = measure_stage(hunt.folder, "locks", plan, kernels, hunt.lab, hunt.reporter)
-    held = locks.held_locks(boots)
+    plan = plan_of_sizes(sizes, [request.name], [0], options)
+    held = locks.held_locks(hunt.stage("locks", plan, kernels=kernels))
     return [
         find.model_copy(update={"locks": held.get((case, find.cost), ()) if find.cost else ()})
         for case, find in zip(cases, finds, strict=True)
@@ -253,24 +248,14 @@ def _owners(
     largest = {case: each.sizes[-1] for case, each in screened.items() if each.sizes}
     if not owners or not largest:
         return ()
-    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
-    lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
-    hunt.reporter.note(
-        f"releasing by up to {max(owners)} processes at once in real time ({lab.acceleration})"
-    )
+    lab = hunt.real_time(f"releasing by up to {max(owners)} processes at once")
     plan = owners_plan(largest, hunt.request.source, owners, replace(hunt.options, budget_minstr=0))
-    boots = measure_stage(hunt.folder, "owners", plan, hunt.kernels, lab, hunt.reporter)
     alone = {
         Case(case.kind, case.way, case.user): case.growth["sync"].verdict
         for case in cases
         if "sync" in case.growth
     }
-    found = [
-        OwnersResult(kind=case.kind, way=case.way, user=case.user, alone=alone.get(case, ""), **asdict(one))
-        for case, those in scalings(boots).items()
-        for one in those
-    ]
-    return tuple(sorted(found, key=lambda one: one.ratio / one.owners, reverse=True))
+    return scalings(hunt.stage("owners", plan, lab), alone)
 
 
 def _rate(
@@ -280,17 +265,14 @@ def _rate(
     some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
     if not some:
         return None
-    best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir())
-    lab = replace(hunt.lab, acceleration=best.acceleration, jobs=1)
-    hunt.reporter.note(f"measuring some finds in real time ({lab.acceleration})")
+    lab = hunt.real_time("measuring some finds")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
     # A resumed hunt keeps the cases that it began with, although its finds may be others: the rate is that
     # of the host, which may be busy now.
     begun = hunt.folder.measured(["rate"])
-    plan = plan_of(begun[0]) if begun else real_time_plan(sizes, hunt.request.source, options)
-    boots = measure_stage(hunt.folder, "rate", plan, hunt.kernels, lab, hunt.reporter)
+    plan = load_plan(begun[0]) if begun else plan_of_sizes(sizes, [hunt.request.source], [0], options)
     rates: list[float] = []
-    for case, each in _on(hunt.request.source, measured(boots)).items():
+    for case, each in _on(hunt.request.source, measured(hunt.stage("rate", plan, lab))).items():
         exact, real = confirmed[case].largest("sync_ns"), each.largest("sync_ns")
         if exact and real:
             rates.append(real / exact)

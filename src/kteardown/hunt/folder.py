@@ -16,12 +16,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from kteardown.errors import InputError
+from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.plan import with_what_is_missing
 from kteardown.inputs.fragments import located
 from kteardown.model.plan import Plan
 from kteardown.model.workload import StrictModel
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import RunDir, new_folder, started
+from kteardown.rundir.snapshot import load_plan
 from kteardown.vm import host
 
 _SHARED = ("screen", "narrow", "confirm", "profile-sync", "profile-deferred", "profile-make", "kernels")
@@ -52,30 +54,24 @@ class Request(StrictModel):
     started: str = ""
     """UTC; empty in hunts of earlier versions."""
 
-
-class HuntFolder:
-    """The folder of one hunt."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._run = RunDir(path)
-        self.result_file = path / "result.json"
-
     @property
-    def name(self) -> str:
-        """The id by which it is found."""
-        return self.path.name
+    def own_kinds(self) -> list[Path]:
+        """The files of the user's own kinds. Raises InputError."""
+        return own_kinds(Path(self.own) if self.own else None)
+
+
+class HuntFolder(RunDir):
+    """The folder of one hunt, of which each stage is a run directory."""
 
     @classmethod
-    def create(cls, request: Request) -> HuntFolder:
+    def begin(cls, request: Request) -> HuntFolder:
         """Create a folder for ``request``, with its fragments that are not shipped.
 
         Raises InputError if there is no such fragment, LabError.
         """
         config = located(request.config, request.own)
         folder = cls(new_folder(runs_dir(), "hunt"))
-        kept = folder._run.keep_fragments(config)
-        folder._save_request(request.model_copy(update={"config": kept}))
+        folder._save_request(request.model_copy(update={"config": folder.keep_fragments(config)}))
         return folder
 
     @classmethod
@@ -98,7 +94,7 @@ class HuntFolder:
     def request(self) -> Request:
         """Return what was asked for, with the paths of the fragments that it keeps. Raises InputError."""
         saved = self._saved_request()
-        return saved.model_copy(update={"config": self._run.kept_fragments(saved.config)})
+        return saved.model_copy(update={"config": self.kept_fragments(saved.config)})
 
     def _saved_request(self) -> Request:
         file = self.path / "hunt.json"
@@ -118,9 +114,8 @@ class HuntFolder:
         new = [name for name in dict.fromkeys(against) if name not in request.against]
         added = "".join(f" --against {shlex.quote(name)}" for name in new)
         added += f" --locks {shlex.quote(locks)}" if locks and locks != request.locks else ""
-        update: dict[str, object] = {"against": (*request.against, *new), "locks": locks or request.locks}
-        update["command"] = request.command + added
-        self._save_request(request.model_copy(update=update))
+        update = {"against": (*request.against, *new), "locks": locks or request.locks}
+        self._save_request(request.model_copy(update={**update, "command": request.command + added}))
 
     def _save_request(self, request: Request) -> None:
         self.save(self.path / "hunt.json", request.model_dump_json(indent=1))
@@ -138,7 +133,7 @@ class HuntFolder:
                     f"{run.path}: the kinds or the agent have changed since it was measured",
                     hint="hunt again; figures of different programs cannot be put together.",
                 )
-            planned = plan_of(run)
+            planned = load_plan(run)
             extended = with_what_is_missing(planned, plan)
             if extended != planned:
                 run.save(run.plan_file, extended.model_dump_json(indent=1))
@@ -153,12 +148,3 @@ class HuntFolder:
         """Return the stages that have been begun, in order."""
         found = (RunDir(self.path / name) for name in names)
         return [run for run in found if run.plan_file.is_file()]
-
-    def save(self, file: Path, text: str) -> None:
-        """Write one of the files atomically. Raises LabError."""
-        self._run.save(file, text)
-
-
-def plan_of(run: RunDir) -> Plan:
-    """Return the plan of a stage."""
-    return Plan.model_validate_json(run.plan_file.read_bytes())

@@ -83,8 +83,6 @@ LIMITS = {
     # With the memory controller each has an ID (mm/memcontrol.c).
     "memory_cgroups": Limit("MEM_CGROUP_ID_MAX", 65_535, 65_535),
 }
-IN_BYTES = frozenset(("memory", "memlock", "swap", "wmem"))
-"""Limits that are a size. Nothing is predicted for them, but for memory, if an object's share is known."""
 _MEMORY_KB = 16 << 20
 RAISED = frozenset(
     LIMITS[name].set_by

@@ -60,12 +60,7 @@ def check(locks: str) -> None:
 
 def request_of(source: str, config: Sequence[str]) -> KernelRequest:
     """Return the request for ``source`` with lock statistics, under its own name. Raises InputError."""
-    return replace(requests_of(source, (), (*config, FRAGMENT))[0], name=name_of(source))
-
-
-def name_of(source: str) -> str:
-    """Return the name of the kernel in plans and records."""
-    return f"{source} with lock statistics"
+    return replace(requests_of(source, (), (*config, FRAGMENT))[0], name=f"{source} with lock statistics")
 
 
 def held_locks(boots: Iterable[BootRecords]) -> dict[tuple[Case, Cost], tuple[LockResult, ...]]:

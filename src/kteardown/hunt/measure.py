@@ -1,25 +1,23 @@
 """Boot the guests of one stage of a hunt."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import cast
 
 from kteardown.hunt.catalogue import Way
-from kteardown.hunt.folder import HuntFolder, plan_of
+from kteardown.hunt.folder import HuntFolder
 from kteardown.hunt.plan import Case, alone_plan, kinds_in, shares_boots
-from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import check, file_hash
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome, TrialStart
-from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.run.make_plan import rest_of_failed
 from kteardown.run.resolve import kernel_of
 from kteardown.rundir.counting import EXACT, BootRecords, trials
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load_plan
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
 
@@ -28,21 +26,6 @@ _START = 10
 """On the instruction clock a guest takes as long to start as to make and release objects this many times:
 7 to 12 s, and 0.3 to 1 s.
 """
-
-
-@dataclass(frozen=True)
-class HuntKernels:
-    """The kernels of a hunt, by source."""
-
-    images: Mapping[str, KernelImage]
-
-    @property
-    def bootable(self) -> dict[str, Bootable]:
-        """Return the files to boot, by source."""
-        return {
-            name: Bootable(image.image, image.modules, image.optional_modules)
-            for name, image in self.images.items()
-        }
 
 
 def requests_of(
@@ -60,13 +43,13 @@ def requests_of(
     return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]
 
 
-def build_kernels(requests: Sequence[KernelRequest], reporter: Reporter) -> HuntKernels:
-    """Return the kernels, built or fetched. Raises BuildError, InputError, LabError."""
-    return HuntKernels(build.ensure(list(requests), cache_dir=cache_dir(), reporter=reporter).images)
-
-
 def measure_stage(
-    folder: HuntFolder, name: str, plan: Plan, kernels: HuntKernels, lab: Lab, reporter: Reporter
+    folder: HuntFolder,
+    name: str,
+    plan: Plan,
+    kernels: Mapping[str, KernelImage],
+    lab: Lab,
+    reporter: Reporter,
 ) -> list[BootRecords]:
     """Boot the rest of a stage and return the records of its boots. A stage that is complete boots nothing.
 
@@ -76,16 +59,25 @@ def measure_stage(
     made another fail. Raises LabError, InputError; records that were written before are kept.
     """
     run = folder.stage(name, plan, file_hash(lab.agent))
-    planned = plan_of(run)
+    planned = load_plan(run)
     shared = shares_boots(planned)
     # In real time a guest starts in seconds, and a trial that waits until it is quiet can take half a minute.
-    expected = partial(_weight, start=_START if lab.acceleration == EXACT else 0)
+    start = _START if lab.acceleration == EXACT else 0
+
+    def expected(trial: PlannedTrial) -> float:
+        # The number of objects matters little, since the agent leaves out the trials that would take long.
+        # Which these are is not known before; all boots have some.
+        return trial.warmup + trial.repetitions + (start if trial.index == 0 else 0)
+
+    bootable = {
+        name: Bootable(image.image, image.modules, image.optional_modules) for name, image in kernels.items()
+    }
     with open_writer(run, host.facts()) as log:
-        execute(planned, kernels.bootable, lab, log, reporter, expected)
+        execute(planned, bootable, lab, log, reporter, expected)
         while not shared and (more := further_boots(planned, run)):
             planned = planned.model_copy(update={"boots": (*planned.boots, *more)})
             run.save(run.plan_file, planned.model_dump_json(indent=1))
-            execute(planned, kernels.bootable, lab, log, reporter, expected)
+            execute(planned, bootable, lab, log, reporter, expected)
     boots = run.boots()
     failed = without_figures(planned, boots) if shared else ()
     if not failed:
@@ -97,15 +89,6 @@ def measure_stage(
         *(without(boot, failed) for boot in boots),
         *measure_stage(folder, f"{name}-alone", again, kernels, lab, reporter),
     ]
-
-
-def _weight(trial: PlannedTrial, *, start: float) -> float:
-    """Return how long a trial is expected to take: one for each time that it makes and releases objects.
-
-    The first trial of a boot takes ``start`` more. The number of objects matters little, since the agent
-    leaves out the trials that would take long. Which these are is not known before; all boots have some.
-    """
-    return trial.warmup + trial.repetitions + (start if trial.index == 0 else 0)
 
 
 def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:

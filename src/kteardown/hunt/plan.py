@@ -13,6 +13,7 @@ from itertools import product
 from kteardown.hunt.catalogue import Kind, Way
 from kteardown.hunt.curve import spaced
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
+from kteardown.model.record import ParamValue
 
 SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
 """A factor of 4 apart, and off powers of two, at which tables double."""
@@ -50,11 +51,6 @@ class Case:
     way: Way
     user: str = "root"
 
-    @property
-    def name(self) -> str:
-        """The name in tables: ``flocks, exit``."""
-        return f"{self.kind}, {self.way}"
-
 
 @dataclass(frozen=True)
 class Options:
@@ -84,7 +80,7 @@ def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
             [size for size in those if size <= most[case.kind]] for those in (SCREEN_SIZES, FEW_SIZES)
         )
         sizes[case] = [*(few if len(large) < ENOUGH_SIZES else [*large, *AFTER_THEM]), LARGEST]
-    return _plan(sizes, [kernel], [0], options, share=True)
+    return plan_of_sizes(sizes, [kernel], [0], options, share=True)
 
 
 def shares_boots(plan: Plan) -> bool:
@@ -145,7 +141,7 @@ def confirm_plan(
     not be among ``largest`` (``can_confirm``).
     """
     sizes = {case: list(spaced(most, _doublings(most))) for case, most in largest.items()}
-    return _plan(sizes, kernels, seeds, options, share=True)
+    return plan_of_sizes(sizes, kernels, seeds, options, share=True)
 
 
 def can_confirm(largest: int) -> bool:
@@ -158,16 +154,6 @@ def _doublings(largest: int) -> int:
     return min(CONFIRM_SIZES, (largest // 5).bit_length())
 
 
-def real_time_plan(sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options) -> Plan:
-    """Return the plan that measures the cases at these sizes on the wall clock, with a warm-up of each."""
-    return _plan(sizes, [kernel], [0], options)
-
-
-def locks_plan(sizes: Mapping[Case, int], kernel: str, options: Options) -> Plan:
-    """Return the plan that measures each case at this size on ``kernel``, which has lock statistics."""
-    return _plan({case: [size] for case, size in sizes.items()}, [kernel], [0], options)
-
-
 def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options) -> Plan:
     """Return the plan of releases by one process and by each number of ``owners`` at once, in real time.
 
@@ -177,17 +163,10 @@ def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int],
     most = max(owners)
     several = replace(options, owners=(1, *owners), cpus=most)
     sizes = {case: [max(1, size // most)] for case, size in largest.items()}
-    return _plan(sizes, [kernel], range(OWNER_BOOTS), several)
+    return plan_of_sizes(sizes, [kernel], range(OWNER_BOOTS), several)
 
 
-def profile_plan(
-    sizes: Mapping[Case, Sequence[int]], kernel: str, options: Options, watch: str, period_ns: int
-) -> Plan:
-    """Return the plan that samples what ``watch`` says (``agent/hunt/hunt.c``), at the sizes of each case."""
-    return _plan(sizes, [kernel], [0], options, watch, profile_ns=period_ns, share=True)
-
-
-def _plan(
+def plan_of_sizes(
     sizes: Mapping[Case, Sequence[int]],
     kernels: Sequence[str],
     seeds: Sequence[int],
@@ -196,7 +175,26 @@ def _plan(
     profile_ns: int = 0,
     share: bool = False,
 ) -> Plan:
-    """Return a plan with a boot for each kind, kernel and seed; with ``share``, for several of many kinds."""
+    """Return a plan with a boot for each kind, kernel and seed; with ``share``, for several of many kinds.
+
+    ``watch``: what the agent watches (``agent/hunt/hunt.c``), and samples every ``profile_ns`` unless that is
+    0. The first trial of each kind in a boot has a warm-up.
+    """
+
+    def trial(case: Case, size: int, owners: int) -> PlannedTrial:
+        params: dict[str, ParamValue] = {
+            "kind": case.kind,
+            "way": case.way,
+            "objects": size,
+            "owners": owners,
+            "user": case.user,
+            "watch": watch if size != LARGEST else "bystanders",
+            "budget": options.budget_minstr,
+        }
+        return PlannedTrial(
+            index=0, workload="hunt", params=params, warmup=0, repetitions=1, profile_ns=profile_ns
+        )
+
     names = list(dict.fromkeys(case.kind for case in sizes))
     each = [
         (kinds, kernel, seed)
@@ -210,11 +208,13 @@ def _plan(
             kernel=kernel,
             seed=_SEED + 2 * seed,
             modules=tuple(dict.fromkeys(m for kind in kinds for m in options.modules.get(kind, ()))),
-            trials=_trials(
-                {case: those for kind in kinds for case, those in sizes.items() if case.kind == kind},
-                options,
-                watch,
-                profile_ns,
+            trials=_numbered(
+                trial(case, size, owners)
+                for kind in kinds
+                for case, those in sizes.items()
+                if case.kind == kind
+                for size in those
+                for owners in options.owners
             ),
         )
         for index, (kinds, kernel, seed) in enumerate(each)
@@ -243,30 +243,3 @@ def _groups(names: Sequence[str], seed: int) -> list[list[str]]:
         turn = seed % len(group)
         groups.append([*group[turn:], *group[:turn]])
     return groups
-
-
-def _trials(
-    sizes: Mapping[Case, Sequence[int]], options: Options, watch: str, profile_ns: int
-) -> tuple[PlannedTrial, ...]:
-    """Return the trials of a boot."""
-    return _numbered(
-        PlannedTrial(
-            index=0,
-            workload="hunt",
-            params={
-                "kind": case.kind,
-                "way": case.way,
-                "objects": size,
-                "owners": owners,
-                "user": case.user,
-                "watch": watch if size != LARGEST else "bystanders",
-                "budget": options.budget_minstr,
-            },
-            warmup=0,
-            repetitions=1,
-            profile_ns=profile_ns,
-        )
-        for case, those in sizes.items()
-        for size in those
-        for owners in options.owners
-    )

@@ -11,6 +11,8 @@ from kteardown.paths import data_dir
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _SYSCTL = re.compile(r"[a-z]+(?:\.[a-z0-9_-]+)+")
 _SPDX = re.compile(r"^(// SPDX.*|/\* SPDX.*\*/)\n")
+_USERS = {"root": "root", "ordinary": "an ordinary user"}
+_COSTS = {"sync": "releasing", "deferred": "the deferred work for", "make": "making", "held": "holding"}
 _WAYS = {
     "exit": "their owner is killed",
     "call": "one call releases all of them",
@@ -46,15 +48,16 @@ def report_text(find: Find, result: HuntResult) -> str:
         )
     each = [(n, cost / n) for n, cost in zip(growth.sizes, growth.costs, strict=True) if cost is not None]
     # It prints the times of making and release, and no others.
-    shows = f"shows it without any other file, run as {_user(find.user)}"
+    shows = f"shows it without any other file, run as {_USERS[find.user]}"
     if find.cost not in ("sync", "make"):
-        shows = f"makes and releases the objects, run as {_user(find.user)}; this cost it does not measure"
+        shows = f"makes and releases the objects, run as {_USERS[find.user]}; this cost it does not measure"
     unit = "kB" if find.cost == "held" else "instructions"
     # The program makes so many objects, then twice and four times as many.
     objects = max(1, growth.sizes[-1] // 4)
+    what = _COSTS[find.cost or "sync"]
     also = [f"The same function makes this cost grow in other kinds and ways, too: {find.others}."]
     lines = [
-        f"Subject: {find.kind}: the cost of {_what(find)} N objects grows with N^{growth.exponent:.1f}",
+        f"Subject: {find.kind}: the cost of {what} N objects grows with N^{growth.exponent:.1f}",
         "",
         f"Object: {find.object}.",
         f"Release: {way}.",
@@ -101,7 +104,7 @@ def waiting_text(one: OwnersResult, result: HuntResult) -> str:
         f"The cost of the release by one process is {one.alone or 'unknown'}.",
         "",
         f"The program {one.kind}.c makes and releases the objects and prints the times. Run it alone, then",
-        f"{one.owners} of it at once, as {_user(one.user)}:",
+        f"{one.owners} of it at once, as {_USERS[one.user]}:",
         "",
         f"    gcc -O2 -o {one.kind} {one.kind}.c",
         f"    {program}",
@@ -122,20 +125,6 @@ def _inlined(path: Path, folder: Path, own: Mapping[str, Path], seen: set[Path])
         return "" if header in seen else _inlined(header, folder, own, seen)
 
     return _INCLUDE.sub(replace, _SPDX.sub("", path.read_text()))
-
-
-def _user(user: str) -> str:
-    return "root" if user == "root" else "an ordinary user"
-
-
-def _what(find: Find) -> str:
-    return {
-        "sync": "releasing",
-        "deferred": "the deferred work for",
-        "make": "making",
-        "held": "holding",
-        None: "",
-    }[find.cost]
 
 
 def _cause(find: Find) -> list[str]:

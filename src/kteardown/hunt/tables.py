@@ -1,7 +1,7 @@
 """The tables of a hunt: the finds, what failed, and every case."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kteardown.hunt.catalogue import Cost
 from kteardown.hunt.limits import PREDICTED_AT_MOST
@@ -9,15 +9,13 @@ from kteardown.hunt.result import (
     CaseResult,
     CostPrediction,
     Find,
-    FunctionResult,
     GrowthResult,
     HuntResult,
-    LockResult,
     Rate,
     predicted_time,
 )
 from kteardown.report.formatting import number, share
-from kteardown.report.table import Block, Cell, Table
+from kteardown.report.table import Block, Table, Text
 
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
@@ -48,7 +46,7 @@ def summary(result: HuntResult) -> str:
 def finds_table(result: HuntResult) -> Table:
     """Return the table of the finds, the worst first."""
     columns = (*_COLUMNS, *_LOCK_COLUMN * bool(result.locks), *result.against)
-    rows = tuple(_row(find, result) for find in result.finds)
+    rows = [_row(find, result) for find in result.finds]
     notes = [
         "(+2): two more ways with the same cause",
         "exponent: at the last doubling of the number; 1 is linear, 2 a square",
@@ -75,19 +73,18 @@ def finds_table(result: HuntResult) -> Table:
         notes.append(
             "on other kernels, with one seed: the verdict, the cost at the largest number, and what failed"
         )
-    return Table("Finds", Block(columns, rows, left=_LEFT | set(result.against)), notes=tuple(notes))
+    return Table("Finds", Block.of(columns, rows, _LEFT | set(result.against)), notes=tuple(notes))
 
 
 def screened_table(result: HuntResult) -> Table | None:
     """Return the table of what the screen of an unfinished hunt calls superlinear; None if it is finished."""
     each = "each: instructions (memory: kB) for one object, at the smallest and at the largest number"
-    rows = [
-        _growth_row(case, cost, growth)
-        for case in result.cases
-        for cost, growth in case.growth.items()
-        if growth.verdict == "superlinear" and not growth.confirmed
-    ]
-    return _growth_table("Superlinear in the screen, from one seed", rows if result.unconfirmed else [], each)
+    return _growth_table(
+        "Superlinear in the screen, from one seed",
+        result.cases if result.unconfirmed else (),
+        lambda case, cost, growth: growth.verdict == "superlinear" and not growth.confirmed,
+        each,
+    )
 
 
 def undecided_table(result: HuntResult) -> Table | None:
@@ -97,55 +94,59 @@ def undecided_table(result: HuntResult) -> Table | None:
     """
     ways = [(way, find.cost) for find in result.finds for way in (find.kind, *find.also)]
     known = {(way.partition(",")[0], cost) for way, cost in ways}
-    rows = [
-        _growth_row(case, cost, growth)
-        for case in result.cases
-        for cost, growth in case.growth.items()
-        if growth.rising and growth.confirmed and cost != "held" and (case.kind, cost) not in known
-    ]
-    note = "a larger --budget with --kinds decides; the exponent is that of the last doubling"
-    return _growth_table("Undecided: may grow faster than the number of objects", rows, note)
-
-
-def _growth_table(title: str, rows: Sequence[tuple[Cell, ...]], note: str) -> Table | None:
-    columns = ("way", *_COLUMNS[1:6])
-    return (
-        Table(title, Block(columns, tuple(rows), left=frozenset(("way", "cost"))), notes=(note,))
-        if rows
-        else None
+    return _growth_table(
+        "Undecided: may grow faster than the number of objects",
+        result.cases,
+        lambda case, cost, growth: (
+            growth.rising and growth.confirmed and cost != "held" and (case.kind, cost) not in known
+        ),
+        "a larger --budget with --kinds decides; the exponent is that of the last doubling",
     )
 
 
-def _growth_row(case: CaseResult, cost: Cost, growth: GrowthResult) -> tuple[Cell, ...]:
-    few, many = per_object(growth)
-    words = (COST_WORDS[cost], _number(growth.exponent), _number(few), _number(many))
-    return tuple(map(Cell, (f"{case.kind}, {case.way}", *words, f"{growth.sizes[-1]:,}")))
+def _growth_table(
+    title: str,
+    cases: Sequence[CaseResult],
+    is_shown: Callable[[CaseResult, Cost, GrowthResult], bool],
+    note: str,
+) -> Table | None:
+    rows = [
+        (f"{case.kind}, {case.way}", *_growth_cells(cost, growth))
+        for case in cases
+        for cost, growth in case.growth.items()
+        if is_shown(case, cost, growth)
+    ]
+    block = Block.of(("way", *_COLUMNS[1:6]), rows, ("way", "cost"))
+    return Table(title, block, notes=(note,)) if rows else None
+
+
+def _growth_cells(cost: Cost, growth: GrowthResult) -> tuple[str, ...]:
+    """Return the cells of the columns from ``cost`` to ``at``."""
+    each = (growth.exponent, *per_object(growth))
+    return (COST_WORDS[cost], *map(_number, each), f"{growth.sizes[-1]:,}")
 
 
 def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
     """Return the table of releases by several processes at once; without ``everything`` only if they wait."""
-    shown = [one for one in result.owners if everything or one.waits]
-    rows = tuple(
-        (
-            Cell(f"{one.kind}, {one.way}"),
-            Cell(f"{one.owners}"),
-            Cell(f"{one.objects:,}"),
-            Cell(f"{one.ratio:.2f} [{one.ci[0]:.2f}, {one.ci[1]:.2f}]"),
-            Cell(one.verdict, "worse" if one.is_find else None),
-            Cell(one.alone),
-        )
-        for one in shown
-    )
     if not result.owners:
         return None
+    rows: list[tuple[Text, ...]] = [
+        (
+            f"{one.kind}, {one.way}",
+            f"{one.owners}",
+            f"{one.objects:,}",
+            f"{one.ratio:.2f} [{one.ci[0]:.2f}, {one.ci[1]:.2f}]",
+            (one.verdict, "worse" if one.is_find else None),
+            one.alone,
+        )
+        for one in result.owners
+        if everything or one.waits
+    ]
     counts = Counter(one.verdict for one in result.owners)
+    columns = ("way", "processes", "objects each", "time", "verdict", "one process")
     return Table(
         "Several processes at once",
-        Block(
-            ("way", "processes", "objects each", "time", "verdict", "one process"),
-            rows,
-            left=frozenset(("way", "verdict", "one process")),
-        ),
+        Block.of(columns, rows, ("way", "verdict", "one process")),
         notes=(
             "all: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
             "time: that of all, relative to one process alone with as many objects, on the wall clock",
@@ -162,12 +163,9 @@ def failures_table(result: HuntResult) -> Table | None:
         if case.failures and not any(growth.sizes for growth in case.growth.values()):
             why = case.failed[0].detail if case.failed else case.failures[0]
             reasons.setdefault((case.kind, why, case.needs), []).append(case.way)
-    rows = tuple(
-        (Cell(kind), Cell(", ".join(ways)), Cell(why), Cell(needs))
-        for (kind, why, needs), ways in sorted(reasons.items())
-    )
+    rows = [(kind, ", ".join(ways), why, needs) for (kind, why, needs), ways in sorted(reasons.items())]
     columns = ("kind", "ways", "why", "the kernel must have")
-    return Table("Not measured", Block(columns, rows, left=frozenset(columns))) if rows else None
+    return Table("Not measured", Block.of(columns, rows, columns)) if rows else None
 
 
 def verdicts_line(result: HuntResult) -> str:
@@ -182,8 +180,8 @@ def cases_table(result: HuntResult) -> Table:
         *("part", "kind", "way", "release each", "verdict"),
         *("deferred each", "idle each", "making each", "kB each"),
     )
-    rows = tuple(_case_row(case) for case in result.cases if case.growth)
-    return Table("All kinds", Block(columns, rows, left=frozenset(("part", "kind", "way", "verdict"))))
+    rows = [_case_row(case) for case in result.cases if case.growth]
+    return Table("All kinds", Block.of(columns, rows, ("part", "kind", "way", "verdict")))
 
 
 def per_object(growth: GrowthResult) -> tuple[float | None, float | None]:
@@ -203,42 +201,31 @@ def predicted(found: CostPrediction, rate: Rate | None) -> str:
     return f"{cost} at {found.objects:,}"
 
 
-def _row(find: Find, result: HuntResult) -> tuple[Cell, ...]:
+def _row(find: Find, result: HuntResult) -> tuple[Text, ...]:
     name = f"{find.kind}, {find.way}" + (f" (+{len(find.also)})" if find.also else "")
     growth = find.growth
     if growth is None or find.cost is None:
         others = len(_COLUMNS) + bool(result.locks) + len(result.against) - 2
         failure = find.failed.brief if find.failed else find.failure
-        return (Cell(name), Cell(failure, "broken"), *[Cell("")] * others)
-    few, many = per_object(growth)
+        return (name, (failure, "broken"), *[""] * others)
+    cost, exponent, *rest = _growth_cells(find.cost, growth)
     case = next(c for c in result.cases if (c.kind, c.way, c.user) == (find.kind, find.way, find.user))
-    return (
-        Cell(name),
-        Cell(COST_WORDS[find.cost]),
-        Cell(_number(growth.exponent), "worse"),
-        Cell(_number(few)),
-        Cell(_number(many)),
-        Cell(f"{growth.sizes[-1]:,}"),
-        Cell(responsible(find.function) if find.function else ""),
-        Cell(predicted(find.prediction, result.rate) if find.prediction else ""),
-        # The bystanders were there while the objects were released.
-        Cell(_number(case.bystanders.get("irqs_off_ns")) if find.cost in ("sync", "deferred") else ""),
-        *(Cell(locks_held(find.locks)),) * bool(result.locks),
-        *(Cell(_elsewhere(find, source)) for source in result.against),
-    )
-
-
-def responsible(function: FunctionResult) -> str:
-    """Return the function that is responsible, with its share; without interrupts, where they were off."""
-    off = " (interrupts off)" if function.no_interrupts > 0.5 else ""
-    return f"{function.place} {share(function.share)}{off}"
-
-
-def locks_held(locks: Sequence[LockResult]) -> str:
-    """Return the locks that are held, each with its share of the time and the longest time at once."""
-    return "; ".join(
+    off = " (interrupts off)" if find.function and find.function.no_interrupts > 0.5 else ""
+    locks = (
         f"{lock.name}{' (shared)' if lock.reading else ''} {share(lock.share)}, {number(lock.longest_ns)}"
-        for lock in locks
+        for lock in find.locks
+    )
+    return (
+        name,
+        cost,
+        (exponent, "worse"),
+        *rest,
+        f"{find.function.place} {share(find.function.share)}{off}" if find.function else "",
+        predicted(find.prediction, result.rate) if find.prediction else "",
+        # The bystanders were there while the objects were released.
+        _number(case.bystanders.get("irqs_off_ns")) if find.cost in ("sync", "deferred") else "",
+        *("; ".join(locks),) * bool(result.locks),
+        *(_elsewhere(find, source) for source in result.against),
     )
 
 
@@ -259,23 +246,14 @@ def _elsewhere(find: Find, source: str) -> str:
     return "; ".join(words) or "not measured"
 
 
-def _case_row(case: CaseResult) -> tuple[Cell, ...]:
-    def each(cost: Cost) -> str:
-        growth = case.growth.get(cost)
-        return _number(per_object(growth)[1]) if growth else "-"
-
+def _case_row(case: CaseResult) -> tuple[Text, ...]:
+    each = {cost: _number(per_object(growth)[1]) for cost, growth in case.growth.items()}
     sync = case.growth.get("sync")
     idle = case.idle_ns / sync.sizes[-1] if sync and case.idle_ns is not None else None
+    verdict: Text = (sync.verdict, "worse" if sync.verdict == "superlinear" else None) if sync else None
     return (
-        Cell(case.part),
-        Cell(case.kind),
-        Cell(case.way),
-        Cell(each("sync")),
-        Cell(sync.verdict if sync else "-", "worse" if sync and sync.verdict == "superlinear" else None),
-        Cell(each("deferred")),
-        Cell(_number(idle)),
-        Cell(each("make")),
-        Cell(each("held")),
+        *(case.part, case.kind, case.way, each.get("sync"), verdict),
+        *(each.get("deferred"), _number(idle), each.get("make"), each.get("held")),
     )
 
 

@@ -12,18 +12,62 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError, did_you_mean
-from kteardown.inputs.counted import check_counts, with_counts
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragments, located
 from kteardown.inputs.sweep_syntax import parse_values
+from kteardown.model.arch import ARCHITECTURES
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
 from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import points_of, weight_of
 from kteardown.model.record import ParamValue
-from kteardown.model.workload import Parameter, Workload
+from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.paths import data_dir
 
 _MOST_BYTES = 10_000_000
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BEGINS = re.compile(r"\bwl_profile_begin\s*\(")
+_EXAMPLE = "`kteardown new` writes a file with valid keys as an example."
 _M = TypeVar("_M", bound=BaseModel)
+
+METRICS: Mapping[str, Metric] = {
+    "instructions_count": Metric(
+        name="instructions in the stretch, by the processor's counter",
+        help="instructions that all CPUs executed in the stretch, kernel and user space",
+        unit="count",
+        optional=True,
+    ),
+    "cycles_count": Metric(
+        name="cycles in the stretch",
+        help="cycles of all CPUs in the stretch in which they were not halted",
+        unit="count",
+        optional=True,
+    ),
+    "cache_misses_count": Metric(
+        name="cache misses in the stretch",
+        help="misses of the last level of cache in the stretch, as the processor defines them",
+        unit="count",
+        optional=True,
+    ),
+    "dtlb_misses_count": Metric(
+        name="data TLB misses in the stretch",
+        help="loads in the stretch that missed the data TLB, as the processor defines them",
+        unit="count",
+        optional=True,
+    ),
+    "instructions_per_cycle": Metric(
+        name="instructions per cycle in the stretch",
+        help="a cross-check that explains the cycles; it is better or worse in no direction by itself",
+        better="higher",
+        unit="per_cycle",
+        optional=True,
+        compare=False,
+    ),
+}
+"""By the key with which the agent reports them (``agent/counts/counts.c``). A processor may lack some."""
+
+INVARIANTS: Mapping[str, str] = {
+    "counted": "the counters ran during all of the stretch, used by nothing else in the guest, and did not "
+    "stay at 0"
+}
 
 
 def experiment_names(own: Path | None = None) -> list[str]:
@@ -67,14 +111,14 @@ def load_experiment(name: str) -> Experiment:
                 hint=instead
                 or "choose one of `kteardown list experiments`, or give the path to a .toml file.",
             )
-    fields = _read_toml(path)
+    fields = read_toml(path)
     for sweep in fields.get("workloads", []):
         if isinstance(sweep, dict) and isinstance(sweep.get("params"), dict):
             sweep["params"] = _sweep_values(sweep["params"], f"{path}: workloads.params")
     quick = fields.get("quick")
     if isinstance(quick, dict) and isinstance(quick.get("params"), dict):
         quick["params"] = _sweep_values(quick["params"], f"{path}: quick.params")
-    experiment = _validate(Experiment, fields, path)
+    experiment = validated(Experiment, fields, path)
     experiment = experiment.model_copy(update={"folder": _folder_of(experiment, path)})
     check_experiment(experiment, str(path))
     return experiment
@@ -99,7 +143,7 @@ def load_workload(name: str, folder: str = "") -> Workload:
             else f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}{places}",
             hint=instead or "choose one of `kteardown list workloads`.",
         )
-    workload = _validate(Workload, _read_toml(path), path)
+    workload = validated(Workload, read_toml(path), path)
     if workload.name != path.stem:
         raise InputError(
             f"{path}: name: must be the name of the file, {path.stem!r}, not {workload.name!r}",
@@ -222,7 +266,7 @@ def _experiments_with(name: str) -> str:
 
 def _swept(experiment: str) -> list[str]:
     """Return the names of the workloads of a shipped experiment."""
-    fields = _read_toml(data_dir("experiments") / f"{experiment}.toml")
+    fields = read_toml(data_dir("experiments") / f"{experiment}.toml")
     return [str(sweep.get("workload")) for sweep in fields.get("workloads", [])]
 
 
@@ -382,7 +426,8 @@ def read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the keys of a TOML file. Raises InputError."""
     try:
         return tomllib.loads(read_text(path))
     except FileNotFoundError:
@@ -402,14 +447,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _validate(model: type[_M], fields: Mapping[str, Any], path: Path) -> _M:
+def validated(model: type[_M], fields: Mapping[str, Any], path: Path, hint: str = _EXAMPLE) -> _M:
+    """Return the model of a file. Raises InputError that names the file and each wrong key."""
     try:
         return model.model_validate(fields)
     except ValidationError as error:
         lines = [_explain(model, dict(detail)) for detail in error.errors()]
         raise InputError(
-            "\n".join(f"{path}: {line}" for line in lines),
-            hint="correct these keys; `kteardown new` writes a file with valid keys as an example.",
+            "\n".join(f"{path}: {line}" for line in lines), hint=f"correct these keys; {hint}"
         ) from error
 
 
@@ -422,6 +467,8 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:
     if detail["type"] == "missing":
         return f"{key}: missing"
     message = detail["msg"].removeprefix("Value error, ")
+    if not key:
+        return str(message)  # Of the whole file, which is not repeated.
     return f"{key}: {message[:1].lower()}{message[1:]}, got {detail['input']!r}"
 
 
@@ -443,3 +490,80 @@ def _model_inside(annotation: Any) -> type[BaseModel] | None:
         if found is not None:
             return found
     return None
+
+
+def marks_stretch(workload: str, folder: str = "") -> bool:
+    """Return whether a workload marks the part that its metrics measure.
+
+    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``.
+    """
+    shipped = data_dir("agent")
+    own = [Path(folder) / "agent" / "workloads"] if folder else []
+    for root in (shipped / "workloads", shipped / "stress", *own):
+        place = root / workload
+        files = sorted(place.glob("*.c")) if place.is_dir() else [place.with_suffix(".c")]
+        texts = [file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()]
+        if texts:
+            return any(_BEGINS.search(_COMMENT.sub(" ", text)) for text in texts)
+    return False
+
+
+def uncounted(experiment: Experiment) -> list[str]:
+    """Return the workloads of ``experiment`` that mark no stretch."""
+    names = (sweep.workload for sweep in experiment.workloads)
+    return [name for name in names if not marks_stretch(name, experiment.folder)]
+
+
+def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> dict[str, Workload]:
+    """Return ``workloads`` with the metrics and the invariant of the counters, where they mark a stretch.
+
+    Raises InputError if a workload uses the name of one of them.
+    """
+    bare, found = uncounted(experiment), dict(workloads)
+    for name, workload in workloads.items():
+        if name in bare:
+            continue
+        metrics, invariants = workload.metrics, workload.invariants
+        taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
+        if taken:
+            raise InputError(
+                f"workload {name!r} has a metric or an invariant {min(taken)} of its own, which is the "
+                "name of one of design.counts (--counts)",
+                hint="rename it in the workload, or leave out the counts.",
+            )
+        counted = {"metrics": {**metrics, **METRICS}, "invariants": {**invariants, **INVARIANTS}}
+        found[name] = workload.model_copy(update=counted)
+    return found
+
+
+def without_counts(experiment: Experiment) -> Experiment:
+    """Return ``experiment`` without counts."""
+    return experiment.model_copy(update={"design": experiment.design.model_copy(update={"counts": False})})
+
+
+def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
+    """Check that ``counts``, if the design has it, is possible at all. Raises InputError."""
+    if not experiment.design.counts:
+        return
+    place, bare = f"{where}: design.counts (--counts)", uncounted(experiment)
+    if len(bare) == len(experiment.workloads):
+        raise InputError(
+            f"{place}: no workload of the experiment marks a stretch in which to count: {', '.join(bare)}",
+            hint="leave it out, or call wl_profile_begin() and wl_profile_end() in the workload.",
+        )
+    if experiment.design.clock != "instructions":
+        return
+    arch = experiment.machine.arch
+    if not ARCHITECTURES[arch].emulated_counters:
+        raise InputError(
+            f"{place}: {arch} guests have no counters on the instruction clock: QEMU emulates none",
+            hint="choose the wall clock on a host with KVM (--clock wall), or leave it out: times on this "
+            "clock are counts of instructions already.",
+        )
+    cpus = experiment.machine.largest("cpus") or max(workload.cpus for workload in workloads.values())
+    if cpus > 1:
+        raise InputError(
+            f"{place}: on the instruction clock, the counters of each of the {cpus} CPUs count the "
+            "instructions of all: QEMU has one count for them",
+            hint="choose one CPU (--cpus 1), or the wall clock.",
+        )

@@ -1,20 +1,31 @@
-"""The options that change an experiment: each is described here, and nowhere else.
+"""The options that change an experiment: each is described here, and nowhere else; ``apply`` applies them.
 
 An option is a field of one of the three groups. A field with the name of a field of the design or of the
-machine replaces it (``inputs.override``). A verb takes the groups of which it has the options, and
+machine replaces it. A verb takes the groups of which it has the options, and
 ``cli.options.grouped`` makes an option of the command line of each field.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
 from kteardown import sandbox
+from kteardown.errors import InputError, did_you_mean
+from kteardown.inputs.fragments import fragments
+from kteardown.inputs.load import check_experiment, check_values, load_workloads, without_counts
+from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
+from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Experiment
+from kteardown.model.record import ParamValue
+
+MOST_BOOTS, MOST_SEEDS = 40, 20
+"""The maximum numbers of a run with ``--until``, unless ``--boots`` or ``--seeds`` gives another."""
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def option(flag: str, default: Any = None, **more: Any) -> Any:
@@ -175,8 +186,8 @@ class Designed:
     def only_of(self, clock: Clock) -> Self:
         """Return these options without those that are only for the other clock."""
         if clock == "wall":
-            return dataclasses.replace(self, seeds=None)
-        return dataclasses.replace(self, boots=None, lost_limit=None, counts=False)
+            return replace(self, seeds=None)
+        return replace(self, boots=None, lost_limit=None, counts=False)
 
 
 @dataclass(frozen=True)
@@ -188,3 +199,180 @@ class Overrides(Designed, Kernels, Parts):
         """Return the options of some groups, and ``more`` by name."""
         given = {name: value for group in groups for name, value in vars(group).items()}
         return cls(**{**given, **more})
+
+
+def apply(experiment: Experiment, asked: Overrides) -> Experiment:
+    """Return ``experiment`` changed by these options, for one clock, and checked again. Raises InputError."""
+    _refuse_empty(asked)
+    given = {name: value for name, value in vars(asked).items() if value is not None and value is not False}
+    if asked.budget is not None:
+        given["budget_s"] = parse_seconds(asked.budget, "--budget")
+    if asked.lost_limit is not None:
+        given["lost_limit"] = parse_share(asked.lost_limit, "--lost-limit")
+    params = parse_assignments(asked.assignments or ())
+    demanded = {*params} - {*MACHINE_PARAMETERS}
+    predict = parse_assignments(asked.predict or (), "--predict")
+    fields = experiment.model_dump()
+    if asked.quick:
+        quick = experiment.quick
+        fields["design"] |= {"seeds": quick.seeds, "boots": quick.boots, "repetitions": quick.repetitions}
+        params = {**quick.params, **params}
+    if asked.until is not None:
+        if not re.fullmatch(UNTIL, asked.until or "-"):
+            raise InputError(
+                f"--until {asked.until}: expected verdict or ci=WIDTH%",
+                hint="use --until verdict to stop when no headline metric is inconclusive, or --until ci=2% "
+                "to stop when every headline metric is known to within 2%.",
+            )
+        fields["design"] |= {"boots": MOST_BOOTS, "seeds": MOST_SEEDS}
+    fields["machine"] |= {
+        name: _counts(f"--set {name}", params[name]) for name in MACHINE_PARAMETERS if name in params
+    }
+    for part in ("design", "machine"):
+        fields[part] |= {name: given[name] for name in fields[part] if name in given}
+    if asked.source:
+        fields["source"] = asked.source
+    if asked.variant:
+        fields["variants"] = tuple(asked.variant)
+    if asked.workload:
+        fields |= _part(experiment, asked.workload)
+    # After the workloads, whose choice keeps the fragments of the whole experiment.
+    fields["config"] = tuple(dict.fromkeys([*fields["config"], *(asked.config or ())]))
+    own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
+    _set_params(fields["workloads"], own, experiment, demanded)
+    fields["predict"] |= {name: _counts(f"--predict {name}", values) for name, values in predict.items()}
+    changed = Experiment.model_validate(fields)
+    _check_design(changed, asked)
+    check_experiment(changed, f"experiment {experiment.name}")
+    return changed
+
+
+def on_clocks(experiment: Experiment, asked: Overrides) -> tuple[Experiment, ...]:
+    """Return ``experiment`` changed by these options, once for each clock that is to be measured.
+
+    Raises InputError.
+    """
+    if asked.clock != "both":
+        return (apply(experiment, asked),)
+    exact = replace(asked.only_of("instructions"), clock="instructions", layout_twin=False)
+    return (
+        apply(without_counts(experiment), exact),
+        apply(experiment, replace(asked.only_of("wall"), clock="wall")),
+    )
+
+
+def _refuse_empty(asked: Overrides) -> None:
+    given = {"source": [asked.source], "lost-limit": [asked.lost_limit], "variant": asked.variant or ()}
+    for option, values in given.items():
+        if "" in values:
+            raise InputError(
+                f"--{option}: is empty",
+                hint="give a value, or leave the option out; a variable of the shell may be unset.",
+            )
+
+
+def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
+    """Return the fields of the experiment that change if only the workloads called ``names`` are run.
+
+    The fragments stay those of the whole experiment, so that every part of it uses the same kernel images.
+    """
+    workloads = load_workloads(experiment)
+    fields = experiment.model_dump()
+    have = [sweep.workload for sweep in experiment.workloads]
+    for name in names:
+        if name not in have:
+            raise InputError(
+                f"--workload {name}: the experiment does not run it{did_you_mean(name, have)}",
+                hint=f"choose one of: {', '.join(have)}.",
+            )
+    theirs = {parameter for name in names for parameter in workloads[name].parameters}
+    quick = {
+        name: values
+        for name, values in experiment.quick.params.items()
+        if name in {*theirs, *MACHINE_PARAMETERS}
+    }
+    laws = {workloads[name].law for name in names}
+    return {
+        "config": fragments(experiment, workloads),
+        "workloads": [sweep for sweep in fields["workloads"] if sweep["workload"] in names],
+        "quick": {**fields["quick"], "params": quick},
+        "predict": {name: sizes for name, sizes in experiment.predict.items() if name in laws},
+    }
+
+
+def parse_seconds(text: str, where: str) -> float:
+    """Return ``"90s"``, ``"30m"`` or ``"2h"`` in seconds. Raises InputError that names ``where``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match or float(match[1]) == 0:
+        raise InputError(
+            f"{where} {text}: expected a time with a unit", hint="write it as in 90s, 30m or 2h."
+        )
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def parse_share(text: str, where: str) -> float:
+    """Return ``"5%"`` as 0.05. Raises InputError that names ``where``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
+    if not match or not 0 < float(match[1]) <= 100:
+        raise InputError(
+            f"{where} {text}: expected a share above 0% and up to 100%", hint="write it as in 5% or 0.5%."
+        )
+    return float(match[1]) / 100
+
+
+def _counts(option: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]:
+    if not values or not all(isinstance(value, int) and value > 0 for value in values):
+        raise InputError(f"{option}: expected integers above 0", hint=f"write them as in {option}=2,32.")
+    return tuple(values)
+
+
+def _check_design(experiment: Experiment, asked: Overrides) -> None:
+    if asked.cpus is not None and "cpus" in parse_assignments(asked.assignments or ()):
+        raise InputError(f"--cpus {asked.cpus} and --set cpus are both given", hint="leave one of them out.")
+    design = experiment.design
+    if asked.budget is not None and not design.until:
+        raise InputError(
+            "--budget is only for a run with --until", hint="add --until verdict or --until ci=2%."
+        )
+    if asked.lost_limit is not None and design.clock != "wall":
+        raise InputError(
+            "--lost-limit is only for the wall clock: other work of the host does not change an instruction "
+            "count",
+            hint="add --clock wall.",
+        )
+    wall = design.clock == "wall"
+    given, other, mine = (asked.seeds, "seeds", "boots") if wall else (asked.boots, "boots", "seeds")
+    if given is not None:
+        raise InputError(
+            f"--{other} {given}: has no effect on the clock of this run, which is {design.clock}",
+            hint=f"write --{mine} {given}, or choose the other clock with --clock.",
+        )
+    if asked.layout_twin and design.clock != "wall":
+        raise InputError(
+            "--layout-twin is only for the wall clock: instruction counts do not depend on code layout",
+            hint="add --clock wall.",
+        )
+
+
+def _set_params(
+    sweeps: Sequence[dict[str, object]],
+    params: Mapping[str, tuple[ParamValue, ...]],
+    experiment: Experiment,
+    demanded: set[str],
+) -> None:
+    workloads = load_workloads(experiment)
+    used: set[str] = set()
+    for sweep in sweeps:
+        known = workloads[str(sweep["workload"])].parameters
+        mine = {name: values for name, values in params.items() if name in known}
+        for name in mine.keys() & demanded:
+            check_values(mine[name], known[name], f"--set {name}")
+        sweep["params"] = {**sweep["params"], **mine}  # type: ignore[dict-item]
+        used |= mine.keys()
+    for name in sorted(demanded - used):
+        theirs = {p for sweep in sweeps for p in workloads[str(sweep["workload"])].parameters}
+        have = sorted({*MACHINE_PARAMETERS, *theirs})
+        raise InputError(
+            f"--set {name}: no workload of the experiment has this parameter{did_you_mean(name, have)}",
+            hint=f"choose one of: {', '.join(have)}.",
+        )

@@ -5,18 +5,16 @@ them to our metrics. Every row of them is a claim, and so is each of ``[[claims]
 measurement that tests the claims with the posted patch itself.
 """
 
-from __future__ import annotations
-
 import math
-import tomllib
 from functools import reduce
 from operator import getitem
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kteardown.errors import InputError
+from kteardown.inputs.load import read_toml, validated
 from kteardown.model.clock import Clock
 from kteardown.model.record import Float, Int, ParamValue
 from kteardown.model.workload import Name, StrictModel
@@ -156,7 +154,7 @@ class Posting(_Finite):
     """Why nothing of it can be replicated here; empty if something can."""
 
     @model_validator(mode="after")
-    def _has_rows(self) -> Posting:
+    def _has_rows(self) -> Self:
         for number, figure in enumerate(self.figures):
             try:
                 self.rows(figure)
@@ -204,31 +202,18 @@ def load_posting(name: str | None) -> Posting | None:
 
 def read_posting(path: Path) -> Posting:
     """Load and check a posting. Raises InputError that names the file and the key."""
-    try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         have = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
-        raise InputError(f"{path}: there is no such posting", hint=f"choose one of: {have}.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(
-            f"{path}: cannot be read: {error}", hint="correct the file at this position."
-        ) from error
-    try:
-        return Posting.model_validate({"name": path.stem, **fields})
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
-        message = first["msg"].removeprefix("Value error, ")
-        at = f"{key}: {message[:1].lower()}{message[1:]}" if key else message
-        raise InputError(f"{path}: {at}", hint="correct this key.") from error
+        raise InputError(f"{path}: there is no such posting", hint=f"choose one of: {have}.")
+    return validated(
+        Posting, {"name": path.stem, **read_toml(path)}, path, "CONTRIBUTING.md says what a posting has."
+    )
 
 
 def _posted(value: Any) -> Posted:
     """Convert a number, or a pair of mean and standard deviation."""
-    if isinstance(value, list):
-        mean, sd = value
-        return Posted(value=mean, sd=sd)
-    return Posted(value=value)
+    mean, sd = value if isinstance(value, list) else (value, None)
+    return Posted(value=mean, sd=sd)
 
 
 def _claim_of(figure: Figure, row: PostedRow) -> Claim:

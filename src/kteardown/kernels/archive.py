@@ -375,13 +375,14 @@ def fetch(url: str, target: Path, sha256: str = "", task: Task | None = None) ->
 
 def _download(url: str, target: Path, task: Task | None) -> str:
     """Download once, and return the SHA-256."""
-    digest = hashlib.sha256()
+    digest, done = hashlib.sha256(), 0
     with _opener().open(_request(url), timeout=60) as answer, target.open("wb") as sink:
         while block := answer.read(1 << 18):
             sink.write(block)
             digest.update(block)
+            done += len(block)
             if task:
-                task.update(sink.tell() / 1e6)
+                task.update(done / 1e6)
     return digest.hexdigest()
 
 

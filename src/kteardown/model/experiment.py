@@ -78,7 +78,7 @@ class Design(StrictModel):
     layout_twin: bool = False
     """Boot the layout twin in every block, even without a claim below ten percent (wall clock)."""
     counts: bool = False
-    """Also count events of the processor in each stretch that a workload marks (``inputs.counted``)."""
+    """Also count events of the processor in each stretch that a workload marks (``inputs.load``)."""
 
 
 class MachineSpec(StrictModel):

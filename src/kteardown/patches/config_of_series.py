@@ -1,16 +1,55 @@
-"""Which configuration symbols a series needs beside those of the base kernel."""
+"""Which files of a series the configuration of base compiles, and which symbols would build the others.
 
-from collections.abc import Sequence
+Kbuild's own makefiles say so: ``obj-$(CONFIG_X) += file.o`` in the folder of the file, ``foo-y += file.o``
+for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above. Few files are named
+by a makefile of another folder (``../../../virt/kvm/file.o``).
+"""
+
+import heapq
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from itertools import product
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from kteardown import paths
 from kteardown.kernels import apply_patches, build, kconfig
+from kteardown.kernels.kconfig import conditions_of, selectors_of
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
-from kteardown.patches.built_files import TouchedFile, built_files
+from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.patches import changed_lines
 from kteardown.patches.find_base import is_code
+
+_PLAIN = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s*!=\s*n|\s*=\s*y)?")
+_MOST_NEEDED = 40
+_ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?]?=\s*(.*)$")
+_IF = re.compile(
+    r"^(?:ifdef\s+(CONFIG_\w+)|ifeq\s+\(\$\((CONFIG_\w+)\),\s*y\)|ifneq\s+\(\$\((CONFIG_\w+)\),\s*\))"
+)
+_INCLUDE = re.compile(r"^-?include\s+\$\((?:srctree|src)\)/((?!/|\S*\.\.)\S+)\s*$", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\((\w+)\)(?=/)")
+_SOURCE = (".c", ".S", ".rs")
+_ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
+_DEPTH = 12
+# A patch may change a makefile: that of drivers/gpu/drm/amd is 11 kB, with its longest word of 60 letters.
+_MOST_TEXT, _MOST_INCLUDED, _LONGEST_WORD = 1 << 18, 16, 200
+_NOT_BUILT = frozenset(("arch", "Documentation", "samples", "scripts", "tools", "usr"))
+Trees = tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class TouchedFile:
+    """A file of a series. ``symbols`` are those that have to be set so that it is compiled."""
+
+    name: str
+    built: bool
+    symbols: tuple[str, ...] = ()
+    reason: str = ""
+    """Why it is not compiled, and cannot be."""
 
 
 @dataclass(frozen=True)
@@ -71,3 +110,204 @@ def why(file: TouchedFile) -> str:
     if file.symbols:
         return "needs " + ", ".join(f"CONFIG_{symbol}" for symbol in file.symbols)
     return file.reason if not file.reason.startswith("no ") else f"is not compiled: {file.reason}"
+
+
+def built_files(
+    names: Sequence[str], trees: Trees, config: Mapping[str, str], arch: Arch, objects: Path | None
+) -> list[TouchedFile]:
+    """Return for each of ``names`` whether it is compiled with ``config``.
+
+    ``trees``: a file is looked up in the first that has it, so that patched makefiles come before those of
+    the source. ``objects`` is the build folder of a base kernel with this configuration, if it is in the
+    cache; only it knows which headers are included.
+    """
+    found = (_compiled(name, trees, config, arch, objects) for name in names)
+    return [_in_conditions(file, trees, config, arch) for file in found]
+
+
+def _compiled(
+    name: str, trees: Trees, config: Mapping[str, str], arch: Arch, objects: Path | None
+) -> TouchedFile:
+    """Return whether any of a file is compiled, whatever the ``#if`` lines in it say."""
+    path = PurePosixPath(name)
+    own = ARCHITECTURES[arch].source_folder
+    if path.parts[0] == "arch" and len(path.parts) > 2 and path.parts[1] != own:
+        return TouchedFile(name, False, reason=f"is for {path.parts[1]}")
+    if not (trees[-1] / name).is_file():
+        objects = None  # A new file; the build folder of base cannot know it.
+    if path.suffix == ".h":
+        included = objects is None or name in _dependencies(objects)
+        return TouchedFile(name, included, reason="" if included else "no compiled file includes it")
+    if path.suffix not in _SOURCE:
+        built = path.name.startswith(("Kconfig", "Makefile", "Kbuild"))
+        return TouchedFile(name, False, reason="" if built else "is not compiled")
+    if objects and ((objects / path.with_suffix(".o")).is_file() or name in _dependencies(objects)):
+        return TouchedFile(name, True)
+    missing = _missing(trees, str(path.parent), path.with_suffix(".o").name, config)
+    if missing is None:
+        relative = ((f, os.path.relpath(path.with_suffix(".o"), f)) for f in _reaching_out(trees, arch))
+        ways = (_missing(trees, folder, word, config) for folder, word in relative)
+        missing = min((way for way in ways if way is not None), key=len, default=None)
+    if missing:
+        wanted = with_dependencies(trees, arch, missing, config)
+        return TouchedFile(name, False, symbols=tuple(wanted))
+    built = objects is None and missing is not None
+    # The makefile has conditions that are not read here; the build folder knows.
+    reason = "no makefile of its folder names it" if missing is None else "is for other configurations"
+    return TouchedFile(name, built, reason="" if built else reason)
+
+
+def _in_conditions(file: TouchedFile, trees: Trees, config: Mapping[str, str], arch: Arch) -> TouchedFile:
+    """Return ``file`` with the symbols of the ``#if`` lines around all that is changed in it."""
+    after, before = trees[0] / file.name, trees[-1] / file.name
+    if not file.built or not file.name.endswith((".c", ".h")) or not (after.is_file() and before.is_file()):
+        return file
+    old, new = (path.read_text(encoding="latin-1") for path in (before, after))
+    missing = changed_lines.missing_symbols(old, new, config)
+    if not missing:
+        return file
+    symbols = with_dependencies(trees, arch, missing, config)
+    return TouchedFile(file.name, False, symbols=tuple(symbols))
+
+
+@cache
+def _dependencies(objects: Path) -> frozenset[str]:
+    """Return every file of the source tree that an object of a build depends on."""
+    found: set[str] = set()
+    for path in objects.rglob(".*.o.cmd"):
+        found.update(re.findall(r"^\s+\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE))
+    return frozenset(found)
+
+
+def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) -> list[str] | None:
+    """Return the fewest symbols that ``config`` lacks to build ``word``, an object or folder of ``folder``.
+
+    None if no makefile builds it. Of ways with as many symbols the one that makefiles name first is taken:
+    ``order`` has the place of each rule on a way. Each word is read once, whatever refers to it.
+    """
+    todo: list[tuple[int, tuple[int, ...], str, str, list[str]]] = [(0, (), folder, word, [])]
+    seen: set[tuple[str, str]] = set()
+    while todo:
+        _, order, folder, word, symbols = heapq.heappop(todo)
+        # The top Makefile names lib/ and the folder of the architecture.
+        if not word and (folder in (".", "lib") or re.fullmatch("arch/[^/]+", folder)):
+            return symbols
+        path = PurePosixPath(folder)
+        if not word:
+            path, word = path.parent, f"{path.name}/"
+        if (str(path), word) in seen or len(order) == _DEPTH:
+            continue
+        seen.add((str(path), word))
+        outer = [(str(path), *use) for use in _uses(trees, str(path)).get(word, ())]
+        # A makefile further up may name it with its path.
+        outer += [(str(path.parent), f"{path.name}/{word}", ())] if path.name else []
+        for place, (up, name, needed) in enumerate(outer):
+            more = [s for s in dict.fromkeys((*symbols, *needed)) if config.get(s, "n") != "y"]
+            heapq.heappush(todo, (len(more), (*order, place), up, name, more))
+    return None
+
+
+@cache
+def _reaching_out(trees: Trees, arch: Arch) -> tuple[str, ...]:
+    """Return the folders of which a makefile names files of a folder that is not below it."""
+    own = f"arch/{ARCHITECTURES[arch].source_folder}"
+    found: dict[str, None] = {}
+    for tree in trees:
+        tops = [tree / own, *(f for f in sorted(tree.iterdir()) if f.is_dir() and f.name not in _NOT_BUILT)]
+        files = (file for top in tops for name in ("Makefile", "Kbuild") for file in top.rglob(name))
+        folders = dict.fromkeys(str(file.parent.relative_to(tree)) for file in files)
+        found |= {f: None for f in folders if any(word.startswith("../") for word in _uses(trees, f))}
+    return tuple(found)
+
+
+@cache
+def _uses(trees: Trees, folder: str) -> Mapping[str, dict[tuple[str, tuple[str, ...]], None]]:
+    """Return by each word of the makefiles of ``folder`` what contains it, with the symbols of that."""
+    found: dict[str, dict[tuple[str, tuple[str, ...]], None]] = {}
+    for name in ("Kbuild", "Makefile"):
+        if folder != "." or name != "Makefile":
+            text = _text(trees, f"{folder}/{name}")
+            # Some include others, by their path in the tree.
+            text = _INCLUDE.sub(lambda found: _text(trees, found[1]), text, _MOST_INCLUDED)
+            for word, user, symbols in _parse(text[:_MOST_TEXT]):
+                found.setdefault(word, {})[user, symbols] = None
+    return found
+
+
+def _text(trees: Trees, name: str) -> str:
+    """Return the beginning of a file, or nothing if there is none."""
+    path = next((tree / name for tree in trees if (tree / name).is_file()), None)
+    if path is None:
+        return ""
+    with path.open(errors="replace") as stream:
+        return stream.read(_MOST_TEXT)
+
+
+def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield each word that a makefile adds to a list, the name of the list, and the symbols it needs.
+
+    The name is that of the object or the variable; it is empty for the list of what the folder builds.
+    """
+    around: list[str] = []
+    values: dict[str, str] = {}
+    for line in text.replace("\\\n", " ").replace("$(BITS)", "64").splitlines():
+        words = line.split("#", 1)[0].strip()
+        if words.startswith(("ifdef", "ifeq", "ifneq", "ifndef")):
+            match = _IF.match(words)
+            around.append(next(filter(None, match.groups()), "") if match else "")
+        elif words.startswith("else") and around:
+            around[-1] = ""
+        elif words.startswith("endif") and around:
+            around.pop()
+        elif match := _ASSIGNMENT.match(words):
+            target, composite = match[1], bool(match[2])
+            symbols = dict.fromkeys(symbol for symbol in (*around[:_DEPTH], match[3]) if symbol)
+            needed = tuple(symbol.removeprefix("CONFIG_") for symbol in symbols)
+            # A word may be the path of a folder below, or of a file beside it ($(src)/x.o).
+            parts = (word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split())
+            parts = (_VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts)
+            kept = [word for word in parts if len(word) <= _LONGEST_WORD]
+            if not composite and len(kept) == 1:
+                values[target] = kept[0]
+            users = (f"{target}.o", f"$({target}-y)") if composite else (f"$({target})",)
+            for word, user in product(kept, ("",) if target in _ROOTS else users):
+                yield word, user, needed
+
+
+def with_dependencies(
+    trees: Sequence[Path], arch: Arch, symbols: Sequence[str], config: Mapping[str, str]
+) -> list[str]:
+    """Return ``symbols`` with those that they depend on and that ``config`` does not set.
+
+    Of alternatives the first is taken. What this does not find, the build reports: Kconfig has the last word.
+    """
+    wanted: dict[str, None] = {}
+    todo = list(symbols)
+    while todo and len(wanted) < _MOST_NEEDED:
+        symbol = todo.pop()
+        if symbol in wanted or config.get(symbol, "n") == "y":
+            continue
+        wanted[symbol] = None
+        has_prompt, conditions, defaults = conditions_of(trees, arch, symbol)
+        if not has_prompt:
+            # Only its default or another symbol can set it.
+            conditions = [*conditions, *defaults]
+            todo += [] if defaults else selectors_of(trees, arch, symbol)[:1]
+        # A && (B || C != n) needs A, and B unless C is set.
+        for part in (part for condition in conditions for part in _split(condition, "&&")):
+            choices = _split(part.strip().removeprefix("(").removesuffix(")"), "||")
+            plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
+            if plain and not any(config.get(choice, "n") == "y" for choice in plain):
+                todo.append(plain[0])
+    return list(wanted)
+
+
+def _split(text: str, operator: str) -> list[str]:
+    """Split a condition at an operator that is not inside of parentheses."""
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and text.startswith(operator, place):
+            parts.append(text[start:place])
+            start = place + len(operator)
+    return [part.strip() for part in (*parts, text[start:])]

@@ -1,16 +1,21 @@
-"""Find the kernel source to which a posted series applies."""
+"""Find the kernel source to which a posted series applies, and fit the series into it if it does not.
 
+Where the files that it was made from are known, by the ids on its ``index`` lines, it is merged (three-way).
+Elsewhere its hunks may be applied with one line of context instead of three.
+"""
+
+import hashlib
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, git
 from kteardown.kernels.source import Sources
-from kteardown.patches import three_way
-from kteardown.patches.failing_hunks import FailingHunk, failing_hunks
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
@@ -20,11 +25,36 @@ _SHOWN = 30
 How = Literal["exactly", "with offsets", "merged", "with less context", "already there", "fails", "not here"]
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
+_DIFF = re.compile(r"^diff --git a/(\S+) b/(\S+)$")
+_INDEX = re.compile(r"^index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})")
+_RENAME = re.compile(r"^rename from (\S+)$")
+# What git apply --reject prints.
+_FILE = re.compile(r"^Applying patch (.+) with \d+ rejects?\.\.\.$")
+_HUNK = re.compile(r"^Rejected hunk #(\d+)\.$")
+_WHOLE = re.compile(
+    r"^error: (.+): (No such file or directory|already exists in working directory|does not exist in index)$"
+)
+_IDENTITY = ("-c", "user.name=kteardown", "-c", "user.email=kteardown@localhost")
 # Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
 _NOT_BUILT = re.compile(
     r"(?:Documentation|samples|LICENSES|tools/(?:testing|perf|mm|power|sched_ext|cgroup|accounting|lib/bpf))/.*"
     r"|MAINTAINERS|CREDITS|COPYING|README|\.[\w.-]+|.*\.(?:rst|txt|yaml|md)"
 )
+
+
+@dataclass(frozen=True)
+class FailingHunk:
+    """One hunk that a source does not take; ``number`` is 0 if the whole file is not as it should be."""
+
+    patch: str
+    file: str
+    number: int
+    text: str
+
+    def lines(self) -> list[str]:
+        """Return the hunk under the name of its patch and file."""
+        number = f", hunk {self.number}" if self.number else ""
+        return [f"{self.patch}: {self.file}{number}", *(f"  {line}" for line in self.text.splitlines())]
 
 
 @dataclass(frozen=True)
@@ -46,20 +76,19 @@ class TriedSource:
 
     def sentence(self) -> str:
         """Return the outcome in words."""
-        name = self.id or self.source
-        if self.how == "fails":
-            there = f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
-            return f"{name}: {len(self.failing)} of {self.hunks} hunks fail{there}"
-        if self.how == "exactly":
-            return f"{name}: applies exactly: its author had the same files"
-        if self.how == "with offsets":
-            known = f"; {self.same_files} of {self.files} files are those that it was made from"
-            return f"{name}: applies, in files that differ elsewhere{known if self.files else ''}"
-        if self.how == "merged":
-            return f"{name}: DOES NOT APPLY AS POSTED; merged (three-way) without conflicts"
-        if self.how == "with less context":
-            return f"{name}: DOES NOT APPLY AS POSTED; applies if one line of context is compared, not three"
-        return f"{name}: has this change already" if self.how == "already there" else f"{name}: {self.reason}"
+        there = f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
+        known = f"; {self.same_files} of {self.files} files are those that it was made from"
+        words: dict[How, str] = {
+            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{there}",
+            "exactly": "applies exactly: its author had the same files",
+            "with offsets": f"applies, in files that differ elsewhere{known if self.files else ''}",
+            "merged": "DOES NOT APPLY AS POSTED; merged (three-way) without conflicts",
+            "with less context": "DOES NOT APPLY AS POSTED; applies if one line of context is compared, "
+            "not three",
+            "already there": "has this change already",
+            "not here": self.reason,
+        }
+        return f"{self.id or self.source}: {words[self.how]}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +192,7 @@ def _with_revision(spec: str, base_commit: str, patches: Sequence[Path]) -> str:
     with git.view(Path(path).expanduser()) as git_dir:
         if base_commit and git.run("cat-file", "-e", f"{base_commit}^{{commit}}", git_dir=git_dir).ok:
             return f"{spec}@{base_commit}"
-        names = {image.path: image.blob for image in three_way.pre_images(patches)}
+        names = pre_images(patches)
         tags = git.run("tag", "-l", "v[0-9]*", "--sort=-v:refname", git_dir=git_dir).text.split()[:_TAGS]
         for tag in tags if names else ():
             listed = git.run("--literal-pathspecs", "ls-tree", "-r", tag, "--", *names, git_dir=git_dir).text
@@ -182,15 +211,13 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
         tree = sources.tree(source)
     except LabError as error:
         return TriedSource(spec, "", "not here", reason=f"cannot be fetched: {error.message.splitlines()[0]}")
-    images = three_way.pre_images(patches)
-    same = sum(three_way.blob_id(tree / image.path).startswith(image.blob) for image in images)
+    images = pre_images(patches)
+    same = sum(blob_id(tree / path).startswith(blob) for path, blob in images.items())
     attempt = TriedSource(spec, source.id, "fails", same_files=same, files=len(images))
     if not apply_patches.failure(tree, patches, source.id):
         exact = bool(images) and same == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
-    failure = failing_hunks(tree, patches)
-    how: How = "already there" if failure.present == len(patches) else "fails"
-    return replace(attempt, how=how, failing=failure.hunks, hunks=failure.total, merged=failure.there)
+    return failing_hunks(attempt, tree, patches)
 
 
 def _fitted(
@@ -206,9 +233,9 @@ def _fitted(
         for attempt in tried if way == "merged" else sorted(tried, key=lambda a: len(a.failing)):
             tree = sources.tree(sources.identify(attempt.source))
             texts = (
-                three_way.merge(patches, tree, trees, repositories)
+                merge(patches, tree, trees, repositories)
                 if way == "merged"
-                else three_way.with_less_context(patches, tree)
+                else with_less_context(patches, tree)
             )
             if texts is not None and len(texts) == len(patches):
                 fitted = replace(attempt, how=way)
@@ -249,3 +276,158 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource]) 
 def _name(section: bytes) -> str:
     match = _NAME.match(section)
     return match[2].decode(errors="replace") if match else ""
+
+
+def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> TriedSource:
+    """Apply ``patches`` to copies of the files of ``tree``, hunk by hunk, and return which hunks fail.
+
+    They are those of ``attempt``, which is returned with them.
+    """
+    found: list[FailingHunk] = []
+    total = present = 0
+    with TemporaryDirectory(prefix="kteardown-") as work:
+        folder = Path(work)
+        series = apply_patches.read_series(tree, patches)
+        apply_patches.copy_files(apply_patches.touched(tree, series), folder)
+        for patch in series:
+            texts = {name: list(map(str, hunks)) for name, hunks in patch.hunks().items()}
+            total += sum(max(len(hunks), 1) for hunks in texts.values())  # A renamed file has no hunk.
+            if apply_patches.git_apply(folder, patch, "--reverse", "--check").ok:
+                present += 1
+                found += [FailingHunk(patch.path.name, name, 0, "already there") for name in texts]
+                continue
+            done = apply_patches.git_apply(folder, patch, "--reject")
+            if not done.ok:
+                found += _rejected(done.said, patch.path.name, texts)
+            apply_patches.check_links(folder, patch)
+    added = dict.fromkeys(name for patch in series for name in patch.names if name in patch.created)
+    there = tuple(name for name in added if os.path.lexists(tree / name))
+    how: How = "already there" if present == len(patches) else "fails"
+    return replace(attempt, how=how, failing=tuple(found), hunks=total, merged=there)
+
+
+def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:
+    file, any_found = "", False
+    for line in said.splitlines():
+        if match := _FILE.match(line):
+            file = apply_patches.unquoted(match[1])
+        elif match := _HUNK.match(line):
+            number, texts = int(match[1]), hunks.get(file, [])
+            text = texts[number - 1] if number <= len(texts) else ""
+            any_found = True
+            yield FailingHunk(patch, file, number, text)
+        elif match := _WHOLE.match(line):
+            any_found = True
+            there = match[2].startswith("already")
+            reason = "there is such a file already" if there else "there is no such file"
+            for text in hunks.get(match[1], [""]):
+                yield FailingHunk(patch, match[1], 0, f"{reason}\n{text}")
+    if not any_found:
+        yield FailingHunk(patch, "", 0, said.strip())
+
+
+def pre_images(patches: Sequence[Path]) -> dict[str, str]:
+    """Return the files that a series changes, each with the id of what it was before, abbreviated.
+
+    Without those that the series creates; empty if the diffs have no ``index`` lines.
+    """
+    seen: dict[str, str] = {}
+    for patch in patches:
+        file = old = ""
+        for line in patch.read_text(errors="replace").splitlines():
+            if match := _DIFF.match(line):
+                old, file = match[1], match[2]
+            elif match := _RENAME.match(line):
+                old = match[1]
+            elif file and (match := _INDEX.match(line)):
+                if old not in seen:
+                    seen[old] = "" if set(match[1]) == {"0"} else match[1]
+                seen.setdefault(file, "")
+                file = ""
+    return {path: blob for path, blob in seen.items() if blob}
+
+
+def blob_id(path: Path) -> str:
+    """Return what ``git hash-object`` prints for a file; empty if there is no such file."""
+    if not path.is_file():
+        return ""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def merge(
+    patches: Sequence[Path], tree: Path, known: Sequence[Path], repositories: Sequence[Path]
+) -> list[tuple[str, bytes]] | None:
+    """Merge ``patches`` into ``tree`` with ``git am --3way``, and return them as they then are.
+
+    ``known`` are trees, and ``repositories`` git trees, that may have the files that the series was made
+    from. Returns None if these are not known, or if the merge has conflicts.
+    """
+    originals: dict[str, Path] = {}
+    for path, blob in pre_images(patches).items():
+        found = next((tree / path for tree in known if blob_id(tree / path).startswith(blob)), None)
+        if found is None and not repositories:
+            return None
+        if found is not None:
+            originals[path] = found
+    with TemporaryDirectory(prefix="kteardown-") as work:
+        repository = _Repository(Path(work), repositories, tree, patches)
+        if originals:
+            # All states of the files in between become known too, which later patches refer to.
+            repository.commit(originals)
+            repository.am()
+            repository.git("am", "--abort")
+        return repository.fitted("--3way")
+
+
+def with_less_context(patches: Sequence[Path], tree: Path) -> list[tuple[str, bytes]] | None:
+    """Apply ``patches`` to ``tree`` with one line of context, and return them as they then are, or None."""
+    with TemporaryDirectory(prefix="kteardown-") as work:
+        return _Repository(Path(work), (), tree, patches).fitted("-C1")
+
+
+class _Repository:
+    """A scratch repository that has only the files that a series touches."""
+
+    def __init__(
+        self, folder: Path, repositories: Sequence[Path], tree: Path, patches: Sequence[Path]
+    ) -> None:
+        # Nothing of git is in the work tree, which has what the patches put there.
+        self._git_dir, self._work, self._out = (folder / name for name in ("git", "tree", "out"))
+        self._work.mkdir()
+        self._tree = tree
+        git.prepare(self._git_dir)
+        self.git("init", "-q", "--template=")
+        objects = [git.folders(each)[1] / "objects" for each in repositories]
+        alternates = self._git_dir / "objects/info/alternates"
+        alternates.write_text("".join(f"{path}\n" for path in objects))
+        self._series = apply_patches.read_series(tree, patches)
+
+    def git(self, *argv: str) -> git.Done:
+        """Run git in the work tree."""
+        work_tree = f"--work-tree={self._work}"
+        return git.run(*_IDENTITY, work_tree, *argv, git_dir=self._git_dir, cwd=self._work)
+
+    def commit(self, files: Mapping[str, Path]) -> None:
+        """Commit exactly these files, whatever was there."""
+        self.git("rm", "-rqf", "--ignore-unmatch", ".")
+        apply_patches.copy_files(files, self._work)
+        self.git("add", "-A", "-f")
+        self.git("commit", "-q", "--allow-empty", "-m", "base")
+
+    def am(self, *how: str) -> bool:
+        """Commit the patches until one does not apply, and return whether all do. Raises InputError."""
+        for patch in self._series:
+            if not self.git("am", "-q", *how, f"-p{patch.strip}", str(patch.path.absolute())).ok:
+                return False
+            apply_patches.check_links(self._work, patch)
+        return True
+
+    def fitted(self, how: str) -> list[tuple[str, bytes]] | None:
+        """Apply the patches to the tree and return them as they then are; None if that fails."""
+        self.commit(apply_patches.touched(self._tree, self._series))
+        if not self.am(how):
+            return None
+        options = ("--no-signature", "--zero-commit", "--full-index")  # Equal for equal patches.
+        written = self.git("format-patch", *options, "-o", str(self._out), f"-{len(self._series)}")
+        return [(path.name, path.read_bytes()) for path in map(Path, written.text.splitlines())]

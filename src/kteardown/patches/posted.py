@@ -1,25 +1,29 @@
-"""Read what was posted, in whatever form it comes, as one series of patches that ``git am`` takes."""
+"""Read what was posted, in whatever form it comes, as one series of patches that ``git am`` takes.
+
+Threads of the public archives are fetched with b4, with its configuration and its cache.
+"""
 
 import hashlib
 import re
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from email.header import Header
 from pathlib import Path
 
 from kteardown import paths
-from kteardown.errors import InputError, damaged
-from kteardown.kernels import apply_patches, cache_folder, git, series
+from kteardown.errors import InputError, LabError
+from kteardown.extras import EXTRAS, install_command
+from kteardown.kernels import apply_patches, cache_folder, git, series, toolchain
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import Selection, patches_in, slug
-from kteardown.patches import lore
-from kteardown.patches.latest_revision import ChosenMails, choose
-from kteardown.patches.mailbox import raw_mails
-from kteardown.patches.one_mail import DIFF_START, Diff, Mail, day, parse
+from kteardown.patches.mails import DIFF_START, ChosenMails, Diff, Mail, choose, day, mails_of, parse
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32
 _RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
+_URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s]+@[^/\s]+)/?.*")
 
 
 @dataclass(frozen=True)
@@ -66,19 +70,17 @@ def resolve(
     """
     whole, part = series.split_part(name_or_path)
     path = Path(whole).expanduser()
-    if lore.message_id(whole) or whole.startswith("git:"):
-        cache = cache_dir or paths.cache_dir()
-        posted = read(whole, cache_dir=cache, reporter=reporter or SilentReporter())
-        return series.select(posted.name, (posted.patches,), whole, part, posted.revision)
-    if name_or_path and not path.is_file():
+    fetched = bool(message_id(whole)) or whole.startswith("git:")
+    if name_or_path and not fetched and not path.is_file():
         return series.resolve(name_or_path)
-    posted = read(whole, cache_dir=cache_dir or paths.cache_dir(), reporter=SilentReporter())
-    if posted.missing and len(posted.patches) > 1:
+    posted = read(whole, cache_dir=cache_dir or paths.cache_dir(), reporter=reporter or SilentReporter())
+    if posted.missing and len(posted.patches) > 1 and not fetched:
         raise InputError(
             f"{whole} is incomplete: patch {', '.join(map(str, posted.missing))} is missing",
             hint="fetch the whole series again, for example with `b4 am`, or use `kteardown try`.",
         )
-    return series.select(slug(path.stem), (posted.patches,), whole, part, posted.revision)
+    name = posted.name if fetched else slug(path.stem)
+    return series.select(name, (posted.patches,), whole, part, posted.revision)
 
 
 def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
@@ -92,21 +94,73 @@ def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     span = _RANGE.fullmatch(what)
     if span:
         return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
-    message_id = lore.message_id(what)
-    path = lore.fetch(message_id, cache_dir, reporter) if message_id else Path(what).expanduser()
-    own_name = what if message_id else ""  # The user does not know the file in the cache.
-    mails = []
-    for raw in raw_mails(path):
-        place = raw.place(own_name)
-        with damaged(place, hint="save the mail again, as plain text."):
-            mails.append(parse(raw.content, raw.file.name, place))
-    chosen = choose(mails, message_id)
+    if named := message_id(what):
+        # The user does not know the file in the cache.
+        chosen = choose(mails_of(fetch(named, cache_dir, reporter), what), named)
+    else:
+        chosen = choose(mails_of(Path(what).expanduser()))
     if not chosen.patches:
         raise InputError(
             f"{what} contains no patch",
             hint="give a patch, an mbox, a folder of patches, or another mail of the thread.",
         )
     return _series(chosen, cache_dir)
+
+
+def message_id(what: str) -> str:
+    """Return the message id of ``lore:MESSAGE-ID`` or of an address of the archive; empty for a path."""
+    if what.startswith("lore:"):
+        what = what.removeprefix("lore:").strip().strip("<>")
+        return message_id(what) or what
+    found = _URL.fullmatch(what)
+    return found[1] if found else ""
+
+
+def fetch(message_id: str, cache_dir: Path, reporter: Reporter) -> Path:
+    """Return the mbox of the thread of ``message_id``, which is fetched once.
+
+    Raises InputError if the archive has no such mail, LabError if b4 is not installed or the archive cannot
+    be reached.
+    """
+    if message_id.startswith("-"):
+        raise InputError(
+            f"{message_id!r} is not a message id", hint="give it as lore:MESSAGE-ID, without < and >."
+        )
+    name = hashlib.sha256(message_id.encode()).hexdigest()[:16]
+    target = cache_dir / "mail" / name
+    with cache_folder.locked(target, reporter, f"fetch {message_id}"):
+        if not target.is_dir():
+            with reporter.task(f"Fetching {message_id}"), cache_folder.published(target) as work:
+                _b4(message_id, work, reporter)
+    return target / "thread.mbx"
+
+
+def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
+    beside = Path(sys.executable).with_name("b4")
+    program = str(beside) if beside.is_file() else shutil.which("b4")
+    if program is None:
+        raise LabError(
+            "b4 is not installed, which fetches mails from the archive",
+            hint=f"install it: {install_command(EXTRAS['mail'])}; or give the mail as a file.",
+        )
+    argv = [program, "--no-interactive", "--no-stdin", "mbox"]
+    argv += ["-o", str(work), "-n", "thread.mbx", "--", message_id]
+    reporter.command(argv)
+    # Not in the current folder, whose git configuration could be that of a foreign repository.
+    done = toolchain.capture(argv, cwd=work)
+    if (work / "thread.mbx").is_file():
+        return
+    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    if any("not found" in line or "404" in line for line in said):
+        raise InputError(
+            f"the archive has no mail {message_id}", hint="check the message id: it has an @, and no < and >."
+        )
+    unresolved = re.search(r"Failed to resolve '[^']+'", done.stderr + done.stdout)
+    reason = unresolved[0] if unresolved else said[-1].strip()[:160] if said else "b4 printed nothing"
+    raise LabError(
+        f"the archive of the mailing lists cannot be reached: {reason}",
+        hint="check the network, or give the mail as a file.",
+    )
 
 
 def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.config import config_file, load_config
-from kteardown.inputs.counted import uncounted
-from kteardown.inputs.load import own_sources
+from kteardown.inputs.load import own_sources, uncounted
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import prebuilt
 from kteardown.kernels.source import Sources, file_hash

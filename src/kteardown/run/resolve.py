@@ -19,8 +19,7 @@ from kteardown.inputs.load import (
     readable,
     workload_names,
 )
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Overrides, apply
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.request import KernelRequest

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError, LabError, failing
 from kteardown.inputs.fragments import is_fragment_path
 from kteardown.model.record import Record, parse
 from kteardown.paths import replace_text
@@ -106,12 +106,9 @@ class RunDir:
 
     def copy(self, source: Path, target: Path) -> None:
         """Copy ``source`` to one of the run's files, and make its folder. Raises LabError."""
-        try:
+        hint = "check the file, then start the run anew."
+        with failing(f"{source}: cannot be read", hint=hint, kind=LabError):
             content = source.read_bytes()
-        except OSError as error:
-            raise LabError(
-                f"{source}: cannot be read: {error.strerror}", hint="check the file, then start the run anew."
-            ) from error
         self.make_folder(target.parent)
         with writing(target):
             target.write_bytes(content)

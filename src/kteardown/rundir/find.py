@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown import version
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError, LabError, failing
 from kteardown.model.clock import CLOCKS
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import CLOCKS_FILE, RunDir, started
@@ -117,15 +117,11 @@ def all_folders() -> Sequence[RunFolder]:
     root = runs_dir()
     if root.is_file():
         raise LabError(f"{root}: is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs.")
-    try:
+    hint = "set KTEARDOWN_RUNS to a folder that you can read."
+    with failing(f"{root}: cannot be read", hint=hint, kind=LabError):
         paths = sorted(root.iterdir()) if root.is_dir() else []
         found = [run for run in map(_read, paths) if run is not None]
         return sorted(found, key=lambda run: started(run.runs[0].run_file))
-    except OSError as error:
-        raise LabError(
-            f"{root}: cannot be read: {error.strerror}",
-            hint="set KTEARDOWN_RUNS to a folder that you can read.",
-        ) from error
 
 
 def _read(path: Path) -> RunFolder | None:

@@ -8,7 +8,7 @@ import re
 import struct
 from pathlib import Path
 
-from kteardown.errors import InputError
+from kteardown.errors import InputError, failing
 from kteardown.model.arch import ARCHITECTURES, Arch
 
 _GZIP = b"\x1f\x8b"
@@ -51,15 +51,11 @@ def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
 
 def check_image(path: Path, arch: Arch) -> None:
     """Raise InputError if ``path`` is not a complete kernel image for ``arch``. Only the header is read."""
-    try:
+    hint = "give the path of a bzImage (x86_64) or an Image (arm64)."
+    with failing(f"cannot read the kernel image {path}", hint=hint):
         with path.open("rb") as image:
             head = image.read(_HEAD)
         size = path.stat().st_size
-    except OSError as error:
-        raise InputError(
-            f"cannot read the kernel image {path}: {error.strerror}",
-            hint="give the path of a bzImage (x86_64) or an Image (arm64).",
-        ) from error
     found = "arm64" if head.startswith(_GZIP) else _arch(head)
     if found is None:
         raise InputError(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import InputError, LabError
+from kteardown.errors import LabError, failing
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,16 @@ def pack(
     if programs:
         entries.append(folder("bin"))
         entries += [file(f"bin/{program.name}", _read(program), 0o755) for program in programs]
-    try:
+    hint = "free some space there, then resume the run with `kteardown run --resume`."
+    with failing(f"cannot write the guest's initramfs to {path}", hint=hint, kind=LabError):
         path.write_bytes(archive(entries))
-    except OSError as error:
-        raise LabError(
-            f"cannot write the guest's initramfs to {path}: {error.strerror}",
-            hint="free some space there, then resume the run with `kteardown run --resume`.",
-        ) from error
     return path
 
 
 def _read(path: Path) -> bytes:
-    try:
+    hint = "check that the file exists and that you may read it."
+    with failing(f"cannot read {path} for the guest's initramfs", hint=hint):
         return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"cannot read {path} for the guest's initramfs: {error.strerror}",
-            hint="check that the file exists and that you may read it.",
-        ) from error
 
 
 def _member(entry: ArchiveEntry, inode: int) -> bytes:

@@ -6,11 +6,10 @@ Its digests, in ``.digests`` beside it, are not of folders: a build may mount an
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from kteardown.errors import LabError
+from kteardown.errors import LabError, failing
 from kteardown.paths import replace_text, sync
 from kteardown.progress import Reporter
 
@@ -23,16 +22,10 @@ def publish(made: Path, target: Path) -> None:
     sync(target.parent)
 
 
-@contextmanager
-def building(cache: Path, what: str) -> Iterator[None]:
+def building(cache: Path, what: str) -> AbstractContextManager[None]:
     """Turn an OSError of the block, which builds a program in ``cache``, into a LabError."""
-    try:
-        yield
-    except OSError as error:
-        raise LabError(
-            f"cannot build {what} in {cache}: {error.strerror}",
-            hint="free some space there, or set KTEARDOWN_CACHE to a folder that can be written.",
-        ) from error
+    hint = "free some space there, or set KTEARDOWN_CACHE to a folder that can be written."
+    return failing(f"cannot build {what} in {cache}", hint=hint, kind=LabError)
 
 
 def keep(target: Path, made: Path) -> None:

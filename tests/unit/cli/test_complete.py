@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.descriptions import Thing
+from kteardown.cli.show import Thing
 from unit.cli.test_main import kteardown
 from unit.run import killable
 

@@ -13,11 +13,10 @@ from typer.testing import CliRunner
 from kteardown import cli, pipeline
 from kteardown.cli import app, options
 from kteardown.cli.doctor import _agent, _architectures, _memory_and_disk
-from kteardown.cli.gate import gate
+from kteardown.cli.outcome import gate
 from kteardown.errors import GateError, InputError, KteardownError
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply, on_clocks
+from kteardown.inputs.options import Overrides, apply, on_clocks
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 from kteardown.run import create, forecast

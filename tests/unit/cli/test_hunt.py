@@ -23,7 +23,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a hunt that has been begun."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    HuntFolder.create(Request(source="debian-image:7.3", budget_minstr=300, command="kteardown hunt"))
+    HuntFolder.begin(Request(source="debian-image:7.3", budget_minstr=300, command="kteardown hunt"))
     return tmp_path
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment, own_sources, workload_names
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels import apply_patches
 from kteardown.kernels.series import resolve
 from kteardown.paths import data_dir

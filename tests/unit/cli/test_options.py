@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from kteardown.cli.options import grouped
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Designed, Kernels, Overrides, Parts
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Designed, Kernels, Overrides, Parts, apply
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels.kconfig import parse_fragment
 from unit.cli.test_main import kteardown
 

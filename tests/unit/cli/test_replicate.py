@@ -9,8 +9,7 @@ import pytest
 
 from kteardown.cli.replicate import command_line, posted_patch
 from kteardown.errors import InputError
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Overrides, apply
 from kteardown.inputs.published import Posting, load_posting, posting_names
 from kteardown.progress import SilentReporter
 from kteardown.run.resolve import experiment_of, resolve

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from kteardown import pipeline
 from kteardown.cli import app
-from kteardown.cli.descriptions import Thing, known_names
+from kteardown.cli.show import Thing, known_names
 from kteardown.errors import InputError
 from kteardown.rundir.snapshot import load
 from unit.report.contexts import write_run

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kteardown.cli import app, try_workloads
-from kteardown.cli.try_workloads import (
+from kteardown.cli import app, try_patch
+from kteardown.cli.try_patch import (
     Choice,
     Chosen,
     choose_by_code,
@@ -127,9 +127,9 @@ def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.Monke
         def named(self, names: set[str]) -> set[FunctionId]:
             return {FunctionId("kernel/freezer.c", name) for name in names}
 
-    monkeypatch.setattr(try_workloads, "DebugInfo", Info)
+    monkeypatch.setattr(try_patch, "DebugInfo", Info)
     functions = {"kernel/freezer.o": ["freeze_task"]}
-    monkeypatch.setattr("kteardown.cli.try_workloads.build.functions_of", lambda image: functions)
+    monkeypatch.setattr("kteardown.cli.try_patch.build.functions_of", lambda image: functions)
     macro = ChangedFunction("include/linux/freezer.h", "LIMIT", (1,), (1,), "macro")
     before = Chosen((), (macro,), (), (), known=True, after_build=True)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())
@@ -150,9 +150,9 @@ def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytes
 
     counted = [executing("zsmalloc_stress", both, stress), executing("zombies", both)]
     coverage = CoverageMap("debian:6.12.117-1", {one.name: one for one in counted})
-    monkeypatch.setattr(try_workloads, "shipped_map", lambda source: coverage)
+    monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
     changed = tuple(ChangedFunction(one.file, one.name, (1,), (1,)) for one in (both, stress))
-    monkeypatch.setattr(try_workloads, "changed_for_certain", lambda changed, variant: changed)
+    monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     found = choose_by_code(
         Chosen((), changed, (), (), known=True), Base("debian:6.12", "", "exactly", (), ()), IMAGE
     )

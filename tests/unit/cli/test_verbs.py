@@ -13,8 +13,7 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kteardown.cli import app
-from kteardown.cli.verbs import _MODULES, SUMMARIES
+from kteardown.cli import _MODULES, SUMMARIES, app
 from unit.processes import forked
 
 HEAVY = {"asyncio", "duckdb", "numpy", "scipy"}
@@ -34,8 +33,6 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     modules = imported("-m", "kteardown", option)
     assert {name for name in modules if name.startswith("kteardown.")} == {
         "kteardown.cli",
-        "kteardown.cli.streams",
-        "kteardown.cli.verbs",
         "kteardown.errors",
         "kteardown.visible",
     }
@@ -43,7 +40,7 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     assert ("rich" in modules) == (option == "--help")
 
 
-@pytest.mark.parametrize("module", ["report", "plan", "listing", "show", "diff", "export"])
+@pytest.mark.parametrize("module", ["report", "plan", "listing", "show", "diff", "query"])
 def test_verbs_that_boot_nothing_do_not_import_what_boots(module: str) -> None:
     modules = imported("-c", f"import kteardown.cli.{module}")
     assert modules & {*HEAVY, "kteardown.pipeline", "kteardown.vm.qemu"} == set()

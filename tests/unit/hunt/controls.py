@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kteardown.hunt.curve import Array, Curve, spaced
-from kteardown.hunt.growth import judge, may_be_steep, screen
-from kteardown.hunt.law import law
+from kteardown.hunt.growth import judge, may_be_steep, predict, screen
 
 Cost = Callable[[Array], Array]
 """The cost of each number of objects, in instructions."""
@@ -99,9 +98,9 @@ def predicted(cost: Cost, noise: float, times: float, runs: int, seed: int = 1) 
     true = float(cost(np.array([at]))[0])
     inside, widths, middles = 0, [], []
     for _ in range(runs):
-        fitted = law(measured(cost, SIZES, 3, noise, rng))
+        fitted = predict(measured(cost, SIZES, 3, noise, rng), at)
         assert fitted is not None
-        low, middle, high = fitted.predict(at)
+        low, middle, high = fitted
         inside += low <= true <= high
         widths.append(high / low)
         middles.append(middle / true)

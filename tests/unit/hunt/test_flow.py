@@ -11,7 +11,6 @@ import pytest
 from kteardown.hunt import flow
 from kteardown.hunt.costs import MeasuredCase
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import HuntKernels
 from kteardown.hunt.plan import Case, Options
 from kteardown.model.plan import Plan
 from kteardown.progress import SilentReporter
@@ -36,9 +35,7 @@ def test_the_host_is_measured_once_although_other_finds_are_added(
     mttcg = SimpleNamespace(acceleration="mttcg")
     monkeypatch.setattr("kteardown.vm.acceleration.best_wall_acceleration", lambda *_, **__: mttcg)
     lab = Lab(FakeMachine(lambda _: FakeBoot()), tmp_path / "agent", "x86_64", "icount")
-    hunt = flow._Hunt(
-        HuntFolder(tmp_path), Request(source="k"), (), HuntKernels({}), lab, OPTIONS, SilentReporter()
-    )
+    hunt = flow._Hunt(HuntFolder(tmp_path), Request(source="k"), (), {}, lab, OPTIONS, SilentReporter())
     for names in (["a"], ["a", "b"]):
         found: Mapping[Case, MeasuredCase] = {
             case: MeasuredCase(case, "k", {"sync_ns": {(1, 72): 1.0}})

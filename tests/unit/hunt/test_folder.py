@@ -29,7 +29,7 @@ def test_a_hunt_keeps_the_fragments_that_are_not_shipped(
     request = Request(
         source="debian:6.12", config=("mine", "debug", "CONFIG_NET=y"), command="kteardown hunt"
     )
-    folder = HuntFolder.create(request)
+    folder = HuntFolder.begin(request)
     mine.unlink()
     monkeypatch.chdir(tmp_path)
     folder.extend(["debian:7.3"], "")
@@ -46,12 +46,12 @@ def test_the_folder_of_own_kinds_may_have_fragments_too(mine: Path, tmp_path: Pa
     theirs.parent.mkdir(parents=True)
     theirs.write_text("CONFIG_Y=y\n")
     request = Request(source="debian:6.12", config=("theirs", "mine"), own=str(tmp_path / "theirs"))
-    folder = HuntFolder.create(request)
+    folder = HuntFolder.begin(request)
     assert [Path(one).read_text() for one in folder.request().config] == ["CONFIG_Y=y\n", "CONFIG_X=y\n"]
 
 
 def test_a_wrong_fragment_leaves_no_folder(mine: Path) -> None:
     with pytest.raises(InputError, match="no fragment 'mien'; did you mean 'mine'") as unknown:
-        HuntFolder.create(Request(source="debian:6.12", config=("mien",)))
+        HuntFolder.begin(Request(source="debian:6.12", config=("mien",)))
     assert str(mine.parent) in unknown.value.message
     assert not list(runs_dir().glob("*"))

@@ -10,7 +10,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.hunt import locks
 from kteardown.hunt.folder import Request
-from kteardown.hunt.plan import Case, Options, locks_plan
+from kteardown.hunt.plan import Case, Options, plan_of_sizes
 from kteardown.hunt.reproducer import report_text
 from kteardown.hunt.result import Find, GrowthResult, HuntResult, LockResult
 from kteardown.hunt.tables import finds_table, shown_tables
@@ -105,7 +105,7 @@ def test_the_kernel_has_lock_statistics_and_what_was_asked_for() -> None:
     request = locks.request_of("debian:6.12", ("CONFIG_FILE_LOCKING=y",))
     assert request.fragments == ("CONFIG_FILE_LOCKING=y", "lockstat")
     assert request.name == "debian:6.12 with lock statistics"
-    plan = locks_plan({FLOCKS: 1152}, request.name, Options(budget_minstr=0))
+    plan = plan_of_sizes({FLOCKS: [1152]}, [request.name], [0], Options(budget_minstr=0))
     (only,) = plan.boots
     assert only.kernel == request.name
     assert [trial.params["objects"] for trial in only.trials] == [1152]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.hunt.folder import HuntFolder
-from kteardown.hunt.measure import HuntKernels, measure_stage
-from kteardown.hunt.plan import Case, Options, real_time_plan
+from kteardown.hunt.measure import measure_stage
+from kteardown.hunt.plan import Case, Options, plan_of_sizes
 from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter, Task
 from kteardown.run.execute import Lab
@@ -19,8 +19,8 @@ from kteardown.vm.job import Acceleration, BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 
 # Of two kinds, each with a boot of its own: three trials and one, of which the first has a warm-up, too.
-PLAN = real_time_plan(
-    {Case("a", "exit"): [72, 288, 1152], Case("b", "exit"): [4608]}, "kernel", Options(budget_minstr=0)
+PLAN = plan_of_sizes(
+    {Case("a", "exit"): [72, 288, 1152], Case("b", "exit"): [4608]}, ["kernel"], [0], Options(budget_minstr=0)
 )
 
 
@@ -59,7 +59,7 @@ def shares_of(path: Path, acceleration: Acceleration) -> list[float]:
     image = KernelImage("kernel", path / "image", "kernel", "", "x86_64", "6.12", "gcc", "", "")
     reporter = Shares()
     lab = Lab(FakeMachine(script), agent, "x86_64", acceleration)
-    measure_stage(HuntFolder(path), "rate", PLAN, HuntKernels({"kernel": image}), lab, reporter)
+    measure_stage(HuntFolder(path), "rate", PLAN, {"kernel": image}, lab, reporter)
     return reporter.shares
 
 

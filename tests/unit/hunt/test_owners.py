@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.hunt.owners import scaling, scalings
+from kteardown.hunt.costs import scaling, scalings
 from kteardown.hunt.plan import OWNER_BOOTS, Case, Options, owners_plan
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
 
+CASE = Case("a", "exit")
 ALONE = {(boot, 100): 1e6 * (1 + boot / 50) for boot in range(5)}
 
 
@@ -33,28 +34,28 @@ def times(ratio: float, noise: float = 0.02) -> Mapping[tuple[int, int], float]:
     ],
 )
 def test_the_verdict_is_that_of_the_ratio(owners: int, ratio: float, verdict: str) -> None:
-    found = scaling(owners, ALONE, times(ratio))
+    found = scaling(CASE, owners, ALONE, times(ratio))
     assert found is not None
     assert (found.verdict, found.boots, found.objects) == (verdict, 5, 100)
     assert found.ci[0] < ratio < found.ci[1]
 
 
 def test_boots_that_differ_much_decide_nothing() -> None:
-    found = scaling(2, ALONE, times(1.6, noise=0.5))
+    found = scaling(CASE, 2, ALONE, times(1.6, noise=0.5))
     assert found is not None
     assert found.verdict == "unknown"
 
 
 def test_one_boot_is_too_few() -> None:
-    assert scaling(2, ALONE, {(0, 100): 2e6}) is None
-    assert scaling(2, {}, times(2.0)) is None
+    assert scaling(CASE, 2, ALONE, {(0, 100): 2e6}) is None
+    assert scaling(CASE, 2, {}, times(2.0)) is None
 
 
 @given(st.floats(1e-6, 1e6))
 def test_the_speed_of_the_machine_changes_nothing(unit: float) -> None:
     slow = {at: ns * unit for at, ns in ALONE.items()}
     slow_too = {at: ns * unit for at, ns in times(2.6).items()}
-    one, other = scaling(2, ALONE, times(2.6)), scaling(2, slow, slow_too)
+    one, other = scaling(CASE, 2, ALONE, times(2.6)), scaling(CASE, 2, slow, slow_too)
     assert one is not None and other is not None
     assert other.ratio == pytest.approx(one.ratio)
     assert other.verdict == one.verdict
@@ -98,7 +99,7 @@ def test_times_are_read_from_the_records_of_each_boot() -> None:
         end = BootEnd(outcome="ok", detail="", duration_s=1, first_record_s=0.5, command=[], host_load=0)
         return BootRecords(number, 0, start, end, tuple(records))
 
-    ((case, (found,)),) = scalings([boot(number, 1001 + number) for number in range(3)]).items()
-    assert case == Case("a", "exit")
+    (found,) = scalings([boot(number, 1001 + number) for number in range(3)], {CASE: "linear"})
+    assert (found.kind, found.way, found.user, found.alone) == ("a", "exit", "root", "linear")
     assert (found.owners, found.objects, found.boots, found.verdict) == (2, 50, 3, "convoy")
     assert found.ratio == pytest.approx(3, rel=1e-3)

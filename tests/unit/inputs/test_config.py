@@ -26,12 +26,12 @@ def test_settings_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[slurm", "not TOML"),
-        ("[slurm]\npartitoin = 'x'\n", "slurm.partitoin: Extra inputs are not permitted"),
+        ("[slurm", "not valid TOML"),
+        ("[slurm]\npartitoin = 'x'\n", "slurm.partitoin: unknown key; did you mean 'partition'"),
         ("[slurm]\npartition = 'a b; rm'\n", "slurm.partition: has characters that a name in Slurm"),
         ("[slurm]\nqemu = 'abc'\n", "slurm.qemu: must be 64 hexadecimal digits"),
         ("[slurm]\nnode_cache = 'cache'\n", "slurm.node_cache: must be an absolute path"),
-        ("[slurm]\noptions = ['x']\n", "slurm.options: must be options of sbatch"),
+        ("[slurm]\noptions = ['x']\n", "slurm.options.0: must be options of sbatch"),
         ("[slurm]\nminutes = 0\n", "slurm.minutes"),
     ],
 )

@@ -9,8 +9,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary, located
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Overrides, apply
 from kteardown.paths import data_dir
 from kteardown.run.resolve import resolve
 

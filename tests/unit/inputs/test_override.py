@@ -6,8 +6,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import experiment_names, load_experiment
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply, parse_seconds
+from kteardown.inputs.options import Overrides, apply, parse_seconds
 
 
 def test_without_options_nothing_changes() -> None:

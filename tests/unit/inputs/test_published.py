@@ -82,7 +82,7 @@ def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
         (GOOD + "whatever = 1\n", "whatever"),
         (GOOD.replace("[1, 2]", "[1, inf]"), "figures.0"),
         *((GOOD.replace("15.0", value), r"figures\.0: .* over .*: Input should be") for value in HUGE),
-        ("[source", "cannot be read"),
+        ("[source", "not valid TOML"),
     ],
 )
 def test_the_error_of_a_wrong_file_names_file_and_key(tmp_path: Path, text: str, expected: str) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from kteardown.errors import BuildError, InputError, KteardownError, damaged
 from kteardown.kernels.apply_patches import apply, files_in, read
-from kteardown.patches import three_way
 from kteardown.patches.changed_lines import changed_lines
-from kteardown.patches.failing_hunks import failing_hunks
+from kteardown.patches.find_base import TriedSource, blob_id, failing_hunks, merge, with_less_context
 
+NOT_TRIED = TriedSource("here", "here", "fails")
 EDIT = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
 
 
@@ -67,9 +67,9 @@ def applied(tree: Path, tmp_path: Path, *patches: Path) -> tuple[set[str], tuple
 
 EVERY: list[Callable[[Path, Sequence[Path], Path], object]] = [
     lambda tree, patches, out: apply(tree, patches, out, "here"),
-    lambda tree, patches, _: failing_hunks(tree, patches),
-    lambda tree, patches, _: three_way.with_less_context(patches, tree),
-    lambda tree, patches, _: three_way.merge(patches, tree, [tree], []),
+    lambda tree, patches, _: failing_hunks(NOT_TRIED, tree, patches),
+    lambda tree, patches, _: with_less_context(patches, tree),
+    lambda tree, patches, _: merge(patches, tree, [tree], []),
 ]
 
 
@@ -101,9 +101,9 @@ def test_a_link_over_a_folder_and_a_file_below_a_link_are_refused(tree: Path, tm
         applied(tree, tmp_path, over)
     below = [patch(tmp_path, link("a/new", "include")), patch(tmp_path, create("new/x.h"), 2)]
     with pytest.raises(InputError, match=r"0001-x\.patch makes a file of new, which is a folder"):
-        failing_hunks(tree, below)
+        failing_hunks(NOT_TRIED, tree, below)
     with pytest.raises(InputError, match=r"changes arch/exit\.c, which is behind a symbolic link"):
-        failing_hunks(tree, [patch(tmp_path, edit("arch/exit.c"))])
+        failing_hunks(NOT_TRIED, tree, [patch(tmp_path, edit("arch/exit.c"))])
 
 
 def test_a_link_in_the_tree_is_one_of_the_changed_files(tree: Path, tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def test_a_link_of_the_tree_is_copied_as_a_link(tree: Path, tmp_path: Path) -> N
 
 def test_only_what_git_wrote_is_read_as_a_merged_patch(tree: Path, tmp_path: Path) -> None:
     text = edit("kernel/exit.c") + create("0000-other.patch") + create("out/0000-x.patch")
-    merged = three_way.with_less_context([patch(tmp_path, text)], tree)
+    merged = with_less_context([patch(tmp_path, text)], tree)
     assert merged is not None
     assert [name for name, _ in merged] == ["0001-x.patch"]
 
 
 def test_attributes_of_a_patch_do_not_join_conflicts(tree: Path, tmp_path: Path) -> None:
-    blob = three_way.blob_id(tree / "kernel/exit.c")
+    blob = blob_id(tree / "kernel/exit.c")
     other = tmp_path / "other" / "kernel" / "exit.c"
     other.parent.mkdir(parents=True)
     other.write_text("one\nanother\nthree\n")
@@ -137,7 +137,7 @@ def test_attributes_of_a_patch_do_not_join_conflicts(tree: Path, tmp_path: Path)
         patch(tmp_path, create(".gitattributes").replace("int x;", "*.c merge=union")),
         patch(tmp_path, changed, 2),
     ]
-    assert three_way.merge(series, other.parents[1], [tree], []) is None
+    assert merge(series, other.parents[1], [tree], []) is None
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_names_are_stripped_whatever_their_prefix_is(old: str, new: str, tree: P
     found = applied(tree, tmp_path, patch(tmp_path, text), later)
     assert found == ({"kernel/exit.c", "include/new.h"}, ())
     assert (tmp_path / "out/include/new.h").read_text() == "int y;\n"
-    assert not failing_hunks(tree, [patch(tmp_path, text)]).hunks
-    assert three_way.with_less_context([patch(tmp_path, text)], tree)
+    assert not failing_hunks(NOT_TRIED, tree, [patch(tmp_path, text)]).failing
+    assert with_less_context([patch(tmp_path, text)], tree)
 
 
 def test_names_are_those_that_git_reads(tree: Path, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_names_are_those_that_git_reads(tree: Path, tmp_path: Path) -> None:
 
 def test_the_text_of_a_failing_hunk_is_utf_8(tree: Path, tmp_path: Path) -> None:
     text = edit("kernel/exit.c").replace("two", "zwö")
-    (hunk,) = failing_hunks(tree, [patch(tmp_path, text)]).hunks
+    (hunk,) = failing_hunks(NOT_TRIED, tree, [patch(tmp_path, text)]).failing
     assert "-zwö" in hunk.text
     with pytest.raises(BuildError, match="zwö"):
         applied(tree, tmp_path, patch(tmp_path, text))
@@ -199,8 +199,8 @@ def test_the_text_of_a_failing_hunk_is_utf_8(tree: Path, tmp_path: Path) -> None
 
 def test_a_renamed_file_without_hunks_counts_as_one(tree: Path, tmp_path: Path) -> None:
     rename = "diff --git a/no.h b/b.h\nsimilarity index 100%\nrename from no.h\nrename to b.h\n"
-    found = failing_hunks(tree, [patch(tmp_path, rename)])
-    assert (len(found.hunks), found.total) == (1, 1)
+    found = failing_hunks(NOT_TRIED, tree, [patch(tmp_path, rename)])
+    assert (len(found.failing), found.hunks) == (1, 1)
 
 
 def test_a_folder_that_is_a_git_repository_is_not_used(tree: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.patches.built_files import TouchedFile, built_files, with_dependencies
+from kteardown.patches.config_of_series import TouchedFile, built_files, with_dependencies
 
 MAKEFILES = {
     "Kbuild": "obj-y += mm/\nobj-$(CONFIG_NET) += net/\nobj-y += drivers/\n",

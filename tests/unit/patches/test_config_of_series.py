@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.patches.built_files import TouchedFile
-from kteardown.patches.config_of_series import reasons
+from kteardown.patches.config_of_series import TouchedFile, reasons
 
 BUILT = TouchedFile("mm/a.c", True)
 

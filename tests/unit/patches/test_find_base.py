@@ -10,9 +10,8 @@ import pytest
 
 from kteardown.errors import BuildError
 from kteardown.kernels.source import Sources
-from kteardown.patches.find_base import Base, find_base
+from kteardown.patches.find_base import Base, blob_id, find_base
 from kteardown.patches.posted import store
-from kteardown.patches.three_way import blob_id
 from kteardown.progress import SilentReporter
 
 LINES = [f"line {number}" for number in range(1, 61)]

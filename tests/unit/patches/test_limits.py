@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.patches import lore
-from kteardown.patches.posted import read, resolve
+from kteardown.patches.posted import message_id, read, resolve
 from kteardown.progress import SilentReporter
 
 DIFF = "---\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
@@ -54,7 +53,7 @@ def test_a_mail_of_a_million_lines_is_an_error(tmp_path: Path) -> None:
 def test_a_message_id_is_never_an_option(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'--help' is not a message id"):
         read("lore:--help", cache_dir=tmp_path, reporter=SilentReporter())
-    assert lore.message_id("lore:--help") == "--help"
+    assert message_id("lore:--help") == "--help"
 
 
 def test_an_empty_name_is_an_error_about_the_name(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.patches import lore
-from kteardown.patches.posted import read
+from kteardown.patches.posted import message_id, read
 from kteardown.progress import SilentReporter
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
@@ -85,4 +84,4 @@ def test_without_network_one_line_is_printed(
     ],
 )
 def test_names_of_mails_in_the_archive(what: str, found: str) -> None:
-    assert lore.message_id(what) == found
+    assert message_id(what) == found

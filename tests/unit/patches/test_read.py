@@ -12,10 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.patches import lore
-from kteardown.patches.latest_revision import choose
-from kteardown.patches.mailbox import split_mbox
-from kteardown.patches.one_mail import DIFF_START, parse
+from kteardown.patches.mails import DIFF_START, choose, parse, split_mbox
 from kteardown.patches.posted import PostedSeries, read
 from kteardown.progress import SilentReporter
 
@@ -177,7 +174,7 @@ def test_a_damaged_patch_of_the_archive_is_named_as_it_was_given(
 ) -> None:
     file = tmp_path / "thread.mbx"
     file.write_bytes((MAILS / "thread.mbox").read_bytes().replace(b"\n int after_2;\n", b"\n"))
-    monkeypatch.setattr(lore, "fetch", lambda *_: file)
+    monkeypatch.setattr("kteardown.patches.posted.fetch", lambda *_: file)
     with pytest.raises(InputError, match=r"^lore:a@b, mail 4 of 7"):
         read("lore:a@b", cache_dir=tmp_path, reporter=SilentReporter())
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from kteardown.cli.run_report import written
+from kteardown.cli.outcome import written
 from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from kteardown.cli.run_report import written
+from kteardown.cli.outcome import written
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, Result, Uncompared, VoidTrials
 from kteardown.report.console import TextConsole

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.gate import gate
 from kteardown.cli.options import FailOn
+from kteardown.cli.outcome import gate
 from kteardown.errors import GateError
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.metrics import headlines, metric_sentence, verdict_of

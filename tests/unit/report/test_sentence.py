@@ -17,8 +17,8 @@ from rich.console import Console
 
 from kteardown import pipeline
 from kteardown.analysis.both_clocks import both_clocks
-from kteardown.cli.gate import gate
 from kteardown.cli.options import FailOn
+from kteardown.cli.outcome import gate
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.model.clock import Clock

@@ -8,8 +8,7 @@ import pytest
 
 from kteardown.errors import NotExercisedError
 from kteardown.model.result import Verdict
-from kteardown.patches.built_files import TouchedFile
-from kteardown.patches.config_of_series import SeriesConfig
+from kteardown.patches.config_of_series import SeriesConfig, TouchedFile
 from kteardown.patches.find_base import Base, TriedSource
 from kteardown.patches.posted import PostedSeries
 from kteardown.report.material import Material

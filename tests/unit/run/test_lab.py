@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from kteardown.cli import app
 from kteardown.errors import LabError
 from kteardown.inputs.load import load_experiment, load_workloads
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Overrides, apply
 from kteardown.model.experiment import Experiment
 from kteardown.progress import SilentReporter
 from kteardown.run import lab
@@ -109,7 +108,7 @@ def test_a_workload_without_a_stretch_is_noted(
     built: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "")
-    monkeypatch.setattr("kteardown.inputs.counted.marks_stretch", lambda name, folder="": name == "zombies")
+    monkeypatch.setattr("kteardown.inputs.load.marks_stretch", lambda name, folder="": name == "zombies")
     reporter = Notes()
     lab.make_lab(snapshot(counted(), tmp_path), reporter, None)
     assert reporter.notes == ["--counts: zombies_cgroup is not counted, because it marks no stretch"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import load_experiment, load_workloads
-from kteardown.inputs.options import Overrides
-from kteardown.inputs.override import apply
+from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels.kconfig import wanted_symbols
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan

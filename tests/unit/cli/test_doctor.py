@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kteardown.cli import doctor, doctor_fix
+from kteardown.cli import doctor
 from kteardown.errors import InputError, LabError, MissingError
 from kteardown.vm import acceleration
 
@@ -33,9 +33,9 @@ def out() -> Console:
 
 
 def test_each_missing_package_is_installed_once(tools: Path) -> None:
-    commands = doctor_fix.install(["flex", "bison", "flex"])
+    commands = doctor.install(["flex", "bison", "flex"])
     shown = out()
-    doctor_fix.carry_out(commands, shown, yes=True)
+    doctor.carry_out(commands, shown, yes=True)
     asked = (tools / "asked").read_text().splitlines()
     assert asked == ["update", "install -y --no-install-recommends bison flex"]
     assert "apt-get install -y --no-install-recommends bison flex" in shown.file.getvalue()  # type: ignore[attr-defined]
@@ -44,7 +44,7 @@ def test_each_missing_package_is_installed_once(tools: Path) -> None:
 def test_nothing_is_run_without_a_confirmation(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(InputError, match="standard input is not a terminal"):
-        doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=False)
+        doctor.carry_out(doctor.install(["flex"]), out(), yes=False)
     assert not (tools / "asked").exists()
 
 
@@ -53,30 +53,30 @@ def test_the_user_is_asked(tools: Path, monkeypatch: pytest.MonkeyPatch, answer:
     terminal = io.StringIO(answer)
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", terminal)
-    doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=False)
+    doctor.carry_out(doctor.install(["flex"]), out(), yes=False)
     assert (tools / "asked").exists() is runs
 
 
 def test_a_command_that_fails_is_reported(tools: Path) -> None:
     (tools / "fail").touch()
     with pytest.raises(LabError, match="exit status 1"):
-        doctor_fix.carry_out(doctor_fix.install(["flex"]), out(), yes=True)
+        doctor.carry_out(doctor.install(["flex"]), out(), yes=True)
 
 
 def test_a_user_other_than_root_uses_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert [command[0] for command in doctor_fix.install(["flex"])] == ["sudo", "sudo"]
+    assert [command[0] for command in doctor.install(["flex"])] == ["sudo", "sudo"]
 
 
 def test_access_to_kvm_is_added_only_if_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = tmp_path / "kvm"
-    assert doctor_fix.allow_kvm(device) == []
+    assert doctor.allow_kvm(device) == []
     device.touch()
-    assert doctor_fix.allow_kvm(device) == []
+    assert doctor.allow_kvm(device) == []
     monkeypatch.setattr(os, "access", lambda *_: False)
-    ((*command, user),) = doctor_fix.allow_kvm(device)
+    ((*command, user),) = doctor.allow_kvm(device)
     assert command[-4:] == ["usermod", "--append", "--groups", "kvm"]
     assert user
 

@@ -1,4 +1,4 @@
-"""What a result makes of the exit code: ``--fail-on``, and variants that are broken."""
+"""What verbs make of the result of a run: its report, and the exit code (``--fail-on``, broken variants)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,9 @@ from kteardown.cli import options
 from kteardown.errors import BrokenError, GateError, NotBuiltError
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
+from kteardown.report import saved
 from kteardown.report.formatting import change, point_text, with_remedy
+from kteardown.report.material import Material, Measured, material_of, side_by_side
 from kteardown.report.metrics import (
     headlines,
     is_headline,
@@ -16,6 +18,30 @@ from kteardown.report.metrics import (
     verdict_of,
 )
 from kteardown.report.sections.fault_lines import broken_message, fault_sentence, uncompared_sentences
+from kteardown.rundir.find import RunFolder
+from kteardown.rundir.snapshot import load
+from kteardown.visible import visible
+
+
+def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
+    """Return the material of a run, with its ``samples`` if the format needs them.
+
+    Nothing is written. Raises InputError, GuestError.
+    """
+    materials = []
+    for run in found.runs:
+        snapshot = load(run)
+        result = saved.result_of(run)
+        one = Material(run.name, result, snapshot.workloads, snapshot.published)
+        materials.append(material_of(snapshot, result) if samples else one)
+    return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
+
+
+def written(material: Measured, form: str) -> str:
+    """Return the report in one of the text formats, without control characters, which no format needs."""
+    from kteardown.report.formats.registry import TEXTS
+
+    return visible(TEXTS[form](material))
 
 
 def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
@@ -84,14 +110,10 @@ def check_built(result: Result) -> None:
         raise NotBuiltError.of(", ".join(result.not_built))
 
 
-def _excludes_better(c: Comparison) -> bool:
-    """Return whether the whole interval of a point that is not the same is in the worse direction."""
-    if c.ci is None or c.verdict == "same":
-        return False
-    return c.ci[0] > 1 if c.better == "lower" else c.ci[1] < 1
-
-
 def _matches(metric: MetricVerdict, rows: Sequence[Comparison], fail_on: options.FailOn) -> bool:
-    if metric.verdict == "mixed" and fail_on is options.FailOn.worse:
-        return any(c.verdict == "worse" or _excludes_better(c) for c in rows)
-    return metric.verdict == fail_on.value
+    if metric.verdict != "mixed" or fail_on is not options.FailOn.worse:
+        return metric.verdict == fail_on.value
+    # Of a point that is not the same, the whole interval may be in the worse direction.
+    intervals = [(c.better, c.ci) for c in rows if c.ci is not None and c.verdict != "same"]
+    beyond = (ci[0] > 1 if better == "lower" else ci[1] < 1 for better, ci in intervals)
+    return any(c.verdict == "worse" for c in rows) or any(beyond)

@@ -1,0 +1,402 @@
+"""The mails of a file, the patches in each as ``git mailinfo`` reads them, and the series that is meant.
+
+Of a thread, that is the latest revision, without replies and duplicates.
+"""
+
+import email
+import email.errors
+import email.header
+import email.utils
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from email.message import Message
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kteardown.errors import InputError, damaged
+from kteardown.kernels import git
+
+_SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
+_MOST_BYTES, _MOST_BYTES_OF_A_MAIL, _MOST_LINES_OF_A_MAIL = 128_000_000, 32_000_000, 1_000_000
+"""Of a file, decompressed: a mail takes ten times its size in memory while it is read."""
+DIFF_START = re.compile(rb"^(?:diff --git |--- \S[^\n]*\n\+\+\+ \S)", re.MULTILINE)
+_CHANGED = re.compile(rb"^[+\-@].*", re.MULTILINE)
+_TAGS = re.compile(r"^(?:\s*\[[^\]]*\])+")
+_REPLY = re.compile(r"^\s*(?:re|aw|antw|sv|vs|fw|fwd|回复|答复)\s*(?:\[\d+\])?\s*[::]", re.IGNORECASE)
+_COUNT = re.compile(r"\b(\d+)/(\d+)\b")
+_REVISION = re.compile(r"(?:\b|PATCH|RFC)v(\d+)(?:\.(\d+))?\b", re.IGNORECASE)
+_POSTED = re.compile(r"PATCH|RFC", re.IGNORECASE)
+_BASE = re.compile(r"^base-commit: ([0-9a-f]{7,64})\s*$", re.MULTILINE)
+_NO_DATE = (TypeError, ValueError, IndexError, OverflowError)
+_HEADERS = ("From", "Date", "Subject", "Message-ID")
+_MANY = 6
+"""So many mails that were left out are named; of more, the number is given."""
+_MOST = 1000
+"""The largest number of patches, and of a revision."""
+Group = tuple[tuple[int, int], int]
+"""A revision, (3, 0) for v3, and its number of patches."""
+
+
+@dataclass(frozen=True)
+class Diff:
+    """One patch of a mail: its author, date and message, and the text from the first ``---`` or ``diff``."""
+
+    author: str
+    date: str
+    title: str
+    """The subject without the tags in brackets; of an attached mail, its own."""
+    message: bytes
+    text: bytes
+
+
+@dataclass(frozen=True)
+class Mail:
+    """One mail. ``number`` and ``total`` are those of [PATCH n/m], or 1 and 1 without them."""
+
+    subject: str
+    title: str
+    """The subject without the tags in brackets."""
+    sender: str
+    message_id: str
+    date: str
+    number: int
+    total: int
+    revision: tuple[int, int]
+    """(3, 0) for [PATCH v3]."""
+    is_reply: bool
+    is_posted: bool
+    """Whether the tags have PATCH or RFC, as those of a patch that a person sends."""
+    body: str
+    diffs: tuple[Diff, ...]
+    place: str = ""
+    """The file that it is in, as the user knows it, and its number there."""
+
+    @property
+    def group(self) -> Group:
+        """The series that it is of, within a thread."""
+        return self.revision, self.total
+
+    @property
+    def is_cover(self) -> bool:
+        """Whether this is the cover letter of a series."""
+        return self.number == 0 and self.is_posted and not self.is_reply
+
+    @property
+    def base_commit(self) -> str:
+        """The commit that ``git format-patch --base`` named; empty if it named none."""
+        found = _BASE.search(self.body)
+        return found[1] if found else ""
+
+    @property
+    def moment(self) -> float:
+        """The date of the mail in seconds, 0 if it has none that can be read."""
+        with suppress(*_NO_DATE):
+            return email.utils.parsedate_to_datetime(self.date).timestamp()
+        return 0.0
+
+
+def parse(raw: bytes, name: str, place: str = "") -> Mail:
+    """Read one mail. ``name`` is its title if it has no subject, as a bare diff."""
+    if b"\n" not in raw.replace(b"\r\n", b""):
+        raw = raw.replace(b"\r\n", b"\n")
+    first, _, rest = raw.partition(b"\n")
+    message = email.message_from_bytes(rest if first.startswith(b"From ") else raw)
+    subject = _decoded(message.get("Subject", ""))
+    bare = _REPLY.sub("", subject).strip()
+    tags = _TAGS.match(bare)
+    tag = tags[0] if tags else ""
+    count = _COUNT.search(tag)
+    revision = _REVISION.search(tag)
+    texts = list(_texts(message))
+    name = Path(name).stem
+    return Mail(
+        subject=subject or name,
+        title=bare.removeprefix(tag).strip() or name,
+        sender=email.utils.parseaddr(_decoded(message.get("From", "")))[1].lower(),
+        message_id=str(message.get("Message-ID", "")).strip().strip("<>"),
+        date=" ".join(str(message.get("Date", "")).split()),
+        number=_number(count[1]) if count else 1,
+        total=max(_number(count[2]), 1) if count else 1,
+        revision=(_number(revision[1]), _number(revision[2] or "0")) if revision else (1, 0),
+        is_reply=bool(_REPLY.match(subject)),
+        is_posted=bool(_POSTED.search(tag)),
+        body="\n".join(text.decode(errors="replace") for _, text in texts),
+        diffs=tuple(_diffs(message, texts)),
+        place=place,
+    )
+
+
+def _number(digits: str) -> int:
+    return int(digits[:9])  # Python refuses to convert thousands of digits.
+
+
+def _texts(message: Message) -> Iterator[tuple[Message, bytes]]:
+    """Yield the parts of a mail that people read or apply, each with its decoded text."""
+    for part in message.walk():
+        named = str(part.get_filename() or "").endswith((".patch", ".diff", ".txt"))
+        kind = part.get_content_type()
+        if part.is_multipart() or not (named or kind in ("text/plain", "text/x-patch", "text/x-diff")):
+            continue
+        decoded = part.get_payload(decode=True)
+        if isinstance(decoded, bytes):
+            yield part, decoded
+
+
+def _diffs(message: Message, texts: list[tuple[Message, bytes]]) -> Iterator[Diff]:
+    """Yield the patches of a mail; one that is both in its text and attached is one patch."""
+    seen: set[bytes] = set()
+    for part, text in texts:
+        if not DIFF_START.search(text.replace(b"\r\n", b"\n")):
+            continue
+        diff = _mailinfo(_as_mail(message, part, text))
+        # Without the signature of a mail, "-- ".
+        lines = hashlib.sha256()
+        for line in _CHANGED.finditer(diff.text):
+            if line[0].rstrip() not in (b"--", b"---"):
+                lines.update(line[0].rstrip() + b"\n")
+        if DIFF_START.search(diff.text) and lines.digest() not in seen:
+            seen.add(lines.digest())
+            yield diff
+
+
+def _as_mail(message: Message, part: Message, text: bytes) -> bytes:
+    """Return a mail of one part with the decoded ``text``, and the headers of the whole mail."""
+    if part is not message and text.startswith((b"From ", b"From: ", b"Subject: ", b"Date: ")):
+        return text.partition(b"\n")[2] if text.startswith(b"From ") else text  # An attached mail.
+    lines = [f"{name}: {message[name]}" for name in _HEADERS if message[name]]
+    # Its charset, and whether its lines are flowed. What was encoded for transfer is decoded.
+    lines += [f"Content-Type: {part['Content-Type']}"] if part["Content-Type"] else []
+    header = "\n".join(lines).encode(errors="surrogateescape")
+    return header + b"\nContent-Transfer-Encoding: 8bit\n\n" + text
+
+
+def _mailinfo(mail: bytes) -> Diff:
+    """Return what ``git mailinfo`` makes of a mail with one part."""
+    with TemporaryDirectory(prefix="kteardown-") as work:
+        for recode in ("-u", "-n"):  # The second if the charset is unknown.
+            argv = ("mailinfo", "-k", recode, "--quoted-cr=strip", "message", "patch")
+            done = git.run(*argv, cwd=Path(work), data=mail)
+            if done.ok:
+                break
+        else:
+            return Diff("", "", "", b"", b"")
+        facts = dict(
+            line.split(": ", 1) for line in done.out.decode(errors="replace").split("\n") if ": " in line
+        )
+        author = f"{facts.get('Author', '')} <{facts.get('Email', '')}>".strip()
+        message, text = (Path(work, name).read_bytes() for name in ("message", "patch"))
+        title = _TAGS.sub("", _REPLY.sub("", facts.get("Subject", ""))).strip()
+        return Diff("" if author == "<>" else author, facts.get("Date", ""), title, message, text)
+
+
+def _decoded(value: object) -> str:
+    """Return a header with its encoded words decoded, on one line."""
+    text = str(value)
+    with suppress(LookupError, ValueError, email.errors.HeaderParseError):
+        text = str(email.header.make_header(email.header.decode_header(text)))
+    return " ".join(text.encode(errors="surrogateescape").decode(errors="replace").split())
+
+
+def day(date: str) -> str:
+    """Return the date of a mail as 2026-11-22, or as it is if it cannot be read."""
+    with suppress(*_NO_DATE):
+        return datetime.date(email.utils.parsedate_to_datetime(date)).isoformat()
+    return date
+
+
+def mails_of(path: Path, name: str = "") -> list[Mail]:
+    """Return the mails of a file, a folder of files, or a Maildir.
+
+    ``name``: what the user calls the file, if not by its path. Raises InputError if there is no such file, if
+    it cannot be read, or if a mail is damaged.
+    """
+    if path.is_dir():
+        files = [file for part in ("cur", "new") if (path / part).is_dir() for file in _files(path / part)]
+        files = files or [file for file in _files(path) if file.suffix in _SUFFIXES]
+        folders = [folder for folder in path.iterdir() if folder.is_dir()]
+        if not files and len(folders) == 1:
+            return mails_of(folders[0])
+        return [mail for file in files for mail in _mails_in(file, str(file))]
+    if not path.is_file():
+        raise InputError(
+            f"there is no file {path}",
+            hint="give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC.",
+        )
+    return _mails_in(path, name or str(path))
+
+
+def split_mbox(content: bytes) -> list[bytes]:
+    """Return the mails of an mbox in order; a file that does not begin with "From " is one mail."""
+    if not content.startswith(b"From "):
+        return [content]
+    with TemporaryDirectory(prefix="kteardown-") as folder:
+        done = git.run("mailsplit", "-d6", f"-o{folder}", "--mboxrd", data=content)
+        parts = [file.read_bytes() for file in _files(Path(folder))]
+    return parts if done.ok and parts else [content]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.is_file())
+
+
+def _mails_in(file: Path, name: str) -> list[Mail]:
+    try:
+        with file.open("rb") as plain:
+            packed = plain.peek(2).startswith(b"\x1f\x8b")
+            with gzip.GzipFile(fileobj=plain) if packed else plain as stream:
+                content = stream.read(_MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{file}: cannot be read: {error}", hint="save it again, and name a file that you can read."
+        ) from error
+    texts = split_mbox(content.lstrip(b"\r\n")) if len(content) <= _MOST_BYTES else [content]
+    lines = max(text.count(b"\n") for text in texts)
+    if max(map(len, texts)) > _MOST_BYTES_OF_A_MAIL or lines > _MOST_LINES_OF_A_MAIL:
+        raise InputError(
+            f"{file} is damaged: it is larger than {_MOST_BYTES // 1_000_000} MB, or a mail of it than "
+            f"{_MOST_BYTES_OF_A_MAIL // 1_000_000} MB or {_MOST_LINES_OF_A_MAIL:,} lines",
+            hint="give the mails of one series only.",
+        )
+    found = []
+    for number, text in enumerate(texts, 1):
+        place = f"{name}, mail {number} of {len(texts)}" if len(texts) > 1 else name
+        with damaged(place, hint="save the mail again, as plain text."):
+            found.append(parse(text, file.name, place))
+    return found
+
+
+@dataclass(frozen=True)
+class ChosenMails:
+    """The mails of one series in order, its cover letter, and what was left out, one sentence each."""
+
+    patches: tuple[Mail, ...]
+    cover: Mail | None
+    missing: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
+    """Return the series of ``mails``; with the ``message_id`` of one of its mails, that revision of it.
+
+    No patches if no mail has a diff. Raises InputError if there are too many.
+    """
+    notes: list[str] = []
+    patches = _patches(mails, notes)
+    covers = [mail for mail in mails if mail.is_cover]
+    if not patches:
+        return ChosenMails((), covers[0] if covers else None, (), tuple(notes))
+    # The named mail decides which series is meant, or else the first one.
+    order = {id(mail): number for number, mail in enumerate(mails)}
+    candidates = [*covers, *patches]
+    named = (mail for mail in candidates if message_id and mail.message_id == message_id)
+    lead = next(named, None) or min(candidates, key=lambda mail: order.get(id(mail), len(order)))
+    exact = message_id and lead.message_id == message_id and any(m.group == lead.group for m in patches)
+    group = lead.group if exact else _group(lead, patches)
+    mine = [mail for mail in patches if mail.group == group]
+    if max(*group[0], group[1], len(mine)) > _MOST:
+        raise InputError(
+            f"{mine[0].place} is damaged: {mine[0].subject[:80]!r} has a number above {_MOST:,}",
+            hint=f"give a series of at most {_MOST:,} patches, with a subject such as [PATCH v2 1/3].",
+        )
+    mine = _without_duplicates(mine, notes)
+    mine, missing = _completed(mine, group, patches, notes)
+    ids = {id(mail) for mail in mine}
+    left = [mail for mail in patches if id(mail) not in ids and mail.group != group]
+    for revision in dict.fromkeys(mail.revision for mail in left if mail.revision != group[0]):
+        count = sum(mail.revision == revision for mail in left)
+        notes.append(f"left out: {count} patch{'es' * (count != 1)} of revision {_version(revision)}")
+    _note_left_out("of another series", [mail for mail in left if mail.revision == group[0]], notes)
+    cover = next((mail for mail in covers if mail.group == group), None)
+    return ChosenMails(tuple(mine), cover, missing, tuple(notes))
+
+
+def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:
+    """Return the mails that are patches: with a diff, and neither a reply nor a report about a patch."""
+    with_diff = []
+    for mail in mails:
+        if mail.diffs and not mail.is_cover:
+            # A subject without a number: that of its file's name (0002-x.patch).
+            number = re.match(r"(?:v\d+-)?(\d{4})-", mail.title)
+            with_diff.append(replace(mail, number=int(number[1])) if number and mail.total == 1 else mail)
+    first = [mail for mail in with_diff if not mail.is_reply]
+    posted = [mail for mail in first if mail.is_posted] or first or with_diff
+    if posted and posted[0].is_reply:
+        notes.append("the patch is from a reply, because no other mail has a diff")
+    replies = [mail for mail in with_diff if mail.is_reply and mail not in posted]
+    _note_left_out("in a reply", replies, notes)
+    _note_left_out("without [PATCH]", [mail for mail in first if mail not in posted], notes)
+    return posted
+
+
+def _group(lead: Mail, patches: Sequence[Mail]) -> Group:
+    """Return the latest revision of the series that ``lead`` is of."""
+    senders: dict[Group, set[str]] = {}
+    numbers: dict[Group, set[int]] = {}
+    for mail in patches:
+        senders.setdefault(mail.group, set()).add(mail.sender)
+        numbers.setdefault(mail.group, set()).add(mail.number)
+    related = [
+        group
+        for group in senders
+        if group[1] == lead.total or ((group[1] > 1 or lead.total == 1) and lead.sender in senders[group])
+    ]
+    share = {group: len(those) / group[1] for group, those in numbers.items()}
+    # The revision of a part (v3.1) or of few patches completes another one; see _completed.
+    whole = [group for group in related if share[group] > 0.5] or related or list(share)
+    return max(whole, key=lambda group: (group[0], group == lead.group, share[group]))
+
+
+def _without_duplicates(mine: Sequence[Mail], notes: list[str]) -> list[Mail]:
+    """Return the patches by number; of a numbered patch that was sent again, the latest mail.
+
+    Patches without numbers stay in the order of the mails.
+    """
+    chosen: dict[object, Mail] = {}
+    for mail in mine:
+        key = mail.number if mail.total > 1 else (mail.number, mail.diffs)
+        before = chosen.get(key)
+        if before is not None:
+            notes.append(f"{mail.subject!r} is there twice; the later mail is used")
+        if before is None or mail.moment >= before.moment:
+            chosen[key] = mail
+    return sorted(chosen.values(), key=lambda mail: mail.number)
+
+
+def _completed(
+    mine: Sequence[Mail], group: Group, patches: Iterable[Mail], notes: list[str]
+) -> tuple[list[Mail], tuple[int, ...]]:
+    """Return the patches with those of a partial revision in their places, and the missing numbers."""
+    by_number: dict[int, list[Mail]] = {}
+    for mail in mine:
+        by_number.setdefault(mail.number, []).append(mail)
+    later = sorted(
+        (mail for mail in patches if mail.total == group[1] > 1 and mail.revision > group[0]),
+        key=lambda mail: mail.revision,
+    )
+    for mail in later:
+        by_number[mail.number] = [mail]
+        notes.append(f"patch {mail.number} is taken from revision {_version(mail.revision)}")
+    missing = tuple(number for number in range(1, group[1] + 1) if number not in by_number)
+    if missing:
+        listed = ", ".join(map(str, missing))
+        notes.append(f"the series is incomplete: patch {listed} of {group[1]} is missing")
+    return [mail for number in sorted(by_number) for mail in by_number[number]], missing
+
+
+def _note_left_out(why: str, mails: Sequence[Mail], notes: list[str]) -> None:
+    if len(mails) > _MANY:
+        notes.append(f"left out: {len(mails)} diffs {why}")
+    else:
+        notes += [
+            f"left out: the diff {why}, {mail.subject!r} by {mail.sender or 'unknown'}" for mail in mails
+        ]
+
+
+def _version(revision: tuple[int, int]) -> str:
+    return f"v{revision[0]}" + (f".{revision[1]}" if revision[1] else "")
