@@ -81,5 +81,7 @@ def config_file() -> Path:
 def load_config(file: Path | None = None) -> Config:
     """Return the configuration; every setting has a default. Raises InputError that names the setting."""
     file = file or config_file()
-    known = f"the settings are {', '.join(SlurmConfig.model_fields)}, in the section [slurm]."
+    known = (
+        f"correct these keys; the settings are {', '.join(SlurmConfig.model_fields)}, in the section [slurm]."
+    )
     return validated(Config, read_toml(file), file, known) if file.exists() else Config()

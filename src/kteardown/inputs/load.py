@@ -25,7 +25,7 @@ from kteardown.paths import data_dir
 _MOST_BYTES = 10_000_000
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BEGINS = re.compile(r"\bwl_profile_begin\s*\(")
-_EXAMPLE = "`kteardown new` writes a file with valid keys as an example."
+_EXAMPLE = "correct these keys; `kteardown new` writes a file with valid keys as an example."
 _M = TypeVar("_M", bound=BaseModel)
 
 METRICS: Mapping[str, Metric] = {
@@ -453,9 +453,7 @@ def validated(model: type[_M], fields: Mapping[str, Any], path: Path, hint: str 
         return model.model_validate(fields)
     except ValidationError as error:
         lines = [_explain(model, dict(detail)) for detail in error.errors()]
-        raise InputError(
-            "\n".join(f"{path}: {line}" for line in lines), hint=f"correct these keys; {hint}"
-        ) from error
+        raise InputError("\n".join(f"{path}: {line}" for line in lines), hint=hint) from error
 
 
 def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:

@@ -206,7 +206,10 @@ def read_posting(path: Path) -> Posting:
         have = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
         raise InputError(f"{path}: there is no such posting", hint=f"choose one of: {have}.")
     return validated(
-        Posting, {"name": path.stem, **read_toml(path)}, path, "CONTRIBUTING.md says what a posting has."
+        Posting,
+        {"name": path.stem, **read_toml(path)},
+        path,
+        "correct it; CONTRIBUTING.md says what a posting has.",
     )
 
 

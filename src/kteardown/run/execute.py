@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import ValidationError
 
@@ -43,7 +43,9 @@ from kteardown.vm.host_watch import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.kernel_log import plain_line
-from kteardown.vm.qemu import QemuMachine
+
+if TYPE_CHECKING:  # It loads asyncio, which a verb that boots nothing does not need.
+    from kteardown.vm.qemu import QemuMachine
 
 Piece = tuple[PlannedBoot, ...]
 """Boots that run one after another on one machine."""
