@@ -15,7 +15,7 @@ SLURM_TESTS := .venv/bin/pytest --durations=10 tests/slurm
 KVM_TESTS := .venv/bin/pytest --durations=10 tests/kvm
 PAGE_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/page
 
-.PHONY: help demo setup setup-dev lint format test test-all test-unit test-vm test-kvm test-page screenshots recording bench tables results \
+.PHONY: help demo setup setup-dev lint format test test-newest test-hosts lock dist image test-all test-unit test-vm test-kvm test-page screenshots recording bench tables results \
 	results-renew results-analyse confirm release-check coverage series-form docs man clean
 
 help:
@@ -23,6 +23,8 @@ help:
 	@echo "make test      set up, unit tests, tests that build and boot one base kernel, and the ends of guests under KVM"
 	@echo "make test-changed  lint, and the tests that a change can affect (COMMIT=... for what differs from that commit)"
 	@echo "make test-all  the same with every test that builds and boots kernels (hours), and a record of it"
+	@echo "make test-hosts  the README's commands on fresh hosts of several distributions (HOST=... for one; a part of a release)"
+	@echo "make test-newest the unit tests with the newest version of each library, in an environment of its own"
 	@echo "make test-kvm  the lab under KVM, on an emulated host (tests/kvm; a part of test-all)"
 	@echo "make test-page the pages in a real browser, with axe (tests/page; a part of test-all)"
 	@echo "make screenshots  the pictures of the documentation, by tests/page; make recording is the one of the demo"
@@ -35,6 +37,8 @@ help:
 	@echo "make coverage  which kernel functions each workload executes, in boots of their own (SOURCE=... for one kernel)"
 	@echo "make series-form  checkpatch, git am and seven kinds of builds of each series (NAME=... for one)"
 	@echo "make docs      the documentation as a site, in build/site"
+	@echo "make dist      the wheel and the source distribution, in build/dist"
+	@echo "make image     a container image with all that kteardown needs (BASE=... for its base)"
 	@echo "make man       the man pages, in build/man"
 
 setup: .venv/.ready
@@ -43,7 +47,7 @@ setup-dev: .venv/.ready-dev
 .venv/.ready: pyproject.toml scripts/setup
 	@scripts/setup
 
-.venv/.ready-dev: pyproject.toml scripts/setup
+.venv/.ready-dev: pyproject.toml requirements-dev.txt scripts/setup
 	@scripts/setup dev
 
 demo: .venv/.ready
@@ -100,6 +104,28 @@ test-all: lint
 	$(PAGE_TESTS) --journal build/full-run/page.ndjson
 	$(SLURM_TESTS) --journal build/full-run/slurm.ndjson
 	$(PY) scripts/full_run.py record unit vm kvm page slurm
+
+test-hosts: .venv/.ready-dev
+	$(PY) scripts/hosts.py run $(HOST)
+
+test-newest:
+	python3 -m venv --clear build/newest
+	build/newest/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	build/newest/bin/python -m pytest -n 2 --dist worksteal -m "not full" tests/unit
+
+# The versions with which kteardown is developed. No addresses: each machine has its own source of packages.
+lock: .venv/.ready-dev
+	@echo '# The versions with which kteardown is developed, for each Python: made by `make lock`.' > requirements-dev.txt
+	$(PY) -m uv pip compile -q --universal --python-version 3.11 --extra dev --no-emit-index-url --no-annotate \
+		--no-header --no-emit-package kteardown pyproject.toml >> requirements-dev.txt
+
+dist: .venv/.ready-dev
+	rm -rf build/dist
+	$(PY) -m uv build --quiet --out-dir build/dist
+	@ls build/dist
+
+image:
+	scripts/image $(BASE)
 
 test-unit: .venv/.ready-dev
 	$(UNIT_TESTS)

@@ -16,6 +16,8 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from kteardown.packages import how_to_install
+
 INTERNAL = 70
 """The exit code of an error in kteardown itself."""
 
@@ -62,7 +64,7 @@ class MissingError(LabError):
     """Programs or headers are not installed; ``packages`` are the Debian packages that contain them."""
 
     def __init__(self, message: str, packages: Sequence[str]) -> None:
-        super().__init__(message, hint=f"install them: apt install {' '.join(packages)}")
+        super().__init__(message, hint=how_to_install(packages))
         self.packages = tuple(packages)
 
 

@@ -21,10 +21,10 @@ SECRET = "a-secret-of-the-host"
 FILL = "n=1; while fallocate -l 1900M big$n; do n=$((n + 1)); sleep 0.1; done; sleep 600"
 DEEP = f"for i in $(seq 30); do mkdir {'d' * 200}; cd -P {'d' * 200}; done"
 DELETED = "while fallocate -l 1900M big; do sleep 600 < big & rm big; sleep 0.1; done; sleep 600"
+# A file each time: one of more than 2 GB would exceed the limit of a file first.
 IN_MEMORY = """import os, time
-file = os.memfd_create("memory")
 for n in range(1, 600):
-    os.posix_fallocate(file, 0, n << 26)
+    os.posix_fallocate(os.memfd_create("memory"), 0, 1 << 26)
     time.sleep(0.1)"""
 
 

@@ -28,6 +28,7 @@ from kteardown.inputs.config import SlurmConfig, load_config
 from kteardown.kernels import cache_folder
 from kteardown.kernels.toolchain import compiler_version, need_build_tools
 from kteardown.model.arch import DEFAULT_ARCH, Arch
+from kteardown.packages import install_command, manager
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
 from kteardown.run import lab
@@ -44,7 +45,6 @@ _DISK_GB = 8
 _MEMORY_GB = 4
 _LOUD = 0.5
 """A load above this, beside the job that looks, disturbs a guest."""
-_INSTALL = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends")
 _FOLDERS = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write."
 
 
@@ -297,9 +297,11 @@ def _problems_of(node: Surveyed, nodes: Sequence[Surveyed], config: SlurmConfig)
 
 
 def install(packages: Sequence[str]) -> list[list[str]]:
-    """Return the commands that install the Debian ``packages``; empty if there are no packages."""
-    names = sorted(set(packages))
-    return [_as_root(["apt-get", "update"]), _as_root([*_INSTALL, *names])] if names else []
+    """Return the commands that install ``packages``, named as in Debian; empty if there are none."""
+    if not packages:
+        return []
+    update = [["apt-get", "update"]] if manager() == "apt" else []
+    return [_as_root(each) for each in (*update, install_command(sorted(set(packages))))]
 
 
 def allow_kvm(device: Path = Path("/dev/kvm")) -> list[list[str]]:

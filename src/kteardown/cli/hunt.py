@@ -54,6 +54,13 @@ class Asked:
             autocompletion=complete.fragments,
         ),
     ] = None
+    compiler: Annotated[
+        str,
+        typer.Option(
+            metavar="COMPILER",
+            help="For kernels that are built: gcc-14, clang-19, or a path. Default: gcc.",
+        ),
+    ] = ""
     kinds: Annotated[
         str,
         typer.Option(
@@ -201,6 +208,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
         source=asked.source,
         against=tuple(asked.against or ()),
         locks=asked.locks,
+        compiler=asked.compiler,
         config=located(asked.config or (), folder),
         kinds=tuple(word.strip() for word in asked.kinds.split(",") if word.strip()),
         own=folder,

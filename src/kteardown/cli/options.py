@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -95,6 +95,13 @@ class Execution:
             metavar="WHERE",
             help="Where the guests run: `slurm` or `slurm:PARTITION`, the nodes of a Slurm cluster "
             "(docs/cluster.md); `local`, this host. Default: where the run began, or this host.",
+        ),
+    ] = None
+    require: Annotated[
+        Literal["kvm"] | None,
+        _out(
+            "--require",
+            help="kvm: refuse to measure the wall clock by emulation (exit code 5), which is else noted.",
         ),
     ] = None
     json_file: Annotated[Path | None, _file("json", "result.json")] = None

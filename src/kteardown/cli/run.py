@@ -87,7 +87,7 @@ def start(
     ``command``, if it is not the one as it was typed, repeats it. Raises InputError, BuildError, LabError.
     """
     for experiment in experiments:
-        lab.check_counters(experiment, execution.on)
+        lab.check_host(experiment, execution.on, kvm=execution.require is not None)
     return pipeline.start(experiments, reporter, ablate=ablate, command=command or command_line())
 
 
@@ -98,6 +98,8 @@ def boot_rest(found: RunFolder, reporter: TerminalReporter, execution: options.E
     """
     reporter.note(f"run directory: {found.path}")
     on = lab.remembered_place(found.path, execution.on)
+    for run in found.runs:
+        lab.check_host(load(run).experiment, on, kvm=execution.require is not None)
     results = []
     try:
         for run in found.runs:

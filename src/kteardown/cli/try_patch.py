@@ -176,7 +176,9 @@ def prepare(
         )
     with reporter.task("Looking for what is compiled"):
         arch = kernels.arch or DEFAULT_ARCH
-        plain = KernelRequest(BASE, base.source, fragments=fragments, arch=arch)
+        plain = KernelRequest(
+            BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or ""
+        )
         config = config_of_series(plain, base.patches, sources)
     chosen = choose_workloads(workloads, base, sources)
     error = no_workload(chosen)
@@ -263,7 +265,13 @@ def _chosen_by_code(
 ) -> tuple[Tried, Chosen]:
     """Build base and the series, and choose the workloads that execute functions whose code differs."""
     fragments = located(kernels.config or ())
-    base = KernelRequest(BASE, tried.base.source, fragments=fragments, arch=kernels.arch or DEFAULT_ARCH)
+    base = KernelRequest(
+        BASE,
+        tried.base.source,
+        fragments=fragments,
+        arch=kernels.arch or DEFAULT_ARCH,
+        compiler=kernels.compiler or "",
+    )
     series = replace(base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches)
     built = build.ensure([base, series], cache_dir=cache_dir(), reporter=reporter).images
     tried = _with_kernels(tried, built[base.name], built[series.name])

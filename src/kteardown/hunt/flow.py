@@ -105,7 +105,7 @@ def kernels_of(request: Request, reporter: Reporter) -> Mapping[str, KernelImage
     """Return the kernels that a hunt boots, built or fetched. Raises InputError, BuildError, LabError."""
     # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
     modules = {module for kind in load_kinds(request.own_kinds, reporter) for module in kind.modules}
-    wanted = requests_of(request.source, request.against, request.config, modules)
+    wanted = requests_of(request.source, request.against, request.config, modules, request.compiler)
     return build.ensure(wanted, cache_dir=cache_dir(), reporter=reporter).images
 
 
@@ -229,7 +229,7 @@ def _with_locks(
     }
     if not sizes:
         return finds
-    request = locks.request_of(source, hunt.request.config)
+    request = locks.request_of(source, hunt.request.config, hunt.request.compiler)
     kernels = build.ensure([request], cache_dir=cache_dir(), reporter=hunt.reporter).images
     hunt.reporter.note(f"counting how long locks are held on {request.name}")
     plan = plan_of_sizes(sizes, [request.name], [0], options)

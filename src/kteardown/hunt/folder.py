@@ -39,6 +39,8 @@ class Request(StrictModel):
     against: tuple[str, ...] = ()
     locks: str = ""
     """The source that is built with lock statistics; empty: none."""
+    compiler: str = ""
+    """For kernels that are built, as in an experiment."""
     config: tuple[str, ...] = ()
     """Names or paths of fragments, or symbols such as ``CONFIG_X=y``, for kernels that are built."""
     kinds: tuple[str, ...] = ()

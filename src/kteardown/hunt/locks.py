@@ -43,7 +43,7 @@ def advice(name: str, finds: Sequence[Find], request: Request) -> str:
     command = f"kteardown hunt --resume {name} --locks "
     if not _is_built(source):
         return f"which locks are held: {command}SOURCE"
-    cost = build.cost([request_of(source, request.config)], cache_dir=cache_dir())
+    cost = build.cost([request_of(source, request.config, request.compiler)], cache_dir=cache_dir())
     minutes = f"about {max(1, round(cost.seconds / 60))}" if cost.seconds else "6 to 12"
     takes = f"; {minutes} min to build its kernel, with lock statistics" if cost.kernels else ""
     return f"which locks are held: {command}{shlex.quote(source)}{takes}"
@@ -58,9 +58,10 @@ def check(locks: str) -> None:
         )
 
 
-def request_of(source: str, config: Sequence[str]) -> KernelRequest:
+def request_of(source: str, config: Sequence[str], compiler: str = "") -> KernelRequest:
     """Return the request for ``source`` with lock statistics, under its own name. Raises InputError."""
-    return replace(requests_of(source, (), (*config, FRAGMENT))[0], name=f"{source} with lock statistics")
+    plain = requests_of(source, (), (*config, FRAGMENT), compiler=compiler)[0]
+    return replace(plain, name=f"{source} with lock statistics")
 
 
 def held_locks(boots: Iterable[BootRecords]) -> dict[tuple[Case, Cost], tuple[LockResult, ...]]:

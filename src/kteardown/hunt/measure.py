@@ -29,7 +29,11 @@ _START = 10
 
 
 def requests_of(
-    source: str, against: Sequence[str], config: Sequence[str], modules: Iterable[str] = ()
+    source: str,
+    against: Sequence[str],
+    config: Sequence[str],
+    modules: Iterable[str] = (),
+    compiler: str = "",
 ) -> list[KernelRequest]:
     """Return what the kernels of a hunt are made of; the first is the one that is hunted on.
 
@@ -38,7 +42,8 @@ def requests_of(
     """
     on = source.rpartition(" on ")[2]
     check(on)
-    base = KernelRequest(on, on, fragments=tuple(config), modules=tuple(sorted(modules)))
+    wanted = tuple(sorted(modules))
+    base = KernelRequest(on, on, fragments=tuple(config), modules=wanted, compiler=compiler)
     found = [kernel_of(each, base)[0] for each in (source, *against)]
     return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]
 

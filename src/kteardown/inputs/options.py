@@ -91,6 +91,11 @@ class Kernels:
         "difference below 10% needs it.",
         default=False,
     )
+    compiler: str | None = _what(
+        "--compiler",
+        metavar="COMPILER",
+        help="Build kernels with this compiler: gcc-14, clang-19, or a path. Default: gcc.",
+    )
     unsafe_build: bool = _what(
         "--unsafe-build",
         help="Build without the sandbox: a patch can then run any program as you, while it is built. The "
@@ -230,8 +235,7 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
     }
     for part in ("design", "machine"):
         fields[part] |= {name: given[name] for name in fields[part] if name in given}
-    if asked.source:
-        fields["source"] = asked.source
+    fields |= {name: getattr(asked, name) for name in ("source", "compiler") if getattr(asked, name)}
     if asked.variant:
         fields["variants"] = tuple(asked.variant)
     if asked.workload:

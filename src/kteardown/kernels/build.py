@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -193,8 +192,8 @@ class _Builder:
 
         Return the optional kernels that could not be built, by name, with the reason.
         """
-        for arch in {plan.request.arch for plan in plans}:
-            toolchain.need_build_tools(arch)
+        for arch, compiler in {(plan.request.arch, plan.request.compiler) for plan in plans}:
+            toolchain.need_build_tools(arch, compiler)
         for plan in plans:
             _need_sandbox(plan)
         self._kernels.tree_path("").mkdir(parents=True, exist_ok=True)
@@ -255,7 +254,7 @@ class _Builder:
             if patched:
                 # A series that changes a header recompiles nearly everything; its next version need not.
                 tree = replace(tree, objects=self._kernels.objects_path(plan.request.series))
-                subprocess.run(["cp", "-a", "--reflink=auto", str(objects), str(tree.build)], check=True)
+                cache_folder.copy_tree(objects, tree.build)
                 os.utime(objects)
                 expected = self._kernels.steps(arch, variant=True) or _VARIANT_STEPS
             if patched and patched.changes_kconfig:
@@ -292,11 +291,10 @@ class _Builder:
         cache_folder.remove(logs)
         logs.mkdir(parents=True)
         if plan.sandboxed:
-            return kbuild.Tree(
-                work, kbuild.source_view(source, patched, work / "view"), logs, plan.request.arch
-            )
-        tree = kbuild.Tree(work, None, logs, plan.request.arch)
-        subprocess.run(["cp", "-a", "--reflink=auto", str(source), str(tree.path)], check=True)
+            view = kbuild.source_view(source, patched, work / "view")
+            return kbuild.Tree(work, view, logs, plan.request.arch, plan.request.compiler)
+        tree = kbuild.Tree(work, None, logs, plan.request.arch, plan.request.compiler)
+        cache_folder.copy_tree(source, tree.path)
         if patched:
             kbuild.install(patched, tree.path)
         return tree
@@ -342,7 +340,7 @@ def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     wanted = _wanted(request)
     if request.exact is not None:
         _check_exact(request, request.exact, source, wanted)
-    compiler = _compiler(request.arch)
+    compiler = _compiler(request.arch, request.compiler)
     key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
     base_key = cache.key(source.id, (), wanted, request.arch, compiler)
     return _Plan(request, source, wanted, compiler, key, base_key)

@@ -146,6 +146,17 @@ def remove(path: Path) -> None:
             subprocess.run(["rm", "-rf", "--", str(path)], check=True)
 
 
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder. Raises LabError if the disk is full, or something else prevents it; nothing is left."""
+    done = toolchain.capture(["cp", "-a", "--reflink=auto", str(source), str(target)])
+    if done.returncode:
+        remove(target)
+        if "No space left" in done.stderr or "quota exceeded" in done.stderr:
+            raise disk_full(target.parent)
+        said = done.stderr.strip().splitlines()[:1]
+        raise LabError(f"cannot copy {source} to {target}: {''.join(said)}", hint=_FREE_SPACE)
+
+
 def need_space(folder: Path, megabytes: int, what: str) -> None:
     """Raise LabError if the file system of ``folder`` has less than ``megabytes`` (MiB) free."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,9 +19,9 @@ import tuxmake
 
 from kteardown import sandbox
 from kteardown.errors import BuildError
-from kteardown.kernels import cache_folder
+from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.apply_patches import PatchedFiles
-from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.progress import Reporter
 from kteardown.sandbox import Limits, Mount, Running, Sandbox
 
@@ -55,6 +55,9 @@ _STEP = re.compile(r"^\s+[A-Z][A-Z0-9]*(?: \[M\])?\s+(\S+)")
 _ERROR = re.compile(
     r"\berror\b|undefined reference|No rule to make target|No such file|\*\*\*", re.IGNORECASE
 )
+
+# What gcc says of "enum { false, true }" and "typedef _Bool bool" in the kernel's own headers.
+_C23 = re.compile(r"cannot use keyword .(?:false|true)|.bool. cannot be defined via .typedef")
 
 _THROUGH_CCACHE = """#!/bin/sh
 # With CCACHE_DEPEND ccache does not see what assembly includes by .incbin. The kernel in a bzImage
@@ -139,6 +142,8 @@ class Tree:
     """What shows the source in the sandbox; None if the tree is in ``scratch`` and there is no sandbox."""
     logs: Path
     arch: Arch
+    compiler: str = ""
+    """As in ``KernelRequest``."""
     objects: Path | None = None
     """Where ccache keeps what it compiles, for a tree whose files may have been compiled before."""
     limits: Limits = field(default_factory=Limits)
@@ -219,7 +224,7 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
     argv += ["--target-arch", tree.arch, "--jobs", str(os.cpu_count() or 1)]
     for key, value in {**_ENVIRONMENT, "KCFLAGS": _FLAGS.format(build=tree.path / BUILD)}.items():
         argv += ["--environment", f"{key}={value}"]
-    argv += options
+    argv += [*options, *_make_variables(tree)]
     reporter.command(argv)
     try:
         with _running(argv, tree, output) as (process, lines):
@@ -231,17 +236,36 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
     if process.returncode:
         if "No space left on device" in log:
             raise cache_folder.disk_full(tree.scratch)
+        hint = "fix the first error; if it is not in a patch, check the tools with `kteardown doctor`."
+        if _C23.search(log):
+            older = [name for name in toolchain.installed() if name != tree.compiler]
+            hint = (
+                "this kernel is older than its compiler, for which bool and false are keywords (C23: gcc 15 "
+                f"and later); give an older one: --compiler NAME; installed: {', '.join(older) or 'none'}."
+            )
         raise BuildError(
-            "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(log))]),
-            hint="fix the first error; if it is not in a patch, check the tools with `kteardown doctor`.",
+            "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(log))]), hint=hint
         )
+
+
+def _make_variables(tree: Tree) -> list[str]:
+    """Return what chooses the compiler, with clang also that of the programs of a build for this host."""
+    default = ARCHITECTURES[tree.arch].compiler
+    compiler = toolchain.compiler_of(tree.arch, tree.compiler)
+    if compiler == default:
+        return []
+    # Compilers of this host have no prefix, and neither have its other tools.
+    variables = ["CROSS_COMPILE="] if tree.arch == host_arch() else []
+    if tree.compiler:
+        variables.append(f"CC={compiler}")
+    return [*variables, f"HOSTCC={compiler}"] if "clang" in Path(compiler).name else variables
 
 
 @contextmanager
 def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     """Run tuxmake in the sandbox, or without it if ``tree`` has no view."""
     compilers = tree.scratch / "compilers"
-    through = _write_compilers(compilers) if tree.objects is not None else False
+    through = _write_compilers(compilers, tree.compiler) if tree.objects is not None else False
     if tree.view is None:
         ours = _ccache(compilers, tree.objects) if through else {}
         box = Sandbox(limits=tree.limits, confined=False)
@@ -251,6 +275,9 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     site = Path(tuxmake.__file__).parents[1]
     mounts = [*sandbox.python_folders(), Mount(site, site), *tree.view]
     mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]
+    own = Path(tree.compiler).resolve().parent.parent if "/" in tree.compiler else Path("/usr")
+    if not own.is_relative_to("/usr"):
+        mounts.append(Mount(own, own))
     if through and tree.objects is not None:
         mounts += [Mount(compilers, _COMPILERS), Mount(tree.objects, _OBJECTS, writable=True)]
     box = Sandbox(mounts, tree.limits)
@@ -268,11 +295,11 @@ def _end_of(path: Path) -> str:
     return ""
 
 
-def _write_compilers(folder: Path) -> bool:
+def _write_compilers(folder: Path, own: str) -> bool:
     """Write scripts with the names of the compilers that call ccache; return False if it is not installed.
 
     The scripts come first in the path. tuxmake's own wrapper changes the command lines instead, and Kbuild
-    recompiles every object whose command line has changed.
+    recompiles every object whose command line has changed. ``own`` is a compiler beside the default ones.
     """
     program = shutil.which("ccache")
     if program is None:
@@ -280,8 +307,15 @@ def _write_compilers(folder: Path) -> bool:
     cache_folder.remove(folder)
     folder.mkdir()
     folder.chmod(0o755)
-    for compiler in ("gcc", *(arch.compiler for arch in ARCHITECTURES.values())):
-        if real := shutil.which(compiler):
+    # Where the distribution puts ccache's folder first in the path, the names there are ccache itself.
+    own_path = os.pathsep.join(
+        each
+        for each in os.environ["PATH"].split(os.pathsep)
+        if (Path(each) / "gcc").resolve().name != "ccache"
+    )
+    names = {"gcc", own, *(arch.compiler for arch in ARCHITECTURES.values())} - {""}
+    for compiler in sorted(name for name in names if "/" not in name):
+        if real := shutil.which(compiler, path=own_path):
             script = folder / compiler
             script.write_text(_THROUGH_CCACHE.format(ccache=program, compiler=real))
             script.chmod(0o755)

@@ -38,6 +38,8 @@ class KernelRequest:
     """Whether the kernel is left out, without an error, if its patches do not apply or do not build."""
     modules: tuple[str, ...] = ()
     """Modules that single boots of a prebuilt kernel load, by name, without those that they depend on."""
+    compiler: str = ""
+    """A name or a path; empty: the default of the architecture."""
     exact: Exact | None = None
     """It is not built from anything else; None if any state of its source and its fragments will do."""
 

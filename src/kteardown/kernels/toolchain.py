@@ -1,12 +1,15 @@
 """The programs that a build needs: check that they are installed, and find the compiler's version."""
 
+import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from kteardown.errors import MissingError
-from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.errors import InputError, MissingError
+from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 
 _PACKAGES = {
     "gcc": "gcc",
@@ -40,19 +43,48 @@ def capture(
     )  # fmt: skip
 
 
-def compiler_version(arch: Arch) -> str:
-    """Return the first line of the compiler's ``--version``. Raises MissingError if it is not installed."""
+def compiler_of(arch: Arch, wanted: str = "") -> str:
+    """Return the compiler for kernels of ``arch``: ``wanted``, or else the default, as a name or a path.
+
+    Only Debian and what is made from it has a compiler with the name of the architecture for the host's own.
+    Raises InputError if ``wanted`` is no compiler, MissingError if the default is not installed.
+    """
+    known = ARCHITECTURES[arch]
+    if wanted:
+        if not re.search(r"gcc|clang", Path(wanted).name) or not shutil.which(wanted):
+            raise InputError(
+                f"--compiler {wanted}: there is no such compiler on this host",
+                hint=f"name one of: {', '.join(installed()) or 'none is installed'}; or the path of one.",
+            )
+        return wanted
+    names = (known.compiler, *(["gcc"] if host_arch() == arch else []))
+    if found := next(filter(shutil.which, names), None):
+        return found
+    raise MissingError(f"not installed on this host: {known.compiler}", [known.compiler_package])
+
+
+def installed() -> list[str]:
+    """Return the names of compilers with a version that are in the path, such as ``gcc-14``."""
+    folders = map(Path, os.environ.get("PATH", "").split(os.pathsep))
+    names = {file.name for folder in folders if folder.is_dir() for file in folder.iterdir()}
+    return sorted(name for name in names if re.fullmatch(r"(gcc|clang)-\d+", name))
+
+
+def compiler_version(arch: Arch, wanted: str = "") -> str:
+    """Return the first line of the compiler's ``--version``. Raises as ``compiler_of`` does."""
+    return capture([compiler_of(arch, wanted), "--version"]).stdout.splitlines()[0]
+
+
+def need_build_tools(arch: Arch, wanted: str = "") -> None:
+    """Raise MissingError, which names every missing program and header, if a kernel cannot be built.
+
+    Raises InputError if ``wanted`` is no compiler.
+    """
     compiler = ARCHITECTURES[arch].compiler
-    if not shutil.which(compiler):
-        package = ARCHITECTURES[arch].compiler_package
-        raise MissingError(f"not installed on this host: {compiler}", [package])
-    return capture([compiler, "--version"]).stdout.splitlines()[0]
-
-
-def need_build_tools(arch: Arch) -> None:
-    """Raise MissingError, which names every missing program and header, if a kernel cannot be built."""
-    wanted = {**_PACKAGES, ARCHITECTURES[arch].compiler: ARCHITECTURES[arch].compiler_package}
-    absent = {tool: package for tool, package in wanted.items() if not shutil.which(tool)}
+    with suppress(MissingError):
+        compiler = compiler_of(arch, wanted)
+    needed = {**_PACKAGES, compiler: ARCHITECTURES[arch].compiler_package}
+    absent = {tool: package for tool, package in needed.items() if not shutil.which(tool)}
     # objtool, which is built with the kernel, uses libelf.
     argv = ["gcc", "-E", "-x", "c", "-"]
     if not absent and capture(argv, text_in="#include <gelf.h>\n").returncode:

@@ -133,6 +133,8 @@ class Experiment(StrictModel):
 
     ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE``, ``image:FILE`` or ``debian-image:6.12``.
     """
+    compiler: str = ""
+    """For kernels that are built: ``gcc-14``, ``clang-19`` or a path; empty: the default of this host."""
     variants: tuple[str, ...] = ()
     """Each is a series, a part of one, a second source, or a series on a second source.
 

@@ -13,7 +13,7 @@ from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
-from kteardown.progress import Reporter, SilentReporter
+from kteardown.progress import Reporter
 from kteardown.run.execute import Lab
 from kteardown.run.executors.cluster import Cluster
 from kteardown.run.executors.node_job import qemu_hash
@@ -83,13 +83,27 @@ def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Accelerat
     return found.acceleration
 
 
-def check_counters(experiment: Experiment, on: str | None) -> None:
-    """Check that guests have counters (``--counts``), before anything is built. Raises LabError.
+def check_host(experiment: Experiment, on: str | None, *, kvm: bool) -> None:
+    """Check that guests have counters (``--counts``) and, if asked, KVM, before anything is built.
 
-    ``on`` is the value of ``--on``. The nodes of a cluster are not known: there the agent reports it.
+    ``on`` is the value of ``--on``. The nodes of a cluster are not known: there the agent reports what they
+    lack, and a node without KVM is not used, unless the configuration says otherwise. Raises LabError.
     """
+    if experiment.design.clock == "instructions" or not (kvm or experiment.design.counts):
+        return
+    best: Acceleration = load_config().slurm.wall
+    reason = "the configuration lets nodes emulate (slurm.wall)"
+    if on in (None, LOCAL):
+        found = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
+        best, reason = found.acceleration, found.reason
+    if kvm and best != "kvm":
+        raise LabError(
+            f"--require kvm: the wall clock would be emulated: {reason}",
+            hint="use a host for which `kteardown doctor` shows the wall clock on KVM as ok (a user may have "
+            "to join the group kvm), or --clock instructions, which needs no KVM.",
+        )
     if experiment.design.counts and on in (None, LOCAL):
-        _check_counters(choose_acceleration(experiment, SilentReporter()))
+        _check_counters(best)
 
 
 def _check_counters(acceleration: Acceleration) -> None:

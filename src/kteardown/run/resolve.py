@@ -124,7 +124,9 @@ def base_of(experiment: Experiment) -> KernelRequest:
     """Return the request for the base kernel of an experiment. Raises InputError."""
     check(experiment.source)
     wanted = located(fragments(experiment, load_workloads(experiment)), experiment.folder)
-    return KernelRequest(BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch)
+    return KernelRequest(
+        BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch, compiler=experiment.compiler
+    )
 
 
 def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:

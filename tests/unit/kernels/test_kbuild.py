@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,7 +86,10 @@ def test_a_tree_that_keeps_objects_is_compiled_by_ccache(
 
     compile_tree(tree, "x", 3, 3, SilentReporter())
     assert messages.read_text().splitlines() == without
-    monkeypatch.setattr("shutil.which", lambda name: None)
+    which = shutil.which
+    monkeypatch.setattr(
+        "shutil.which", lambda name, **more: None if name == "ccache" else which(name, **more)
+    )
     compile_tree(replace(tree, objects=objects), "x", 3, 3, SilentReporter())
     assert messages.read_text().splitlines() == without
 

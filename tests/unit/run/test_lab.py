@@ -82,11 +82,23 @@ def test_a_host_without_counters_is_an_error(
         lab.make_lab(snapshot(counted(), tmp_path), SilentReporter(), None)
     assert "kteardown doctor" in error.value.hint
     with pytest.raises(LabError):
-        lab.check_counters(counted(), None)
+        lab.check_host(counted(), None, kvm=False)
     # What the nodes of a cluster have is not known here.
-    lab.check_counters(counted(), "slurm")
-    lab.check_counters(counted(counts=False), None)
-    lab.check_counters(counted(arch="arm64", clock="instructions"), None)
+    lab.check_host(counted(), "slurm", kvm=False)
+    lab.check_host(counted(counts=False), None, kvm=False)
+    lab.check_host(counted(arch="arm64", clock="instructions"), None, kvm=False)
+
+
+def test_a_host_that_would_emulate_is_refused_if_kvm_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = acceleration.WallAcceleration("mttcg", "KVM is not used: this user may not open /dev/kvm.")
+    monkeypatch.setattr(acceleration, "best_wall_acceleration", lambda arch, cache: found)
+    wall = counted(counts=False)
+    with pytest.raises(LabError, match=r"--require kvm: the wall clock would be emulated: .*may not open"):
+        lab.check_host(wall, None, kvm=True)
+    lab.check_host(wall, None, kvm=False)
+    lab.check_host(counted(arch="arm64", clock="instructions"), None, kvm=True)
+    with_kvm(monkeypatch, "")
+    lab.check_host(wall, None, kvm=True)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,10 @@ class RankTest:
 
 def rank_sum(base: Figures, changed: Figures) -> float:
     """Return the two-sided p-value of no change without pairing. Each side needs at least two boots."""
-    return float(mannwhitneyu(list(changed.values()), list(base.values()), alternative="two-sided").pvalue)
+    before, after = list(base.values()), list(changed.values())
+    if len({*before, *after}) == 1:  # Versions of scipy since 1.18 return NaN for these.
+        return 1.0
+    return float(mannwhitneyu(after, before, alternative="two-sided").pvalue)
 
 
 def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None]:
