@@ -59,7 +59,7 @@ STEPS = {
     "refused": "make demo",
     "demo": "make demo",
     "doctor": f"{KTEARDOWN} doctor",
-    "try": f"{KTEARDOWN} try series/freezer-skip-exited/6.12/*.patch --source debian:6.12 {QUICK}",
+    "try": f"{KTEARDOWN} try series/freezer-skip-exited --source debian:6.12 {QUICK}",
     "hunt": f"{KTEARDOWN} hunt --source debian-image:6.12 --kinds pipes",
     "wall": f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --clock wall "
     "--boots 3 --repetitions 2 --set zombies=3000",

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -221,16 +222,20 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
     argv = [sys.executable, "-P", "-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast"]
     argv += ["--directory", str(tree.path), "--build-dir", str(tree.path / BUILD)]
     argv += ["--output-dir", str(_OUTPUT if tree.view is not None else output)]
-    argv += ["--target-arch", tree.arch, "--jobs", str(os.cpu_count() or 1)]
+    argv += ["--jobs", str(os.cpu_count() or 1)]
     for key, value in {**_ENVIRONMENT, "KCFLAGS": _FLAGS.format(build=tree.path / BUILD)}.items():
         argv += ["--environment", f"{key}={value}"]
-    argv += [*options, *_make_variables(tree)]
+    argv += [*options, *_choice_of_compiler(tree)]
     reporter.command(argv)
+    last: deque[str] = deque(maxlen=12)
     try:
         with _running(argv, tree, output) as (process, lines):
-            yield from lines
+            for line in lines:
+                last.append(line)
+                yield line
     finally:
-        log = _end_of(output / "build.log")
+        # tuxmake writes none if it does not get so far.
+        log = _end_of(output / "build.log") or "".join(last)
         (tree.logs / step).mkdir(parents=True, exist_ok=True)
         (tree.logs / step / "build.log").write_text(log)
     if process.returncode:
@@ -248,17 +253,16 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
         )
 
 
-def _make_variables(tree: Tree) -> list[str]:
-    """Return what chooses the compiler, with clang also that of the programs of a build for this host."""
-    default = ARCHITECTURES[tree.arch].compiler
+def _choice_of_compiler(tree: Tree) -> list[str]:
+    """Return the options of tuxmake for it; clang also makes the programs of the build for this host."""
     compiler = toolchain.compiler_of(tree.arch, tree.compiler)
-    if compiler == default:
-        return []
-    # Compilers of this host have no prefix, and neither have its other tools.
-    variables = ["CROSS_COMPILE="] if tree.arch == host_arch() else []
+    default = compiler == ARCHITECTURES[tree.arch].compiler
+    # With an architecture, tuxmake names all tools with its prefix, which those of this host need not have.
+    native = tree.arch == host_arch() and not default
+    options = [] if native else ["--target-arch", tree.arch]
     if tree.compiler:
-        variables.append(f"CC={compiler}")
-    return [*variables, f"HOSTCC={compiler}"] if "clang" in Path(compiler).name else variables
+        options.append(f"CC={compiler}")
+    return [*options, f"HOSTCC={compiler}"] if "clang" in Path(compiler).name else options
 
 
 @contextmanager

@@ -34,6 +34,7 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     assert {name for name in modules if name.startswith("kteardown.")} == {
         "kteardown.cli",
         "kteardown.errors",
+        "kteardown.packages",
         "kteardown.visible",
     }
     assert modules & {*HEAVY, "pydantic", "jinja2", "psutil"} == set()
