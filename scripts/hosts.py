@@ -2,7 +2,7 @@
 
     hosts.py run [--step STEP] [HOST...]   run the steps that have not passed at this commit, and record them
     hosts.py enter HOST                    a shell in a host, as its user
-    hosts.py table                         write the table of docs/install.md from the record
+    hosts.py table                         print the table that `make tables` writes into docs/install.md
 
 A host is a root made by debootstrap, kept below ~/.cache/kteardown-hosts. Each step runs as an ordinary user
 in namespaces of its own, with a checkout of the present commit. Hosts share sources and kernels, never an
@@ -25,7 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 HOSTS = Path.home() / ".cache" / "kteardown-hosts"
-RECORD = ROOT / "tests" / "hosts.json"
+RECORD = Path("tests") / "hosts.json"
 FRESH = "ca-certificates,git,make,python3,sudo"
 """What a machine has before the README's first command, beside the base system."""
 USER = 1000
@@ -217,17 +217,20 @@ def run_host(name: str, only: list[str], commit: str) -> int:
         record |= {"date": time.strftime("%Y-%m-%d"), "versions": versions(name, host)}
         file.write_text(json.dumps(record, indent=1) + "\n")
         failed += not passed
-    kept = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    file = ROOT / RECORD
+    kept = json.loads(file.read_text()) if file.exists() else {}
     kept[name] = record
-    RECORD.write_text(json.dumps({each: kept[each] for each in MATRIX if each in kept}, indent=1) + "\n")
+    file.write_text(json.dumps({each: kept[each] for each in MATRIX if each in kept}, indent=1) + "\n")
     return failed
 
 
-def table() -> str:
+def table(root: Path) -> str:
     """Return the table of the recorded hosts as Markdown; each step has its seconds."""
+    record_file = root / RECORD
+    records = json.loads(record_file.read_text()) if record_file.exists() else {}
     names = ["demo", "doctor", "try", "hunt", "wall", "test"]
     lines = [f"| host | {' | '.join(VERSIONS)} | {' | '.join(names)} |", "|---" * (len(names) + 4) + "|"]
-    for host, record in json.loads(RECORD.read_text()).items():
+    for host, record in records.items():
         cells = [record["versions"].get(program, "") for program in VERSIONS]
         for name in names:
             step = record["steps"].get(name) or (record["steps"].get("refused") if name == "demo" else None)
@@ -252,7 +255,7 @@ def main() -> int:
     if given.command == "enter":
         return inside(given.hosts[0], MATRIX[given.hosts[0]], "exec bash -i")
     if given.command == "table":
-        print(table())
+        print(table(ROOT))
         return 0
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -6,7 +6,7 @@
       <!-- end of results -->
 
   ``results.py show NAME`` prints all tables of a result; ``make docs`` makes a page of them. The table
-  ``postings overview`` has a line for each posting.
+  ``postings overview`` has a line for each posting, ``hosts matrix`` one for each host of `make test-hosts`.
 - A cover letter or the message of a patch is read as it is, so it has no such lines. The claim says below
   which paragraph the table is (``shown``), and the paragraphs there that were spliced are replaced.
 - The figures of a sentence are found by its words, which the claim has (``sentences``).
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import hosts
 import hunts
 import result_tables
 from claims import Below, Claim, Sentence, TableSpec
@@ -61,7 +62,8 @@ def splice(root: Path, claims: Sequence[Claim]) -> Spliced:
         for claim in claims
         for name, spec in claim.spec.tables.items()
     }
-    others = {("postings", "overview"): [overview(root, claims)], **hunts.tables(root)}
+    others = {("postings", "overview"): [overview(root, claims)], ("hosts", "matrix"): [hosts.table(root)]}
+    others |= hunts.tables(root)
     _into_pages(root, found, {**tables, **others})
     for claim in claims:
         for name, spec in claim.spec.tables.items():

@@ -58,8 +58,8 @@ _SHOWN = 3
 WhatArg = Annotated[
     str,
     typer.Argument(
-        help="A mail, an mbox (also .gz), a folder of mails or patches, lore:MESSAGE-ID, or a git range: "
-        "git:PATH@BASE..TOPIC."
+        help="A mail, an mbox (also .gz; - reads it from the standard input), a folder of mails or patches, "
+        "lore:MESSAGE-ID, or a git range: git:PATH@BASE..TOPIC."
     ),
 ]
 

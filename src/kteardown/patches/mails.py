@@ -23,7 +23,7 @@ from kteardown.errors import InputError, damaged
 from kteardown.kernels import git
 
 _SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
-_MOST_BYTES, _MOST_BYTES_OF_A_MAIL, _MOST_LINES_OF_A_MAIL = 128_000_000, 32_000_000, 1_000_000
+MOST_BYTES, _MOST_BYTES_OF_A_MAIL, _MOST_LINES_OF_A_MAIL = 128_000_000, 32_000_000, 1_000_000
 """Of a file, decompressed: a mail takes ten times its size in memory while it is read."""
 DIFF_START = re.compile(rb"^(?:diff --git |--- \S[^\n]*\n\+\+\+ \S)", re.MULTILINE)
 _CHANGED = re.compile(rb"^[+\-@].*", re.MULTILINE)
@@ -250,16 +250,16 @@ def _mails_in(file: Path, name: str) -> list[Mail]:
         with file.open("rb") as plain:
             packed = plain.peek(2).startswith(b"\x1f\x8b")
             with gzip.GzipFile(fileobj=plain) if packed else plain as stream:
-                content = stream.read(_MOST_BYTES + 1)
+                content = stream.read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{file}: cannot be read: {error}", hint="save it again, and name a file that you can read."
         ) from error
-    texts = split_mbox(content.lstrip(b"\r\n")) if len(content) <= _MOST_BYTES else [content]
+    texts = split_mbox(content.lstrip(b"\r\n")) if len(content) <= MOST_BYTES else [content]
     lines = max(text.count(b"\n") for text in texts)
     if max(map(len, texts)) > _MOST_BYTES_OF_A_MAIL or lines > _MOST_LINES_OF_A_MAIL:
         raise InputError(
-            f"{file} is damaged: it is larger than {_MOST_BYTES // 1_000_000} MB, or a mail of it than "
+            f"{file} is damaged: it is larger than {MOST_BYTES // 1_000_000} MB, or a mail of it than "
             f"{_MOST_BYTES_OF_A_MAIL // 1_000_000} MB or {_MOST_LINES_OF_A_MAIL:,} lines",
             hint="give the mails of one series only.",
         )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from email.header import Header
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kteardown import paths
 from kteardown.errors import InputError, LabError
@@ -18,7 +19,17 @@ from kteardown.extras import EXTRAS, install_command
 from kteardown.kernels import apply_patches, cache_folder, git, series, toolchain
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import Selection, patches_in, slug
-from kteardown.patches.mails import DIFF_START, ChosenMails, Diff, Mail, choose, day, mails_of, parse
+from kteardown.patches.mails import (
+    DIFF_START,
+    MOST_BYTES,
+    ChosenMails,
+    Diff,
+    Mail,
+    choose,
+    day,
+    mails_of,
+    parse,
+)
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32
@@ -86,8 +97,8 @@ def resolve(
 def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
 
-    A git range is ``git:PATH@BASE..TOPIC``. Raises InputError if it contains no patch or a damaged one,
-    LabError if the archive cannot be reached.
+    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input. Raises InputError if it
+    contains no patch or a damaged one, LabError if the archive cannot be reached.
     """
     if not what:
         raise InputError("the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID.")
@@ -97,6 +108,11 @@ def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
     if named := message_id(what):
         # The user does not know the file in the cache.
         chosen = choose(mails_of(fetch(named, cache_dir, reporter), what), named)
+    elif what == "-":
+        with TemporaryDirectory(prefix="kteardown-") as folder:
+            file = Path(folder, "standard-input")
+            file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
+            chosen = choose(mails_of(file, "standard input"))
     else:
         chosen = choose(mails_of(Path(what).expanduser()))
     if not chosen.patches:

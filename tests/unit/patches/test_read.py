@@ -26,6 +26,18 @@ def posted(name: str, cache: Path) -> PostedSeries:
     return read(str(MAILS / name), cache_dir=cache, reporter=SilentReporter())
 
 
+@pytest.mark.parametrize("name", ["thread.mbox", "thread.mbox.gz"])
+def test_mails_are_read_from_the_standard_input(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (MAILS / name).open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        found = read("-", cache_dir=tmp_path, reporter=SilentReporter())
+    assert [file.read_bytes() for file in found.patches] == [
+        file.read_bytes() for file in posted("thread.mbox", tmp_path).patches
+    ]
+
+
 def hunk(number: int) -> str:
     return (
         f"@@ -{number},3 +{number},3 @@\n int before_{number};\n-int old_{number};\n+int new_{number};\n"
