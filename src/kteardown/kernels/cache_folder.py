@@ -36,6 +36,14 @@ def check_path(cache_dir: Path) -> None:
         )
     if cache_dir.exists() and not cache_dir.is_dir():
         raise InputError(f"{cache_dir} is not a folder", hint="set KTEARDOWN_CACHE to a folder.")
+    there = next(
+        folder for folder in (cache_dir.absolute(), *cache_dir.absolute().parents) if folder.exists()
+    )
+    if os.statvfs(there).f_flag & os.ST_NOEXEC:  # A build runs programs that it has made.
+        raise InputError(
+            f"{cache_dir}: no kernel can be built in this folder: its file system is mounted noexec",
+            hint="set KTEARDOWN_CACHE to a folder on another file system.",
+        )
 
 
 @contextmanager

@@ -271,3 +271,20 @@ def test_each_of_the_last_series_has_its_own_compiled_objects(tmp_path: Path) ->
         subprocess.run([sys.executable, "-c", code, tmp_path / "other", str(number)], check=True)
     left = [path for path in (tmp_path / "other/objects").iterdir() if not path.name.startswith(".")]
     assert len(left) == 8
+
+
+def test_a_cache_where_no_program_may_run_is_refused(tmp_path: Path) -> None:
+    check = (
+        "from pathlib import Path; from kteardown.kernels import cache_folder; "
+        f"cache_folder.check_path(Path('{tmp_path}/new/cache'))"
+    )
+    script = f'mount -t tmpfs -o "$0" none {tmp_path} && exec {sys.executable} -c "{check}"'
+    said = [
+        subprocess.run(
+            ["unshare", "--map-root-user", "--mount", "sh", "-c", script, options],
+            check=False, capture_output=True, text=True,
+        ).stderr
+        for options in ("nosuid", "noexec")
+    ]  # fmt: skip
+    assert said[0] == ""
+    assert "InputError" in said[1] and "mounted noexec" in said[1]
