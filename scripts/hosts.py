@@ -108,8 +108,8 @@ def make(name: str, host: Host) -> None:
     if certificates.exists():
         shutil.copyfile(certificates, f"{root}{CERTIFICATES}")
     # What apt of this host allows its mirrors, such as lists that are older than they should be.
-    told = subprocess.run(["apt-config", "dump", "--no-empty"], capture_output=True, text=True, check=False)
-    allowed = [line for line in told.stdout.splitlines() if re.match(r"Acquire::(Check-|https?::)", line)]
+    dumped = subprocess.run(["apt-config", "dump", "--no-empty"], capture_output=True, text=True, check=False)
+    allowed = [line for line in dumped.stdout.splitlines() if re.match(r"Acquire::(Check-|https?::)", line)]
     (root / "etc" / "apt" / "apt.conf.d" / "90mirror").write_text("\n".join(allowed) + "\n")
     if host.python:
         add_python(root, host.python)

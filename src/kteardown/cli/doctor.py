@@ -297,7 +297,7 @@ def _problems_of(node: Surveyed, nodes: Sequence[Surveyed], config: SlurmConfig)
 
 
 def install(packages: Sequence[str]) -> list[list[str]]:
-    """Return the commands that install ``packages``, named as in Debian; empty if there are none."""
+    """Return the commands that install ``packages``, named as in Debian; empty without packages."""
     if not packages:
         return []
     update = [["apt-get", "update"]] if manager() == "apt" else []

@@ -55,8 +55,9 @@ class _Pace:
         total = self.total if total is None else total
         changed = (completed, total) != (self.completed, self.total)
         self.completed, self.total = completed, total
-        # At the end of a step whose total was too small nothing says how much is left.
-        if changed and total is not None and 0 < completed < total:
+        # Nothing says how much is left at the end of a step whose total was too small, and little in the
+        # first hundredth of any step.
+        if changed and total is not None and total / 100 <= completed < total:
             self.forecast_s = spent_s * total / completed
 
     def words(self, spent_s: float) -> str:
