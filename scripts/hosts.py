@@ -63,12 +63,18 @@ STEPS = {
     "hunt": f"{KTEARDOWN} hunt --source debian-image:6.12 --kinds pipes",
     "wall": f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --clock wall "
     "--boots 3 --repetitions 2 --set zombies=3000",
+    # The wheel by pipx, where the checkout is not to be found.
+    "installed": "python3 -m venv /tmp/pipx && /tmp/pipx/bin/pip install -q pipx && "
+    ".venv/bin/pip wheel -q --no-deps -w /tmp/wheel . && "
+    "export PIPX_HOME=/tmp/home PIPX_BIN_DIR=/tmp/bin && /tmp/pipx/bin/pipx install -q /tmp/wheel/*.whl && "
+    "mv ~/kteardown ~/away && cd / && /tmp/bin/kteardown run freezer --quick; "
+    "code=$?; mv ~/away ~/kteardown; exit $code",
     "test": "make test",
 }
 MATRIX = {
     "debian-12": Host("bookworm"),
     "debian-12-python-3.12": Host("bookworm", "demo try", python="3.12"),
-    "debian-13": Host("trixie"),
+    "debian-13": Host("trixie", "demo doctor try hunt wall installed test"),
     "debian-13-no-sudo": Host("trixie", "refused", sudo=False),
     "debian-13-no-apt": Host("trixie", "demo try hunt", sudo=False, packages="base gpgv", without=NO_APT),
     "debian-unstable": Host("sid"),
@@ -122,11 +128,11 @@ def make(name: str, host: Host) -> None:
         setup = "KTEARDOWN_NO_APT=1 scripts/setup | sed -n 2p"
         names = host.packages.replace("base", f"$(cd /home/user/kteardown && {setup})")
         steps.append(f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {names}")
-    steps += [
-        f"rm -f /usr/bin/{program}" for program in (host.without or "" if host.sudo else "sudo").split()
-    ]
-    if host.without:
-        steps += [f"rm -f /usr/bin/{program}" for program in host.without.split()]
+    without = [*host.without.split(), *([] if host.sudo else ["sudo"])]
+    steps += [f"rm -f /usr/bin/{program}" for program in without]
+    if host.without:  # It must read Debian's archive itself.
+        for kept in ("answers", "lists"):
+            shutil.rmtree(HOSTS / "cache" / kept, ignore_errors=True)
     log = HOSTS / name / "prepare.log"
     if inside(name, host, " && ".join(steps), user=0, log=log):
         sys.exit(f"{name}: its root could not be prepared: see {log}")
@@ -158,6 +164,9 @@ def inside(name: str, host: Host, command: str, *, user: int = USER, log: Path |
         "PIP_CACHE_DIR": "/cache/pip",
         **{key: value for key, value in os.environ.items() if NETWORK.fullmatch(key)},
     }
+    if host.without:  # The mirror from which debootstrap made the base system.
+        listed = (base_system(host.suite) / "etc" / "apt" / "sources.list").read_text()
+        variables["KTEARDOWN_DEBIAN_MIRROR"] = listed.split()[1]
     if Path(f"{root}{CERTIFICATES}").exists():
         variables |= {"PIP_CERT": CERTIFICATES, "SSL_CERT_FILE": CERTIFICATES}
     env = " ".join(f"{key}={shlex.quote(value)}" for key, value in variables.items())
@@ -228,7 +237,7 @@ def table(root: Path) -> str:
     """Return the table of the recorded hosts as Markdown; each step has its seconds."""
     record_file = root / RECORD
     records = json.loads(record_file.read_text()) if record_file.exists() else {}
-    names = ["demo", "doctor", "try", "hunt", "wall", "test"]
+    names = ["demo", "doctor", "try", "hunt", "wall", "installed", "test"]
     lines = [f"| host | {' | '.join(VERSIONS)} | {' | '.join(names)} |", "|---" * (len(names) + 4) + "|"]
     for host, record in records.items():
         cells = [record["versions"].get(program, "") for program in VERSIONS]
