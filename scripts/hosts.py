@@ -105,7 +105,8 @@ def base_system(suite: str) -> Path:
 def make(name: str, host: Host) -> None:
     """Make the root of a host anew. Raises SystemExit."""
     root = HOSTS / name / "root"
-    as_root(["rm", "-rf", str(root)])
+    if as_root(["rm", "-rf", str(root)]).returncode:
+        sys.exit(f"{name}: its root is in use: {root}")
     root.parent.mkdir(parents=True, exist_ok=True)
     as_root(["cp", "-a", str(base_system(host.suite)), str(root)])
     for file in ("resolv.conf", "hosts"):

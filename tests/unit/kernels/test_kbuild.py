@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from kteardown.errors import BuildError, LabError
+from kteardown.kernels import kbuild
 from kteardown.kernels.kbuild import Tree, compile_tree, error_lines, time_share
 from kteardown.progress import SilentReporter, Task
 
@@ -184,3 +185,45 @@ def _runs(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@pytest.mark.parametrize(
+    ("wanted", "have", "options"),
+    [
+        ("", ("gcc", "x86_64-linux-gnu-gcc"), "--target-arch x86_64"),
+        ("", ("gcc",), ""),
+        ("gcc-14", ("gcc", "gcc-14", "x86_64-linux-gnu-gcc"), "CC=gcc-14"),
+        ("clang-19", ("gcc", "clang-19"), "CC=clang-19 HOSTCC=clang-19"),
+    ],
+)
+def test_a_compiler_of_this_host_has_no_prefix(
+    wanted: str, have: tuple[str, ...], options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in have:
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for module in ("kbuild", "toolchain"):
+        monkeypatch.setattr(f"kteardown.kernels.{module}.host_arch", lambda: "x86_64")
+    tree = kbuild.Tree(tmp_path, None, tmp_path, "x86_64", wanted)
+    assert " ".join(kbuild._choice_of_compiler(tree)) == options
+
+
+def test_ccache_is_not_called_twice_where_it_comes_first_in_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("first", "bin"):
+        (tmp_path / folder).mkdir()
+    for name in ("ccache", "gcc"):
+        (tmp_path / "bin" / name).touch(mode=0o755)
+    (tmp_path / "first" / "gcc").symlink_to(tmp_path / "bin" / "ccache")
+    monkeypatch.setenv("PATH", f"{tmp_path}/first{os.pathsep}{tmp_path}/bin")
+    assert kbuild._write_compilers(tmp_path / "compilers", "")
+    assert f"exec {tmp_path}/bin/ccache {tmp_path}/bin/gcc" in (tmp_path / "compilers/gcc").read_text()
+
+
+def test_a_kernel_that_is_too_old_for_its_compiler_is_said_to_be(tmp_path: Path) -> None:
+    said = 'include/linux/stddef.h:11:9: error: cannot use keyword "false" as enumeration constant'
+    tree = fake_tree(tmp_path, f"{{ echo '{said}' >&2; false; }}")
+    with pytest.raises(BuildError, match="cannot use keyword") as caught:
+        compile_tree(tree, "x", 3, 3, SilentReporter())
+    assert "--compiler NAME" in caught.value.hint
