@@ -103,6 +103,7 @@ test-all: lint
 	$(KVM_TESTS) --journal build/full-run/kvm.ndjson
 	$(PAGE_TESTS) --journal build/full-run/page.ndjson
 	$(SLURM_TESTS) --journal build/full-run/slurm.ndjson
+	$(PY) scripts/hosts.py run
 	$(PY) scripts/full_run.py record unit vm kvm page slurm
 
 test-hosts: .venv/.ready-dev
