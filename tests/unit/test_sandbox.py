@@ -136,7 +136,8 @@ def test_all_that_it_started_is_killed(work: Path) -> None:
         ),
         ("tail /dev/zero", Limits(memory_mb=400), "MB of the host's memory were left"),
         (f"python3 -c '{IN_MEMORY}'; sleep 600", Limits(memory_mb=400), "MB of the host's memory were left"),
-        (DELETED, Limits(disk_mb=600), "MB of the disk were left"),
+        # A walk may find the file before it is removed.
+        (DELETED, Limits(disk_mb=600), "MB of the disk were left|it wrote more"),
         (f"{DEEP}; {FILL}", Limits(disk_mb=600), "MB of the disk were left"),
         (
             f"mkdir shut; cd shut; chmod 300 .; {FILL}",
