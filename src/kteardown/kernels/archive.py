@@ -133,13 +133,11 @@ def _is_security(suite: str) -> bool:
     return suite.endswith(("-security", "/updates"))
 
 
-def mirrored(mirror: str) -> list[Target]:
-    """Return the suites of the newest stable release, from the address of a mirror of the archive."""
-    archive, name = mirror.rstrip("/"), _RELEASES[-3]
-    return [
-        Target(archive, name, "Debian"),
-        Target(f"{archive}-security", f"{name}-security", "Debian"),
-    ]
+def mirrored(mirror: str, release: str) -> list[Target]:
+    """Return the suites of a release, from the address of a mirror of the archive."""
+    archive = mirror.rstrip("/")
+    suites = _release(release, archive, f"{archive}-security").suites
+    return [Target(uri, suite, "Debian") for uri, suite in suites]
 
 
 def order(version: str) -> tuple[object, ...]:
@@ -237,17 +235,20 @@ class Archive:
 
     def tiers(self) -> list[Tier]:
         """Return what is searched, in order. Raises LabError if this host names no mirror."""
-        release = platform.freedesktop_os_release()
-        # os-release of testing and unstable may have no codename.
-        codename = release.get("VERSION_CODENAME", _RELEASES[-1]) if release.get("ID") == "debian" else ""
+        host = {}
+        with suppress(OSError):
+            host = platform.freedesktop_os_release()
+        codename = _RELEASES[-3]  # For other distributions.
+        if host.get("ID") == "debian":  # Testing and unstable may have no codename.
+            codename = host.get("VERSION_CODENAME", _RELEASES[-1])
         if mirror := os.environ.get(MIRROR):
-            return tiers(mirrored(mirror), codename or _RELEASES[-3])
+            return tiers(mirrored(mirror, codename), codename)
         if not shutil.which("apt-get"):
-            return tiers([], codename or _RELEASES[-3])
+            return tiers([], codename)
         # Asking the system's apt covers both formats of its source lists.
         form = "$(REPO_URI)\t$(RELEASE)\t$(ORIGIN)"
         done = toolchain.capture(["apt-get", "indextargets", "--format", form])
-        return tiers(parse_targets(done.stdout), codename or _RELEASES[-3])
+        return tiers(parse_targets(done.stdout), codename)
 
 
 class Suite:

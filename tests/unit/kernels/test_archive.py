@@ -81,10 +81,11 @@ def test_an_unknown_release_searches_its_own_suites_first() -> None:
 
 
 def test_a_host_that_names_a_mirror_needs_no_apt() -> None:
-    found = tiers(mirrored(f"{ARCHIVE}/"), "trixie")
-    assert found[0].suites == (
+    found = tiers(mirrored(f"{ARCHIVE}/", "trixie"), "trixie")
+    assert set(found[0].suites) == {
         (ARCHIVE, "trixie"), (SECURITY, "trixie-security"), (ARCHIVE, "trixie-backports"),
-    )  # fmt: skip
+    }  # fmt: skip
+    assert tiers(mirrored(ARCHIVE, "sid"), "sid")[0].suites == ((ARCHIVE, "sid"),)
 
 
 def test_a_system_without_a_debian_mirror_is_an_error() -> None:
