@@ -45,6 +45,8 @@ _RELEASES = ("bookworm", "trixie", "forky", "sid")
 _ROLLING = ("testing", "unstable", "sid", "stable", "oldstable", "experimental")
 _LISTS_S = 24 * 3600
 _ATTEMPTS = 3
+_MOST_BYTES = 256 << 20
+"""Of a list: those of the largest suite have 60 MB. What is not verified yet must not fill disk or memory."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ class Archive:
             with cache_folder.scratch(target) as work:
                 title = f"Downloading {package.name} {package.version}, {package.bytes / 1e6:.0f} MB"
                 with self._reporter.task(title, total=package.bytes / 1e6) as task:
-                    fetch(package.url, work / target.name, package.sha256, task)
+                    fetch(package.url, work / target.name, package.sha256, task, package.bytes)
                 seal.publish(work / target.name, target)
             return target
 
@@ -304,7 +306,8 @@ class Suite:
         return list(self._search(self._packages, pattern, version)) if self._packages.exists() else []
 
     def _search(self, file: Path, pattern: str, version: str) -> Iterator[Package]:
-        text = lzma.decompress(file.read_bytes()).decode(errors="replace")
+        content = lzma.LZMADecompressor().decompress(file.read_bytes(), _MOST_BYTES)
+        text = content.decode(errors="replace")
         for match in re.finditer(rf"^Package: (?:{pattern})\n(?:.+\n)*", text, re.MULTILINE):
             fields = dict(re.findall(r"^([\w-]+): (.*)$", match[0], re.MULTILINE))
             with suppress(KeyError, ValueError):
@@ -350,15 +353,17 @@ def verified(signed: Path, keyring: Path, keys: frozenset[str] = frozenset()) ->
     return out.read_text()
 
 
-def fetch(url: str, target: Path, sha256: str = "", task: Task | None = None) -> None:
-    """Download ``url`` into ``target``, and check its digest if one is given.
+def fetch(
+    url: str, target: Path, sha256: str = "", task: Task | None = None, most: int = _MOST_BYTES
+) -> None:
+    """Download ``url``, of at most ``most`` bytes, into ``target``, and check its digest if one is given.
 
     Proxies are those of the environment and of apt, credentials those of apt. Raises LabError if that fails
     three times, or the disk is full.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            if (digest := _download(url, target, task)) == sha256 or not sha256:
+            if (digest := _download(url, target, task, most)) == sha256 or not sha256:
                 return
             reason = f"its SHA-256 is {digest}, not that of the signed lists, {sha256}"
         except urllib.error.HTTPError as error:
@@ -374,7 +379,7 @@ def fetch(url: str, target: Path, sha256: str = "", task: Task | None = None) ->
     )
 
 
-def _download(url: str, target: Path, task: Task | None) -> str:
+def _download(url: str, target: Path, task: Task | None, most: int) -> str:
     """Download once, and return the SHA-256."""
     digest, done = hashlib.sha256(), 0
     with _opener().open(_request(url), timeout=60) as answer, target.open("wb") as sink:
@@ -382,6 +387,8 @@ def _download(url: str, target: Path, task: Task | None) -> str:
             sink.write(block)
             digest.update(block)
             done += len(block)
+            if done > most:
+                raise OSError(f"it has more than {most} bytes")
             if task:
                 task.update(done / 1e6)
     return digest.hexdigest()

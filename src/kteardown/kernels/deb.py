@@ -7,6 +7,8 @@ from kteardown.errors import LabError, MissingError
 from kteardown.kernels import cache_folder, toolchain
 
 _DECOMPRESS = {"xz": ["--xz"], "zst": ["--zstd"], "gz": ["--gzip"], "tar": []}
+_MOST_BYTES = 16 << 20
+"""The largest file that is read into memory."""
 
 
 def stages(deb: Path, *arguments: str) -> list[list[str]]:
@@ -28,16 +30,7 @@ def stages(deb: Path, *arguments: str) -> list[list[str]]:
 def unpack(deb: Path, folder: Path) -> None:
     """Unpack a package into ``folder``. Raises LabError if it is damaged or the disk is full."""
     folder.mkdir(parents=True, exist_ok=True)
-    _run(deb, "-C", str(folder), "--no-same-owner")
-
-
-def member(deb: Path, name: str) -> bytes:
-    """Return the content of the file ``name``, in which ``*`` may stand for folders. Raises LabError."""
-    return _run(deb, "-O", "--wildcards", name)
-
-
-def _run(deb: Path, *arguments: str) -> bytes:
-    first, second = stages(deb, *arguments)
+    first, second = stages(deb, "-C", str(folder), "--no-same-owner")
     with subprocess.Popen(first, stdout=subprocess.PIPE) as source:
         done = subprocess.run(second, stdin=source.stdout, capture_output=True, check=False)
     said = done.stderr.decode(errors="replace").strip()
@@ -45,7 +38,25 @@ def _run(deb: Path, *arguments: str) -> bytes:
         raise cache_folder.disk_full(deb.parent)
     if done.returncode or source.returncode:
         raise _damaged(deb, said)
-    return done.stdout
+
+
+def member(deb: Path, name: str) -> bytes:
+    """Return the content of the file ``name``, in which ``*`` may stand for folders. Raises LabError."""
+    first, second = stages(deb, "-O", "--wildcards", name)
+    with (
+        subprocess.Popen(first, stdout=subprocess.PIPE) as source,
+        subprocess.Popen(
+            second, stdin=source.stdout, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as unpacking,
+    ):
+        assert unpacking.stdout is not None
+        content = unpacking.stdout.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            unpacking.kill()
+            source.kill()
+    if unpacking.returncode:
+        raise _damaged(deb, f"it has no {name}, or that is larger than {_MOST_BYTES >> 20} MB")
+    return content
 
 
 def _damaged(deb: Path, said: str) -> LabError:

@@ -217,3 +217,15 @@ def test_a_file_that_is_no_package_is_an_error(tmp_path: Path) -> None:
     file.write_bytes(b"!<arch>\n")
     with pytest.raises(LabError, match=r"cannot unpack .*x.deb"):
         deb.unpack(file, tmp_path / "out")
+
+
+def test_a_mirror_cannot_fill_the_disk_or_the_memory(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = lab(tmp_path).find("hello")
+    (mirror / "pool/hello.deb").write_bytes(bytes(package.bytes + 1))
+    with pytest.raises(LabError, match=f"more than {package.bytes} bytes"):
+        lab(tmp_path).download(package, tmp_path / "downloads")
+    monkeypatch.setattr(deb, "_MOST_BYTES", 10)
+    with pytest.raises(LabError, match="larger than"):
+        deb.member(SIGNED / "pool/hello.deb", "./usr/share/hello/text")
