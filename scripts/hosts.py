@@ -122,21 +122,27 @@ def make(name: str, host: Host) -> None:
         add_python(root, host.python)
     home = root / "home" / "user"
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(home / "kteardown")], check=True)
+    if host.without:  # It must read Debian's archive itself.
+        for kept in ("answers", "lists"):
+            shutil.rmtree(HOSTS / "cache" / kept, ignore_errors=True)
+    log = HOSTS / name / "prepare.log"
+    if inside(name, host, " && ".join(preparation(host)), user=0, log=log):
+        sys.exit(f"{name}: its root could not be prepared: see {log}")
+
+
+def preparation(host: Host) -> list[str]:
+    """Return the commands that root runs in a new root."""
     steps = [f"useradd --uid {USER} --shell /bin/bash user", f"chown -R {USER}:{USER} /home/user"]
     if host.sudo:
         steps.append("echo 'user ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/user")
+    if host.python:
+        steps.append("echo /opt/python/lib > /etc/ld.so.conf.d/python.conf && ldconfig")
     if host.packages:
         setup = "KTEARDOWN_NO_APT=1 scripts/setup | sed -n 2p"
         names = host.packages.replace("base", f"$(cd /home/user/kteardown && {setup})")
         steps.append(f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {names}")
     without = [*host.without.split(), *([] if host.sudo else ["sudo"])]
-    steps += [f"rm -f /usr/bin/{program}" for program in without]
-    if host.without:  # It must read Debian's archive itself.
-        for kept in ("answers", "lists"):
-            shutil.rmtree(HOSTS / "cache" / kept, ignore_errors=True)
-    log = HOSTS / name / "prepare.log"
-    if inside(name, host, " && ".join(steps), user=0, log=log):
-        sys.exit(f"{name}: its root could not be prepared: see {log}")
+    return [*steps, *(f"rm -f /usr/bin/{program}" for program in without)]
 
 
 def add_python(root: Path, version: str) -> None:
