@@ -219,9 +219,10 @@ def run_host(name: str, only: list[str], commit: str) -> int:
     if record.get("commit") != commit:
         print(f"{name}: making its root ...", flush=True)
         make(name, host)
-        record = {"commit": commit, "steps": {}}
+        record = {"steps": {}, **record, "commit": commit}
     for step in host.steps.split():
-        if (only and step not in only) or record["steps"].get(step, {}).get("passed"):
+        done = record["steps"].get(step)
+        if (only and step not in only) or (done and done["passed"] and done["commit"] == commit):
             continue
         print(f"{name}: {step} ...", end=" ", flush=True)
         started, log = time.monotonic(), HOSTS / name / f"{step}.log"
@@ -229,7 +230,7 @@ def run_host(name: str, only: list[str], commit: str) -> int:
         passed = code == (2 if step == "refused" else 0)
         duration_s = round(time.monotonic() - started)
         print(f"{'passed' if passed else f'FAILED with {code}: {log}'}, {duration_s} s", flush=True)
-        record["steps"][step] = {"passed": passed, "code": code, "duration_s": duration_s}
+        record["steps"][step] = {"passed": passed, "code": code, "duration_s": duration_s, "commit": commit}
         record |= {"date": time.strftime("%Y-%m-%d"), "versions": versions(name, host)}
         file.write_text(json.dumps(record, indent=1) + "\n")
         failed += not passed

@@ -122,7 +122,7 @@ def test_it_works_outside_the_checkout_and_is_removed_completely(
         }
     assert "freezer-skip-exited" in copy.kteardown("plan", "freezer", "--quick")
     # What only some commands need is added by the command that they print.
-    _, command = copy.refused("history").split("install them: ")
+    _, command = copy.refused("history").split("install it: ")
     tool, *words = shlex.split(command)
     _run([sys.executable, "-m", tool, *words], tmp_path, copy.environment)
     assert "no run has figures yet" in copy.kteardown("history")
