@@ -60,7 +60,7 @@ _ERROR = re.compile(
 # What gcc says of "enum { false, true }" and "typedef _Bool bool" in the kernel's own headers.
 _C23 = re.compile(r"cannot use keyword .(?:false|true)|.bool. cannot be defined via .typedef")
 
-_THROUGH_CCACHE = """#!/bin/sh
+_COMPILER = """#!/bin/sh
 # With CCACHE_DEPEND ccache does not see what assembly includes by .incbin. The kernel in a bzImage
 # is such a file: if only its contents differ, and not its size, ccache returns another kernel.
 case "$*" in *.S) exec {compiler} "$@" ;; esac
@@ -256,22 +256,20 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
 def _choice_of_compiler(tree: Tree) -> list[str]:
     """Return the options of tuxmake for it; clang also makes the programs of the build for this host."""
     compiler = toolchain.compiler_of(tree.arch, tree.compiler)
-    default = compiler == ARCHITECTURES[tree.arch].compiler
     # With an architecture, tuxmake names all tools with its prefix, which those of this host need not have.
-    native = tree.arch == host_arch() and not default
+    native = tree.arch == host_arch() and compiler != ARCHITECTURES[tree.arch].compiler
     options = [] if native else ["--target-arch", tree.arch]
-    if tree.compiler:
-        options.append(f"CC={compiler}")
-    return [*options, f"HOSTCC={compiler}"] if "clang" in Path(compiler).name else options
+    return [*options, "--toolchain", "clang"] if "clang" in Path(compiler).name else options
 
 
 @contextmanager
 def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     """Run tuxmake in the sandbox, or without it if ``tree`` has no view."""
     compilers = tree.scratch / "compilers"
-    through = _write_compilers(compilers, tree.compiler) if tree.objects is not None else False
+    ccache = shutil.which("ccache") if tree.objects is not None else None
+    _write_compilers(compilers, ccache, tree)
     if tree.view is None:
-        ours = _ccache(compilers, tree.objects) if through else {}
+        ours = _environment(compilers, tree.objects if ccache else None)
         box = Sandbox(limits=tree.limits, confined=False)
         with box.running(argv, {**os.environ, **ours}, tree.scratch) as running:
             yield running
@@ -282,10 +280,11 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     own = Path(tree.compiler).resolve().parent.parent if "/" in tree.compiler else Path("/usr")
     if not own.is_relative_to("/usr"):
         mounts.append(Mount(own, own))
-    if through and tree.objects is not None:
-        mounts += [Mount(compilers, _COMPILERS), Mount(tree.objects, _OBJECTS, writable=True)]
+    mounts.append(Mount(compilers, _COMPILERS))
+    if tree.objects is not None:
+        mounts.append(Mount(tree.objects, _OBJECTS, writable=True))
     box = Sandbox(mounts, tree.limits)
-    environment = _ccache(_COMPILERS, _OBJECTS) if through else {}
+    environment = _environment(_COMPILERS, _OBJECTS if ccache else None)
     environment |= {} if site.is_relative_to(sys.prefix) else {"PYTHONPATH": str(site)}
     with box.running(argv, environment, TREE) as running:
         yield running
@@ -299,37 +298,38 @@ def _end_of(path: Path) -> str:
     return ""
 
 
-def _write_compilers(folder: Path, own: str) -> bool:
-    """Write scripts with the names of the compilers that call ccache; return False if it is not installed.
+def _write_compilers(folder: Path, ccache: str | None, tree: Tree) -> None:
+    """Write scripts with the names of the compilers, which call those that were chosen, through ``ccache``.
 
     The scripts come first in the path. tuxmake's own wrapper changes the command lines instead, and Kbuild
-    recompiles every object whose command line has changed. ``own`` is a compiler beside the default ones.
+    recompiles every object whose command line has changed; and it takes no compiler by its path.
     """
-    program = shutil.which("ccache")
-    if program is None:
-        return False
     cache_folder.remove(folder)
     folder.mkdir()
     folder.chmod(0o755)
     # Where the distribution puts ccache's folder first in the path, the names there are ccache itself.
-    own_path = os.pathsep.join(
-        each
-        for each in os.environ["PATH"].split(os.pathsep)
-        if (Path(each) / "gcc").resolve().name != "ccache"
-    )
-    names = {"gcc", own, *(arch.compiler for arch in ARCHITECTURES.values())} - {""}
-    for compiler in sorted(name for name in names if "/" not in name):
-        if real := shutil.which(compiler, path=own_path):
-            script = folder / compiler
-            script.write_text(_THROUGH_CCACHE.format(ccache=program, compiler=real))
+    places = os.environ["PATH"].split(os.pathsep)
+    without = os.pathsep.join(each for each in places if (Path(each) / "gcc").resolve().name != "ccache")
+    calls = {name: name for name in ("gcc", *(arch.compiler for arch in ARCHITECTURES.values()))}
+    if "clang" in Path(tree.compiler).name:
+        calls["clang"] = tree.compiler
+    elif tree.compiler:
+        native = ["gcc"] if tree.arch == host_arch() else []
+        calls |= dict.fromkeys([ARCHITECTURES[tree.arch].compiler, *native], tree.compiler)
+    for name, wanted in calls.items():
+        if (real := shutil.which(wanted, path=without)) and (ccache or name != wanted):
+            script = folder / name
+            script.write_text(_COMPILER.format(ccache=ccache or "", compiler=real))
             script.chmod(0o755)
-    return True
 
 
-def _ccache(compilers: Path, objects: Path | None) -> dict[str, str]:
-    """Return the environment in which every compiler is ccache, with its cache in ``objects``."""
+def _environment(compilers: Path, objects: Path | None) -> dict[str, str]:
+    """Return the environment in which the scripts are the compilers, with ccache's files in ``objects``."""
+    path = {"PATH": f"{compilers}{os.pathsep}{os.environ['PATH']}"}
+    if objects is None:
+        return path
     return {
-        "PATH": f"{compilers}{os.pathsep}{os.environ['PATH']}",
+        **path,
         "CCACHE_DIR": str(objects),
         "CCACHE_MAXSIZE": _CCACHE_SIZE,
         # Compare the text of all headers instead of the preprocessor's output: a first compilation

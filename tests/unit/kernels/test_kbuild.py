@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -188,24 +189,37 @@ def _runs(pid: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "have", "options"),
+    ("wanted", "have", "calls"),
     [
-        ("", ("gcc", "x86_64-linux-gnu-gcc"), "--target-arch x86_64"),
-        ("", ("gcc",), ""),
-        ("gcc-14", ("gcc", "gcc-14", "x86_64-linux-gnu-gcc"), "CC=gcc-14"),
-        ("clang-19", ("gcc", "clang-19"), "CC=clang-19 HOSTCC=clang-19"),
+        ("", ("gcc", "x86_64-linux-gnu-gcc"), "x86_64-linux-gnu-gcc"),
+        ("", ("gcc",), "gcc"),
+        ("gcc-14", ("gcc", "gcc-14", "x86_64-linux-gnu-gcc"), "gcc-14"),
+        ("gcc-14", ("gcc", "gcc-14"), "gcc-14"),
+        ("clang-19", ("gcc", "clang-19"), "clang-19"),
     ],
 )
-def test_a_compiler_of_this_host_has_no_prefix(
-    wanted: str, have: tuple[str, ...], options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_chosen_compiler_compiles(
+    wanted: str, have: tuple[str, ...], calls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is called by the name that tuxmake gives to make, on a host with or without prefixed names."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
     for name in have:
-        (tmp_path / name).touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
+        (programs / name).write_text(f"#!/bin/sh\necho {name} is called\n")
+        (programs / name).chmod(0o755)
+    # All programs of this host but its compilers.
+    for place in Path("/usr/bin").iterdir():
+        if not re.search("gcc|clang|cc$", place.name):
+            (programs / place.name).symlink_to(place)
+    monkeypatch.setenv("PATH", str(programs))
     for module in ("kbuild", "toolchain"):
         monkeypatch.setattr(f"kteardown.kernels.{module}.host_arch", lambda: "x86_64")
-    tree = kbuild.Tree(tmp_path, None, tmp_path, "x86_64", wanted)
-    assert " ".join(kbuild._choice_of_compiler(tree)) == options
+    messages = tmp_path / "messages"
+    tree = replace(fake_tree(tmp_path, f"$(CC) > {messages}"), compiler=wanted)
+    makefile = tree.path / "Makefile"
+    makefile.write_text("CC = $(CROSS_COMPILE)gcc\n" + makefile.read_text())
+    compile_tree(tree, "x", 3, 3, SilentReporter())
+    assert messages.read_text() == f"{calls} is called\n"
 
 
 def test_ccache_is_not_called_twice_where_it_comes_first_in_the_path(
@@ -217,7 +231,8 @@ def test_ccache_is_not_called_twice_where_it_comes_first_in_the_path(
         (tmp_path / "bin" / name).touch(mode=0o755)
     (tmp_path / "first" / "gcc").symlink_to(tmp_path / "bin" / "ccache")
     monkeypatch.setenv("PATH", f"{tmp_path}/first{os.pathsep}{tmp_path}/bin")
-    assert kbuild._write_compilers(tmp_path / "compilers", "")
+    tree = kbuild.Tree(tmp_path, None, tmp_path, "x86_64")
+    kbuild._write_compilers(tmp_path / "compilers", f"{tmp_path}/bin/ccache", tree)
     assert f"exec {tmp_path}/bin/ccache {tmp_path}/bin/gcc" in (tmp_path / "compilers/gcc").read_text()
 
 
