@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kteardown.errors import BuildError, KteardownError
@@ -141,8 +142,8 @@ def traces(lab: Path) -> list[str]:
     """Files with the mark on the file systems of this host, outside of ``lab``, and programs that run."""
     argv = ["find", "/", "-xdev", "-name", f"{MARK}*", "-not", "-path", f"{lab.parent}/*"]
     files = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
-    running = subprocess.run(["pgrep", "-f", f"^{MARK}"], capture_output=True, text=True, check=False)
-    return files + running.stdout.splitlines()
+    commands = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    return [*files, *(command for command in commands if command.startswith(MARK))]
 
 
 def of_make(script: str) -> dict[str, str]:
