@@ -39,5 +39,5 @@ def install_command(packages: Sequence[str]) -> list[str]:
 
 def how_to_install(packages: Sequence[str]) -> str:
     """Return what a user without these packages should do."""
-    words = {"apt": "apt", "pacman": "pacman -S"}.get(manager(), manager())
-    return f"install them: {words}{' install' * (words != 'pacman -S')} {' '.join(named(packages))}"
+    verb = "-S" if manager() == "pacman" else "install"
+    return f"install them: {manager()} {verb} {' '.join(named(packages))}"

@@ -277,8 +277,7 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     site = Path(tuxmake.__file__).parents[1]
     mounts = [*sandbox.python_folders(), Mount(site, site), *tree.view]
     mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]
-    own = Path(tree.compiler).resolve().parent.parent if "/" in tree.compiler else Path("/usr")
-    if not own.is_relative_to("/usr"):
+    if own := toolchain.folder_of(tree.compiler):
         mounts.append(Mount(own, own))
     mounts.append(Mount(compilers, _COMPILERS))
     if tree.objects is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kteardown.errors import InputError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
+from kteardown.paths import cache_dir
 
 _PACKAGES = {
     "gcc": "gcc",
@@ -56,11 +57,27 @@ def compiler_of(arch: Arch, wanted: str = "") -> str:
                 f"--compiler {wanted}: there is no such compiler on this host",
                 hint=f"name one of: {', '.join(installed()) or 'none is installed'}; or the path of one.",
             )
-        return wanted
+        folder_of(wanted)
+        return str(Path(wanted).absolute()) if "/" in wanted else wanted
     names = (known.compiler, *(["gcc"] if host_arch() == arch else []))
     if found := next(filter(shutil.which, names), None):
         return found
     raise MissingError(f"not installed on this host: {known.compiler}", [known.compiler_package])
+
+
+def folder_of(compiler: str) -> Path | None:
+    """Return the folder of a compiler outside of the system's, which a build must see; None for others.
+
+    Raises InputError if it has other files of the user, such as the home folder for ``~/bin/gcc``.
+    """
+    if "/" not in compiler or (folder := Path(compiler).resolve().parent.parent).is_relative_to("/usr"):
+        return None
+    if any(place.resolve().is_relative_to(folder) for place in (Path.home(), Path("/usr"), cache_dir())):
+        raise InputError(
+            f"--compiler {compiler}: a build would see all of {folder}, which has more than the compiler",
+            hint="install it in a folder of its own: FOLDER/bin/gcc.",
+        )
+    return folder
 
 
 def installed() -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels.toolchain import compiler_of, compiler_version, installed, need_build_tools
+from kteardown.kernels.toolchain import compiler_of, compiler_version, folder_of, installed, need_build_tools
 
 
 def test_every_missing_tool_is_named_with_its_package(
@@ -60,6 +60,18 @@ def test_a_compiler_can_be_chosen_by_name_or_path(tmp_path: Path, monkeypatch: p
         with pytest.raises(InputError, match=f"--compiler {wrong}") as caught:
             compiler_of("x86_64", wrong)
         assert "clang-19, gcc-14" in caught.value.hint
+
+
+def test_a_build_does_not_see_more_than_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for place in ("home/bin", "home/gcc/bin", "bin"):
+        (tmp_path / place).mkdir(parents=True)
+        program(tmp_path / place, "gcc-14")
+    assert folder_of(f"{tmp_path}/home/gcc/bin/gcc-14") == tmp_path / "home/gcc"
+    assert folder_of("gcc-14") is None and folder_of("/usr/bin/gcc-14") is None
+    for place in ("home/bin", "bin"):
+        with pytest.raises(InputError, match="a build would see all of"):
+            folder_of(f"{tmp_path}/{place}/gcc-14")
 
 
 def test_the_version_is_the_first_line_of_the_compilers_output(
