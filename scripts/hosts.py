@@ -251,9 +251,12 @@ def table(root: Path) -> str:
         cells = [record["versions"].get(program, "") for program in VERSIONS]
         for name in names:
             step = record["steps"].get(name) or (record["steps"].get("refused") if name == "demo" else None)
-            took = f"{step['duration_s']} s" if step else ""
-            refused = "refused, names the packages" if step and step["code"] == 2 else took
-            cells.append(refused if step is None or step["passed"] else f"**failed** ({step['code']})")
+            if step and not step["passed"]:
+                cells.append(f"**failed** ({step['code']})")
+            elif step and step["code"]:
+                cells.append("refused, names the packages")
+            else:
+                cells.append(f"{step['duration_s']} s" if step else "")
         lines.append(f"| {host} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
