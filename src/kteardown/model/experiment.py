@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
-from kteardown.model.workload import Name, StrictModel
+from kteardown.model.workload import Name, ParameterName, StrictModel
 
 
 def _one_or_several(value: object) -> object:
@@ -34,10 +34,10 @@ class Sweep(StrictModel):
     """A workload of an experiment with the values of each parameter."""
 
     workload: Name
-    params: dict[Name, tuple[ParamValue, ...]] = Field(default={})
+    params: dict[ParameterName, tuple[ParamValue, ...]] = Field(default={})
     shuffle: bool = False
     """Run the points of a boot in random order. Use this only if the points cannot influence each other."""
-    weights: dict[Name, dict[str, Annotated[float, Field(ge=0, lt=1e6)]]] = Field(default={})
+    weights: dict[ParameterName, dict[str, Annotated[float, Field(ge=0, lt=1e6)]]] = Field(default={})
     """By parameter and value, the weight of a point in the verdict of a metric; 1 if it is not given.
 
     The weight of a point is the product over its parameters.
@@ -120,7 +120,7 @@ class Quick(StrictModel):
     seeds: int = Field(default=3, ge=1)
     boots: int = Field(default=4, ge=1)
     repetitions: int = Field(default=3, ge=1)
-    params: dict[Name, tuple[ParamValue, ...]] = Field(default={})
+    params: dict[ParameterName, tuple[ParamValue, ...]] = Field(default={})
 
 
 class Experiment(StrictModel):
@@ -147,7 +147,7 @@ class Experiment(StrictModel):
     design: Design = Design()
     machine: MachineSpec = MachineSpec()
     quick: Quick = Quick()
-    predict: dict[Name, tuple[Annotated[int, Field(ge=1)], ...]] = Field(default={})
+    predict: dict[ParameterName, tuple[Annotated[int, Field(ge=1)], ...]] = Field(default={})
     """By parameter, where growth laws are evaluated; by default at twice the largest measured value."""
     reference: Name | None = None
     """The file in ``postings/`` whose published figures the report shows next to its own."""

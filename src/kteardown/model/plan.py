@@ -20,6 +20,8 @@ class PlannedTrial(StrictModel):
     repetitions: int
     profile_ns: int = 0
     """The sampling period of its measured executions; 0 if they are not sampled."""
+    script: bool = False
+    """Whether the agent's workload ``script`` runs it."""
 
 
 class PlannedBoot(StrictModel):

@@ -1,10 +1,11 @@
 """The models of a record: one line of NDJSON, from the agent or from the lab.
 
 The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``,
-``trial_end``, ``error`` and ``bye``, and of a sampled trial also ``profile`` and ``stack``. The lab adds
-``boot_start`` and ``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and completes
-``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``, ``lost``). Samples are stored
-unchanged; nothing is averaged.
+``trial_end``, ``error`` and ``bye``, of a sampled trial also ``profile`` and ``stack``, and of a script
+``output``, ``delta`` and ``ended``, of which the lab makes samples. The lab adds ``boot_start`` and
+``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and completes ``trial_start`` (the
+values of the swept machine) and ``trial_end`` (``at_s``, ``lost``). Samples are stored unchanged; nothing is
+averaged.
 
 docs/formats.md says which records count ("Which records count"), and ``rundir.counting`` applies it.
 
@@ -286,6 +287,47 @@ class Stack(_Record):
     ns: Int
 
 
+class Output(_Record):
+    """A line that a script printed, or that the kernel logged meanwhile.
+
+    ``at_ns`` is when the agent read it, or of the log the kernel's own time of it, in whole microseconds: the
+    times of one source can be compared with each other.
+    """
+
+    type: Literal["output"] = "output"
+    trial: Int
+    repetition: Int
+    source: Literal["script", "log"]
+    at_ns: Int
+    text: str
+
+
+class Delta(_Record):
+    """A counter of the kernel before and after a script, if it changed: ``name`` in the file ``file``."""
+
+    type: Literal["delta"] = "delta"
+    trial: Int
+    repetition: Int
+    file: str
+    name: str
+    before: Int
+    after: Int
+
+
+class Ended(_Record):
+    """How a script ended: ``exit`` or ``signal`` with ``code``, or ``limit``: it was killed.
+
+    ``dropped`` lines of its output and of the log were more than the agent keeps.
+    """
+
+    type: Literal["ended"] = "ended"
+    trial: Int
+    repetition: Int
+    how: Literal["exit", "signal", "limit"]
+    code: Int
+    dropped: Int = 0
+
+
 class AgentError(_Record):
     """The agent cannot continue: a bad plan, a missing file, a failed mount."""
 
@@ -309,10 +351,11 @@ class Alive(_Record):
 
 
 Sampled = ProfileStretch | Stack
+Scripted = Output | Delta | Ended
 Measured = Sample | Buckets | Check
 AgentRecord = Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
 Record = Annotated[
-    BootStart | BootEnd | AgentRecord,
+    BootStart | BootEnd | AgentRecord | Scripted,
     Field(discriminator="type"),
 ]
 _adapter: TypeAdapter[Record] = TypeAdapter(Record)

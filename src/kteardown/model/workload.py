@@ -9,6 +9,8 @@ from kteardown.model.record import ParamValue
 Better = Literal["lower", "higher"]
 Unit = Literal["ns", "kb", "share", "count", "us", "per_s", "per_cycle"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+"""Those of a script are environment variables, which are often written in capitals."""
 
 
 class StrictModel(BaseModel):
@@ -51,6 +53,8 @@ class Metric(StrictModel):
     """Only some kernels or settings can provide it; if none does, that is not reported."""
     compare: bool = True
     """False for cross-checks, which are reported but have no verdict."""
+    read: str = ""
+    """Of a script: where in what it left behind the values are (``script.extract`` has the forms)."""
 
 
 class HistogramSpec(StrictModel):
@@ -64,10 +68,29 @@ class HistogramSpec(StrictModel):
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = (50, 90, 99, 99.9)
 
 
+class Script(StrictModel):
+    """A workload that is a script, a C file or a command, which the guest runs on a terminal of its own."""
+
+    file: str = ""
+    """The script or C file, beside the TOML file; empty if ``command`` is all."""
+    command: str = ""
+    """A command line for the shell of the guest; empty: ``file`` is run, by the program of its first line."""
+    programs: tuple[str, ...] = ()
+    """Programs of this host that the guest has besides those that the text names."""
+    files: tuple[str, ...] = ()
+    """Further files beside the TOML file, which are in the script's folder in the guest."""
+    root: str = ""
+    """A folder or a tar archive with the root file system; empty: programs of this host."""
+    allow: tuple[Annotated[str, Field(pattern=r"^(exit|signal) [0-9]{1,3}$")], ...] = ()
+    """Ways to end besides ``exit 0`` that leave the trial valid."""
+    limit_s: float = Field(default=600, gt=0, le=86400)
+    """Seconds of the guest after which the script is killed, and the trial failed."""
+
+
 class Workload(StrictModel):
     """``workloads/NAME.toml``: what a workload requires and reports.
 
-    Its C files are ``agent/workloads/NAME/`` or ``agent/workloads/NAME.c``.
+    Its C files are ``agent/workloads/NAME/`` or ``agent/workloads/NAME.c``, unless it is a script.
     """
 
     name: Name
@@ -89,7 +112,9 @@ class Workload(StrictModel):
     A sample costs thousands of instructions, so a longer period distorts less. A prime number avoids
     synchronization with the timers of the kernel.
     """
-    parameters: dict[Name, Parameter] = {}
+    script: Script | None = None
+    """Not None: it is run by the agent's workload ``script``."""
+    parameters: dict[ParameterName, Parameter] = {}
     metrics: dict[Name, Metric]
     histograms: dict[Name, HistogramSpec] = {}
     invariants: dict[Name, str] = {}
