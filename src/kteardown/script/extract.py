@@ -1,0 +1,542 @@
+"""Get values of metrics from what a script left behind: its output, the kernel's log, and counters.
+
+The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
+
+``/REGEX/ UNIT``
+    A regular expression, searched in every line of the output and of the log. Its first group, or the one
+    named ``value``, is a number; a second group, or the one named ``unit``, its unit.
+``/FROM/ then /REGEX/ UNIT``
+    The same, but only in the first line that matches after one that FROM matches.
+``/FROM/../TO/``
+    The time from a line of the log that FROM matches to the next one that TO matches. If FROM matches again
+    before that, the time begins anew. If no line of the log matches either, lines of the output are used.
+``mark NAME``
+    The time between the lines ``kt-begin NAME`` and ``kt-end NAME`` of the log.
+``printed NAME UNIT``
+    Lines ``NAME VALUE`` or ``NAME VALUE UNIT`` of the output.
+``delta FILE FIELD``
+    By how much a counter of the kernel increased.
+
+``last`` before a form: of several values only the last one counts. Values are converted to the unit of the
+metric; a value with a unit of something else is not a value of it. The output is what a stranger's guest
+wrote, so lines, their number, and the time for searching them are limited.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+from scipy import stats
+
+from kteardown.errors import InputError
+from kteardown.model.record import Delta, Output
+from kteardown.model.workload import Metric, Unit
+from kteardown.script import match
+from kteardown.script.units import amount_of, convert, unit_of
+
+Kind = Literal["expression", "interval", "mark", "printed", "delta"]
+
+LINE_CHARACTERS = 3000
+"""What is after these characters of a line is not searched."""
+LINES = 100_000
+"""Lines after these are not searched."""
+SEARCH_S = 10.0
+"""Seconds that the expressions of a metric may need for what one boot left behind."""
+_STEPS_HERE = 10**8
+"""Steps of a search that take about a second."""
+_EXPRESSION_CHARACTERS = 500
+_FORMS = (
+    "write /REGEX/, /FROM/ then /REGEX/, /FROM/../TO/, `mark NAME`, `printed NAME` or `delta FILE FIELD`, "
+    "such as '/Time: ([0-9.]+)/ s'."
+)
+_FALLEN = re.compile(r"(/.+/)(?:\s+(\S+))?", re.DOTALL)
+_NAME_UNITS = ("per_s", "ms", "s", "us", "ns", "kb", "share", "count")
+"""What the name of a metric may end with to give the unit in which it is printed; the first counts."""
+_LOG_STEP_NS = 1000
+_PAGE_KB = 4
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The parsed form of ``Metric.read``.
+
+    ``text`` is the expression, the FROM of an interval, the name of a mark or a printed line, or a file;
+    ``until`` the TO of an interval, or a field of the file. ``section`` is the FROM of an expression.
+    """
+
+    kind: Kind
+    text: str
+    until: str = ""
+    section: str = ""
+    unit: str = ""
+    """The unit in which the value is printed, if its line does not have it."""
+    last: bool = False
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        section = f"/{self.section}/ then " if self.section else ""
+        form = {
+            "expression": f"{section}/{self.text}/{unit}",
+            "interval": f"/{self.text}/../{self.until}/",
+            "mark": f"mark {self.text}",
+            "printed": f"printed {self.text}{unit}",
+            "delta": f"delta {self.text} {self.until}",
+        }[self.kind]
+        return f"last {form}" if self.last else form
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a metric, in its unit.
+
+    ``resolution`` is the step in which it can change: one unit of the last printed digit, or of the clock
+    that stamped the lines. ``at_ns`` is the time of ``line``, in which it is; 0 of a counter.
+    """
+
+    value: float | int
+    resolution: float
+    at_ns: int
+    line: str
+
+
+def _wrong(spec: str, why: str, hint: str = _FORMS) -> InputError:
+    return InputError(f"metric {spec!r}: {why}", hint=hint)
+
+
+def parse_reading(spec: str) -> Reading:
+    """Return the parsed form. Raises InputError, which says what is wrong with it."""
+    form = spec.strip()
+    first, _, rest = form.partition(" ")
+    if first == "last" and rest.strip():
+        return replace(parse_reading(rest), last=True)
+    if form.startswith("/"):
+        return _expression(spec, form)
+    words = form.split()
+    match words:
+        case ["mark", name]:
+            return Reading("mark", name)
+        case ["printed", name]:
+            return Reading("printed", name)
+        case ["printed", name, unit]:
+            return Reading("printed", name, unit=_known(spec, unit))
+        case ["delta", file, field]:
+            return Reading("delta", file, field)
+        case ["mark" | "printed" | "delta" as kind, *_]:
+            wanted = {"mark": "a name", "printed": "a name and a unit", "delta": "a file and a field"}[kind]
+            raise _wrong(spec, f"`{kind}` is followed by {wanted}")
+    raise _wrong(spec, "is not a form of a metric")
+
+
+def _expression(spec: str, form: str) -> Reading:
+    fallen = _FALLEN.fullmatch(form)
+    if fallen is None:
+        raise _wrong(spec, "an expression is between two slashes")
+    body, unit = fallen[1][1:-1], fallen[2] or ""
+    parts = body.split("/../")
+    if len(parts) > 2:
+        raise _wrong(spec, "has more than one `..` between two expressions")
+    if len(parts) == 2:
+        if unit:
+            raise _wrong(spec, "a time between two lines is in ns and has no unit", f"leave out {unit}.")
+        for part in parts:
+            _compiled(spec, part)
+        return Reading("interval", *parts)
+    section, then, text = body.rpartition("/ then /")
+    if then:
+        _compiled(spec, section)
+    if not match.groups(_compiled(spec, text))[0]:
+        raise _wrong(
+            spec, "has no group for the value", "put parentheses around the number: /Time: ([0-9.]+)/."
+        )
+    return Reading("expression", text, section=section, unit=_known(spec, unit))
+
+
+def _compiled(spec: str, text: str) -> re.Pattern[str]:
+    if not text:
+        raise _wrong(spec, "an expression is empty")
+    if len(text) > _EXPRESSION_CHARACTERS:
+        raise _wrong(spec, f"an expression has more than {_EXPRESSION_CHARACTERS} characters")
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise _wrong(
+            spec, f"{text!r} is not a regular expression: {error}", "write it as Python's module re reads it."
+        ) from error
+
+
+def _known(spec: str, unit: str) -> str:
+    if unit and unit_of(unit) is None:
+        raise _wrong(
+            spec,
+            f"{unit!r} is not a known unit",
+            "use s, ms, us, ns, min, B, kB, MB, GB, %, X/s or count.",
+        )
+    return unit
+
+
+def values(reading: Reading, unit: Unit, output: Sequence[Output], deltas: Sequence[Delta]) -> list[Value]:
+    """Return the values in what one repetition left behind, in the order of the lines.
+
+    Raises InputError if an expression needs more than ``SEARCH_S`` for the lines.
+    """
+    lines = output[:LINES]
+    if reading.kind == "delta":
+        found = _of_delta(reading, unit, deltas)
+    elif reading.kind == "printed":
+        found = _printed(reading, unit, lines)
+    elif reading.kind == "mark":
+        log = [line for line in lines if line.source == "log"]
+        starts, ends = (
+            {index for index, line in enumerate(log) if line.text.split() == [word, reading.text]}
+            for word in ("kt-begin", "kt-end")
+        )
+        found = _intervals(log, starts, ends, unit)
+    elif reading.kind == "interval":
+        found = _between(reading, unit, lines)
+    else:
+        found = _matched(reading, unit, lines)
+    return found[-1:] if reading.last else found
+
+
+def _search(expressions: Sequence[str], lines: Sequence[Output]) -> list[list[match.Found]]:
+    """Search in this process where that cannot take long, else in one that is ended after ``SEARCH_S``.
+
+    An expression with at most one repetition or alternative needs at most the square of a line's length.
+    """
+    texts = [line.text[:LINE_CHARACTERS] for line in lines]
+    signs = max(sum(text.replace("(?", "").count(sign) for sign in "*+?{|") for text in expressions)
+    if signs <= 1 and sum(len(text) ** 2 for text in texts) <= _STEPS_HERE:
+        return match.search(expressions, texts)
+    program = [sys.executable, "-I", "-S", str(Path(match.__file__))]
+    request = json.dumps([list(expressions), texts])
+    try:
+        done = subprocess.run(
+            program, input=request, capture_output=True, text=True, check=True, timeout=SEARCH_S
+        )
+    except subprocess.TimeoutExpired as error:
+        wanted = " and ".join(f"/{text}/" for text in expressions)
+        raise InputError(
+            f"searching {wanted} in the {len(texts)} lines of a script takes more than {SEARCH_S:g} s",
+            hint="use fewer `*` and `+`, such as [0-9.]+ in the place of .*, and begin with a fixed word.",
+        ) from error
+    return [
+        [(index, value, unit, rest) for index, value, unit, rest in one] for one in json.loads(done.stdout)
+    ]
+
+
+def _value(number: str, word: str, unit: Unit, line: Output) -> Value | None:
+    amount = amount_of(number)
+    if amount is None:
+        return None
+    value, step = convert(amount.number, word, unit), convert(amount.step, word, unit)
+    return None if value is None or step is None else Value(value, float(step), line.at_ns, line.text)
+
+
+def _matched(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Value]:
+    wanted = [reading.text] + ([reading.section] if reading.section else [])
+    found, *sections = _search(wanted, lines)
+    if sections:
+        begins = [index for index, *_ in sections[0]]
+        kept = []
+        for number, begin in enumerate(begins):
+            end = begins[number + 1] if number + 1 < len(begins) else len(lines)
+            kept += [one for one in found if begin < one[0] < end][:1]
+        found = kept
+    made = (
+        _value(number, word if unit_of(word) else reading.unit, unit, lines[index])
+        for index, number, word, _ in found
+    )
+    return [value for value in made if value]
+
+
+def _between(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Value]:
+    for source in ("log", "script"):
+        of = [line for line in lines if line.source == source]
+        starts, ends = ({index for index, *_ in one} for one in _search([reading.text, reading.until], of))
+        if starts or ends:
+            return _intervals(of, starts, ends, unit)
+    return []
+
+
+def _intervals(lines: Sequence[Output], starts: set[int], ends: set[int], unit: Unit) -> list[Value]:
+    """Return the time of each pair. A line may end one and begin the next."""
+    found: list[Value] = []
+    begin: Output | None = None
+    for index, line in enumerate(lines):
+        if begin is not None and index in ends:
+            took = convert(Decimal(line.at_ns - begin.at_ns), "ns", unit)
+            step = convert(Decimal(_LOG_STEP_NS if line.source == "log" else 1), "ns", unit)
+            if took is not None and step is not None and took >= 0:
+                found.append(Value(took, float(step), line.at_ns, line.text))
+            begin = None
+        if index in starts:
+            begin = line
+    return found
+
+
+def _printed(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Value]:
+    found = []
+    for line in lines:
+        words = line.text[:LINE_CHARACTERS].split()
+        if line.source == "script" and len(words) in (2, 3) and words[0] == reading.text:
+            word = words[2] if len(words) == 3 and unit_of(words[2]) else reading.unit
+            value = _value(words[1], word, unit, line)
+            found += [value] if value else []
+    return found
+
+
+def _delta_unit(file: str, field: str) -> tuple[str, int]:
+    """Return the unit of a counter, and in which steps of it the kernel changes it."""
+    if file == "meminfo":
+        return ("count", 1) if field.startswith("HugePages_") else ("kB", _PAGE_KB)
+    if file == "memory.stat":
+        # Bytes; the others count events or pages.
+        is_count = field.startswith(("pg", "workingset_", "thp_", "numa_", "pswp", "swpin", "swpout", "zsw"))
+        return ("count", 1) if is_count else ("B", 1)
+    if file == "cpu.stat" and field.endswith("_usec"):
+        return ("us", 1)
+    return ("count", 1)
+
+
+def _of_delta(reading: Reading, unit: Unit, deltas: Sequence[Delta]) -> list[Value]:
+    """Return the change; 0 if only other fields of the file changed, since others are not recorded."""
+    of_file = [delta for delta in deltas if delta.file == reading.text]
+    word, step = _delta_unit(reading.text, reading.until)
+    if not of_file:
+        return []
+    named = [delta for delta in of_file if delta.name == reading.until]
+    found = []
+    for change, line in [
+        (one.after - one.before, f"{one.file}: {one.name} {one.before} -> {one.after}") for one in named
+    ] or [(0, f"{reading.text}: {reading.until} did not change")]:
+        value, resolution = convert(Decimal(change), word, unit), convert(Decimal(step), word, unit)
+        if value is not None and resolution is not None:
+            found.append(Value(value, float(resolution), 0, line))
+    return found
+
+
+def metric_of(
+    name: str, spec: str, examples: Iterable[Output] = (), better: Literal["lower", "higher", ""] = ""
+) -> tuple[str, Metric]:
+    """Return the key and the model of a metric that a user has named.
+
+    The unit is that of ``spec``, else the one that the name ends with (``wait_ms``), else the one after the
+    number in ``examples``, which are lines that a script printed, else the one after the group in the
+    expression. Times become ns, sizes kb, a rate ``per_s`` and a percentage a share; without a unit it is a
+    count. The key ends with the unit of the metric. A higher rate is better; all else is better if lower.
+    Raises InputError.
+    """
+    reading = parse_reading(spec)
+    tail = next((word for word in _NAME_UNITS if name.endswith("_" + word)), "")
+    if reading.kind in ("interval", "mark"):
+        word = "ns"
+    elif reading.kind == "delta":
+        word = _delta_unit(reading.text, reading.until)[0]
+    else:
+        word = reading.unit or tail or _unit_in(reading, list(examples)) or "count"
+        reading = replace(reading, unit=word)
+    known = unit_of(word)
+    assert known is not None
+    unit = known[0]
+    if tail:
+        named = unit_of(tail)
+        if named is not None and named[0] != unit:
+            raise _wrong(
+                f"{name}={spec}",
+                f"the name ends in _{tail}, but the value is in {word}",
+                "rename the metric.",
+            )
+        name = name.removesuffix("_" + tail)
+    key = f"{name.lower()}_{unit}"
+    if not re.fullmatch(r"[a-z][a-z0-9_-]*", key):
+        raise _wrong(
+            f"{name}={spec}",
+            f"{name!r} is not a name of a metric",
+            "write --metric NAME=SPEC with a name of letters, digits, - and _ that begins with a letter.",
+        )
+    return key, Metric(
+        help=f"{reading}, of the script",
+        better=better or ("higher" if unit == "per_s" else "lower"),
+        unit=unit,
+        headline=True,
+        read=str(reading),
+    )
+
+
+def _unit_in(reading: Reading, examples: Sequence[Output]) -> str:
+    """Return the unit that the lines, or else the expression, have with the number; empty if none."""
+    words: list[str] = []
+    if reading.kind == "printed":
+        lines = (line.text[:LINE_CHARACTERS].split() for line in examples[:LINES] if line.source == "script")
+        words = [parts[2] for parts in lines if len(parts) == 3 and parts[0] == reading.text]
+    else:
+        (found,) = _search([reading.text], examples[:LINES])
+        for _, _, unit, rest in found:
+            words += [unit, *rest.split()[:1]]
+        after = re.search(r"\)(?:\s|\\s[*+]?)*\[?([A-Za-z%\u00b5][\w/%]*)", reading.text)
+        words += [after[1]] if after else []
+    return next((word.strip("[]().,;") for word in words if unit_of(word)), "")
+
+
+_SUGGESTIONS = 5
+_WORD_CHARACTERS = 80
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_NUMBER_WORD = re.compile(r"([^0-9]*[=:(\[])?([-+]?[0-9]+(?:\.[0-9]+)?)([A-Za-z%\u00b5/]*)([,;.)\]]*)")
+
+
+def found(output: Sequence[Output], deltas: Sequence[Delta]) -> dict[str, dict[str, str]]:
+    """Return metrics that a script may have, as names with their ``spec``, by kind.
+
+    ``marks`` of the log, ``printed`` lines ``NAME VALUE UNIT``, ``lines`` with a number that looks like a
+    metric, at most five, those with a unit first, and ``deltas``, all that changed.
+    """
+    lines = output[:LINES]
+    marks: dict[str, str] = {}
+    printed: dict[str, str] = {}
+    likely: list[tuple[int, str, str]] = []
+    for line in lines:
+        words = line.text[:LINE_CHARACTERS].split()
+        if line.source == "log":
+            if len(words) == 2 and words[0] == "kt-begin":
+                marks.setdefault(_slug(words[1]), f"mark {words[1]}")
+        elif _is_printed(words):
+            printed.setdefault(_slug(words[0]), f"printed {words[0]}")
+        elif candidate := _suggestion(line.text):
+            likely.append(candidate)
+    suggested: dict[str, str] = {}
+    for _, name, spec in sorted(likely, key=lambda one: -one[0]):
+        if len(suggested) < _SUGGESTIONS and spec not in suggested.values():
+            suggested.setdefault(name, spec)
+    changed = {_slug(f"{one.file}_{one.name}"): f"delta {one.file} {one.name}" for one in deltas}
+    return {"marks": marks, "printed": printed, "lines": suggested, "deltas": changed}
+
+
+def _is_printed(words: list[str]) -> bool:
+    """Whether a line is ``NAME VALUE UNIT`` with a known unit, or ``NAME VALUE``."""
+    is_long = len(words) == 3
+    if len(words) != 2 and not is_long:
+        return False
+    if not _NAME.fullmatch(words[0][:_WORD_CHARACTERS]) or amount_of(words[1]) is None:
+        return False
+    return not is_long or unit_of(words[2]) is not None
+
+
+def _suggestion(text: str) -> tuple[int, str, str] | None:
+    """Return how much a line looks like a metric (1 or 2), a name and an expression; None: it does not."""
+    parts = re.findall(r"\s*\S+", text[:LINE_CHARACTERS])
+    best: tuple[int, str, str] | None = None
+    for index, part in enumerate(parts):
+        word = part.strip()
+        number = _NUMBER_WORD.fullmatch(word) if len(word) <= _WORD_CHARACTERS else None
+        if number is None:
+            continue
+        before = [one.strip() for one in parts[max(0, index - 2) : index]]
+        after = parts[index + 1].strip() if index + 1 < len(parts) and not number[3] else ""
+        has_unit = unit_of(number[3] or after) is not None
+        is_labelled = (number[1] or (before[-1] if before else "")).endswith((":", "="))
+        score = 2 if has_unit else 1 if is_labelled else 0
+        if score and (best is None or score > best[0]):
+            space = " " if part[: -len(word)] in ("", " ") else r"\s+"
+            end = _quoted(number[3]) or (" " + _quoted(after) if has_unit else "")
+            text = " ".join(map(_quoted, before)) + (space if before else "")
+            label = " ".join([*before, number[1] or ""]).strip() or number[3] or after
+            best = score, _slug(label), f"/{text}{_quoted(number[1] or '')}([0-9.]+){end}/"
+    return best
+
+
+def _quoted(text: str) -> str:
+    """Return an expression for ``text`` in which any number is allowed where it has one."""
+    return re.sub(r"[0-9]+", "[0-9]+", re.sub(r"([.^$*+?{}\[\]\\|()])", r"\\\1", text))
+
+
+def _slug(text: str) -> str:
+    """Return a name of a metric that is like ``text``."""
+    words = re.sub(r"[^a-z0-9]+", "_", text[:_WORD_CHARACTERS].lower()).strip("_")
+    return words if words[:1].isalpha() else f"value_{words}".rstrip("_")
+
+
+_SHOWN = 6
+_LEAST = 16
+_SHARE = 0.5
+_PARTS = {"SReclaimable": "Slab", "SUnreclaim": "Slab", "KReclaimable": "Slab"}
+"""Fields of meminfo that are a part of another one."""
+_NOT_MEMORY = re.compile(
+    r"(?:Active|Inactive)(?:\(|$)|Committed_AS|CommitLimit|DirectMap|Mem(?:Free|Available)"
+)
+"""Fields of meminfo that say where memory is on a list, or what was promised, or what is left."""
+_EVERY_PROCESS = re.compile(
+    r"pg(?:alloc|free|fault|reuse|activate|inodesteal|skip|_)|numa_|nr_|drop_|unevictable_"
+)
+"""Fields of vmstat and memory.stat that every process changes, or that repeat meminfo in pages."""
+_SKIPPED = ("stat", "cpu.stat")
+"""Files that count CPU time, processes and interrupts: the metrics of time have that."""
+
+
+def growing(
+    small: Sequence[Delta], large: Sequence[Delta], small_n: int, large_n: int
+) -> list[tuple[str, str, float]]:
+    """Return the counters whose increase grows with N: file, field, and by how much for each one of N.
+
+    The increases of one boot at ``small_n`` and one at ``large_n`` are compared. A counter grows if they
+    differ by at least 16, which is more than a few pages of a shell, and if the difference is at least half
+    of what it would be if the whole increase at ``large_n`` were proportional to N: then N explains more of
+    it than all that is constant. Counters that fall are left out: they are what another's growth leaves.
+
+    Of counters that have the same increases, such as a part that is all of a sum, the first is kept. At most
+    6: the largest 3 of meminfo, in kB, which has all memory, and then others by size, memory in kB.
+    """
+    if not 0 <= small_n < large_n:
+        raise InputError(f"the points {small_n} and {large_n} do not increase", hint="give N two values.")
+    before = {(one.file, one.name): one.after - one.before for one in small}
+    after = {(one.file, one.name): one.after - one.before for one in large}
+    grown: dict[tuple[str, str], float] = {}
+    for (file, name), change in after.items():
+        more = change - before.get((file, name), 0)
+        if more >= _LEAST and more >= _SHARE * change * (large_n - small_n) / large_n and _is_own(file, name):
+            grown[file, name] = more / (large_n - small_n)
+    for name, whole in _PARTS.items():
+        if ("meminfo", whole) in grown:
+            grown.pop(("meminfo", name), None)
+
+    def size(key: tuple[str, str]) -> float:
+        return grown[key] / (1024 if _delta_unit(*key)[0] == "B" else 1)
+
+    ordered = sorted(grown, key=lambda key: (key[0] != "meminfo", -size(key), key))
+    memory = [key for key in ordered if key[0] == "meminfo"]
+    chosen, seen = memory[:3], {round(size(key), 3) for key in memory}
+    for key in ordered[len(memory) :]:
+        if len(chosen) < _SHOWN and round(size(key), 3) not in seen:
+            chosen.append(key)
+            seen.add(round(size(key), 3))
+    return [(*key, grown[key]) for key in chosen]
+
+
+def _is_own(file: str, name: str) -> bool:
+    """Whether a counter says something that no other one and no metric of time does."""
+    if file in _SKIPPED:
+        return False
+    return not (_NOT_MEMORY if file == "meminfo" else _EVERY_PROCESS).match(name)
+
+
+_TREND_VALUES = 6
+_TREND_LEVEL = 0.005
+
+
+def trend(measured: Sequence[float]) -> bool:
+    """Return whether the values of one boot rise or fall with their order (Mann-Kendall test, level 0.005).
+
+    Then they may be points of a law, and not repetitions. False for fewer than 6 values: of those, not even
+    a strict order is evidence at this level.
+    """
+    if len(measured) < _TREND_VALUES:
+        return False
+    test = stats.kendalltau(range(len(measured)), measured)
+    return bool(test.pvalue < _TREND_LEVEL)

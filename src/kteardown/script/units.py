@@ -1,0 +1,92 @@
+"""Units that scripts print, and numbers with the step in which they are printed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from kteardown.model.workload import Unit
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,2})?")
+_NUMBER_CHARACTERS = 40
+_LARGEST = Decimal(2**63 - 1)
+
+_KB = Decimal(1) / 1024
+_S = Decimal(10) ** 9
+_WORDS: dict[str, tuple[Unit, Decimal]] = {
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), ("ns", 60 * _S)),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("ns", _S)),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), ("ns", _S / 10**3)),
+    # The two signs for micro that Unicode has.
+    **dict.fromkeys(
+        ("us", "\u00b5s", "\u03bcs", "usec", "usecs", "microsecond", "microseconds"), ("ns", _S / 10**6)
+    ),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"), ("ns", Decimal(1))),
+    **dict.fromkeys(("B", "byte", "bytes"), ("kb", _KB)),
+    **dict.fromkeys(("kB", "KB", "kb", "KiB"), ("kb", Decimal(1))),
+    **dict.fromkeys(("MB", "MiB"), ("kb", Decimal(1024))),
+    **dict.fromkeys(("GB", "GiB"), ("kb", Decimal(1024**2))),
+    **dict.fromkeys(("%", "percent"), ("share", Decimal(1) / 100)),
+    "share": ("share", Decimal(1)),
+    "count": ("count", Decimal(1)),
+    "per_s": ("per_s", Decimal(1)),
+    "per_cycle": ("per_cycle", Decimal(1)),
+}
+"""The unit of a metric, and the factor, for each word. As in the kernel's files, a kB has 1024 bytes."""
+_SECOND = ("s", "sec", "second")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number as it was printed; ``step`` is one unit of its last digit."""
+
+    number: Decimal
+    step: Decimal
+
+
+def amount_of(text: str) -> Amount | None:
+    """Return the number that ``text`` is, such as ``1,234.50`` or ``2e6``; None if it is not a number."""
+    text = text.strip()
+    if (
+        len(text) > _NUMBER_CHARACTERS
+        or not _NUMBER.fullmatch(text)
+        or not re.search("^[-+]?[.]?[0-9]", text)
+    ):
+        return None
+    number = Decimal(text.replace(",", ""))
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)  # It is text only of infinity and NaN.
+    return Amount(number, Decimal(1).scaleb(exponent))
+
+
+def unit_of(word: str) -> tuple[Unit, Decimal] | None:
+    """Return the unit of a metric that has what ``word`` is a unit of, and how many of it one ``word`` is.
+
+    ``ops/sec`` is a rate, and ``usecs/op`` a time. None if the word is not a known unit.
+    """
+    word = word.strip("[]().,;")
+    if word in _WORDS:
+        return _WORDS[word]
+    what, slash, each = word.partition("/")
+    if not slash or "/" in each:
+        return None
+    if each.lower() in _SECOND:
+        return ("per_s", Decimal(1))
+    return unit_of(what) if what else None
+
+
+def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
+    """Return ``number`` of ``word`` in ``unit``; a word that is not a unit, or empty, counts as ``unit``.
+
+    None if the word is a unit of something else, or the result is too large for a record.
+    """
+    base: Unit = "ns" if unit == "us" else unit
+    size = Decimal(1000 if unit == "us" else 1)
+    of, factor = unit_of(word) or (base, size)
+    if of != base:
+        return None
+    result = number * factor / size
+    if abs(result) > _LARGEST:
+        return None
+    return int(result) if result == result.to_integral_value() else float(result)
