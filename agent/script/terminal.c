@@ -12,7 +12,7 @@
 /*
  * The agent is the leader of the session, as the shell of a user is, from which a script is
  * started. If the script were, its exit would send SIGHUP to what it has left in the background
- * (disassociate_ctty in drivers/tty/tty_jobctrl.c), which nobody's script does.
+ * (disassociate_ctty in drivers/tty/tty_jobctrl.c), which a script that a shell starts does not do.
  */
 static int lead_session(int slave)
 {

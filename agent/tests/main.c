@@ -85,5 +85,9 @@ int main(int argc, char **argv)
 	test_locks();
 	test_owner();
 	test_sizes();
+	test_directives();
+	test_output();
+	test_snapshot();
+	test_terminal();
 	return checks_end();
 }

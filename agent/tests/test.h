@@ -50,5 +50,9 @@ void test_counters(void);
 void test_locks(void);
 void test_owner(void);
 void test_sizes(void);
+void test_directives(void);
+void test_output(void);
+void test_snapshot(void);
+void test_terminal(void);
 
 #endif
