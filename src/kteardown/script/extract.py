@@ -521,9 +521,8 @@ def growing(
 
 def _is_own(file: str, name: str) -> bool:
     """Whether a counter says something that no other one and no metric of time does."""
-    if file in _SKIPPED:
-        return False
-    return not (_NOT_MEMORY if file == "meminfo" else _EVERY_PROCESS).match(name)
+    other = {"meminfo": _NOT_MEMORY, "vmstat": _EVERY_PROCESS, "memory.stat": _EVERY_PROCESS}.get(file)
+    return file not in _SKIPPED and not (other and other.match(name))
 
 
 _TREND_VALUES = 6

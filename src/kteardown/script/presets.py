@@ -1,0 +1,144 @@
+"""Metrics of well-known benchmarks, and the checks of programs that print TAP.
+
+The recordings in tests/data/script show what each program prints. What a benchmark prints is often coarse:
+a fixed amount of work and the time of the whole script need no preset.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from kteardown.model.record import Output
+from kteardown.model.workload import Metric
+from kteardown.script.extract import LINE_CHARACTERS, LINES, metric_of, parse_reading, values
+
+
+class Entry(NamedTuple):
+    """A metric of a preset: its name, its form, and which value is better.
+
+    A second entry of the same name is another form of the same metric. The first form that has a value is
+    used.
+    """
+
+    name: str
+    spec: str
+    better: Literal["lower", "higher"] = "lower"
+
+
+def _percentile(what: str, percentile: str) -> str:
+    """Return the form of a percentile of schbench in us.
+
+    A star is in front of the one that schbench was written for. Its intermediate reports are cumulative, so
+    the last one counts.
+    """
+    number = percentile.replace(".", r"\.")
+    return rf"last /^{what}atenc(?:y|ies) percentiles/ then /^\s*\*? ?{number}0*th: +([0-9]+)/ us"
+
+
+_TABLE = r"/^stress-ng: \w+: +\[[0-9]+\] [a-z][\w-]* +[0-9]+ "
+"""The beginning of a line of stress-ng's table, up to the number of operations."""
+
+PRESETS: dict[str, tuple[Entry, ...]] = {
+    # Its latencies are counted in buckets: 64 for each power of two, so the step of 3000 us is 32 us.
+    "schbench": (
+        Entry("wakeup_p50", _percentile("Wakeup L", "50.0")),
+        Entry("wakeup_p99", _percentile("Wakeup L", "99.0")),
+        # Before version 1.0 there was one table.
+        Entry("wakeup_p50", _percentile("L", "50.0")),
+        Entry("wakeup_p99", _percentile("L", "99.0")),
+        Entry("request_p50", _percentile("Request L", "50.0")),
+        Entry("request_p99", _percentile("Request L", "99.0")),
+        Entry("requests", "last /^average rps: ([0-9.]+)/ per_s", "higher"),
+        # With intermediate reports there is no average.
+        Entry("requests", "last /^current rps: ([0-9.]+)/ per_s", "higher"),
+    ),
+    # The YAML (--yaml /dev/stdout) has six decimals, the table (--metrics) two. A stressor is a value.
+    "stress-ng": (
+        Entry("real_time", r"/^ +wall-clock-time: ([0-9.]+)/ s"),
+        Entry("real_time", _TABLE + r"+([0-9.]+) +[0-9.]+ +[0-9.]+ +[0-9.]/ s"),
+        Entry("system_time", r"/^ +system-time: ([0-9.]+)/ s"),
+        Entry("system_time", _TABLE + r"+[0-9.]+ +[0-9.]+ +([0-9.]+) +[0-9.]/ s"),
+        Entry("operations", r"/^ +bogo-ops-per-second-real-time: ([0-9.]+)/ per_s", "higher"),
+        Entry("operations", _TABLE + r"+[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)/ per_s", "higher"),
+    ),
+    "perf bench": (
+        Entry("operation", "/([0-9.]+) usecs/op/ us"),
+        Entry("operations", "/([0-9]+) op(?:eration)?s/sec/ per_s", "higher"),
+        Entry("total", r"/Total time: ([0-9.]+) \[sec\]/ s"),
+    ),
+    # `Time: 0.006` has steps of a million instructions: the time of the whole script is exact.
+    "hackbench": (),
+    "will-it-scale": (Entry("iterations", "/^average:([0-9]+)/ per_s", "higher"),),
+    # Each thread has a line. With -q it is printed once.
+    "cyclictest": (
+        Entry("latency_avg", r"/^T: *[0-9].* Avg: *([0-9]+)/ us"),
+        Entry("latency_max", r"/^T: *[0-9].* Max: *([0-9]+)/ us"),
+        Entry("latency_min", r"/^T: *[0-9].* Min: *([0-9]+)/ us"),
+    ),
+}
+"""By program: its metrics. An empty one says that the time of the whole script is the metric."""
+
+_ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
+
+
+def preset_of(command: str) -> str:
+    """Return the key in ``PRESETS`` of the program that a command line runs; empty if it has no preset.
+
+    That is its first word after assignments, without its folder.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # A quotation that does not end.
+        words = command.split()
+    while words and _ASSIGNMENT.fullmatch(words[0]):
+        words.pop(0)
+    if not words:
+        return ""
+    name = words[0].rpartition("/")[2]
+    if name.startswith("perf") and words[1:2] == ["bench"]:
+        return "perf bench"
+    # The programs of will-it-scale are called page_fault1_processes, page_fault1_threads, and so on.
+    if name.endswith(("_processes", "_threads")):
+        return "will-it-scale"
+    return name if name in PRESETS else ""
+
+
+def preset_metrics(program: str, output: Sequence[Output]) -> dict[str, Metric]:
+    """Return the metrics of a preset that have a value in ``output``, by key.
+
+    Raises KeyError if there is no such preset, and what ``extract.values`` raises.
+    """
+    metrics: dict[str, Metric] = {}
+    for entry in PRESETS[program]:
+        key, metric = metric_of(entry.name, entry.spec, better=entry.better)
+        if key not in metrics and values(parse_reading(metric.read), metric.unit, output, []):
+            metrics[key] = metric
+    return metrics
+
+
+_RESULT = re.compile(r"(not )?ok\b[ \t]*([0-9]*)(.*)", re.DOTALL)
+_ALLOWED = re.compile(r"#[ \t]*(?:skip|todo|xfail)", re.IGNORECASE)
+_PLAN = re.compile(r"1\.\.([0-9]{1,6})[ \t]*(?:#.*)?", re.DOTALL)
+_TAP = re.compile(r"K?TAP version [0-9]+")
+
+
+def tap_failures(output: Sequence[Output]) -> list[str]:
+    """Return what failed of a program that prints TAP, one line each; empty if all passed or it is not TAP.
+
+    Output is TAP if it has a version or a plan, ``TAP version 13`` or ``1..3``. Results that are skipped, or
+    expected to fail, pass. So do nested results, which are indented or in comments: the outer result counts.
+    Results that a plan has and that were not printed are a failure, too.
+    """
+    texts = [line.text[:LINE_CHARACTERS].rstrip() for line in output[:LINES] if line.source == "script"]
+    plans = [int(plan[1]) for text in texts if (plan := _PLAN.fullmatch(text))]
+    if not plans and not any(_TAP.match(text) for text in texts):
+        return []
+    results = [(text, found) for text in texts if (found := _RESULT.fullmatch(text))]
+    failures = [text for text, found in results if found[1] and not _ALLOWED.search(found[3])]
+    failures += [text for text in texts if text.startswith("Bail out!")]
+    if len(results) < sum(plans):
+        failures.append(f"{sum(plans)} results were planned, and {len(results)} printed")
+    return failures
