@@ -126,6 +126,21 @@ def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob, cpus: int) -> 
     assert other[0] != first[0]
 
 
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_guest_that_suspends_to_memory_is_woken(make_job: MakeJob, cpus: int) -> None:
+    def run(seed: int) -> tuple[list[bytes], bytes]:
+        job = make_job("suspend", acceleration="icount", cpus=cpus, seed=seed)
+        result, lines = boot(job)
+        assert result.outcome == "ok", result.detail
+        return lines, job.console.read_bytes()
+
+    with ThreadPoolExecutor(2) as pool:
+        first, again = pool.map(run, [1, 1])
+    lines, _ = first
+    assert len(lines) == 8
+    assert again == first
+
+
 def test_possible_cpus_beyond_those_online(make_job: MakeJob) -> None:
     job = make_job("bye", cpus=2, possible_cpus=32, memory_mb=256)
     job = replace(job, kernel_args=(*job.kernel_args, "loglevel=7"))

@@ -94,8 +94,9 @@ class Monitor:
         self._client = QMPClient("guest")
         self._shutdown = EventListener(names=["SHUTDOWN"])
         self._paused = EventListener(names=["STOP"])
-        self._client.register_listener(self._shutdown)
-        self._client.register_listener(self._paused)
+        self._suspended = EventListener(names=["SUSPEND"])
+        for listener in (self._shutdown, self._paused, self._suspended):
+            self._client.register_listener(listener)
 
     async def connect(self, connection: socket.socket) -> bool:
         """Connect to QEMU. Return False if it closed the connection."""
@@ -109,6 +110,16 @@ class Monitor:
         """Wait until QEMU stops its CPUs by itself, and return its state."""
         await self._paused.get()
         return await self.state()
+
+    async def keep_awake(self) -> None:
+        """Wake the guest whenever it suspends to memory: nothing else does. Runs until it is cancelled.
+
+        The clock of a guest that counts instructions does not advance while it is suspended, so it does not
+        matter when the host answers.
+        """
+        while True:
+            await self._suspended.get()
+            await self._ask("system_wakeup")
 
     async def state(self) -> str:
         """Return ``running``, ``internal-error`` and so on, or ``not answering``."""
@@ -593,7 +604,8 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
         received = asyncio.create_task(lines.receive(guest.records, every_s, rule))
         paused = asyncio.create_task(monitor.paused())
         flooded = asyncio.create_task(_flooded(job.console))
-        tasks = (received, paused, flooded)
+        awake = asyncio.create_task(monitor.keep_awake())
+        tasks = (received, paused, flooded, awake)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if received.done():
