@@ -6,8 +6,10 @@ The kernel documents the format in Documentation/driver-api/early-userspace/buff
 The archive is not compressed: under emulation, a guest reads a megabyte faster than it unpacks it.
 """
 
+import os
 import stat
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +24,11 @@ class ArchiveEntry:
     mode: int
     """Type and permissions, as in ``struct stat``."""
     data: bytes = b""
+    """The contents of a file, or what a symbolic link refers to."""
     device: tuple[int, int] = (0, 0)
     """Major and minor number of a device node."""
+    same_as: str = ""
+    """Of a hard link: the path of an earlier file, which has the contents."""
 
 
 def folder(path: str) -> ArchiveEntry:
@@ -35,6 +40,10 @@ def file(path: str, data: bytes, permissions: int = 0o644) -> ArchiveEntry:
     return ArchiveEntry(path, stat.S_IFREG | permissions, data)
 
 
+def symlink(path: str, target: str) -> ArchiveEntry:
+    return ArchiveEntry(path, stat.S_IFLNK | 0o777, os.fsencode(target))
+
+
 def character_device(path: str, major: int, minor: int) -> ArchiveEntry:
     """Return a character device node that only root may open."""
     return ArchiveEntry(path, stat.S_IFCHR | 0o600, device=(major, minor))
@@ -42,8 +51,14 @@ def character_device(path: str, major: int, minor: int) -> ArchiveEntry:
 
 def archive(entries: Sequence[ArchiveEntry]) -> bytes:
     """Return ``entries`` as a newc archive, in their order. A folder must come before its contents."""
-    parts = [_member(entry, inode) for inode, entry in enumerate(entries, start=1)]
-    return b"".join([*parts, _member(ArchiveEntry("TRAILER!!!", 0), 0)])
+    inodes = {entry.path: number for number, entry in enumerate(entries, start=1)}
+    links = Counter(entry.same_as for entry in entries if entry.same_as)
+    parts: list[bytes] = []
+    for number, entry in enumerate(entries, start=1):
+        shared = 1 + links[entry.same_as or entry.path] if links else 1
+        parts += _member(entry, inodes[entry.same_as] if entry.same_as else number, shared)
+    # Joined once: the contents may be large.
+    return b"".join([*parts, *_member(ArchiveEntry("TRAILER!!!", 0), 0, 1)])
 
 
 def pack(
@@ -75,15 +90,14 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
 
 
-def _member(entry: ArchiveEntry, inode: int) -> bytes:
-    name = entry.path.encode() + b"\0"
-    links = 2 if stat.S_ISDIR(entry.mode) else 1
+def _member(entry: ArchiveEntry, inode: int, links: int) -> Iterator[bytes]:
+    """Yield the parts of one member; ``links`` is how many entries have the contents of this one."""
+    name = os.fsencode(entry.path) + b"\0"
+    links = 2 if stat.S_ISDIR(entry.mode) else links
     # c_ino, c_mode, c_uid, c_gid, c_nlink, c_mtime, c_filesize, c_maj, c_min, c_rmaj, c_rmin,
     # c_namesize, c_chksum: each eight hexadecimal digits.
     fields = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
-    header = b"070701" + b"".join(b"%08X" % field for field in fields)
-    return _padded(header + name) + _padded(entry.data)
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % 4)
+    header = b"070701" + b"".join(b"%08X" % field for field in fields) + name
+    yield header + bytes(-len(header) % 4)
+    yield entry.data
+    yield bytes(-len(entry.data) % 4)

@@ -1,0 +1,355 @@
+"""The root file system of a guest that runs scripts: what to run, its files, and programs of this host.
+
+It is an archive that is added to that of the agent. /script/NAME says what is run for the workload NAME, one
+directive a line, which is a word, a blank and a text: ``argument``, ``environment NAME=VALUE``,
+``positional``, ``allow``, ``limit_ms``. The scripts and their files are in /files.
+
+Without a root of the user's, the guest has the programs of this host that the texts name, and applets of
+busybox under all other names. Where a host's program is there, ``sh`` is the host's, too: busybox's own shell
+prefers its applets to other programs of the same name. A guest of another architecture has only busybox.
+"""
+
+import math
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import InputError, MissingError, failing
+from kteardown.model.arch import Arch
+from kteardown.model.workload import Script, Workload
+from kteardown.paths import programs_dir
+from kteardown.progress import Reporter
+from kteardown.script.compile import compile_static
+from kteardown.script.elf import MACHINES, is_elf, read_elf
+from kteardown.script.host import PATH, HostPrograms, Unusable
+from kteardown.script.root import Tree, add_folder, add_root
+from kteardown.script.words import Named, Shebang, candidates, direct, shebang
+from kteardown.vm.initramfs import archive
+
+_ENVIRONMENT = {"PATH": ":".join(("/files", *PATH)), "HOME": "/root", "LC_ALL": "C", "TERM": "dumb"}
+_FOLDERS = ("dev", "proc", "sys", "run", "etc", "root", "var", "var/tmp", "tmp", "files", "script", "usr/bin")
+_STICKY = ("tmp", "var/tmp")
+_PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"  # words: quote
+_GROUP = "root:x:0:\nnogroup:x:65534:\n"
+_TEXT_BYTES = 1 << 20
+_FILE_BYTES = 1 << 30
+_APPLETS = re.compile(rb"[a-z0-9._\[-]{1,32}")
+_MOST_APPLETS = 1000
+_MAIN = re.compile(rb"\bmain\s*\(")
+
+
+@dataclass(frozen=True)
+class GuestFiles:
+    """The archive, which is the same for the same files."""
+
+    archive: bytes
+    hashes: dict[str, str]
+    """Of each regular file, by its path in the guest: the sha256 of its contents."""
+    notes: tuple[str, ...]
+    """What the user should know."""
+
+
+def guest_files(
+    workloads: Mapping[str, Workload],
+    folder: Path,
+    *,
+    arch: Arch,
+    reporter: Reporter,
+    busybox: Path | None = None,
+) -> GuestFiles:
+    """Return the files of guests that run ``workloads``, which are scripts, of ``folder``/workloads.
+
+    ``busybox`` is the program for guests of ``arch``; None: that of the folder of programs, or this host.
+    Raises InputError if a file is missing or damaged, a program cannot run in the guest, or all is too large;
+    MissingError if busybox or a compiler is not installed; BuildError if a C file does not compile.
+    """
+    where, scripts = folder / "workloads", {name: each.script for name, each in sorted(workloads.items())}
+    roots = {str(where / script.root) if script.root else "" for script in scripts.values() if script}
+    if len(roots) > 1:
+        raise InputError(
+            f"the workloads {', '.join(scripts)} need different root file systems, and are in the same guest",
+            hint="give each root an experiment of its own.",
+        )
+    root = next(iter(roots), "")
+    guest = _Guest(where, arch, reporter, has_root=bool(root))
+    if root:
+        guest.notes += add_root(guest.tree, Path(root))
+    guest.begin(busybox)
+    for name, script in scripts.items():
+        if script is not None:
+            guest.add(name, script)
+    return guest.end()
+
+
+class _Guest:
+    """The files of one guest, while they are collected."""
+
+    def __init__(self, where: Path, arch: Arch, reporter: Reporter, *, has_root: bool) -> None:
+        self._where, self._arch, self._reporter = where, arch, reporter
+        self._has_root = has_root
+        self._applets: frozenset[str] = frozenset()
+        self._commands: dict[str, None] = {}
+        self.tree, self.notes = Tree(), list[str]()
+
+    def begin(self, busybox: Path | None) -> None:
+        """Make the folders, and add busybox unless there is a root."""
+        self._host = HostPrograms(self.tree, self._arch, has_root=self._has_root)
+        for name in _FOLDERS:
+            self.tree.folder(name, 0o1777 if name in _STICKY else 0o755)
+        for path, text in (("etc/passwd", _PASSWD), ("etc/group", _GROUP)):
+            if self.tree.resolve(path) not in self.tree:
+                self.tree.file(path, text.encode())
+        if self._has_root:
+            return
+        own = programs_dir()
+        found = busybox or next(
+            (
+                path
+                for path in (own and own / "busybox", self._host.find("busybox"))
+                if path and path.is_file()
+            ),
+            None,
+        )
+        if found is None:
+            raise MissingError(
+                f"a guest that runs a script needs busybox for {self._arch}", ["busybox-static"]
+            )
+        with failing(f"cannot read {found}", hint="check that you may read it."):
+            data = found.read_bytes()
+        if read_elf(data, str(found)).machine != MACHINES[self._arch]:
+            raise InputError(
+                f"{found} is not a program for {self._arch}",
+                hint=f"set KTEARDOWN_PROGRAMS to a folder with a static busybox for {self._arch}.",
+            )
+        self._applets = frozenset(_applets(data))
+        if read_elf(data, str(found)).interpreter:
+            with self._usable("busybox"):
+                self._host.add(found)
+            self.tree.symlink("usr/bin/busybox", str(found))
+        else:
+            self.tree.file("usr/bin/busybox", data, 0o755)
+
+    def add(self, name: str, script: Script) -> None:
+        """Add what the workload ``name`` needs. Raises as ``guest_files`` does."""
+        for each in script.files:
+            self._add_file(each, compiled=not script.file.endswith(".c"))
+        for program in script.programs:
+            self._add_program(program)
+        if script.command:
+            argv = self._command(name, script.command)
+        elif script.file.endswith(".c"):
+            argv = self._compiled(name, script)
+        elif script.file:
+            argv = self._script(script.file)
+        else:
+            raise InputError(
+                f"the workload {name} has neither a file nor a command",
+                hint="write `file` or `command` into its table [script].",
+            )
+        lines = [f"argument {word}" for word in argv]
+        lines += [f"environment {key}={value}" for key, value in _ENVIRONMENT.items()]
+        lines += [] if script.command else ["positional"]
+        lines += [f"allow {end}" for end in script.allow]
+        lines.append(f"limit_ms {math.ceil(script.limit_s * 1000)}")
+        self._put(f"script/{name}", "".join(f"{line}\n" for line in lines).encode(), 0o644)
+
+    def end(self) -> GuestFiles:
+        """Add what depends on everything else, and return all."""
+        names = self._host.names
+        if names and not self._has_root:
+            self._host.add_if_there("/bin/sh")
+        self._add_applets()
+        if names:
+            self.notes.append(
+                f"programs of this host with their libraries, {self._host.size / 1e6:.1f} MB: "
+                f"{', '.join(names)}"
+            )
+        if absent := [word for word in self._commands if self._which(word) is None]:
+            where = "in the root file system" if self._has_root else "on this host"
+            self.notes.append(f"named as commands, but not {where}: {', '.join(absent)}")
+        return GuestFiles(
+            archive(list(self.tree.entries())), self.tree.hashes(), tuple(dict.fromkeys(self.notes))
+        )
+
+    def _add_applets(self) -> None:
+        """Link the names of busybox that no other program has."""
+        for name in sorted(self._applets - {"bash", "busybox"}):
+            if self._which(name) is None:
+                self.tree.symlink(f"usr/bin/{name}", "busybox")
+        for word in self._commands:
+            if word.startswith("/") and Path(word).name in self._applets and self._which(word) is None:
+                self.tree.symlink(word[1:], "/usr/bin/busybox")
+
+    def _which(self, name: str) -> str | None:
+        """Return the path of a program of the guest, as it will be found."""
+        paths = [name] if name.startswith("/") else [f"{folder}/{name}" for folder in ("/files", *PATH)]
+        return next((path for path in paths if self.tree.resolve(path) in self.tree), None)
+
+    def _script(self, file: str) -> list[str]:
+        """Add a script or a program, and return what runs it."""
+        data, path = self._read(file), f"/files/{file}"
+        self._put(path[1:], data, 0o755)
+        if is_elf(data):
+            with self._usable(file):
+                self._host.add_needed(self._where / file, data)
+            return [path]
+        line = shebang(data, file)
+        if line is None:
+            self.notes.append(f"{file} has no first line with #!, so sh runs it")
+            line = Shebang("/bin/sh")
+        program = self._interpreter(line.program, file)
+        self._add_named(candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell))
+        return [program, *line.arguments, path]
+
+    def _interpreter(self, program: str, file: str) -> str:
+        """Add the program of a first line, and return its path in the guest."""
+        name = Path(program).name
+        if self._has_root:
+            found = program if program.startswith("/") else self._which(name)
+            if found is not None and self.tree.resolve(found) in self.tree:
+                return found
+            raise InputError(
+                f"{program}, which runs {file}, is not in the root file system",
+                hint="add it to the root, or change the first line of the script.",
+            )
+        path: Path | None = Path(program)
+        if not (self._host.native and program.startswith("/") and Path(program).is_file()):
+            path = self._host.find(name)
+        if path is not None:
+            with self._usable(program):
+                seen = self._host.add(path)
+        elif name in self._applets:
+            seen = f"/usr/bin/{name}"
+            self.tree.symlink(seen[1:], "busybox")
+        else:
+            raise InputError(
+                f"{program}, which runs {file}, is not on this host"
+                + ("" if self._host.native else f" for {self._arch}"),
+                hint="install it, or give a root file system that has it (--root).",
+            )
+        if program.startswith("/") and self.tree.resolve(program) not in self.tree:
+            self.tree.symlink(program[1:], seen)
+        return program if program.startswith("/") else seen
+
+    def _command(self, name: str, text: str) -> list[str]:
+        """Return what runs a command line: its program or, if it needs one, a shell."""
+        if "\0" in text:
+            raise InputError(f"the command of {name} has a byte 0 in it", hint="remove it from `command`.")
+        self._add_named(candidates(text))
+        if words := direct(text):
+            program = words[0]
+            inside = self.tree.resolve(f"files/{program}") in self.tree
+            if inside or program.startswith("./"):
+                return [f"/files/{program.removeprefix('./')}", *words[1:]]
+            return [self._interpreter(program, f"the command of {name}"), *words[1:]]
+        shell = self._interpreter("/bin/sh", f"the command of {name}")
+        if "\n" not in text:
+            return [shell, "-c", text]
+        # A directive is one line.
+        self._put(f"script/{name}.sh", text.encode(), 0o755)
+        return [shell, f"/script/{name}.sh"]
+
+    def _compiled(self, name: str, script: Script) -> list[str]:
+        """Compile the C file of a workload, and return how it is called."""
+        beside = [self._where / each for each in script.files if (self._where / each).is_file()]
+        self._compile(script.file, name, beside)
+        return [f"/files/{name}"]
+
+    def _compile(self, file: str, name: str, beside: Sequence[Path] = ()) -> None:
+        self._read(file)
+        program, added = compile_static(self._where / file, self._arch, self._reporter, beside)
+        if added:
+            includes = ", ".join(f"#include <{header}>" for header in added)
+            self.notes.append(f"{file} did not compile, so these lines were added: {includes}")
+        self._put(f"files/{name}", program, 0o755)
+
+    def _add_file(self, each: str, *, compiled: bool) -> None:
+        """Add a further file or folder of a workload; a program in C is compiled."""
+        path, seen = self._path(each), f"files/{Path(each)}"
+        if path.is_dir():
+            self.notes += add_folder(self.tree, path, seen)
+            return
+        data = self._read(each)
+        self._put(seen, data, stat.S_IMODE(path.stat().st_mode) & 0o777)
+        if is_elf(data):
+            with self._usable(each):
+                self._host.add_needed(path, data)
+        elif compiled and path.suffix == ".c" and _MAIN.search(data):
+            self._compile(each, path.stem)
+            self.notes.append(f"{each} was compiled; the program is /files/{path.stem}")
+
+    def _add_program(self, word: str) -> None:
+        """Add a program that the user named. Raises InputError if there is none."""
+        path = Path(word) if "/" in word else self._host.find(word)
+        if path is None or not path.is_file():
+            raise InputError(
+                f"there is no program {word} on this host"
+                + ("" if self._host.native else f" for {self._arch}"),
+                hint="install its package, or give the path of a program (--programs).",
+            )
+        with self._usable(word):
+            self._host.add(path.absolute())
+
+    def _add_named(self, named: Named) -> None:
+        """Add the programs of this host that a text names; a root has its own."""
+        if not self._has_root:
+            for word in named.words:
+                self._host.add_if_there(word)
+        self._commands.update(dict.fromkeys(named.commands))
+
+    @contextmanager
+    def _usable(self, word: str) -> Iterator[None]:
+        """Turn what HostPrograms raises about a program into an InputError."""
+        try:
+            yield
+        except Unusable as error:
+            raise InputError(
+                f"the guest cannot run {word}: {error}",
+                hint="link it statically, or give a root file system that has it (--root).",
+            ) from error
+
+    def _put(self, path: str, data: bytes, permissions: int) -> None:
+        """Add a file of a workload. Raises InputError if another has the same name."""
+        before = self.tree.node(path)
+        if before is not None and before.data != data:
+            raise InputError(
+                f"two files of the guest are named /{path}", hint="rename the file, or the workload."
+            )
+        self.tree.file(path, data, permissions)
+
+    def _path(self, name: str) -> Path:
+        """Return the path of a file beside the TOML file. Raises InputError if it is elsewhere."""
+        path = self._where / name
+        inside = path.resolve().is_relative_to(self._where.resolve()) and not Path(name).is_absolute()
+        if not inside or ".." in Path(name).parts or any(ord(letter) < 32 for letter in name):
+            raise InputError(
+                f"{name!r} is not a file beside the description of its workload",
+                hint=f"copy it into {self._where}, and give its name there.",
+            )
+        return path
+
+    def _read(self, name: str) -> bytes:
+        path = self._path(name)
+        with failing(f"cannot read {path}", hint="check the path, and that you may read the file."):
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES:
+                raise InputError(
+                    f"{path} is not a file of at most {_FILE_BYTES >> 20} MB",
+                    hint="give another: it is in the memory of the guest.",
+                )
+            return path.read_bytes()
+
+
+def _applets(busybox: bytes) -> Iterator[str]:
+    """Yield the names of its applets: it has a sorted table of them, each with a zero at its end."""
+    start, before = busybox.find(b"\0[\0[[\0"), b""
+    if start < 0:
+        return
+    for word in busybox[start + 1 : start + 33 * _MOST_APPLETS].split(b"\0"):
+        if not _APPLETS.fullmatch(word) or word <= before:
+            return
+        before = word
+        yield word.decode()

@@ -1,0 +1,226 @@
+"""Programs of this host in the guest: with their libraries, at their own paths, with the links on the way.
+
+They are never executed here.
+"""
+
+import os
+import re
+import stat
+from pathlib import Path, PurePosixPath
+
+from kteardown.errors import InputError, failing
+from kteardown.model.arch import Arch, host_arch
+from kteardown.script.elf import MACHINES, Elf, is_elf, libraries, read_elf
+from kteardown.script.root import Node, Tree
+from kteardown.script.words import candidates, shebang
+
+PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+"""Where a guest looks for programs, after the folder of the script."""
+MOST_BYTES = 512 << 20
+"""Of all programs with their libraries: they are in the memory of the guest."""
+
+# Files below these folders keep their paths. Others, such as those of the home folder, are in /usr/local/bin.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix/store", "/gnu/store")
+_PROGRAMS = ("/usr/", "/bin/", "/sbin/", "/opt/")
+_MERGED = ("bin", "sbin", "lib", "lib64")
+_MOST_LINKS = 40
+_TEXT_BYTES = 256 << 10
+_PYTHON = re.compile(r"python3\.[0-9]+")
+# Of Python's standard library. What is compiled would not be used: files of a guest have another time.
+_NOT_NEEDED = frozenset(
+    {"__pycache__", "test", "tests", "site-packages", "dist-packages", "idlelib", "tkinter", "turtledemo"}
+    | {"ensurepip", "lib2to3", "pydoc_data", "venv"}
+)
+
+
+class Unusable(Exception):
+    """A program of this host that the guest cannot run; the text says why."""
+
+
+class HostPrograms:
+    """Adds programs of this host to the tree of a guest.
+
+    With ``has_root`` the tree begins with a root of the user's: its files are not replaced.
+    """
+
+    def __init__(self, tree: Tree, arch: Arch, *, has_root: bool = False) -> None:
+        self._tree, self._arch, self._has_root = tree, arch, has_root
+        self._names: dict[str, str] = {}
+        self._copied: dict[str, int] = {}
+        self.native = host_arch() == arch
+        """Whether the guest can run what is installed on this host."""
+        if not has_root:
+            for name in _MERGED:
+                if self.native and os.path.islink(f"/{name}"):
+                    tree.symlink(name, os.readlink(f"/{name}"))
+                    tree.folder(name)
+                else:
+                    tree.folder(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the programs that were added."""
+        return tuple(sorted(self._names))
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files that were added."""
+        return sum(self._copied.values())
+
+    def find(self, name: str) -> Path | None:
+        """Return a program of this host by its name: as the guest finds it, else as the user's shell does."""
+        if not self.native:
+            return None
+        folders = dict.fromkeys((*PATH, *os.environ.get("PATH", "").split(os.pathsep)))
+        paths = (Path(folder, name) for folder in folders if folder.startswith("/"))
+        return next((path for path in paths if path.is_file() and os.access(path, os.X_OK)), None)
+
+    def add(self, path: Path) -> str:
+        """Add the program ``path`` with what it needs, and return its path in the guest.
+
+        Raises Unusable if the guest cannot run it, InputError if all are too large.
+        """
+        if str(path) in self._names.values():
+            return str(path)
+        try:
+            data, real = path.read_bytes(), path.resolve()
+        except OSError as error:
+            raise Unusable(f"{path}: {error.strerror}") from error
+        if is_elf(data):
+            elf = self._elf(path, data)
+        elif not data.startswith(b"#!"):
+            raise Unusable(f"{path} is neither an ELF file nor a script")
+        seen = self._copy(path)
+        if str(path.parent) not in PATH and seen == str(path):
+            self._tree.symlink(f"usr/local/bin/{path.name}", str(path))
+        self._names[path.name] = seen
+        if is_elf(data):
+            self._add_libraries(real, elf)
+            self._add_modules(path, real)
+        else:
+            self._add_interpreter(path, data)
+        return seen
+
+    def add_needed(self, path: Path, data: bytes) -> None:
+        """Add the libraries of a program that is added elsewhere. Raises as ``add`` does."""
+        self._add_libraries(path.resolve(), self._elf(path, data))
+
+    def _elf(self, path: Path, data: bytes) -> Elf:
+        try:
+            elf = read_elf(data, str(path))
+        except InputError as error:
+            raise Unusable(error.message) from error
+        if elf.machine != MACHINES[self._arch]:
+            raise Unusable(f"{path} is not a program for {self._arch}")
+        return elf
+
+    def _copy(self, path: Path) -> str:
+        """Add one file, and return its path in the guest: its own if it belongs to the system."""
+        if self._has_root or not str(path.resolve()).startswith(tuple(f"{top}/" for top in _SYSTEM)):
+            seen = str(path) if str(path).startswith(tuple(f"{top}/" for top in _SYSTEM)) else ""
+            seen = seen or f"/usr/local/bin/{path.name}"
+            if not (self._has_root and self._tree.resolve(seen) in self._tree):
+                self._put(path, seen)
+            return seen
+        # As the kernel looks it up, with each link on the way.
+        done, waiting, links = PurePosixPath("/"), list(reversed(path.parts[1:])), 0
+        while waiting:
+            name = waiting.pop()
+            here = done.parent if name == ".." else done / name
+            if not os.path.islink(here):
+                done = here
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise Unusable(f"{path} is a loop of links")
+            target = os.readlink(here)
+            self._tree.symlink(str(here).lstrip("/"), target)
+            done = PurePosixPath("/") if target.startswith("/") else done
+            waiting += [part for part in target.split("/")[::-1] if part not in ("", ".")]
+        self._put(Path(done), str(done))
+        return str(path)
+
+    def _put(self, path: Path, seen: str) -> None:
+        if seen in self._copied:
+            return
+        with failing(f"cannot read {path} for the guest", hint="check that you may read it."):
+            data, mode = path.read_bytes(), path.stat().st_mode
+        self._copied[seen] = len(data)
+        if self.size > MOST_BYTES:
+            raise InputError(
+                f"the programs of this host that the guest needs are larger than {MOST_BYTES >> 20} MB, "
+                f"at {path}",
+                hint="name fewer, or give a root file system with what is needed (--root).",
+            )
+        above, _, name = seen.lstrip("/").rpartition("/")
+        where = f"{self._tree.resolve(above)}/{name}"
+        self._tree.put(where.lstrip("/"), Node(stat.S_IFREG | mode & 0o7777 | 0o400, data))
+
+    def _add_libraries(self, real: Path, elf: Elf) -> None:
+        if elf.interpreter:
+            if not Path(elf.interpreter).is_file():
+                raise Unusable(f"the dynamic loader of {real}, {elf.interpreter}, is not on this host")
+            self._copy(Path(elf.interpreter))
+        found = dict(libraries(real, elf))
+        absent = [name for name, path in found.items() if path is None]
+        if absent:
+            raise Unusable(f"libraries of {real} are not on this host: {', '.join(absent)}")
+        paths = {name: path for name, path in found.items() if path is not None}
+        # The guest has no /etc/ld.so.conf: its loader always looks where the C library is.
+        default = next(
+            (path.parent for name, path in paths.items() if name.startswith("libc.")), Path("/lib")
+        )
+        for name, path in paths.items():
+            seen = self._copy(path)
+            if Path(seen).parent != default and "/" not in name:
+                self._tree.symlink(f"{default}/{name}".lstrip("/"), seen)
+
+    def _add_interpreter(self, path: Path, data: bytes) -> None:
+        line = shebang(data, str(path))
+        program = None
+        if line is not None:
+            program = Path(line.program) if line.program.startswith("/") else self.find(line.program)
+        if line is None or program is None or not program.is_file():
+            raise Unusable(f"{path} is a script for a program that is not on this host")
+        self.add(program)
+        if line.is_shell:
+            for name in candidates(data[:_TEXT_BYTES].decode(errors="replace")).words:
+                self.add_if_there(name)
+
+    def add_if_there(self, word: str) -> str | None:
+        """Add the program that a text names, and return its path in the guest; None if there is none."""
+        if not self.native:
+            return None
+        path = Path(word) if word.startswith("/") else self.find(word)
+        if path is None or not (path.is_file() and os.access(path, os.X_OK)):
+            return None
+        if word.startswith("/") and not word.startswith(_PROGRAMS):
+            return None
+        try:
+            return self.add(path)
+        except Unusable:
+            return None
+
+    def _add_modules(self, path: Path, real: Path) -> None:
+        """Add the standard library of an interpreter."""
+        if _PYTHON.fullmatch(real.name):
+            for library in ("lib", "lib64"):
+                self._add_folder(real.parents[1] / library / real.name)
+        elif path.name == "perl":
+            # Debian's has the modules that the system needs; the others are too many.
+            for folder in sorted(Path("/usr/lib").glob("*/perl-base")):
+                self._add_folder(folder)
+
+    def _add_folder(self, folder: Path) -> None:
+        for where, folders, names in os.walk(folder):
+            folders[:] = sorted(name for name in folders if name not in _NOT_NEEDED and "config-" not in name)
+            for name in sorted(names):
+                path = Path(where, name)
+                if not path.is_file() or path.suffix == ".a":
+                    continue
+                if name.endswith(".so"):
+                    try:
+                        self._add_libraries(path, read_elf(path.read_bytes(), str(path)))
+                    except (InputError, Unusable):
+                        continue
+                self._copy(path)

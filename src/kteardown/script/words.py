@@ -1,0 +1,168 @@
+"""What a script or a command names: the program that runs it, and the programs that it may run.
+
+Nothing is executed. A script can make the name of a program at any time, so all that can be found is each
+word that may be one; whether this host has a program of that name decides.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from kteardown.errors import InputError
+
+_KEYWORDS = (
+    "! [ [[ ]] { } . : alias bg bind break builtin caller case cd command compgen complete continue coproc "
+    "declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for "
+    "function getopts hash history if in jobs let local logout mapfile popd printf pushd pwd read readarray "
+    "readonly return select set shift shopt source suspend test then time times trap true type typeset "
+    "ulimit umask unalias unset until wait while"
+)
+BUILTINS = frozenset(_KEYWORDS.split())
+"""Words that a shell knows itself."""
+
+_SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh", "zsh"))
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+# Not the end of another word, of a path, an option or a variable; not the name of an assignment.
+_NAME = re.compile(rf"(?<![\w.+/$-])(?<!\$\{{)(/(?:{_WORD}/)*)?({_WORD}|\[)(?![\w.+/=-])")
+# What may come before a command: the start of a line, a separator, or a word after which one begins.
+_COMMAND = re.compile(
+    rf"(?:^|[;|&(`]|\b(?:then|do|else|if|while|until|elif|sudo|exec|time|xargs)\s)[ \t!]*"
+    rf"(?:\w+=[^\s;|&()`$]*[ \t]+)*((?:/{_WORD})+|{_WORD})(?=[\s;|&)`]|$)",
+    re.MULTILINE,
+)
+_FUNCTION = re.compile(rf"^[ \t]*(?:function[ \t]+({_WORD})|({_WORD})[ \t]*\([ \t]*\))", re.MULTILINE)
+_LITERAL = re.compile(rf"[\"'`]((?:/{_WORD})+|{_WORD})(?=[\s\"'`;|&])")
+_PRINTED = re.compile(r"\b(?:echo|printf)\s[^\n;|&<>]*")
+_HEREDOC = re.compile(r"<<-?[ \t]*[\"'\\]?(\w+)")
+_LOOP = re.compile(rf"\b(?:for|select|case)\s+{_WORD}")
+_ARITHMETIC = re.compile(r"\(\([^\n]{0,400}?\)\)")
+_SPECIAL = frozenset("$|&;<>(){}*?[]~`\\\n#!")
+_SHEBANG_BYTES = 256
+
+
+@dataclass(frozen=True)
+class Named:
+    """Words of a text, in their order, that may be programs: names and absolute paths."""
+
+    words: tuple[str, ...]
+    commands: tuple[str, ...]
+    """Those that are certainly run as commands, and are neither builtins nor functions of the text."""
+
+
+@dataclass(frozen=True)
+class Shebang:
+    """What the first line of a script says: the program's name or path, and its arguments."""
+
+    program: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def is_shell(self) -> bool:
+        return PurePosixPath(self.program).name in _SHELLS
+
+
+def candidates(text: str, *, shell: bool = True) -> Named:
+    """Return the programs that ``text`` may run. Of a text that is not for a shell, only strings count.
+
+    Comments, builtins, options, variables, the arguments of ``echo`` and the words of ``case`` are left out.
+    """
+    if not shell:
+        return Named(tuple(dict.fromkeys(found[1] for found in _LITERAL.finditer(text))), ())
+    text = "\n".join(map(_without_comment, text.splitlines()))
+    functions = {one or other for one, other in _FUNCTION.findall(text)}
+    text = _ARITHMETIC.sub(lambda found: _substitutions(found[0][1:]), text)
+    text = _PRINTED.sub(lambda found: _substitutions(found[0]), _LOOP.sub(" ", text))
+    skipped = BUILTINS | functions
+    words = ((found[1] or "") + found[2] for found in _NAME.finditer(text))
+    commands = (found[1] for found in _COMMAND.finditer(_without_documents(text)))
+    return Named(
+        tuple(dict.fromkeys(word for word in words if word not in skipped and not word.isdigit())),
+        tuple(dict.fromkeys(word for word in commands if word not in skipped and not word.isdigit())),
+    )
+
+
+def _without_comment(line: str) -> str:
+    """Return a line up to its comment, which begins at a word and not in quotes."""
+    quote, escaped = "", False
+    for at, letter in enumerate(line):
+        if escaped:
+            escaped = False
+        elif letter == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter == "#" and (at == 0 or line[at - 1] in " \t;|&("):
+            return line[:at]
+    return line
+
+
+def _without_documents(text: str) -> str:
+    """Return the text without what its redirections ``<<END`` give to a command."""
+    kept, end = [], ""
+    for line in text.splitlines():
+        if end:
+            end = "" if line.strip("\t") == end else end
+            continue
+        kept.append(line)
+        if found := _HEREDOC.search(line):
+            end = found[1]
+    return "\n".join(kept)
+
+
+def _substitutions(printed: str) -> str:
+    """Return of what is printed only what is run for it."""
+    return ";".join(["", *re.findall(r"\$\(.*|`[^`]*`", printed)])
+
+
+def shebang(data: bytes, name: str) -> Shebang | None:
+    """Return what runs the script ``data``, as the kernel reads its first line; None if that has no ``#!``.
+
+    ``env`` is replaced by what it finds. Raises InputError if the line cannot work; ``name`` is for errors.
+    """
+    if not data.startswith(b"#!"):
+        return None
+    line = data[2:_SHEBANG_BYTES].partition(b"\n")[0].decode(errors="replace")
+    if "\r" in line:
+        raise InputError(
+            f"the lines of {name} end with a carriage return, which is a part of the name of its program",
+            hint=f"convert the file: sed -i 's/\\r$//' {name}",
+        )
+    program, _, rest = line.strip(" \t").replace("\t", " ").partition(" ")
+    rest = rest.strip(" ")
+    if not program.strip():
+        raise InputError(f"the first line of {name} names no program", hint="write `#!/bin/sh`, for example.")
+    if PurePosixPath(program).name != "env":
+        # The kernel passes the rest as one argument.
+        return Shebang(program, (rest,) if rest else ())
+    words = [rest] if rest else []
+    if rest.startswith("-S"):
+        words = _split(rest[2:], name)
+    if not words or words[0].startswith("-") or "=" in words[0] or " " in words[0]:
+        raise InputError(
+            f"the first line of {name} gives env arguments that the guest cannot use: {rest!r}",
+            hint="write `#!/usr/bin/env -S PROGRAM ARGUMENTS`, or the path of the program.",
+        )
+    return Shebang(words[0], tuple(words[1:]))
+
+
+def direct(command: str) -> tuple[str, ...] | None:
+    """Return the words of a command line that needs no shell; None if it needs one."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    if not words or _SPECIAL & set(command) or "=" in words[0] or words[0] in BUILTINS:
+        return None
+    return tuple(words)
+
+
+def _split(text: str, name: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(
+            f"the first line of {name} has a quote without its end", hint="close the quote."
+        ) from error
