@@ -4,6 +4,7 @@
 is used before it is checked.
 """
 
+import os
 import re
 import struct
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ _MAGIC = b"\x7fELF"
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRTAB, _STRSZ, _RPATH, _RUNPATH = 1, 5, 10, 15, 29
 _DYNAMIC_ENTRIES = 4096
+_LIBRARIES = 512
 _PROGRAM_HEADERS = 512
 _TEXT_BYTES = 4096
 _INCLUDE_DEPTH = 4
@@ -137,7 +139,8 @@ class _Reader:
 def libraries(path: Path, elf: Elf) -> Iterator[tuple[str, Path | None]]:
     """Yield each library that the program ``path`` needs, also those of its libraries, by its name.
 
-    None: it is not on this host. The path is that by which the loader opens the library.
+    None: it is not on this host. The path is that by which the loader opens the library. Raises InputError if
+    there are too many.
     """
     found: dict[str, Path | None] = {}
     # A library, and the folders of DT_RPATH of what loaded it.
@@ -149,11 +152,22 @@ def libraries(path: Path, elf: Elf) -> Iterator[tuple[str, Path | None]]:
         for name in each.needed:
             if name in found:
                 continue
+            if len(found) == _LIBRARIES:
+                raise InputError(
+                    f"{path} needs more than {_LIBRARIES} libraries",
+                    hint="link it statically, or use another.",
+                )
             found[name] = None
             if hit := _find(name, folders, elf.machine):
                 found[name] = hit[0]
                 waiting.append((*hit, inherited))
             yield name, found[name]
+
+
+def find_library(name: str, machine: int) -> Path | None:
+    """Return a library of this host that programs load without needing it in their file."""
+    hit = _find(name, default_folders(machine), machine)
+    return hit and hit[0]
 
 
 @cache
@@ -195,12 +209,18 @@ def _expanded(folders: tuple[str, ...], of: Path, machine: int) -> Iterator[str]
 def _find(name: str, folders: tuple[str, ...], machine: int) -> tuple[Path, Elf] | None:
     """Return a library of this machine, as the loader finds it: the first file that fits."""
     for path in (Path(name),) if "/" in name else (Path(folder, name) for folder in folders):
-        if not path.is_absolute() or not path.is_file():
-            continue
-        try:
-            elf = read_elf(path.read_bytes(), str(path))
-        except (InputError, OSError):
-            continue
-        if elf.machine == machine:
+        if path.is_absolute() and (elf := elf_of(path, machine)):
             return path, elf
     return None
+
+
+def elf_of(path: Path, machine: int) -> Elf | None:
+    """Return what is known of a file of this host, if it is a regular ELF file for ``machine``."""
+    # Path.is_file() raises for folders that the user may not read.
+    if not os.path.isfile(path):
+        return None
+    try:
+        elf = read_elf(path.read_bytes(), str(path))
+    except (InputError, OSError):
+        return None
+    return elf if elf.machine == machine else None

@@ -10,6 +10,7 @@ prefers its applets to other programs of the same name. A guest of another archi
 """
 
 import math
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,13 @@ _FOLDERS = ("dev", "proc", "sys", "run", "etc", "root", "var", "var/tmp", "tmp",
 _STICKY = ("tmp", "var/tmp")
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"  # words: quote
 _GROUP = "root:x:0:\nnogroup:x:65534:\n"
+_SUDO = b"""#!/bin/sh
+while [ "${1#-}" != "$1" ]; do
+  case $1 in -u|-g) shift ;; esac
+  shift
+done
+exec env "$@"
+"""
 _TEXT_BYTES = 1 << 20
 _FILE_BYTES = 1 << 30
 _APPLETS = re.compile(rb"[a-z0-9._\[-]{1,32}")
@@ -179,7 +187,8 @@ class _Guest:
         for name in sorted(self._applets - {"bash", "busybox"}):
             if self._which(name) is None:
                 self.tree.symlink(f"usr/bin/{name}", "busybox")
-        for word in self._commands:
+        # system() in a C program uses this path.
+        for word in ("/bin/sh", *self._commands):
             if word.startswith("/") and Path(word).name in self._applets and self._which(word) is None:
                 self.tree.symlink(word[1:], "/usr/bin/busybox")
 
@@ -216,7 +225,7 @@ class _Guest:
                 hint="add it to the root, or change the first line of the script.",
             )
         path: Path | None = Path(program)
-        if not (self._host.native and program.startswith("/") and Path(program).is_file()):
+        if not (self._host.native and program.startswith("/") and os.path.isfile(program)):
             path = self._host.find(name)
         if path is not None:
             with self._usable(program):
@@ -241,9 +250,14 @@ class _Guest:
         self._add_named(candidates(text))
         if words := direct(text):
             program = words[0]
-            inside = self.tree.resolve(f"files/{program}") in self.tree
-            if inside or program.startswith("./"):
-                return [f"/files/{program.removeprefix('./')}", *words[1:]]
+            path = f"/files/{program.removeprefix('./')}"
+            if self.tree.resolve(path) in self.tree:
+                return [path, *words[1:]]
+            if "/" in program and not program.startswith("/"):
+                raise InputError(
+                    f"the command of {name} runs {program}, which is not in the guest",
+                    hint="add it (--file).",
+                )
             return [self._interpreter(program, f"the command of {name}"), *words[1:]]
         shell = self._interpreter("/bin/sh", f"the command of {name}")
         if "\n" not in text:
@@ -254,7 +268,7 @@ class _Guest:
 
     def _compiled(self, name: str, script: Script) -> list[str]:
         """Compile the C file of a workload, and return how it is called."""
-        beside = [self._where / each for each in script.files if (self._where / each).is_file()]
+        beside = [self._where / each for each in script.files if os.path.isfile(self._path(each))]
         self._compile(script.file, name, beside)
         return [f"/files/{name}"]
 
@@ -269,7 +283,7 @@ class _Guest:
     def _add_file(self, each: str, *, compiled: bool) -> None:
         """Add a further file or folder of a workload; a program in C is compiled."""
         path, seen = self._path(each), f"files/{Path(each)}"
-        if path.is_dir():
+        if os.path.isdir(path):
             self.notes += add_folder(self.tree, path, seen)
             return
         data = self._read(each)
@@ -284,7 +298,7 @@ class _Guest:
     def _add_program(self, word: str) -> None:
         """Add a program that the user named. Raises InputError if there is none."""
         path = Path(word) if "/" in word else self._host.find(word)
-        if path is None or not path.is_file():
+        if path is None or not os.path.isfile(path):
             raise InputError(
                 f"there is no program {word} on this host"
                 + ("" if self._host.native else f" for {self._arch}"),
@@ -297,7 +311,11 @@ class _Guest:
         """Add the programs of this host that a text names; a root has its own."""
         if not self._has_root:
             for word in named.words:
-                self._host.add_if_there(word)
+                if word in ("sudo", "/usr/bin/sudo"):
+                    # That of the host needs its configuration, and all of the guest is root's.
+                    self.tree.file(word.lstrip("/") if "/" in word else "usr/local/bin/sudo", _SUDO, 0o755)
+                else:
+                    self._host.add_if_there(word)
         self._commands.update(dict.fromkeys(named.commands))
 
     @contextmanager
@@ -322,9 +340,9 @@ class _Guest:
 
     def _path(self, name: str) -> Path:
         """Return the path of a file beside the TOML file. Raises InputError if it is elsewhere."""
-        path = self._where / name
-        inside = path.resolve().is_relative_to(self._where.resolve()) and not Path(name).is_absolute()
-        if not inside or ".." in Path(name).parts or any(ord(letter) < 32 for letter in name):
+        path, where = self._where / name, os.path.realpath(self._where)
+        wrong = Path(name).is_absolute() or ".." in Path(name).parts or any(ord(each) < 32 for each in name)
+        if wrong or not Path(os.path.realpath(path)).is_relative_to(where):
             raise InputError(
                 f"{name!r} is not a file beside the description of its workload",
                 hint=f"copy it into {self._where}, and give its name there.",

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from kteardown.errors import InputError, failing
 from kteardown.model.arch import Arch, host_arch
-from kteardown.script.elf import MACHINES, Elf, is_elf, libraries, read_elf
+from kteardown.script.elf import MACHINES, Elf, elf_of, find_library, is_elf, libraries, read_elf
 from kteardown.script.root import Node, Tree
 from kteardown.script.words import candidates, shebang
 
@@ -20,10 +20,10 @@ MOST_BYTES = 512 << 20
 """Of all programs with their libraries: they are in the memory of the guest."""
 
 # Files below these folders keep their paths. Others, such as those of the home folder, are in /usr/local/bin.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix/store", "/gnu/store")
-_PROGRAMS = ("/usr/", "/bin/", "/sbin/", "/opt/")
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/opt/", "/nix/store/", "/gnu/store/")
 _MERGED = ("bin", "sbin", "lib", "lib64")
 _MOST_LINKS = 40
+_UNWINDING = "libgcc_s.so.1"  # The C library loads it when a thread is cancelled.
 _TEXT_BYTES = 256 << 10
 _PYTHON = re.compile(r"python3\.[0-9]+")
 # Of Python's standard library. What is compiled would not be used: files of a guest have another time.
@@ -45,7 +45,8 @@ class HostPrograms:
 
     def __init__(self, tree: Tree, arch: Arch, *, has_root: bool = False) -> None:
         self._tree, self._arch, self._has_root = tree, arch, has_root
-        self._names: dict[str, str] = {}
+        self._added: dict[str, str] = {}
+        self._adding: set[str] = set()
         self._copied: dict[str, int] = {}
         self.native = host_arch() == arch
         """Whether the guest can run what is installed on this host."""
@@ -53,14 +54,14 @@ class HostPrograms:
             for name in _MERGED:
                 if self.native and os.path.islink(f"/{name}"):
                     tree.symlink(name, os.readlink(f"/{name}"))
-                    tree.folder(name)
-                else:
-                    tree.folder(name)
+                elif not self.native and name.endswith("bin"):
+                    tree.symlink(name, f"usr/{name}")
+                tree.folder(name)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the programs that were added."""
-        return tuple(sorted(self._names))
+        return tuple(sorted({Path(path).name for path in self._added}))
 
     @property
     def size(self) -> int:
@@ -73,37 +74,37 @@ class HostPrograms:
             return None
         folders = dict.fromkeys((*PATH, *os.environ.get("PATH", "").split(os.pathsep)))
         paths = (Path(folder, name) for folder in folders if folder.startswith("/"))
-        return next((path for path in paths if path.is_file() and os.access(path, os.X_OK)), None)
+        return next(filter(_is_program, paths), None)
 
     def add(self, path: Path) -> str:
         """Add the program ``path`` with what it needs, and return its path in the guest.
 
         Raises Unusable if the guest cannot run it, InputError if all are too large.
         """
-        if str(path) in self._names.values():
-            return str(path)
+        if str(path) in self._added:
+            return self._added[str(path)]
+        if str(path) in self._adding:
+            raise Unusable(f"{path} is a script that is run by itself")
+        self._adding.add(str(path))
         try:
-            data, real = path.read_bytes(), path.resolve()
+            data = path.read_bytes()
         except OSError as error:
             raise Unusable(f"{path}: {error.strerror}") from error
         if is_elf(data):
-            elf = self._elf(path, data)
-        elif not data.startswith(b"#!"):
+            self.add_needed(path, data)
+            self._add_modules(path)
+        elif data.startswith(b"#!"):
+            self._add_interpreter(path, data)
+        else:
             raise Unusable(f"{path} is neither an ELF file nor a script")
-        seen = self._copy(path)
+        seen = self._added[str(path)] = self._copy(path)
         if str(path.parent) not in PATH and seen == str(path):
             self._tree.symlink(f"usr/local/bin/{path.name}", str(path))
-        self._names[path.name] = seen
-        if is_elf(data):
-            self._add_libraries(real, elf)
-            self._add_modules(path, real)
-        else:
-            self._add_interpreter(path, data)
         return seen
 
     def add_needed(self, path: Path, data: bytes) -> None:
         """Add the libraries of a program that is added elsewhere. Raises as ``add`` does."""
-        self._add_libraries(path.resolve(), self._elf(path, data))
+        self._add_libraries(Path(os.path.realpath(path)), self._elf(path, data))
 
     def _elf(self, path: Path, data: bytes) -> Elf:
         try:
@@ -116,9 +117,8 @@ class HostPrograms:
 
     def _copy(self, path: Path) -> str:
         """Add one file, and return its path in the guest: its own if it belongs to the system."""
-        if self._has_root or not str(path.resolve()).startswith(tuple(f"{top}/" for top in _SYSTEM)):
-            seen = str(path) if str(path).startswith(tuple(f"{top}/" for top in _SYSTEM)) else ""
-            seen = seen or f"/usr/local/bin/{path.name}"
+        if self._has_root or not os.path.realpath(path).startswith(_SYSTEM):
+            seen = str(path) if str(path).startswith(_SYSTEM) else f"/usr/local/bin/{path.name}"
             if not (self._has_root and self._tree.resolve(seen) in self._tree):
                 self._put(path, seen)
             return seen
@@ -158,10 +158,13 @@ class HostPrograms:
 
     def _add_libraries(self, real: Path, elf: Elf) -> None:
         if elf.interpreter:
-            if not Path(elf.interpreter).is_file():
+            if elf_of(Path(elf.interpreter), elf.machine) is None:
                 raise Unusable(f"the dynamic loader of {real}, {elf.interpreter}, is not on this host")
             self._copy(Path(elf.interpreter))
-        found = dict(libraries(real, elf))
+        try:
+            found = dict(libraries(real, elf))
+        except InputError as error:
+            raise Unusable(error.message) from error
         absent = [name for name, path in found.items() if path is None]
         if absent:
             raise Unusable(f"libraries of {real} are not on this host: {', '.join(absent)}")
@@ -170,17 +173,22 @@ class HostPrograms:
         default = next(
             (path.parent for name, path in paths.items() if name.startswith("libc.")), Path("/lib")
         )
+        if default != Path("/lib") and (unwinding := find_library(_UNWINDING, elf.machine)):
+            paths.setdefault(_UNWINDING, unwinding)
         for name, path in paths.items():
             seen = self._copy(path)
             if Path(seen).parent != default and "/" not in name:
                 self._tree.symlink(f"{default}/{name}".lstrip("/"), seen)
 
     def _add_interpreter(self, path: Path, data: bytes) -> None:
-        line = shebang(data, str(path))
+        try:
+            line = shebang(data, str(path))
+        except InputError as error:
+            raise Unusable(error.message) from error
         program = None
         if line is not None:
             program = Path(line.program) if line.program.startswith("/") else self.find(line.program)
-        if line is None or program is None or not program.is_file():
+        if line is None or program is None or not _is_program(program):
             raise Unusable(f"{path} is a script for a program that is not on this host")
         self.add(program)
         if line.is_shell:
@@ -192,17 +200,18 @@ class HostPrograms:
         if not self.native:
             return None
         path = Path(word) if word.startswith("/") else self.find(word)
-        if path is None or not (path.is_file() and os.access(path, os.X_OK)):
+        if path is None or not _is_program(path):
             return None
-        if word.startswith("/") and not word.startswith(_PROGRAMS):
+        if word.startswith("/") and not word.startswith(_SYSTEM):
             return None
         try:
             return self.add(path)
         except Unusable:
             return None
 
-    def _add_modules(self, path: Path, real: Path) -> None:
+    def _add_modules(self, path: Path) -> None:
         """Add the standard library of an interpreter."""
+        real = Path(os.path.realpath(path))
         if _PYTHON.fullmatch(real.name):
             for library in ("lib", "lib64"):
                 self._add_folder(real.parents[1] / library / real.name)
@@ -216,11 +225,17 @@ class HostPrograms:
             folders[:] = sorted(name for name in folders if name not in _NOT_NEEDED and "config-" not in name)
             for name in sorted(names):
                 path = Path(where, name)
-                if not path.is_file() or path.suffix == ".a":
+                if not os.path.isfile(path) or path.suffix == ".a":
                     continue
-                if name.endswith(".so"):
-                    try:
-                        self._add_libraries(path, read_elf(path.read_bytes(), str(path)))
-                    except (InputError, Unusable):
-                        continue
-                self._copy(path)
+                try:
+                    if name.endswith(".so"):
+                        self.add_needed(path, path.read_bytes())
+                    self._copy(path)
+                except (OSError, Unusable):
+                    # A module that does not work on this host either.
+                    continue
+
+
+def _is_program(path: Path) -> bool:
+    # Path.is_file() raises for folders that the user may not read.
+    return os.path.isfile(path) and os.access(path, os.X_OK)

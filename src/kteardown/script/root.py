@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 from kteardown.errors import InputError, damaged, failing
 from kteardown.vm.initramfs import ArchiveEntry
 
-MOST_BYTES = 4 << 30
+MOST_BYTES = (4 << 30) - 1
 """The contents of a root. It is in the memory of the guest."""
 
 _MOST_ENTRIES = 500_000
@@ -139,7 +139,7 @@ class Tree:
             if stat.S_ISREG(node.mode):
                 if id(node) not in known:
                     known[id(node)] = hashlib.sha256(node.data).hexdigest()
-                found[f"/{path}"] = known[id(node)]
+                found["/" + os.fsencode(path).decode(errors="backslashreplace")] = known[id(node)]
         return found
 
 

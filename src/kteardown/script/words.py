@@ -34,7 +34,7 @@ _COMMAND = re.compile(
 _FUNCTION = re.compile(rf"^[ \t]*(?:function[ \t]+({_WORD})|({_WORD})[ \t]*\([ \t]*\))", re.MULTILINE)
 _LITERAL = re.compile(rf"[\"'`]((?:/{_WORD})+|{_WORD})(?=[\s\"'`;|&])")
 _PRINTED = re.compile(r"\b(?:echo|printf)\s[^\n;|&<>]*")
-_HEREDOC = re.compile(r"<<-?[ \t]*[\"'\\]?(\w+)")
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*[\"'\\]?([A-Za-z_]\w*)")
 _LOOP = re.compile(rf"\b(?:for|select|case)\s+{_WORD}")
 _ARITHMETIC = re.compile(r"\(\([^\n]{0,400}?\)\)")
 _SPECIAL = frozenset("$|&;<>(){}*?[]~`\\\n#!")
