@@ -24,10 +24,11 @@ BUILTINS = frozenset(_KEYWORDS.split())
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh", "zsh"))
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 # Not the end of another word, of a path, an option or a variable; not the name of an assignment.
-_NAME = re.compile(rf"(?<![\w.+/$-])(?<!\$\{{)(/(?:{_WORD}/)*)?({_WORD}|\[)(?![\w.+/=-])")
+_NAME = re.compile(rf"(?<![\w.+/$%-])(?<!\$\{{)(/(?:{_WORD}/)*)?({_WORD}|\[)(?![\w.+/=-])")
 # What may come before a command: the start of a line, a separator, or a word after which one begins.
+_BEFORE = r"(?:then|do|else|if|while|until|elif|sudo|exec|time)\s"
 _COMMAND = re.compile(
-    rf"(?:^|[;|&(`]|\b(?:then|do|else|if|while|until|elif|sudo|exec|time|xargs)\s)[ \t!]*"
+    rf"(?:^|[;|&(`]|\{{[ \t]|\b{_BEFORE})(?:[ \t!]|{_BEFORE})*"
     rf"(?:\w+=[^\s;|&()`$]*[ \t]+)*((?:/{_WORD})+|{_WORD})(?=[\s;|&)`]|$)",
     re.MULTILINE,
 )

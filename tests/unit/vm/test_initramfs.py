@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.vm.initramfs import ArchiveEntry, archive, character_device, file, folder, pack
+from kteardown.vm.initramfs import ArchiveEntry, archive, character_device, file, folder, pack, symlink
 
 _names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=40)
 
@@ -92,3 +92,12 @@ def test_other_programs_can_unpack_the_archive(tmp_path: Path) -> None:
         subprocess.run([tool, *readers[tool], str(archived)], cwd=tmp_path / tool, check=True)
         assert (tmp_path / tool / "d/x").read_bytes() == b"12345"
         assert (tmp_path / tool / "d/x").stat().st_mode & 0o777 == 0o755
+
+
+def test_links_are_unpacked_as_links(tmp_path: Path) -> None:
+    first = file("a", b"12345")
+    entries = [first, ArchiveEntry("b", first.mode, same_as="a"), symlink("c", "a")]
+    (tmp_path / "archive").write_bytes(archive(entries))
+    subprocess.run(["cpio", "-i", "--quiet", "-F", "archive"], cwd=tmp_path, check=True)
+    assert (tmp_path / "b").samefile(tmp_path / "a") and (tmp_path / "b").read_bytes() == b"12345"
+    assert (tmp_path / "c").readlink() == Path("a")
