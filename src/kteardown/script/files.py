@@ -45,6 +45,7 @@ exec env "$@"
 _TEXT_BYTES = 1 << 20
 _FILE_BYTES = 1 << 30
 _APPLETS = re.compile(rb"[a-z0-9._\[-]{1,32}")
+_SHOWN = 8
 _MOST_APPLETS = 1000
 _MAIN = re.compile(rb"\bmain\s*\(")
 
@@ -100,6 +101,7 @@ class _Guest:
         self._has_root = has_root
         self._applets: frozenset[str] = frozenset()
         self._commands: dict[str, None] = {}
+        self._functions: set[str] = set()
         self.tree, self.notes = Tree(), list[str]()
 
     def begin(self, busybox: Path | None) -> None:
@@ -175,9 +177,13 @@ class _Guest:
                 f"programs of this host with their libraries, {self._host.size / 1e6:.1f} MB: "
                 f"{', '.join(names)}"
             )
-        if absent := [word for word in self._commands if self._which(word) is None]:
+        if large := [name for name in self._host.left_out if self._which(name) is None]:
+            self.notes.append(f"large and perhaps not meant, so left out (--programs): {', '.join(large)}")
+        commands = [word for word in self._commands if word not in self._functions]
+        if absent := [word for word in commands if self._which(word) is None]:
             where = "in the root file system" if self._has_root else "on this host"
-            self.notes.append(f"named as commands, but not {where}: {', '.join(absent)}")
+            more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
+            self.notes.append(f"named as commands, but not {where}: {', '.join(absent[:_SHOWN])}{more}")
         return GuestFiles(
             archive(list(self.tree.entries())), self.tree.hashes(), tuple(dict.fromkeys(self.notes))
         )
@@ -291,6 +297,9 @@ class _Guest:
         if is_elf(data):
             with self._usable(each):
                 self._host.add_needed(path, data)
+        elif data.startswith(b"#!") or path.suffix == ".sh":
+            line = shebang(data, each) or Shebang("sh")
+            self._add_named(candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell))
         elif compiled and path.suffix == ".c" and _MAIN.search(data):
             self._compile(each, path.stem)
             self.notes.append(f"{each} was compiled; the program is /files/{path.stem}")
@@ -315,8 +324,9 @@ class _Guest:
                     # That of the host needs its configuration, and all of the guest is root's.
                     self.tree.file(word.lstrip("/") if "/" in word else "usr/local/bin/sudo", _SUDO, 0o755)
                 else:
-                    self._host.add_if_there(word)
+                    self._host.add_if_there(word, likely=word in named.likely)
         self._commands.update(dict.fromkeys(named.commands))
+        self._functions |= named.functions
 
     @contextmanager
     def _usable(self, word: str) -> Iterator[None]:

@@ -24,6 +24,7 @@ _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/opt/", "
 _MERGED = ("bin", "sbin", "lib", "lib64")
 _MOST_LINKS = 40
 _UNWINDING = "libgcc_s.so.1"  # The C library loads it when a thread is cancelled.
+_LARGE_BYTES = 4 << 20
 _TEXT_BYTES = 256 << 10
 _PYTHON = re.compile(r"python3\.[0-9]+")
 # Of Python's standard library. What is compiled would not be used: files of a guest have another time.
@@ -47,6 +48,7 @@ class HostPrograms:
         self._tree, self._arch, self._has_root = tree, arch, has_root
         self._added: dict[str, str] = {}
         self._adding: set[str] = set()
+        self.left_out: dict[str, None] = {}
         self._copied: dict[str, int] = {}
         self.native = host_arch() == arch
         """Whether the guest can run what is installed on this host."""
@@ -192,17 +194,24 @@ class HostPrograms:
             raise Unusable(f"{path} is a script for a program that is not on this host")
         self.add(program)
         if line.is_shell:
-            for name in candidates(data[:_TEXT_BYTES].decode(errors="replace")).words:
-                self.add_if_there(name)
+            named = candidates(data[:_TEXT_BYTES].decode(errors="replace"))
+            for name in named.words:
+                self.add_if_there(name, likely=name in named.likely)
 
-    def add_if_there(self, word: str) -> str | None:
-        """Add the program that a text names, and return its path in the guest; None if there is none."""
+    def add_if_there(self, word: str, *, likely: bool = True) -> str | None:
+        """Add the program that a text names, and return its path in the guest; None if there is none.
+
+        A large one is not added for a word that may be data, such as ``node``.
+        """
         if not self.native:
             return None
         path = Path(word) if word.startswith("/") else self.find(word)
         if path is None or not _is_program(path):
             return None
         if word.startswith("/") and not word.startswith(_SYSTEM):
+            return None
+        if not likely and str(path) not in self._added and path.stat().st_size > _LARGE_BYTES:
+            self.left_out[path.name] = None
             return None
         try:
             return self.add(path)

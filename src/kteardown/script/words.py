@@ -6,6 +6,7 @@ word that may be one; whether this host has a program of that name decides.
 
 import re
 import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -32,7 +33,14 @@ _COMMAND = re.compile(
     rf"(?:\w+=[^\s;|&()`$]*[ \t]+)*((?:/{_WORD})+|{_WORD})(?=[\s;|&)`]|$)",
     re.MULTILINE,
 )
-_FUNCTION = re.compile(rf"^[ \t]*(?:function[ \t]+({_WORD})|({_WORD})[ \t]*\([ \t]*\))", re.MULTILINE)
+# Commands whose arguments are a command.
+_WRAPPED = re.compile(
+    r"\b(?:timeout|nice|ionice|taskset|chrt|numactl|nohup|setsid|stdbuf|env|strace|perf|unshare|nsenter|xargs"
+    r"|time|exec)\s[^\n;|&]*"
+)
+_FUNCTION = re.compile(
+    rf"(?:^|[;{{}}])[ \t]*(?:function[ \t]+({_WORD})|({_WORD})[ \t]*\([ \t]*\))", re.MULTILINE
+)
 _LITERAL = re.compile(rf"[\"'`]((?:/{_WORD})+|{_WORD})(?=[\s\"'`;|&])")
 _PRINTED = re.compile(r"\b(?:echo|printf)\s[^\n;|&<>]*")
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*[\"'\\]?([A-Za-z_]\w*)")
@@ -49,6 +57,9 @@ class Named:
     words: tuple[str, ...]
     commands: tuple[str, ...]
     """Those that are certainly run as commands, and are neither builtins nor functions of the text."""
+    likely: frozenset[str] = frozenset()
+    """These, and the arguments of commands such as ``timeout``. Other words may be data."""
+    functions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -69,18 +80,31 @@ def candidates(text: str, *, shell: bool = True) -> Named:
     Comments, builtins, options, variables, the arguments of ``echo`` and the words of ``case`` are left out.
     """
     if not shell:
-        return Named(tuple(dict.fromkeys(found[1] for found in _LITERAL.finditer(text))), ())
+        strings = tuple(dict.fromkeys(found[1] for found in _LITERAL.finditer(text)))
+        return Named(strings, (), frozenset(strings))
     text = "\n".join(map(_without_comment, text.splitlines()))
-    functions = {one or other for one, other in _FUNCTION.findall(text)}
+    functions = frozenset(one or other for one, other in _FUNCTION.findall(text))
     text = _ARITHMETIC.sub(lambda found: _substitutions(found[0][1:]), text)
     text = _PRINTED.sub(lambda found: _substitutions(found[0]), _LOOP.sub(" ", text))
     skipped = BUILTINS | functions
-    words = ((found[1] or "") + found[2] for found in _NAME.finditer(text))
-    commands = (found[1] for found in _COMMAND.finditer(_without_documents(text)))
-    return Named(
-        tuple(dict.fromkeys(word for word in words if word not in skipped and not word.isdigit())),
-        tuple(dict.fromkeys(word for word in commands if word not in skipped and not word.isdigit())),
-    )
+
+    def kept(found: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for word in found if word not in skipped and not word.isdigit()))
+
+    commands = kept(_commands(_without_documents(text)))
+    wrapped = (word for found in _WRAPPED.finditer(text) for word in _names(found[0]))
+    return Named(kept(_names(text)), commands, frozenset((*commands, *wrapped)), functions)
+
+
+def _names(text: str) -> Iterator[str]:
+    return ((found[1] or "") + found[2] for found in _NAME.finditer(text))
+
+
+def _commands(text: str) -> Iterator[str]:
+    for found in _COMMAND.finditer(text):
+        # Else it is a pattern of `case`.
+        if text[found.end() : found.end() + 1] != ")" or text[found.start()] == "(":
+            yield found[1]
 
 
 def _without_comment(line: str) -> str:

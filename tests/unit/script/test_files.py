@@ -120,6 +120,23 @@ def test_what_is_not_on_this_host_is_noted(lab: Lab) -> None:
     assert "no_function" not in notes
 
 
+def test_functions_of_a_further_script_are_not_noted_and_its_programs_are_there(lab: Lab) -> None:
+    lab.write("lib.sh", "log_all() { tac /etc/group; }\n")
+    lab.write("x.sh", "#!/bin/sh\n. ./lib.sh\nlog_all\n")
+    lab.add("x", file="x.sh", files=["lib.sh"])
+    assert not any("log_all" in note for note in lab.made().notes)
+    assert any("tac" in note for note in lab.made().notes)
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="this host's Python is elsewhere")
+def test_a_large_program_is_added_only_where_it_is_run(lab: Lab) -> None:
+    lab.write("x.sh", "#!/bin/sh\ncp python3 /tmp\n")
+    lab.add("x", file="x.sh")
+    assert "large and perhaps not meant, so left out (--programs): python3" in lab.made().notes
+    lab.write("x.sh", "#!/bin/sh\ntimeout 5 python3 /tmp\n")
+    assert any("MB: " in note and "python3" in note for note in lab.made().notes)
+
+
 def test_sudo_runs_the_command(lab: Lab) -> None:
     lab.write("x.sh", "#!/bin/sh\nsudo -n A=7 sh -c 'echo $A'\n")
     lab.add("x", file="x.sh")

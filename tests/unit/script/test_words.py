@@ -60,6 +60,14 @@ def test_a_hash_in_quotes_or_in_a_word_is_no_comment(line: str) -> None:
     assert "pkill" in candidates(line).words
 
 
+def test_arguments_of_commands_that_run_others_are_likely_programs() -> None:
+    named = candidates(
+        "timeout 5 python3 x\ncase $1 in start) node=1 ;; esac\ngrep node /proc/x; f() { g; }\n"
+    )
+    assert "python3" in named.likely and "node" in named.words and "node" not in named.likely
+    assert "start" not in named.commands and named.functions == {"f"}
+
+
 def test_a_word_of_a_here_string_does_not_end_the_commands() -> None:
     assert "pkill" in candidates('cat <<< "END"\npkill x').commands
 
@@ -85,7 +93,25 @@ def test_a_command_is_found_and_in_a_comment_it_is_not(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["((", "<<a\n", "echo $(", "a=", "\n", "/a", "a b=c ", "x(", "$((1", "'\"", "`"]
+    "part",
+    [
+        "((",
+        "<<a\n",
+        "echo $(",
+        "a=",
+        "\n",
+        "/a",
+        "time ",
+        "then x=1 ",
+        "! ",
+        "timeout ",
+        "function ",
+        "a b=c ",
+        "x(",
+        "$((1",
+        "'\"",
+        "`",
+    ],
 )
 def test_long_texts_take_linear_time(part: str) -> None:
     # The time limit of a test ends one that does not.
