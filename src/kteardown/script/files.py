@@ -26,7 +26,7 @@ from kteardown.progress import Reporter
 from kteardown.script.compile import compile_static
 from kteardown.script.elf import MACHINES, is_elf, read_elf
 from kteardown.script.host import PATH, HostPrograms, Unusable
-from kteardown.script.root import Tree, add_folder, add_root
+from kteardown.script.root import GuestTree, add_folder, add_root
 from kteardown.script.words import Named, Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
 
@@ -102,7 +102,7 @@ class _Guest:
         self._applets: frozenset[str] = frozenset()
         self._commands: dict[str, None] = {}
         self._functions: set[str] = set()
-        self.tree, self.notes = Tree(), list[str]()
+        self.tree, self.notes = GuestTree(), list[str]()
 
     def begin(self, busybox: Path | None) -> None:
         """Make the folders, and add busybox unless there is a root."""

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from kteardown.errors import InputError, failing
 from kteardown.model.arch import Arch, host_arch
 from kteardown.script.elf import MACHINES, Elf, elf_of, find_library, is_elf, libraries, read_elf
-from kteardown.script.root import Node, Tree
+from kteardown.script.root import GuestNode, GuestTree
 from kteardown.script.words import candidates, shebang
 
 PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
@@ -44,7 +44,7 @@ class HostPrograms:
     With ``has_root`` the tree begins with a root of the user's: its files are not replaced.
     """
 
-    def __init__(self, tree: Tree, arch: Arch, *, has_root: bool = False) -> None:
+    def __init__(self, tree: GuestTree, arch: Arch, *, has_root: bool = False) -> None:
         self._tree, self._arch, self._has_root = tree, arch, has_root
         self._added: dict[str, str] = {}
         self._adding: set[str] = set()
@@ -156,7 +156,7 @@ class HostPrograms:
             )
         above, _, name = seen.lstrip("/").rpartition("/")
         where = f"{self._tree.resolve(above)}/{name}"
-        self._tree.put(where.lstrip("/"), Node(stat.S_IFREG | mode & 0o7777 | 0o400, data))
+        self._tree.put(where.lstrip("/"), GuestNode(stat.S_IFREG | mode & 0o7777 | 0o400, data))
 
     def _add_libraries(self, real: Path, elf: Elf) -> None:
         if elf.interpreter:

@@ -41,23 +41,23 @@ _HINT = "check how it was made: `tar -tvf` lists it, and `docker export` and mmd
 
 
 @dataclass(eq=False)
-class Node:
+class GuestNode:
     """A file, folder or symbolic link; two paths of one node are hard links."""
 
     mode: int
     data: bytes = b""
 
 
-class Tree:
+class GuestTree:
     """The files of a guest by their paths, which have no leading slash. The root itself has no node."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, GuestNode] = {}
 
     def __contains__(self, path: str) -> bool:
         return path in self._nodes
 
-    def put(self, path: str, node: Node) -> None:
+    def put(self, path: str, node: GuestNode) -> None:
         """Add ``node`` at ``path``, whose folders are made. A file replaces a file.
 
         Raises InputError if a folder of the path is something else, or what it replaces is of another kind.
@@ -65,7 +65,7 @@ class Tree:
         at = path
         while "/" in at:
             at = at.rpartition("/")[0]
-            above = self._nodes.setdefault(at, Node(stat.S_IFDIR | 0o755))
+            above = self._nodes.setdefault(at, GuestNode(stat.S_IFDIR | 0o755))
             if not stat.S_ISDIR(above.mode):
                 raise InputError(
                     f"/{path} cannot be in the guest, because /{at} is not a folder",
@@ -76,7 +76,7 @@ class Tree:
             raise InputError(f"/{path} is a file and a folder of the guest", hint="rename one of the two.")
         self._nodes[path] = node
 
-    def node(self, path: str) -> Node | None:
+    def node(self, path: str) -> GuestNode | None:
         return self._nodes.get(path)
 
     def resolve(self, path: str) -> str:
@@ -106,19 +106,19 @@ class Tree:
         """Make a folder, unless the tree has one there."""
         where = self.resolve(path)
         if where not in self._nodes:
-            self.put(where, Node(stat.S_IFDIR | permissions))
+            self.put(where, GuestNode(stat.S_IFDIR | permissions))
 
     def file(self, path: str, data: bytes, permissions: int = 0o644) -> None:
         """Add a file; the folders of its path are looked up as the guest does."""
         above, _, name = path.rpartition("/")
-        self.put(f"{self.resolve(above)}/{name}".lstrip("/"), Node(stat.S_IFREG | permissions, data))
+        self.put(f"{self.resolve(above)}/{name}".lstrip("/"), GuestNode(stat.S_IFREG | permissions, data))
 
     def symlink(self, path: str, target: str) -> None:
         """Add a symbolic link, unless there is something else."""
         above, _, name = path.rpartition("/")
         where = f"{self.resolve(above)}/{name}".lstrip("/")
         if where not in self._nodes:
-            self.put(where, Node(stat.S_IFLNK | 0o777, os.fsencode(target)))
+            self.put(where, GuestNode(stat.S_IFLNK | 0o777, os.fsencode(target)))
 
     def entries(self) -> Iterator[ArchiveEntry]:
         """Yield the entries of the archive, by their paths: folders come before what is in them."""
@@ -143,7 +143,7 @@ class Tree:
         return found
 
 
-def add_root(tree: Tree, root: Path, most: int = MOST_BYTES) -> list[str]:
+def add_root(tree: GuestTree, root: Path, most: int = MOST_BYTES) -> list[str]:
     """Add what is in the folder or tar archive ``root``; return notes about what was left out.
 
     Owners become root, and times 0. Raises InputError if it is damaged, too large or cannot be read.
@@ -159,7 +159,7 @@ def add_root(tree: Tree, root: Path, most: int = MOST_BYTES) -> list[str]:
     return reader.notes()
 
 
-def add_folder(tree: Tree, folder: Path, prefix: str) -> list[str]:
+def add_folder(tree: GuestTree, folder: Path, prefix: str) -> list[str]:
     """Add what is in ``folder`` of the host below ``prefix``, as ``add_root`` does."""
     reader = _Root(tree, folder, MOST_BYTES, frozenset())
     with failing(f"cannot read {folder}", hint="check that you may read all of it."):
@@ -176,14 +176,14 @@ def _contents(path: str, size: int) -> bytes:
 class _Root:
     """Reads one root into a tree, and counts what it reads and leaves out."""
 
-    def __init__(self, tree: Tree, root: Path, most: int, ours: frozenset[str]) -> None:
+    def __init__(self, tree: GuestTree, root: Path, most: int, ours: frozenset[str]) -> None:
         self._tree, self._root, self._most, self._ours = tree, root, most, ours
         self._bytes = self._entries = 0
         self._left_out: Counter[str] = Counter()
 
     def folder(self, prefix: str) -> None:
         """Read a folder of the host; links stay links. What is on another file system is left out."""
-        known: dict[tuple[int, int], Node] = {}
+        known: dict[tuple[int, int], GuestNode] = {}
         device = self._root.stat().st_dev
         waiting = [(str(self._root), prefix)]
         while waiting:
@@ -196,15 +196,17 @@ class _Root:
                 if not self._wanted(path, status.st_mode, elsewhere):
                     continue
                 if stat.S_ISDIR(status.st_mode):
-                    self._tree.put(path, Node(status.st_mode))
+                    self._tree.put(path, GuestNode(status.st_mode))
                     waiting.append((entry.path, path))
                 elif stat.S_ISLNK(status.st_mode):
-                    self._tree.put(path, Node(stat.S_IFLNK | 0o777, os.fsencode(os.readlink(entry.path))))
+                    self._tree.put(
+                        path, GuestNode(stat.S_IFLNK | 0o777, os.fsencode(os.readlink(entry.path)))
+                    )
                 else:
                     identity = (status.st_dev, status.st_ino)
                     if identity not in known:
                         self._count(status.st_size, path)
-                        known[identity] = Node(status.st_mode, _contents(entry.path, status.st_size))
+                        known[identity] = GuestNode(status.st_mode, _contents(entry.path, status.st_size))
                     self._tree.put(path, known[identity])
 
     def _wanted(self, path: str, mode: int, why_not: str = "") -> bool:
@@ -284,7 +286,7 @@ class _Root:
         if member.issym():
             if not member.linkname or len(os.fsencode(member.linkname)) >= _PATH_BYTES:
                 raise InputError(f"the link /{path} in {self._root} refers to nothing", hint=_HINT)
-            self._tree.put(path, Node(stat.S_IFLNK | 0o777, os.fsencode(member.linkname)))
+            self._tree.put(path, GuestNode(stat.S_IFLNK | 0o777, os.fsencode(member.linkname)))
         elif member.islnk():
             target = self._path(member.linkname)
             node = self._tree.node(target)
@@ -295,10 +297,10 @@ class _Root:
                 )
             self._tree.put(path, node)
         elif member.isdir():
-            self._tree.put(path, Node(mode))
+            self._tree.put(path, GuestNode(mode))
         else:
             self._count(member.size, path)
-            self._tree.put(path, Node(mode, _all_of(members, member)))
+            self._tree.put(path, GuestNode(mode, _all_of(members, member)))
 
     def _path(self, name: str) -> str:
         """Return the path in the tree of a name in the archive. Raises InputError if it leaves the tree."""

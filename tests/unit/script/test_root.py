@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.script.root import Node, Tree, add_folder, add_root
+from kteardown.script.root import GuestNode, GuestTree, add_folder, add_root
 from kteardown.vm.initramfs import ArchiveEntry, archive
 
 
@@ -33,7 +33,7 @@ def packed(path: Path, *members: tuple[tarfile.TarInfo, bytes], how: Any = "w") 
 
 
 def entries(root: Path) -> dict[str, ArchiveEntry]:
-    tree = Tree()
+    tree = GuestTree()
     add_root(tree, root)
     return {entry.path: entry for entry in tree.entries()}
 
@@ -94,7 +94,7 @@ def test_devices_and_what_the_agent_has_are_left_out_and_noted(tmp_path: Path) -
         member("proc/1", data=b""),
         member("ok", data=b""),
     )
-    tree = Tree()
+    tree = GuestTree()
     notes = "\n".join(add_root(tree, root))
     assert [entry.path for entry in tree.entries()] == ["dev", "ok"]
     for text in ("devices, fifos and sockets (2)", "/init (1)", "files in /dev (1)", "/script (1)"):
@@ -104,7 +104,7 @@ def test_devices_and_what_the_agent_has_are_left_out_and_noted(tmp_path: Path) -
 def test_a_root_that_is_too_large_is_refused(tmp_path: Path) -> None:
     root = packed(tmp_path / "root.tar", member("a", data=bytes(600)), member("b", data=bytes(600)))
     with pytest.raises(InputError, match="larger than"):
-        add_root(Tree(), root, most=1000)
+        add_root(GuestTree(), root, most=1000)
     info, _ = member("huge")
     info.size = 1 << 40
     (tmp_path / "huge.tar").write_bytes(info.tobuf() + bytes(1024))
@@ -170,24 +170,24 @@ def test_a_folder_is_packed_without_following_links(tmp_path: Path) -> None:
     os.link(root / "usr/bin/a", root / "usr/bin/b")
     (root / "outside").symlink_to("/etc")
     os.mkfifo(root / "fifo")
-    tree = Tree()
+    tree = GuestTree()
     notes = add_root(tree, root)
     found = {entry.path: entry for entry in tree.entries()}
     assert list(found) == ["outside", "usr", "usr/bin", "usr/bin/a", "usr/bin/b"]
     assert found["outside"].data == b"/etc" and found["usr/bin/b"].same_as == "usr/bin/a"
     assert notes == [f"left out of {root}: devices, fifos and sockets (1)"]
     with pytest.raises(InputError, match="cannot read"):
-        add_root(Tree(), tmp_path / "none")
+        add_root(GuestTree(), tmp_path / "none")
 
 
 def test_a_folder_of_files_may_have_any_names(tmp_path: Path) -> None:
     (tmp_path / "init").write_bytes(b"i")
-    tree = Tree()
+    tree = GuestTree()
     assert add_folder(tree, tmp_path, "files/data") == [] and "files/data/init" in tree
 
 
 def test_paths_are_resolved_in_the_guest() -> None:
-    tree = Tree()
+    tree = GuestTree()
     tree.symlink("bin", "usr/bin")
     tree.symlink("usr/bin/sh", "/etc/alternatives/sh")
     tree.symlink("etc/alternatives/sh", "../../../../bin/dash")
@@ -201,10 +201,10 @@ def test_paths_are_resolved_in_the_guest() -> None:
 
 
 def test_hashes_are_of_regular_files() -> None:
-    tree = Tree()
+    tree = GuestTree()
     tree.file("a/b", b"")
     tree.symlink("c", "a/b")
-    tree.put(os.fsdecode(b"\xff"), Node(stat.S_IFREG))
+    tree.put(os.fsdecode(b"\xff"), GuestNode(stat.S_IFREG))
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert tree.hashes() == {"/a/b": empty, "/\\xff": empty}
     assert archive(list(tree.entries()))
