@@ -21,7 +21,6 @@ from pathlib import Path
 from kteardown.errors import InputError, MissingError, failing
 from kteardown.model.arch import Arch
 from kteardown.model.workload import Script, Workload
-from kteardown.paths import programs_dir
 from kteardown.progress import Reporter
 from kteardown.script.compile import compile_static
 from kteardown.script.elf import MACHINES, is_elf, read_elf
@@ -114,15 +113,7 @@ class _Guest:
                 self.tree.file(path, text.encode())
         if self._has_root:
             return
-        own = programs_dir()
-        found = busybox or next(
-            (
-                path
-                for path in (own and own / "busybox", self._host.find("busybox"))
-                if path and path.is_file()
-            ),
-            None,
-        )
+        found = busybox or self._host.find("busybox")
         if found is None:
             raise MissingError(
                 f"a guest that runs a script needs busybox for {self._arch}", ["busybox-static"]

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from kteardown.errors import InputError, failing
 from kteardown.model.arch import Arch, host_arch
+from kteardown.paths import programs_dir
 from kteardown.script.elf import MACHINES, Elf, elf_of, find_library, is_elf, libraries, read_elf
 from kteardown.script.root import GuestNode, GuestTree
 from kteardown.script.words import candidates, shebang
@@ -71,11 +72,14 @@ class HostPrograms:
         return sum(self._copied.values())
 
     def find(self, name: str) -> Path | None:
-        """Return a program of this host by its name: as the guest finds it, else as the user's shell does."""
-        if not self.native:
-            return None
-        folders = dict.fromkeys((*PATH, *os.environ.get("PATH", "").split(os.pathsep)))
-        paths = (Path(folder, name) for folder in folders if folder.startswith("/"))
+        """Return a program by its name: of the user's folder of programs, or of this host.
+
+        On this host the guest's folders come first, then those of the user's shell.
+        """
+        own = programs_dir()
+        folders = [str(own.absolute())] if own else []
+        folders += [*PATH, *os.environ.get("PATH", "").split(os.pathsep)] if self.native else []
+        paths = (Path(folder, name) for folder in dict.fromkeys(folders) if folder.startswith("/"))
         return next(filter(_is_program, paths), None)
 
     def add(self, path: Path) -> str:
@@ -203,7 +207,7 @@ class HostPrograms:
 
         A large one is not added for a word that may be data, such as ``node``.
         """
-        if not self.native:
+        if word.startswith("/") and not self.native:
             return None
         path = Path(word) if word.startswith("/") else self.find(word)
         if path is None or not _is_program(path):

@@ -137,6 +137,17 @@ def test_a_large_program_is_added_only_where_it_is_run(lab: Lab) -> None:
     assert any("MB: " in note and "python3" in note for note in lab.made().notes)
 
 
+def test_the_users_folder_of_programs_comes_first(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = lab.folder / "own"
+    own.mkdir()
+    (own / "schbench").write_text("#!/bin/sh\necho own\n")
+    (own / "schbench").chmod(0o755)
+    monkeypatch.setenv("KTEARDOWN_PROGRAMS", str(own))
+    lab.write("x.sh", "#!/bin/sh\nschbench -r 1\n")
+    lab.add("x", file="x.sh")
+    assert lab.run("x").stdout == "own\n"
+
+
 def test_sudo_runs_the_command(lab: Lab) -> None:
     lab.write("x.sh", "#!/bin/sh\nsudo -n A=7 sh -c 'echo $A'\n")
     lab.add("x", file="x.sh")
