@@ -126,7 +126,8 @@ class GuestTree:
         times = Counter(map(id, self._nodes.values()))
         for path, node in sorted(self._nodes.items()):
             same_as = first.setdefault(id(node), path) if times[id(node)] > 1 else path
-            if same_as == path:
+            # The kernel makes no hard links of symbolic links.
+            if same_as == path or stat.S_ISLNK(node.mode):
                 yield ArchiveEntry(path, node.mode, node.data)
             else:
                 yield ArchiveEntry(path, node.mode, same_as=same_as)

@@ -180,6 +180,16 @@ def test_a_folder_is_packed_without_following_links(tmp_path: Path) -> None:
         add_root(GuestTree(), tmp_path / "none")
 
 
+def test_a_hard_link_of_a_link_is_a_link_of_its_own(tmp_path: Path) -> None:
+    members = (member("a", tarfile.SYMTYPE, to="x"), member("b", tarfile.LNKTYPE, to="a"))
+    assert [
+        (each.data, each.same_as) for each in entries(packed(tmp_path / "root.tar", *members)).values()
+    ] == [
+        (b"x", ""),
+        (b"x", ""),
+    ]
+
+
 def test_a_folder_of_files_may_have_any_names(tmp_path: Path) -> None:
     (tmp_path / "init").write_bytes(b"i")
     tree = GuestTree()
