@@ -18,15 +18,16 @@ from pathlib import Path
 
 from content_ids import agent_id, agent_sources, files_id, text_id, workload_id
 from kteardown.coverage.attribute import Counts, DebugInfo
-from kteardown.coverage.executed import boot_counted, coverage_of
+from kteardown.coverage.executed import coverage_of
 from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map, shipped_path, write_map
 from kteardown.coverage.points import points_of
 from kteardown.errors import GuestError
-from kteardown.inputs.load import load_workload, own_sources, workload_names
+from kteardown.inputs.load import load_workload, workload_names
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelRequest
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
+from kteardown.run.boot_once import boot_counted
 from kteardown.run.execute import Bootable
 
 ROOT = Path(__file__).parents[1]
@@ -115,7 +116,7 @@ def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
     # A point at which this kernel hangs or panics must not take the others with it.
     for chosen in (points, points[:1]):
         try:
-            booted = boot_counted(kernel, workload, chosen, reporter, own=own_sources([name]))
+            booted = boot_counted(kernel, workload, chosen, reporter)
         except GuestError as error:
             failed = (*failed, f"{len(chosen)} points: {error.message}")
         else:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from kteardown.coverage.attribute import DebugInfo, FunctionId, attribute
 from kteardown.coverage.changed import changed_functions
-from kteardown.coverage.executed import boot_counted, coverage_of, executed
+from kteardown.coverage.executed import coverage_of, executed
 from kteardown.coverage.maps import CoverageMap
 from kteardown.coverage.propose import propose
 from kteardown.inputs.load import load_experiment, load_workload
 from kteardown.kernels import build
 from kteardown.kernels.source import Sources
+from kteardown.model.record import Sample
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
+from kteardown.run.boot_once import boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.run.resolve import resolve
 
@@ -33,8 +34,8 @@ def test_counting_changes_no_figure_and_finds_the_freezer(base_image: Path) -> N
     counted = boot_counted(Bootable(base_image), workload, points, silent)
     plain = boot_counted(Bootable(base_image), workload, points, silent, counted=False)
     # Every sample, on a clock that counts instructions, and all else that the agent reports.
-    assert counted.lines == plain.lines
-    assert any(json.loads(line)["type"] == "sample" for line in counted.lines)
+    assert counted.records == plain.records
+    assert any(isinstance(record, Sample) for record in counted.records)
 
     info = DebugInfo(base_image.parent)
     small, large = (attribute(trial.executed, info) for trial in counted.trials[1:])

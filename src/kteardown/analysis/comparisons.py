@@ -119,8 +119,18 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
             if data.nodes and found.ci is not None:
                 logs = log_ratios(before.quantiles(figure.quantile), after.quantiles(figure.quantile))
                 found = over_nodes(found, logs, data.nodes, data.rules)
-            pairs.append(Pair(figure, variant, before, after, found, supporting))
+            own = replace(supporting, coarse=_is_coarse(figure, before, after, data.rules))
+            pairs.append(Pair(figure, variant, before, after, found, own))
     return pairs
+
+
+def _is_coarse(figure: Quantity, base: Boots, changed: Boots, rules: Rules) -> bool:
+    step, before, after = (
+        figure.spec.resolution,
+        base.quantile(figure.quantile),
+        changed.quantile(figure.quantile),
+    )
+    return step > rules.same_within * abs(before) and abs(after - before) <= step
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +256,11 @@ def _test(data: Data, pairs: Sequence[Pair], laws: Sequence[SlopeRatio]) -> Metr
         supporting = first.supporting
     else:
         over = replace(over, estimate=over_nodes(over.estimate, over.figures, data.nodes, data.rules))
-        supporting = SupportingResults(twin(TWIN, data.collected), twin(LAYOUT, data.moved))
+        supporting = SupportingResults(
+            twin(TWIN, data.collected),
+            twin(LAYOUT, data.moved),
+            coarse=all(pair.supporting.coarse for pair in pairs),
+        )
     return MetricTest(pairs, laws, _planned(data, first), over, supporting)
 
 

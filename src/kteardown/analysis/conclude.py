@@ -38,6 +38,7 @@ from kteardown.model.workload import Workload
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
 from kteardown.rundir.counting import BootRecords, trials
 from kteardown.rundir.environment import environment_notes
+from kteardown.rundir.printed import printed_notes
 from kteardown.rundir.snapshot import Snapshot
 
 LAYOUT_CLAIM = 0.1
@@ -233,7 +234,8 @@ def conclude(snapshot: Snapshot) -> tuple[Result, Mapping[str, str]]:
     result = analyse_run(snapshot)
     found, stacks, profile_notes = profiles_of(snapshot)
     timing = timing_of(snapshot.run, snapshot.records)
-    notes = (*snapshot.notes, *result.notes, *disturbance_notes(timing), *profile_notes)
+    printed = printed_notes(snapshot.boots)
+    notes = (*snapshot.notes, *result.notes, *printed, *disturbance_notes(timing), *profile_notes)
     update = {"profiles": found, "notes": notes, "ended_boots": ended, "timing": timing}
     return result.model_copy(update=update), stacks
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Annotated, Literal
@@ -12,10 +12,13 @@ import typer
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, did_you_mean, failing
 from kteardown.inputs.load import experiment_names, load_workload, workload_names
+from kteardown.inputs.options import Scripted
+from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import known_series
 from kteardown.patches.posted import resolve
 from kteardown.paths import cache_dir
+from kteardown.script.describe import describe, write
 
 _SKELETONS = Path(__file__).parent / "skeletons"
 
@@ -24,7 +27,23 @@ SkeletonKind = Literal["workload", "experiment", "series"]
 _A = {"workload": "a workload", "experiment": "an experiment", "series": "a series"}
 
 
+OriginOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="FILES",
+        help="Of a series: a patch, a folder, an mbox, or BASE..TOPIC of the git tree in the current folder. "
+        "Of a workload: a script, a C file or a command line of your own.",
+    ),
+]
+AssignmentsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PARAM=VALUES", help="With --from: a parameter of the script. Repeatable."),
+]
+
+
 def new(
+    scripted: Scripted,
     kind: Annotated[SkeletonKind, typer.Argument(help="workload, experiment or series.")],
     name: Annotated[
         str, typer.Argument(help="Its name: lower-case letters, digits, and - (in a workload's name _).")
@@ -35,15 +54,8 @@ def new(
             "--workload", help="The workload that a new experiment runs.", autocompletion=complete.workloads
         ),
     ] = "zombies",
-    patches: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="PATCHES",
-            help="The patches of a new series: a patch, a folder, an mbox, or BASE..TOPIC of the git tree in "
-            "the current folder.",
-        ),
-    ] = "",
+    origin: OriginOption = "",
+    assignments: AssignmentsOption = None,
 ) -> None:
     """Write a skeleton that works unchanged, to be edited.
 
@@ -54,11 +66,16 @@ def new(
 
       kteardown new workload unmap_all
 
+      kteardown new workload freeze --from ./freeze.sh --set N=1000,2000
+
       kteardown new experiment unmapping --workload unmap_all
 
       kteardown new series my-change --from ./my.mbox
     """
     _check_name(kind, name)
+    if kind == "workload" and origin:
+        _keep_script(name, origin, assignments or (), scripted)
+        return
     if kind == "workload":
         files = {
             Path("agent/workloads") / f"{name}.c": _filled("workload.c", name),
@@ -69,7 +86,7 @@ def new(
         files, then = _experiment(name, workload), f"kteardown run {name} --quick"
     else:
         files, then = (
-            _series(name, patches),
+            _series(name, origin),
             f"kteardown compare zombies --source debian:6.12 --series {name}",
         )
     for path in files:
@@ -83,6 +100,16 @@ def new(
         options.write_text(path, text)
         out.print(f"made {path}", soft_wrap=True)
     out.print(f"try it: {then}", soft_wrap=True)
+
+
+def _keep_script(name: str, origin: str, assignments: Sequence[str], scripted: Scripted) -> None:
+    described = describe(origin, scripted, parse_assignments(assignments)).called(name)
+    for path in (Path("workloads", file) for file in (f"{name}.toml", *described.files)):
+        if path.exists():
+            raise InputError(f"{path}: exists already", hint="choose another name, or remove it first.")
+    out = options.output()
+    out.print(f"made {write(described, Path())}", soft_wrap=True)
+    out.print(f"try it: kteardown compare {name} --source debian:6.12 --series ./my.mbox", soft_wrap=True)
 
 
 def _check_name(kind: SkeletonKind, name: str) -> None:

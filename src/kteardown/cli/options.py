@@ -58,6 +58,22 @@ JobsOption = Annotated[
     int | None,
     typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
 ]
+PatchOption = Annotated[
+    str,
+    typer.Option(
+        "--patch",
+        metavar="FILE",
+        help="The posted patch as a mail, an mbox or a folder. Default: it is fetched from the archive.",
+    ),
+]
+ScriptOption = Annotated[
+    str,
+    typer.Option(
+        "--script",
+        help="Measure with this script, C file or command instead of our workload (docs/script.md), such as "
+        "the posting's own. A metric or parameter with the name of ours tests the claims about it.",
+    ),
+]
 VerboseOption = Annotated[bool, _out("-v", "--verbose", help="Print the commands that are run.")]
 FailOnOption = Annotated[
     FailOn | None,

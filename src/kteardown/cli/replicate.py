@@ -10,11 +10,14 @@ import typer
 
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
-from kteardown.cli.outcome import check_broken, check_built
+from kteardown.cli.outcome import check_broken, check_built, material_of_folder
 from kteardown.cli.run import boot_rest, start
+from kteardown.cli.script import experiments_on
+from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
-from kteardown.inputs.options import Designed, Overrides, on_clocks
+from kteardown.inputs.options import Designed, Overrides, Scripted, on_clocks
 from kteardown.inputs.published import Posting, load_posting
+from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
@@ -23,22 +26,19 @@ from kteardown.report.formats import text
 from kteardown.report.sections.published import claim_row, replication_table
 from kteardown.run.resolve import experiment_of
 
+_BASE = "debian:6.12"
+"""The kernel of a script, where a posting has no patch that can be run."""
 _NOT_REPEATED = {"--patch", "--json", "--jobs"}
 
 
 def replicate(
     designed: Designed,
+    scripted: Scripted,
     posting: Annotated[
         str, typer.Argument(help="A posting (`kteardown list postings`).", autocompletion=complete.postings)
     ],
-    patch: Annotated[
-        str,
-        typer.Option(
-            "--patch",
-            metavar="FILE",
-            help="The posted patch as a mail, an mbox or a folder. Default: it is fetched from the archive.",
-        ),
-    ] = "",
+    patch: options.PatchOption = "",
+    script: options.ScriptOption = "",
     jobs: options.JobsOption = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the claims and findings to this file.")
@@ -58,24 +58,41 @@ def replicate(
       kteardown replicate freezer --quick
 
       kteardown replicate freezer --patch ./v4.mbox --clock wall
+
+      kteardown replicate freezer --script ./posted.sh --file ./create_zombie.c
     """
     options.need_writable(json_file)
     known = load_posting(posting)
     assert known is not None
-    if known.run is None:
+    if known.run is None and not script:
         _write(json_file, known, [_report(known, None)])
         return
     reporter = options.reporter(verbose, quiet)
     variant, source = posted_patch(known, patch, reporter)
-    experiments = on_clocks(experiment_of(known, variant), Overrides.of(designed))
+    if script:
+        experiments = _of_script(script, known, Overrides.of(designed, variant=[variant]), scripted, reporter)
+    else:
+        experiments = on_clocks(experiment_of(known, variant), Overrides.of(designed))
     execution = options.Execution(jobs=jobs)
     found = start(experiments, reporter, execution, command=command_line(source))
     results = boot_rest(found, reporter, execution)
+    if script:
+        text.brief(material_of_folder(found), options.output())
     _write(json_file, known, [_report(known, result) for result in results])
     reporter.note(f"the whole report: kteardown report {found.name}")
     for result in results:
         check_broken(found.name, result)
         check_built(result)
+
+
+def _of_script(
+    script: str, posting: Posting, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
+) -> tuple[Experiment, ...]:
+    base = posting.run.source if posting.run else _BASE
+    return tuple(
+        experiment.model_copy(update={"reference": posting.name})
+        for experiment in experiments_on(script, base, asked, scripted, reporter)
+    )
 
 
 def posted_patch(posting: Posting, given: str, reporter: Reporter) -> tuple[str, str]:
@@ -84,15 +101,16 @@ def posted_patch(posting: Posting, given: str, reporter: Reporter) -> tuple[str,
     A file that has the message id of the posting is the posted patch. Raises InputError, LabError.
     """
     run = posting.run
-    if run is None or not (given or run.patch):
+    if not (given or (run and run.patch)):
         raise InputError(
             f"{posting.name}: its patch is in no archive", hint="give the patch with --patch FILE."
         )
-    series = read(given or f"lore:{run.patch}", cache_dir=cache_dir(), reporter=reporter)
+    posted = run.patch if run else ""
+    series = read(given or f"lore:{posted}", cache_dir=cache_dir(), reporter=reporter)
     for note in series.notes:
         reporter.note(note)
-    part = f"@{run.patches}" if run.patches else ""
-    return f"{series.folder}{part}", "" if series.message_id == run.patch else given
+    part = f"@{run.patches}" if run and run.patches else ""
+    return f"{series.folder}{part}", "" if posted and series.message_id == posted else given
 
 
 def command_line(source: str) -> str:

@@ -11,18 +11,27 @@ import typer
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, check_built, gate, material_of_folder, written
+from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Designed, Kernels, Overrides, on_clocks
+from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, on_clocks
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.report.formats import text
 from kteardown.run import lab
-from kteardown.run.resolve import base_and_variants, experiment_for
+from kteardown.run.resolve import base_and_variants
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
+
+WorkloadArg = Annotated[
+    str,
+    typer.Argument(
+        help="A workload (`kteardown list workloads`), or a script, a C file or a command of your own.",
+        autocompletion=complete.workloads,
+    ),
+]
 
 
 def run(
@@ -140,12 +149,10 @@ def command_line() -> str:
 
 
 def compare(
-    workload: Annotated[
-        str,
-        typer.Argument(help="A workload (`kteardown list workloads`).", autocompletion=complete.workloads),
-    ],
+    workload: WorkloadArg,
     kernels: Kernels,
     designed: Designed,
+    scripted: Scripted,
     execution: options.Execution,
     source: Annotated[
         str,
@@ -180,6 +187,8 @@ def compare(
     The points and the design are those of the first experiment that runs the workload, unless options change
     them. Without such an experiment every parameter has its default value.
 
+    A script, C file or command is run in the guests as it is, with the variables of --set (docs/script.md).
+
     Examples:
 
       kteardown compare zombies --source debian:6.12 --series ./my.mbox --quick
@@ -189,9 +198,13 @@ def compare(
       kteardown compare zombies --branch v6.12..my-topic --until ci=2%
 
       kteardown compare zombies --source debian:6.12 --series ./v1 --series ./v2
+
+      kteardown compare ./freeze.sh --set N=1000,2000 --branch v6.12..my-topic
+
+      kteardown compare "perf bench sched pipe" --source debian:6.12 --series ./v1
     """
     reporter = execution.begin()
     source, variants = base_and_variants(source, series or [], branch or [])
     asked = Overrides.of(kernels, designed, variant=variants)
-    experiments = on_clocks(experiment_for(workload, source), asked)
+    experiments = experiments_on(workload, source, asked, scripted, reporter)
     finish(start(experiments, reporter, execution, ablate=asked.ablate), reporter, execution)

@@ -12,6 +12,7 @@ import typer
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.run import boot_rest, command_line, start
+from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.attribute import DebugInfo, FunctionId, call_paths
 from kteardown.coverage.changed import (
@@ -34,13 +35,14 @@ from kteardown.errors import (
     NotExercisedError,
 )
 from kteardown.inputs.fragments import located
-from kteardown.inputs.load import load_workload, own_sources
-from kteardown.inputs.options import Designed, Kernels, Overrides, on_clocks
+from kteardown.inputs.load import load_workload
+from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, on_clocks
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import Experiment
+from kteardown.model.point import points_of as points_of_experiment
 from kteardown.model.record import BASE, ParamValue
 from kteardown.patches.config_of_series import config_of_series, reasons
 from kteardown.patches.find_base import KNOWN, Base, find_base
@@ -50,6 +52,7 @@ from kteardown.report import try_page
 from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried
 from kteardown.run.create import build_kernels, settle
 from kteardown.run.resolve import experiment_for, resolve
+from kteardown.script.describe import is_script
 from kteardown.visible import echo
 
 _MOST = 2
@@ -60,6 +63,33 @@ WhatArg = Annotated[
     typer.Argument(
         help="A mail, an mbox (also .gz; - reads it from the standard input), a folder of mails or patches, "
         "lore:MESSAGE-ID, or a git range: git:PATH@BASE..TOPIC."
+    ),
+]
+
+WorkloadsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workload",
+        help="Run this workload. Default: those that execute most of what the patch changes. Repeatable.",
+        autocompletion=complete.workloads,
+    ),
+]
+ScriptsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--script",
+        metavar="SCRIPT",
+        help="Run this script, C file or command of your own (docs/script.md), if it executes what the "
+        "patch changes. Repeatable.",
+    ),
+]
+SourcesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        help="Try only this base kernel: debian:6.12, tar:FILE, git:PATH@REV, or git:PATH, in which the "
+        f"commit is found from which the patch was made. Repeatable. Default: {', '.join(KNOWN)}.",
+        autocompletion=complete.sources,
     ),
 ]
 
@@ -91,24 +121,11 @@ def try_patch(
     what: WhatArg,
     kernels: Kernels,
     designed: Designed,
+    scripted: Scripted,
     execution: options.Execution,
-    workload: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--workload",
-            help="Run this workload. Default: those that execute most of what the patch changes. Repeatable.",
-            autocompletion=complete.workloads,
-        ),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source",
-            help="Try only this base kernel: debian:6.12, tar:FILE, git:PATH@REV, or git:PATH, in which the "
-            f"commit is found from which the patch was made. Repeatable. Default: {', '.join(KNOWN)}.",
-            autocompletion=complete.sources,
-        ),
-    ] = None,
+    workload: WorkloadsOption = None,
+    script: ScriptsOption = None,
+    source: SourcesOption = None,
     full: Annotated[
         bool,
         typer.Option("--full", help="Use the whole design of the workload's experiment, not the quick one."),
@@ -131,16 +148,19 @@ def try_patch(
       kteardown try lore:20250716062639.1528066-1-zhangzihuan@kylinos.cn --dry-run
 
       kteardown try ./thread.mbox.gz --source git:~/linux --markdown reply.txt
+
+      kteardown try ./thread.mbox --script ./repro.sh --set N=1000,2000
     """
     reporter = execution.begin()
-    tried, chosen = prepare(what, kernels, workload or [], source or [], reporter, fetch=not dry_run)
+    named = [*(workload or ()), *(script or ())]
+    tried, chosen = prepare(what, kernels, named, source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)
     show = partial(echo, "", nl=False)
     if not dry_run and tried.error is None:
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
         quick = replace(designed, quick=designed.quick or not full)
-        tried = measure(tried, chosen, wanted, quick, execution, reporter)
+        tried = measure(tried, chosen, wanted, quick, scripted, execution, reporter)
         text = try_page.page(tried)
         shown = try_page.first_page(tried, text) if sys.stdout.isatty() else text
         show = partial(echo, shown, nl=False)
@@ -202,6 +222,7 @@ def measure(
     chosen: Chosen,
     kernels: Kernels,
     designed: Designed,
+    scripted: Scripted,
     execution: options.Execution,
     reporter: TerminalReporter,
 ) -> Tried:
@@ -214,17 +235,13 @@ def measure(
         if tried.error:
             return tried
     variant = [str(tried.base.patches[0].parent)]
-    wanted = []
-    for choice in chosen.choices:
-        experiment = experiment_for(choice.workload, tried.base.source)
-        given = designed.assignments or []
-        names = {assignment.partition("=")[0] for assignment in given}
-        needed = [one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names]
-        settings = [*needed, *given]
-        # The clock may be that of the workload, which the user does not know beforehand.
-        own = designed.only_of(experiment.design.clock) if designed.clock is None else designed
-        design = replace(own, assignments=settings)
-        wanted.append((choice, on_clocks(experiment, Overrides.of(kernels, design, variant=variant))))
+    wanted = [
+        (
+            choice,
+            _experiments(choice, tried, Overrides.of(kernels, designed, variant=variant), scripted, reporter),
+        )
+        for choice in chosen.choices
+    ]
     found: list[MeasuredWorkload] = []
     for choice, experiments in wanted:
         resolved = settle(resolve(experiments[0]), reporter)
@@ -233,10 +250,17 @@ def measure(
         tried = _with_kernels(tried, base, image)
         if tried.error:
             return tried
+        changed = changed_for_certain(chosen.changed, image)
+        counted = None
+        if is_script(choice.workload):
+            # Nothing has said yet whether it executes what is changed.
+            counted = count_executions(choice, image, experiments[0], changed, reporter)
+            if counted.exercised is False:
+                found.append(MeasuredWorkload(choice.workload, choice.why, exercise=counted))
+                continue
         run = start(experiments, reporter, execution, ablate=kernels.ablate)
         boot_rest(run, reporter, execution)
-        changed = changed_for_certain(chosen.changed, image)
-        exercise = count_executions(choice, image, experiments[0], changed, reporter)
+        exercise = counted or count_executions(choice, image, experiments[0], changed, reporter)
         found.append(
             MeasuredWorkload(choice.workload, choice.why, run.name, material_of_folder(run), exercise)
         )
@@ -247,6 +271,22 @@ def measure(
             hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
         )
     return replace(tried, measured=tuple(found), error=error)
+
+
+def _experiments(
+    choice: Choice, tried: Tried, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
+) -> tuple[Experiment, ...]:
+    """Return the experiment of a workload, once for each clock; a script is rehearsed first."""
+    source = tried.base.source
+    if is_script(choice.workload):
+        return experiments_on(choice.workload, source, asked, scripted, reporter)
+    experiment = experiment_for(choice.workload, source)
+    given = asked.assignments or []
+    names = {assignment.partition("=")[0] for assignment in given}
+    needed = [one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names]
+    # The clock may be that of the workload, which the user does not know beforehand.
+    own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
+    return on_clocks(experiment, replace(own, assignments=[*needed, *given]))
 
 
 def check(tried: Tried, execution: options.Execution) -> None:
@@ -327,7 +367,12 @@ def changed_for_certain(
 
 
 def _choose(named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ...]) -> Chosen:
-    choices = [Choice(name, "named with --workload", _small(name)) for name in named]
+    choices = [
+        Choice(name, "a script of your own")
+        if is_script(name)
+        else Choice(name, "named with --workload", _small(name))
+        for name in named
+    ]
     try:
         coverage = shipped_map(base.source)
     except InputError:
@@ -395,10 +440,11 @@ def count_executions(
     reporter: TerminalReporter,
 ) -> Exercise:
     """Boot the variant once more and count how often the changed lines are executed."""
-    workload = load_workload(choice.workload, experiment.folder)
-    own = own_sources([choice.workload], experiment.folder)
+    workload = load_workload(experiment.workloads[0].workload, experiment.folder)
+    params = choice.params or points_of_experiment(experiment, {workload.name: workload})[0].params
+    own = {name: params[name] for name in workload.parameters}
     try:
-        found = executed(variant, workload, choice.params, changed, reporter, own=own)
+        found = executed(variant, workload, own, changed, reporter, folder=experiment.folder)
     except (GuestError, LabError) as error:
         return Exercise((f"{choice.workload}: not counted: {error.message}",))
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.

@@ -1,6 +1,6 @@
 """The options that change an experiment: each is described here, and nowhere else; ``apply`` applies them.
 
-An option is a field of one of the three groups. A field with the name of a field of the design or of the
+An option is a field of one of the groups. A field with the name of a field of the design or of the
 machine replaces it. A verb takes the groups of which it has the options, and
 ``cli.options.grouped`` makes an option of the command line of each field.
 """
@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from kteardown import sandbox
@@ -39,6 +40,7 @@ def option(flag: str, default: Any = None, **more: Any) -> Any:
 
 _what = partial(option, rich_help_panel="What is compared")
 _how = partial(option, rich_help_panel="How it is measured")
+_script = partial(option, rich_help_panel="A script of your own")
 
 
 def _permit_unsafe_build(given: bool) -> bool:
@@ -193,6 +195,43 @@ class Designed:
         if clock == "wall":
             return replace(self, seeds=None)
         return replace(self, boots=None, lost_limit=None, counts=False)
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """What the options say of a script, a C file or a command."""
+
+    metric: list[str] | None = _script(
+        "--metric",
+        metavar="NAME=WHERE",
+        help="What to compare: a value in a line that it prints or the kernel logs ('time=/Time: ([0-9.]+) "
+        "s/'), an interval between two lines ('freeze=/FROM/../TO/'), 'NAME=mark NAME', 'NAME=delta meminfo "
+        "Slab'. Default: what the rehearsal finds. Repeatable.",
+    )
+    programs: list[str] | None = _script(
+        "--programs",
+        metavar="NAMES",
+        help="Programs of this host that it needs and does not name. Repeatable.",
+    )
+    file: list[Path] | None = _script(
+        "--file", help="A file that is beside it in the guest; a C file is compiled. Repeatable."
+    )
+    root: str = _script(
+        "--root",
+        metavar="FOLDER|TAR",
+        help="The guest's root file system, instead of programs of this host: a folder, or a tar archive "
+        "such as an exported container.",
+        default="",
+    )
+    allow: list[str] | None = _script(
+        "--allow", metavar="WAY", help="A way to end that is no failure: 'exit 3', 'signal 2'. Repeatable."
+    )
+    limit: str = _script(
+        "--limit",
+        metavar="TIME",
+        help="End it after this time of the guest, as 90s, 30m or 2h. Default: 10m.",
+        default="",
+    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pydantic import Field
 from kteardown.model.experiment import Design
 from kteardown.model.point import Point
 from kteardown.model.record import LAYOUT, TWIN, ParamValue
-from kteardown.model.workload import StrictModel
+from kteardown.model.workload import StrictModel, Workload
 
 
 class PlannedTrial(StrictModel):
@@ -20,8 +20,15 @@ class PlannedTrial(StrictModel):
     repetitions: int
     profile_ns: int = 0
     """The sampling period of its measured executions; 0 if they are not sampled."""
-    script: bool = False
-    """Whether the agent's workload ``script`` runs it."""
+    script: dict[str, str] | None = None
+    """Of a script: where the values of each metric are read (``Metric.read``), by key; None: it is none."""
+
+
+def script_of(workload: Workload) -> dict[str, str] | None:
+    """Return ``PlannedTrial.script`` for ``workload``."""
+    if workload.script is None:
+        return None
+    return {key: metric.read for key, metric in workload.metrics.items() if metric.read}
 
 
 class PlannedBoot(StrictModel):

@@ -287,7 +287,7 @@ class Stack(_Record):
     ns: Int
 
 
-class Output(_Record):
+class OutputLine(_Record):
     """A line that a script printed, or that the kernel logged meanwhile.
 
     ``at_ns`` is when the agent read it, or of the log the kernel's own time of it, in whole microseconds: the
@@ -314,7 +314,7 @@ class Delta(_Record):
     after: Int
 
 
-class Ended(_Record):
+class ScriptEnd(_Record):
     """How a script ended: ``exit`` or ``signal`` with ``code``, or ``limit``: it was killed.
 
     ``dropped`` lines of its output and of the log were more than the agent keeps.
@@ -351,7 +351,7 @@ class Alive(_Record):
 
 
 Sampled = ProfileStretch | Stack
-Scripted = Output | Delta | Ended
+Scripted = OutputLine | Delta | ScriptEnd
 Measured = Sample | Buckets | Check
 AgentRecord = Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
 Record = Annotated[

@@ -1,6 +1,6 @@
 """The model of a workload: its parameters, metrics and requirements, read from ``workloads/NAME.toml``."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,6 +11,14 @@ Unit = Literal["ns", "kb", "share", "count", "us", "per_s", "per_cycle"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 """Those of a script are environment variables, which are often written in capitals."""
+
+
+def unit_of(key: str) -> Unit:
+    """Return the unit at the end of a metric's key. Raises ValueError if it has none."""
+    found: list[Unit] = [unit for unit in get_args(Unit) if key.endswith(f"_{unit}")]
+    if not found:
+        raise ValueError(f"{key} does not end in a unit")
+    return max(found, key=len)
 
 
 class StrictModel(BaseModel):
@@ -53,6 +61,8 @@ class Metric(StrictModel):
     """Only some kernels or settings can provide it; if none does, that is not reported."""
     compare: bool = True
     """False for cross-checks, which are reported but have no verdict."""
+    resolution: float = Field(default=0, ge=0)
+    """Of a script: the step of what is printed, in the metric's unit; a smaller change has no verdict."""
     read: str = ""
     """Of a script: where in what it left behind the values are (``script.extract`` has the forms)."""
 

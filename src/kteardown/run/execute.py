@@ -39,6 +39,7 @@ from kteardown.progress import Reporter
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
+from kteardown.script.samples import LeftBehind
 from kteardown.vm.host_watch import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
@@ -100,6 +101,8 @@ class Lab:
     kernel_args: tuple[str, ...] = ()
     programs: tuple[Path, ...] = ()
     """The programs that the guests have in addition to the agent."""
+    archives: tuple[Path, ...] = ()
+    """Archives in the format of an initramfs with the files of scripts."""
     lost_limit: float | None = None
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
     lost_asked: bool = True
@@ -311,8 +314,10 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     lab, log, watch = setting.lab, setting.log, setting.watch
     kernel = setting.kernels[boot.kernel]
 
-    def keep(record: Record) -> None:
-        log.append(record, boot=boot.index, attempt=attempt)
+    left_behind = LeftBehind(boot.trials)
+
+    def keep(*records: Record) -> None:
+        log.append(*records, boot=boot.index, attempt=attempt)
 
     # On the instruction clock nothing that the host does reaches a figure.
     host = None if lab.acceleration == EXACT else HostWatch()
@@ -323,7 +328,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
             watch.done(boot, record.trial)
         elif isinstance(record, TrialStart):
             watch.trial(boot, record.trial)
-        keep(record)
+        keep(*left_behind.add(record))
 
     console = log.run.console_path(boot.index, attempt)
     # In the run directory, so that a killed kteardown leaves no file elsewhere.
@@ -338,6 +343,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
             plan=guest_plan(left, [f"/modules/{path.name}" for path in modules]),
             modules=modules,
             programs=lab.programs,
+            archives=lab.archives,
         )
         keep(
             BootStart(
@@ -369,8 +375,14 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
         if trial.profile_ns != profile_ns:
             profile_ns = trial.profile_ns
             lines.append(f"profile {profile_ns}")
-        params = "".join(f" {name}={value}" for name, value in trial.params.items())
-        lines.append(f"trial {trial.index} {trial.workload} {trial.warmup} {trial.repetitions}{params}")
+        params = [f"{name}={value}" for name, value in trial.params.items()]
+        words = [trial.workload, str(trial.warmup), str(trial.repetitions), *params]
+        if trial.script is not None:
+            words[0], words[3:] = (
+                "script",
+                [f"script={trial.workload}", f"environment={','.join(params) or '-'}"],
+            )
+        lines.append(" ".join(["trial", str(trial.index), *words]))
     return "\n".join(lines) + "\n"
 
 
@@ -389,6 +401,10 @@ def _completed(
     if isinstance(record, TrialStart):
         if host:
             host.begin()
+        planned = next((trial for trial in boot.trials if trial.index == record.trial), None)
+        is_script = planned is not None and planned.script is not None
+        own = {"workload": planned.workload, "params": planned.params} if planned and is_script else {}
+        record = record.model_copy(update=own)
         return record.model_copy(update={"params": {**boot.machine, **record.params}})
     if isinstance(record, TrialEnd):
         lost = host.end() if host else None

@@ -21,6 +21,7 @@ from kteardown.run.executors.slurm import Slurm
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
+from kteardown.script.keep import script_archives
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent
 from kteardown.vm.job import Acceleration
@@ -69,6 +70,9 @@ def make_lab(
         jobs=jobs_of(experiment, jobs),
         kernel_args=spec.kernel_args,
         programs=prebuilt.guest_programs(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
+        archives=script_archives(
+            snapshot.workloads, experiment.folder, snapshot.run.path, spec.arch, reporter
+        ),
         executor=cluster,
     )
 

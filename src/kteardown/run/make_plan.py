@@ -17,7 +17,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kteardown.model.experiment import Experiment
-from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls
+from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls, script_of
 from kteardown.model.point import points_of, size_of, sweep_points
 from kteardown.model.record import BASE, LAYOUT, Outcome, TrialStart
 from kteardown.model.workload import Workload
@@ -157,6 +157,7 @@ def _block(
                     params=point,
                     warmup=design.warmup,
                     repetitions=design.repetitions,
+                    script=script_of(workloads[sweep.workload]),
                 )
             )
     return [

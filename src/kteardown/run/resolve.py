@@ -25,7 +25,7 @@ from kteardown.kernels.git import of_branch
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
 from kteardown.kernels.source import check, is_source
-from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
+from kteardown.model.experiment import MACHINE_PARAMETERS, Design, Experiment, Quick, Sweep
 from kteardown.model.plan import controls
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.workload import Workload
@@ -193,7 +193,8 @@ def experiment_for(workload: str, source: str) -> Experiment:
     Raises InputError if there is no such workload.
     """
     here = Path.cwd()
-    load_workload(workload, str(here))
+    if load_workload(workload, str(here)).script is not None:
+        return experiment_of_script(workload, source, here)
     name = f"compare-{workload}"
     question = f"What does the change do to {workload}?"
     for known in readable(load_experiment, experiment_names(here)):
@@ -204,6 +205,22 @@ def experiment_for(workload: str, source: str) -> Experiment:
     own = "" if workload in workload_names() else str(here)
     sweeps = (Sweep(workload=workload),)
     return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=own)
+
+
+def experiment_of_script(workload: str, source: str, folder: Path) -> Experiment:
+    """Return an experiment with the script ``workload``, which is described in ``folder``.
+
+    A script is run once in each guest: what it leaves behind would be there when it is run again.
+    """
+    return Experiment(
+        name=f"compare-{workload.replace('_', '-')}",
+        question=f"What does the change do to {workload}?",
+        source=source,
+        workloads=(Sweep(workload=workload),),
+        design=Design(repetitions=1, warmup=0),
+        quick=Quick(repetitions=1),
+        folder=str(folder),
+    )
 
 
 def experiment_of(posting: Posting, variant: str) -> Experiment:

@@ -26,6 +26,8 @@ from kteardown.rundir.counting import BootRecords
 
 CLOCKS_FILE = "clocks.json"
 """The file of a folder that has a run directory for each clock."""
+GUEST_FILE = "guest.json"
+"""The hashes of the files of a script in the guests, by their paths there (``script.keep``)."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _all_records: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
 
@@ -53,6 +55,7 @@ class RunDir:
         self.records_file = path / "records.ndjson"
         self.result_file = path / "result.json"
         self.report_file = path / "report.md"
+        self.guest_file = path / GUEST_FILE
 
     @property
     def name(self) -> str:

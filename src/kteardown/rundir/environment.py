@@ -13,7 +13,9 @@ Differences that cannot change a figure are left out:
   ``tsc-early``, which it is until a better calibration of the same counter is done.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kteardown.model.arch import arch_of_machine
@@ -59,6 +61,7 @@ _GUEST_LABELS = {
 _OF_ONE_KERNEL = {"release": "release", "banner": "version"}
 """Facts that may differ between kernels, but not between boots of the same kernel."""
 _SEED = "kteardown.seed="
+_SHOWN = 5
 
 
 def differences(
@@ -108,11 +111,28 @@ def guest_differences(a: RunDir, b: RunDir) -> list[str]:
     ones, others = (dict(reversed(_guests(contributing(run.records())))) for run in (a, b))
     labels = {**_GUEST_LABELS, **_OF_ONE_KERNEL}
     return [
-        f"guest of {kernel}: {sentence}"
-        for kernel, facts in reversed(ones.items())
-        if kernel in others
-        for sentence in _spread([facts, others[kernel]], labels)
+        *(
+            f"guest of {kernel}: {sentence}"
+            for kernel, facts in reversed(ones.items())
+            if kernel in others
+            for sentence in _spread([facts, others[kernel]], labels)
+        ),
+        *_file_differences(_files_of(a), _files_of(b)),
     ]
+
+
+def _files_of(run: RunDir) -> dict[str, str]:
+    """Return the hashes of the files of a script in the guests; empty without."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return dict(json.loads(run.guest_file.read_bytes())["files"])
+    return {}
+
+
+def _file_differences(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[str]:
+    unlike = sorted(path for path in a.keys() | b.keys() if a.get(path) != b.get(path)) if a and b else []
+    if unlike:
+        more = f" and {len(unlike) - _SHOWN} more" if len(unlike) > _SHOWN else ""
+        yield f"files of the guests differ: {', '.join(unlike[:_SHOWN])}{more}"
 
 
 def _agents(run: RunDir) -> list[str]:

@@ -83,13 +83,13 @@ class RecordWriter:
             os.close(self._fd)
             raise
 
-    def append(self, record: Record, *, boot: int, attempt: int) -> None:
-        """Write one record with its boot and attempt; it is on the disk on return.
+    def append(self, *records: Record, boot: int, attempt: int) -> None:
+        """Write records with their boot and attempt; they are on the disk on return.
 
         Raises LabError if the disk is full or fails; the records before it stay intact.
         """
         with self._lock:
-            self._write([self._stamped(record, boot, attempt)])
+            self._write([self._stamped(record, boot, attempt) for record in records])
 
     def adopt(self, attempts: Sequence[Sequence[Record]], *, boot: int) -> int:
         """Write the attempts of a job at a boot, with one sync; return the number of the first.

@@ -1,1 +1,1 @@
-"""Workloads that are scripts, C files or commands of the user's own."""
+"""A script, C file or command of the user's own as a workload: its files in the guest, and its metrics."""

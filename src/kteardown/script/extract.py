@@ -34,10 +34,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from scipy import stats
-
 from kteardown.errors import InputError
-from kteardown.model.record import Delta, Output
+from kteardown.model.record import Delta, OutputLine
 from kteardown.model.workload import Metric, Unit
 from kteardown.script import match
 from kteardown.script.units import amount_of, convert, unit_of
@@ -182,7 +180,9 @@ def _known(spec: str, unit: str) -> str:
     return unit
 
 
-def values(reading: Reading, unit: Unit, output: Sequence[Output], deltas: Sequence[Delta]) -> list[Value]:
+def values(
+    reading: Reading, unit: Unit, output: Sequence[OutputLine], deltas: Sequence[Delta]
+) -> list[Value]:
     """Return the values in what one repetition left behind, in the order of the lines.
 
     Raises InputError if an expression needs more than ``SEARCH_S`` for the lines.
@@ -206,7 +206,7 @@ def values(reading: Reading, unit: Unit, output: Sequence[Output], deltas: Seque
     return found[-1:] if reading.last else found
 
 
-def _search(expressions: Sequence[str], lines: Sequence[Output]) -> list[list[match.Found]]:
+def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[list[match.Found]]:
     """Search in this process where that cannot take long, else in one that is ended after ``SEARCH_S``.
 
     An expression with at most one repetition or alternative needs at most the square of a line's length.
@@ -232,7 +232,7 @@ def _search(expressions: Sequence[str], lines: Sequence[Output]) -> list[list[ma
     ]
 
 
-def _value(number: str, word: str, unit: Unit, line: Output) -> Value | None:
+def _value(number: str, word: str, unit: Unit, line: OutputLine) -> Value | None:
     amount = amount_of(number)
     if amount is None:
         return None
@@ -240,7 +240,7 @@ def _value(number: str, word: str, unit: Unit, line: Output) -> Value | None:
     return None if value is None or step is None else Value(value, float(step), line.at_ns, line.text)
 
 
-def _matched(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Value]:
+def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
     wanted = [reading.text] + ([reading.section] if reading.section else [])
     found, *sections = _search(wanted, lines)
     if sections:
@@ -257,7 +257,7 @@ def _matched(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Valu
     return [value for value in made if value]
 
 
-def _between(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Value]:
+def _between(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
     for source in ("log", "script"):
         of = [line for line in lines if line.source == source]
         starts, ends = ({index for index, *_ in one} for one in _search([reading.text, reading.until], of))
@@ -266,10 +266,10 @@ def _between(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Valu
     return []
 
 
-def _intervals(lines: Sequence[Output], starts: set[int], ends: set[int], unit: Unit) -> list[Value]:
+def _intervals(lines: Sequence[OutputLine], starts: set[int], ends: set[int], unit: Unit) -> list[Value]:
     """Return the time of each pair. A line may end one and begin the next."""
     found: list[Value] = []
-    begin: Output | None = None
+    begin: OutputLine | None = None
     for index, line in enumerate(lines):
         if begin is not None and index in ends:
             took = convert(Decimal(line.at_ns - begin.at_ns), "ns", unit)
@@ -282,7 +282,7 @@ def _intervals(lines: Sequence[Output], starts: set[int], ends: set[int], unit: 
     return found
 
 
-def _printed(reading: Reading, unit: Unit, lines: Sequence[Output]) -> list[Value]:
+def _printed(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
     found = []
     for line in lines:
         words = line.text[:LINE_CHARACTERS].split()
@@ -324,7 +324,7 @@ def _of_delta(reading: Reading, unit: Unit, deltas: Sequence[Delta]) -> list[Val
 
 
 def metric_of(
-    name: str, spec: str, examples: Iterable[Output] = (), better: Literal["lower", "higher", ""] = ""
+    name: str, spec: str, examples: Iterable[OutputLine] = (), better: Literal["lower", "higher", ""] = ""
 ) -> tuple[str, Metric]:
     """Return the key and the model of a metric that a user has named.
 
@@ -371,7 +371,7 @@ def metric_of(
     )
 
 
-def _unit_in(reading: Reading, examples: Sequence[Output]) -> str:
+def _unit_in(reading: Reading, examples: Sequence[OutputLine]) -> str:
     """Return the unit that the lines, or else the expression, have with the number; empty if none."""
     words: list[str] = []
     if reading.kind == "printed":
@@ -392,7 +392,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _NUMBER_WORD = re.compile(r"([^0-9]*[=:(\[])?([-+]?[0-9]+(?:\.[0-9]+)?)([A-Za-z%\u00b5/]*)([,;.)\]]*)")
 
 
-def found(output: Sequence[Output], deltas: Sequence[Delta]) -> dict[str, dict[str, str]]:
+def found(output: Sequence[OutputLine], deltas: Sequence[Delta]) -> dict[str, dict[str, str]]:
     """Return metrics that a script may have, as names with their ``spec``, by kind.
 
     ``marks`` of the log, ``printed`` lines ``NAME VALUE UNIT``, ``lines`` with a number that looks like a
@@ -537,5 +537,7 @@ def trend(measured: Sequence[float]) -> bool:
     """
     if len(measured) < _TREND_VALUES:
         return False
+    from scipy import stats  # It loads for a second, and every run imports this module.
+
     test = stats.kendalltau(range(len(measured)), measured)
     return bool(test.pvalue < _TREND_LEVEL)

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from kteardown.model.record import Output
+from kteardown.model.record import OutputLine
 from kteardown.model.workload import Metric
 from kteardown.script.extract import LINE_CHARACTERS, LINES, metric_of, parse_reading, values
 
@@ -106,7 +106,7 @@ def preset_of(command: str) -> str:
     return name if name in PRESETS else ""
 
 
-def preset_metrics(program: str, output: Sequence[Output]) -> dict[str, Metric]:
+def preset_metrics(program: str, output: Sequence[OutputLine]) -> dict[str, Metric]:
     """Return the metrics of a preset that have a value in ``output``, by key.
 
     Raises KeyError if there is no such preset, and what ``extract.values`` raises.
@@ -125,10 +125,10 @@ _PLAN = re.compile(r"1\.\.([0-9]{1,6})[ \t]*(?:#.*)?", re.DOTALL)
 _TAP = re.compile(r"K?TAP version [0-9]+")
 
 
-def tap_failures(output: Sequence[Output]) -> list[str]:
+def tap_failures(output: Sequence[OutputLine]) -> list[str]:
     """Return what failed of a program that prints TAP, one line each; empty if all passed or it is not TAP.
 
-    Output is TAP if it has a version or a plan, ``TAP version 13`` or ``1..3``. Results that are skipped, or
+    It is TAP if it has a version or a plan, ``TAP version 13`` or ``1..3``. Results that are skipped, or
     expected to fail, pass. So do nested results, which are indented or in comments: the outer result counts.
     Results that a plan has and that were not printed are a failure, too.
     """

@@ -62,12 +62,19 @@ def archive(entries: Sequence[ArchiveEntry]) -> bytes:
 
 
 def pack(
-    path: Path, *, agent: Path, plan: str, modules: Sequence[Path] = (), programs: Sequence[Path] = ()
+    path: Path,
+    *,
+    agent: Path,
+    plan: str,
+    modules: Sequence[Path] = (),
+    programs: Sequence[Path] = (),
+    archives: Sequence[Path] = (),
 ) -> Path:
     """Write the initramfs of one boot to ``path`` and return it.
 
     ``/init`` is the agent and ``/plan`` its plan; ``/modules`` contains ``modules`` and ``/bin`` contains
-    ``programs``, under their own names. The kernel opens ``/dev/console`` before PID 1 can mount anything.
+    ``programs``, under their own names. ``archives`` are in the same format and follow, with files that must
+    not be among these. The kernel opens ``/dev/console`` before PID 1 can mount anything.
     Raises InputError if a file cannot be read, LabError if ``path`` cannot be written.
     """
     entries = [folder("dev"), character_device("dev/console", 5, 1)]
@@ -80,7 +87,7 @@ def pack(
         entries += [file(f"bin/{program.name}", _read(program), 0o755) for program in programs]
     hint = "free some space there, then resume the run with `kteardown run --resume`."
     with failing(f"cannot write the guest's initramfs to {path}", hint=hint, kind=LabError):
-        path.write_bytes(archive(entries))
+        path.write_bytes(b"".join([archive(entries), *map(_read, archives)]))
     return path
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.executed import _check, programs_of
 from kteardown.errors import GuestError, LabError
 from kteardown.inputs.load import load_workload
 from kteardown.model.record import BootEnd, Outcome
+from kteardown.run.boot_once import _check, programs_of
 
 
 def _end(outcome: Outcome, detail: str) -> BootEnd:
@@ -33,5 +33,5 @@ def test_the_console_of_a_guest_that_failed_is_kept(tmp_path: Path, monkeypatch:
     (tmp_path / "console").write_text("BUG: bad")
     with pytest.raises(GuestError, match="ended with panic: oops") as error:
         _check(_end("panic", "oops"), load_workload("zombies"), tmp_path)
-    kept = tmp_path / "cache" / "logs" / "coverage-zombies.console"
+    kept = tmp_path / "cache" / "logs" / "boot-zombies.console"
     assert kept.read_text() == "BUG: bad" and str(kept) in error.value.hint

@@ -7,8 +7,9 @@ import pytest
 from kteardown.coverage import executed as module
 from kteardown.coverage.attribute import Counts, Executed, FunctionId
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.executed import CountedTrial, ExercisedFunction, _exercised, _function
+from kteardown.coverage.executed import ExercisedFunction, _exercised, _function
 from kteardown.inputs.load import load_workload
+from kteardown.run.boot_once import CountedTrial
 from kteardown.vm.qemu_library import TrialBlocks
 
 FILE = "mm/z.c"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kteardown.model.record import Delta, Output
+from kteardown.model.record import Delta, OutputLine
 
 RECORDED = Path(__file__).parents[2] / "data" / "script"
 """What benchmarks printed on a host."""
 
 
-def printed(*texts: str) -> list[Output]:
+def printed(*texts: str) -> list[OutputLine]:
     """Lines of the script, one every 10 ns."""
     return [
-        Output(trial=0, repetition=0, source="script", at_ns=10 * index, text=text)
+        OutputLine(trial=0, repetition=0, source="script", at_ns=10 * index, text=text)
         for index, text in enumerate(texts)
     ]
 
 
-def logged(*texts: tuple[int, str]) -> list[Output]:
+def logged(*texts: tuple[int, str]) -> list[OutputLine]:
     """Lines of the log, with their times in us."""
-    return [Output(trial=0, repetition=0, source="log", at_ns=1000 * at, text=text) for at, text in texts]
+    return [OutputLine(trial=0, repetition=0, source="log", at_ns=1000 * at, text=text) for at, text in texts]
 
 
 def delta(file: str, name: str, change: int, before: int = 1000) -> Delta:
@@ -28,6 +28,6 @@ def delta(file: str, name: str, change: int, before: int = 1000) -> Delta:
     return Delta(trial=0, repetition=0, file=file, name=name, before=before, after=before + change)
 
 
-def recorded(program: str) -> list[Output]:
+def recorded(program: str) -> list[OutputLine]:
     """The lines that a benchmark printed."""
     return printed(*(RECORDED / f"{program}.txt").read_text(encoding="utf-8").splitlines())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.model.record import Delta, Output
+from kteardown.model.record import Delta, OutputLine
 from kteardown.model.workload import Unit
 from kteardown.script import extract
 from kteardown.script.extract import Value, found, growing, metric_of, parse_reading, trend, values
@@ -19,7 +19,7 @@ FREEZE = "/Freezing user space processes$/../completed/"
 TAIL = (r"Freezing user space processes", r"Freezing user space processes completed (elapsed 0.001 seconds)")
 
 
-def of(spec: str, unit: Unit, output: list[Output], deltas: list[Delta] | None = None) -> list[float]:
+def of(spec: str, unit: Unit, output: list[OutputLine], deltas: list[Delta] | None = None) -> list[float]:
     return [one.value for one in values(parse_reading(spec), unit, output, deltas or [])]
 
 

@@ -4,7 +4,8 @@
 of tests by ``gatekeeping`` (headline metrics and their points) or ``holm`` (all others). The rules are
 applied in this order:
 
-1. inconclusive: nothing can be tested, such as with a single boot on a side.
+1. inconclusive: nothing can be tested, such as with a single boot on a side, or with printed values whose
+   step is above the margin and that differ by one step at most.
 2. same: the whole interval is within the margin. This is equivalence by two one-sided tests (TOST; D.
    Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987), at half the usual error because the
    reported interval is used. Failing to find a difference is not sufficient. Without an interval, both sides
@@ -49,6 +50,7 @@ Figures = Mapping[int, float]
 MEDIAN = 0.5
 _NO_RANK = "the rank test does not find a change"
 _NOT_AFTER_CORRECTION = "not significant after the correction for the number of tests"
+_ONE_STEP = "no more than one step of what is printed"
 _RANK_ALONE = "only the rank test finds a change"
 
 
@@ -156,6 +158,8 @@ class SupportingResults:
     layout: Estimate | None = None
     """The layout twin compared with base."""
     rank: RankTest | None = None
+    coarse: bool = False
+    """Whether the sides differ by no more than the step of printed values, which is above the margin."""
 
 
 def summary(boots: Boots, quantile: float = MEDIAN) -> Summary:
@@ -237,8 +241,8 @@ def judge(
     ``p_adjusted`` is ``found.p`` after ``holm``; None if nothing can be tested.
     """
     alpha = 1 - rules.confidence
-    if found.p is None:
-        return "inconclusive", found.reason
+    if supporting.coarse or found.p is None:
+        return "inconclusive", _ONE_STEP if supporting.coarse else found.reason
     if found.identical or (found.ci and all(is_within(end, rules.same_within) for end in found.ci)):
         return "same", "identical" if found.identical else f"within {rules.same_within * 100:g}%"
     if found.p >= alpha:

@@ -391,8 +391,8 @@ class Cluster:
             files = self._setting.kernels[name]
             more = {module: _absolute(paths) for module, paths in files.optional_modules.items()}
             kernels[name] = Bootable(files.image.absolute(), _absolute(files.modules), more)
-        agent, programs = lab.agent.absolute(), _absolute(lab.programs)
-        used = [*(path for files in kernels.values() for path in files.files()), agent, *programs]
+        agent, programs, archives = lab.agent.absolute(), _absolute(lab.programs), _absolute(lab.archives)
+        used = [*(path for files in kernels.values() for path in files.files()), agent, *programs, *archives]
         hashes |= {path: file_hash(path) for path in used if path not in hashes}
         return Order(
             key=work.key,
@@ -403,6 +403,7 @@ class Cluster:
             kernels=kernels,
             agent=agent,
             programs=programs,
+            archives=archives,
             hashes={str(path): hashes[path] for path in used},
             arch=lab.arch,
             acceleration=lab.acceleration,

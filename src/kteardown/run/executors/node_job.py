@@ -58,6 +58,7 @@ class Order(BaseModel):
     kernels: dict[str, Bootable]
     agent: Path
     programs: tuple[Path, ...] = ()
+    archives: tuple[Path, ...] = ()
     hashes: dict[str, str]
     """The SHA-256 of each file, by its path."""
     arch: Arch
@@ -98,10 +99,10 @@ class _Log(RecordWriter):
         super().__init__(own)
         self._me = me
 
-    def append(self, record: Record, *, boot: int, attempt: int) -> None:
-        if isinstance(record, BootStart):
-            record = record.model_copy(update={"node": self._me.node, "job": self._me.name})
-        super().append(record, boot=boot, attempt=attempt)
+    def append(self, *records: Record, boot: int, attempt: int) -> None:
+        here = {"node": self._me.node, "job": self._me.name}
+        marked = (one.model_copy(update=here) if isinstance(one, BootStart) else one for one in records)
+        super().append(*marked, boot=boot, attempt=attempt)
 
     def completed(self, boot: int) -> frozenset[int]:
         """Return the trials that attempts of this execution completed."""
@@ -143,6 +144,7 @@ def run_order(order: Order, me: Me) -> bool:
                 kernel_args=order.kernel_args,
                 lost_limit=order.lost_limit if order.lost_asked or spare_cpu else None,
                 programs=stage(order.programs),
+                archives=stage(order.archives),
             )
             setting = Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
             for boot in order.plan.boots:

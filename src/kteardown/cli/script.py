@@ -1,0 +1,59 @@
+"""The experiment that is made of a script of the user's own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload, workload_names
+from kteardown.inputs.options import Overrides, Scripted, on_clocks
+from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
+from kteardown.paths import cache_dir
+from kteardown.run import lab
+from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
+from kteardown.run.resolve import experiment_for, experiment_of_script
+from kteardown.script.describe import describe, is_script, keep, known, with_found, write
+
+if TYPE_CHECKING:
+    from kteardown.cli.terminal import TerminalReporter
+
+
+def experiments_on(
+    workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
+) -> tuple[Experiment, ...]:
+    """Return the experiment with one workload, known by its name or a script, once for each clock.
+
+    A script is rehearsed on base, which is built for that. Raises InputError, GuestError if the script does
+    not run, BuildError, LabError.
+    """
+    here = Path.cwd()
+    own = workload in workload_names(here) and load_workload(workload, str(here)).script is not None
+    if not (own or is_script(workload)):
+        if scripted != Scripted():
+            raise InputError(
+                f"{workload} is the name of a workload, and --metric, --programs, --file, --root, --allow "
+                "and --limit are for a script of your own",
+                hint="remove these options, or give the path of a script: ./NAME.sh",
+            )
+        return on_clocks(experiment_for(workload, source), asked)
+    if own:
+        described = known(load_workload(workload, str(here)), here)
+    else:
+        given = parse_assignments(asked.assignments or ())
+        params = {name: values for name, values in given.items() if name not in MACHINE_PARAMETERS}
+        described = describe(workload, scripted, params)
+    name = described.workload.name
+    with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
+        write(described, Path(folder))
+        first = on_clocks(experiment_of_script(name, source, Path(folder)), asked)[0]
+        rehearsed = rehearse(first, lab.choose_acceleration(first, reporter), reporter)
+    if scripted.metric or not any(metric.read for metric in described.workload.metrics.values()):
+        metrics = chosen_metrics(described, rehearsed, scripted.metric or ())
+        described = with_found(described, metrics)
+    described = described.with_metrics(with_resolution(described.workload.metrics, rehearsed))
+    for note in notes(described.workload, rehearsed):
+        reporter.note(note)
+    return on_clocks(experiment_of_script(name, source, keep(described, cache_dir())), asked)

@@ -1,0 +1,173 @@
+"""One boot of one kernel with one workload, for what it executes or what it leaves behind.
+
+Its figures are not compared with anything: it belongs to no run.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kteardown.errors import GuestError, LabError
+from kteardown.inputs.load import own_sources
+from kteardown.kernels import prebuilt
+from kteardown.kernels.source import Sources
+from kteardown.model.arch import DEFAULT_ARCH
+from kteardown.model.plan import PlannedBoot, PlannedTrial, script_of
+from kteardown.model.record import BASE, BootEnd, ParamValue, Record, TrialEnd, parse
+from kteardown.model.workload import Workload
+from kteardown.paths import cache_dir
+from kteardown.progress import Reporter
+from kteardown.run.execute import SILENCE_FACTOR, Bootable, guest_plan
+from kteardown.script.keep import script_archives
+from kteardown.vm.agent import build_agent
+from kteardown.vm.initramfs import pack
+from kteardown.vm.job import Acceleration, BootJob
+from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
+
+Params = Mapping[str, ParamValue]
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class CountedTrial:
+    """One trial with what it executed. ``status`` is that of its record, empty if it did not end."""
+
+    workload: str
+    params: dict[str, ParamValue]
+    status: str
+    detail: str
+    executed: TrialBlocks
+
+    @property
+    def ran(self) -> bool:
+        """Whether it has counts of a stretch."""
+        # A void trial ran, though at so small a size an invariant of its figures may not hold.
+        return self.status in ("ok", "void") and bool(self.executed.stretches)
+
+
+@dataclass(frozen=True)
+class CountedBoot:
+    """One boot with the plugin: the kernel's own start, the trials, and every record of the agent."""
+
+    start: TrialBlocks
+    trials: tuple[CountedTrial, ...]
+    records: tuple[Record, ...]
+    seconds: float
+
+
+def programs_of(workload: Workload, points: Sequence[Params]) -> tuple[str, ...]:
+    """Return the programs that guests need for ``points`` in addition to the agent."""
+    names = {
+        program
+        for point in points
+        for name, value in point.items()
+        for program in workload.parameters[name].programs.get(str(value), ())
+    }
+    return tuple(sorted(names))
+
+
+def boot_counted(
+    kernel: Bootable,
+    workload: Workload,
+    points: Sequence[Params],
+    reporter: Reporter,
+    *,
+    folder: str = "",
+    cpus: int | None = None,
+    memory_mb: int | None = None,
+    acceleration: Acceleration = "icount",
+    counted: bool = True,
+) -> CountedBoot:
+    """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
+
+    ``folder``: that of a workload that is not shipped. Without ``counted`` the plugin is left out, and
+    nothing is counted. Raises GuestError if the guest did not end well, LabError, BuildError, InputError.
+    """
+    own = own_sources([workload.name], folder)
+    planned = _planned(workload, points)
+    lines: list[bytes] = []
+    cache = cache_dir()
+    with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
+        here = Path(name)
+        wanted = programs_of(workload, points)
+        initramfs = pack(
+            here / "initramfs",
+            agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own),
+            plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
+            modules=kernel.modules,
+            programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
+            archives=script_archives({workload.name: workload}, folder, here, DEFAULT_ARCH, reporter),
+        )
+        counts = here / "counts"
+        plugin: tuple[str, ...] = ()
+        if counted:
+            plugin = plugin_arguments(DEFAULT_ARCH, counts, cache=cache, reporter=reporter, own=own)
+        job = BootJob(
+            image=kernel.image,
+            initramfs=initramfs,
+            arch=DEFAULT_ARCH,
+            acceleration=acceleration,
+            cpus=cpus or workload.cpus,
+            memory_mb=memory_mb or workload.memory_mb,
+            seed=planned.seed,
+            console=here / "console",
+            silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
+            plugin=plugin,
+        )
+        result = QemuMachine(reporter.command).boot(job, lines.append)
+        _check(result, workload, here)
+        sections = read_counts(counts) if counted else [TrialBlocks(0, ())] * (1 + len(points))
+    records = _records(lines, workload)
+    ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
+    trials = tuple(
+        CountedTrial(trial.workload, trial.params, *_status(ends.get(trial.index)), section)
+        for trial, section in zip(planned.trials, sections[1:], strict=True)
+    )
+    return CountedBoot(sections[0], trials, tuple(records), result.duration_s)
+
+
+def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:
+    script = script_of(workload)
+    trials = tuple(
+        PlannedTrial(
+            index=n, workload=workload.name, params={**point}, warmup=0, repetitions=1, script=script
+        )
+        for n, point in enumerate(points)
+    )
+    return PlannedBoot(index=0, block=0, kernel=BASE, seed=_SEED, trials=trials)
+
+
+def _status(end: TrialEnd | None) -> tuple[str, str]:
+    return (end.status, end.detail) if end else ("", "")
+
+
+def _records(lines: Sequence[bytes], workload: Workload) -> list[Record]:
+    try:
+        return [parse(line) for line in lines]
+    except ValidationError as error:
+        raise GuestError(
+            f"the guest that ran {workload.name} sent a line that is no record",
+            hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses them.",
+        ) from error
+
+
+def _check(result: BootEnd, workload: Workload, folder: Path) -> None:
+    if result.outcome == "ok":
+        return
+    if "plugin" in result.detail:
+        raise LabError(
+            f"this host's QEMU does not load the plugin that counts what a kernel executes: {result.detail}",
+            hint="use a QEMU that was built with TCG plugins, as those of Debian are.",
+        )
+    kept = cache_dir() / "logs" / f"boot-{workload.name}.console"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(folder / "console", kept)
+    raise GuestError(
+        f"the guest that ran {workload.name} ended with {result.outcome}: {result.detail}",
+        hint=f"read its console, {kept}, and check this host's QEMU with `kteardown doctor`.",
+    )

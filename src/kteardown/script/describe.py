@@ -1,0 +1,275 @@
+"""Describe a script, a C file or a command as a workload: ``workloads/NAME.toml`` beside its file.
+
+``kteardown compare ./x.sh`` writes such a folder into the cache, and ``kteardown new workload NAME --from
+./x.sh`` into the current folder. From then on it is a workload like any other that is not shipped.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kteardown.errors import InputError, LabError, failing
+from kteardown.inputs.load import read_text, workload_names
+from kteardown.inputs.options import Scripted, parse_seconds
+from kteardown.model.record import ParamValue
+from kteardown.model.workload import Metric, Parameter, Script, Workload
+from kteardown.script.extract import metric_of
+from kteardown.script.presets import preset_of
+
+MEMORY_MB = 512
+_LIMIT_S = 600.0
+_ENDINGS = (".sh", ".bash", ".c", ".py", ".pl")
+_POSITIONAL = re.compile(r"\$[1-9@*]|\$\{[1-9@*]|\bargv\b|\bARGV\b")
+_NUMBER = re.compile(r"(?<![\w.])[1-9][0-9]{1,8}(?![\w.])")
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Described:
+    """A workload with the files that belong to it, by their names beside its TOML file."""
+
+    workload: Workload
+    files: Mapping[str, Path]
+    preset: str = ""
+    """The program of a known benchmark whose output is read; empty: none."""
+
+    def called(self, name: str) -> "Described":
+        """Return this under another name."""
+        return Described(self.workload.model_copy(update={"name": name}), self.files, self.preset)
+
+    def with_metrics(self, metrics: Mapping[str, Metric]) -> "Described":
+        """Return this with ``metrics`` in place of its own."""
+        workload = self.workload.model_copy(update={"metrics": dict(metrics)})
+        return Described(workload, self.files, self.preset)
+
+
+STANDARD: Mapping[str, Metric] = {
+    "whole_ns": Metric(
+        name="the whole script", help="from the start of the script until it ended", headline=True
+    ),
+    "cpu_us": Metric(
+        name="CPU time of the script",
+        help="user and system time of all processes of the script, as the kernel counts it",
+        unit="us",
+        headline=True,
+    ),
+    "all_gone_ns": Metric(
+        name="until all processes are gone",
+        help="from the start of the script until no process of it is left; missing if some had to be killed",
+        optional=True,
+    ),
+}
+"""What the agent measures of every script."""
+
+
+def is_script(word: str) -> bool:
+    """Return whether ``word`` is a file or a command line, and not the name of a workload."""
+    return "/" in word or word.endswith(_ENDINGS) or bool(re.search(r"\s", word.strip()))
+
+
+def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValue]]) -> Described:
+    """Return the workload of ``word``, a file or a command line, with the parameters ``params``.
+
+    Raises InputError if a file cannot be read, an option is not valid, or the text does not use a parameter.
+    """
+    path = Path(word).expanduser()
+    is_file = path.is_file()
+    if not is_file and ("/" in word and not re.search(r"\s", word)):
+        raise InputError(f"{word}: there is no such file", hint="check the path of the script.")
+    if is_file:
+        with failing(f"{path}: cannot be read", hint="name a text file that you can read."):
+            text = _text(path)
+    else:
+        text = word
+        if not text.isprintable():
+            raise InputError(f"{word!r}: a command has no control characters", hint="put it into a script.")
+    for name in params:
+        _check_used(name, word, text, is_file=is_file)
+    name = _name_of(path.stem if is_file else Path(shlex.split(word)[0]).name if word.strip() else "")
+    files = {path.name: path} if is_file else {}
+    for further in asked.file or ():
+        if not further.is_file():
+            raise InputError(f"--file {further}: there is no such file", hint="check the path.")
+        if further.name in files:
+            raise InputError(
+                f"--file {further}: there are two files of this name", hint="rename one of them."
+            )
+        files[further.name] = further
+    script = Script(
+        file=path.name if is_file else "",
+        command="" if is_file else word.strip(),
+        programs=tuple(program for given in asked.programs or () for program in given.split(",") if program),
+        files=tuple(further.name for further in asked.file or ()),
+        root=str(Path(asked.root).expanduser().absolute()) if asked.root else "",
+        allow=tuple(_allowed(way) for way in asked.allow or ()),
+        limit_s=parse_seconds(asked.limit, "--limit") if asked.limit else _LIMIT_S,
+    )
+    preset = "" if is_file else preset_of(text)
+    metrics = dict(metric_of(*named(given)) for given in asked.metric or ())
+    laws = [name for name, values in params.items() if len(set(values)) > 1 and _numbers(values)]
+    workload = Workload(
+        name=name,
+        summary=f"the {'script' if is_file else 'command'} {path.name if is_file else word.strip()}"[:200],
+        config=("userland",),
+        # The silent guest of the instruction clock is given half of this, in its own time.
+        silence_s=2 * script.limit_s + 60,
+        memory_mb=MEMORY_MB,
+        law=laws[0] if laws else "",
+        script=script,
+        parameters={name: _parameter(values) for name, values in params.items()},
+        metrics=_behind(metrics),
+        invariants={"ended": "the script ended with exit status 0, or as `allow` permits"},
+    )
+    return Described(workload, files, preset)
+
+
+def _behind(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return ``metrics`` as headlines before the standard ones, which are headlines only by themselves."""
+    standard = {
+        key: spec.model_copy(update={"headline": spec.headline and not metrics})
+        for key, spec in STANDARD.items()
+    }
+    return {**metrics, **{key: spec for key, spec in standard.items() if key not in metrics}}
+
+
+def known(workload: Workload, folder: Path) -> Described:
+    """Return what is described in ``folder``/workloads already."""
+    script = workload.script
+    names = (script.file, *script.files) if script else ()
+    files = {name: folder / "workloads" / name for name in names if name}
+    return Described(workload, files, preset_of(script.command if script else ""))
+
+
+def with_found(described: Described, metrics: Mapping[str, Metric]) -> Described:
+    """Return ``described`` with ``metrics`` that were found in a rehearsal as its headlines."""
+    return described.with_metrics(_behind(metrics))
+
+
+def write(described: Described, folder: Path) -> Path:
+    """Write the description and its files into ``folder``/workloads, and return the TOML file.
+
+    Raises InputError if a file cannot be read, LabError if one cannot be written.
+    """
+    place = folder / "workloads"
+    contents = {}
+    for name, path in described.files.items():
+        with failing(f"{path}: cannot be read", hint="name a file that you can read."):
+            contents[name] = (path.read_bytes(), path.stat().st_mode & 0o777)
+    hint = "free some disk space, or name another folder."
+    with failing(f"{place}: cannot be written", hint=hint, kind=LabError):
+        place.mkdir(parents=True, exist_ok=True)
+        for name, (content, mode) in contents.items():
+            (place / name).write_bytes(content)
+            (place / name).chmod(mode | 0o400)
+        toml = place / f"{described.workload.name}.toml"
+        toml.write_text(as_toml(described.workload), encoding="utf-8")
+    return toml
+
+
+def keep(described: Described, cache: Path) -> Path:
+    """Write ``described`` into the cache, under a name that follows from its contents; return the folder.
+
+    Raises as ``write`` does.
+    """
+    digest = hashlib.sha256(as_toml(described.workload).encode())
+    for name, path in described.files.items():
+        with failing(f"{path}: cannot be read", hint="name a file that you can read."):
+            digest.update(f"{name} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    folder = cache / "scripts" / digest.hexdigest()[:16]
+    if not folder.is_dir():
+        with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+        write(described, made)
+        with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
+            if not folder.is_dir():
+                made.rename(folder)
+    return folder
+
+
+def as_toml(workload: Workload) -> str:
+    """Return the text of ``workloads/NAME.toml``, without what has its default value."""
+    fields = workload.model_dump(mode="json", exclude_defaults=True)
+    return "\n".join(_lines(fields, ())).strip() + "\n"
+
+
+def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    if path:
+        yield f"\n[{'.'.join(path)}]"
+    for key, value in table.items():
+        if not isinstance(value, dict):
+            # As JSON writes them, strings, numbers, booleans and lists of these are TOML.
+            yield f"{key} = {json.dumps(value)}"
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _lines(value, (*path, key))
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}: is not a text file",
+            hint="name a script or a C file; a program is run by a command: "
+            f"kteardown compare '/files/{path.name} ARGUMENTS' --file {path}",
+        ) from None
+
+
+def _check_used(name: str, word: str, text: str, *, is_file: bool) -> None:
+    if re.search(rf"\b{re.escape(name)}\b", text) or (is_file and _POSITIONAL.search(text)):
+        return
+    found = [
+        (match[0], line.strip()) for line in text.splitlines() for match in [_NUMBER.search(line)] if match
+    ]
+    shown = "; ".join(f"{number} in `{line[:60]}`" for number, line in found[:_SHOWN])
+    raise InputError(
+        f"--set {name}: {word} does not use it: neither ${name} nor $1 is in its text",
+        hint=f"write ${name} where the value belongs"
+        + (f"; numbers in it: {shown}." if shown else ", or remove --set."),
+    )
+
+
+def _name_of(stem: str) -> str:
+    name = re.sub(r"[^a-z0-9_]+", "_", stem.lower()).strip("_")
+    name = name if name[:1].isalpha() else f"script_{name}".rstrip("_")
+    return f"{name}_script" if name in workload_names() else name[:40]
+
+
+def _allowed(way: str) -> str:
+    found = re.fullmatch(r"(?:(exit|signal)[ =])?([0-9]{1,3})", way.strip())
+    if not found:
+        raise InputError(
+            f"--allow {way}: expected an exit status or a signal",
+            hint="write --allow 'exit 3' or --allow 'signal 2'.",
+        )
+    return f"{found[1] or 'exit'} {found[2]}"
+
+
+def named(given: str) -> tuple[str, str]:
+    """Return name and place of a metric that is written ``NAME=WHERE``. Raises InputError."""
+    name, equals, where = given.partition("=")
+    if not equals or not name.strip():
+        raise InputError(
+            f"--metric {given}: expected NAME=WHERE",
+            hint="write --metric 'time=/Time: ([0-9.]+) s/', or an interval: 'freeze=/FROM/../TO/'.",
+        )
+    return name.strip(), where.strip()
+
+
+def _numbers(values: Sequence[ParamValue]) -> bool:
+    return all(isinstance(value, int) for value in values)
+
+
+def _parameter(values: Sequence[ParamValue]) -> Parameter:
+    if _numbers(values):
+        least = min(value for value in values if isinstance(value, int))
+        return Parameter(help="given with --set", default=values[0], min=min(0, least))
+    words = tuple(dict.fromkeys(map(str, values)))
+    return Parameter(help="given with --set", default=words[0], choices=words)

@@ -1,0 +1,47 @@
+"""Keep the files that the guests of a run had beside the agent, so that each guest of it has the same."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from kteardown.errors import InputError, LabError, failing
+from kteardown.kernels.source import file_hash
+from kteardown.model.arch import Arch
+from kteardown.model.workload import Workload
+from kteardown.paths import replace_text
+from kteardown.progress import Reporter
+from kteardown.rundir.directory import GUEST_FILE
+from kteardown.script.files import guest_files
+
+_ARCHIVE = "guest.cpio"
+
+
+def script_archives(
+    workloads: Mapping[str, Workload], folder: str, place: Path, arch: Arch, reporter: Reporter
+) -> tuple[Path, ...]:
+    """Return the archive with the files of the scripts of ``workloads``: none if none is a script.
+
+    It is made from ``folder``, where the descriptions are, unless ``place``, such as a run directory, has it
+    already. ``guest.json`` there has the SHA-256 of each file. Raises InputError if the archive is damaged,
+    or if a file cannot be read, BuildError if a C file does not compile, LabError.
+    """
+    scripts = {name: workload for name, workload in workloads.items() if workload.script is not None}
+    if not scripts:
+        return ()
+    archive, hashes = place / _ARCHIVE, place / GUEST_FILE
+    if hashes.is_file():
+        kept = json.loads(hashes.read_bytes())
+        if not archive.is_file() or file_hash(archive) != kept["archive"]:
+            raise InputError(
+                f"{archive}: is damaged or no longer there, and guests of one run must have the same files",
+                hint="start the run anew.",
+            )
+        return (archive,)
+    made = guest_files(scripts, Path(folder), arch=arch, reporter=reporter)
+    for note in made.notes:
+        reporter.note(note)
+    with failing(f"cannot write {archive}", hint="free some disk space.", kind=LabError):
+        archive.write_bytes(made.archive)
+        fields = {"archive": file_hash(archive), "files": made.hashes, "notes": made.notes}
+        replace_text(hashes, json.dumps(fields, indent=1) + "\n")
+    return (archive,)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload, own_sources
+from kteardown.inputs.options import Scripted
+from kteardown.model.workload import Metric
+from kteardown.script.describe import as_toml, describe, is_script, keep, with_found, write
+
+TEXT = "#!/bin/bash\nfor i in $(seq 1 $N); do mkdir /sys/fs/cgroup/$i; done\n"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "Make-cgroups.sh"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.mark.parametrize("word", ["./x", "x.sh", "/usr/bin/x", "x.c", "perf bench mem", "a\tb"])
+def test_words_that_are_scripts(word: str) -> None:
+    assert is_script(word)
+
+
+@pytest.mark.parametrize("word", ["zombies", "zombies_cgroup", "", " zombies "])
+def test_words_that_are_names(word: str) -> None:
+    assert not is_script(word)
+
+
+def test_a_script_is_described(script: Path) -> None:
+    workload = describe(str(script), Scripted(), {"N": (1000, 2000)}).workload
+    assert workload.name == "make_cgroups" and workload.law == "N" and workload.config == ("userland",)
+    assert workload.parameters["N"].default == 1000
+    assert [key for key, metric in workload.metrics.items() if metric.headline] == ["whole_ns", "cpu_us"]
+    assert workload.script is not None and workload.script.file == "Make-cgroups.sh"
+
+
+def test_what_is_written_is_loaded_again(script: Path, tmp_path: Path) -> None:
+    further = tmp_path / "helper.c"
+    further.write_text("int main(void) { return 0; }\n")
+    asked = Scripted(
+        metric=[r'time=/a "b" \\ ([0-9.]+) s/'], file=[further], allow=["signal 2", "3"], limit="2m"
+    )
+    found = describe(str(script), asked, {"N": (1, 2), "mkdir": ("x", "y")})
+    write(found, tmp_path / "own")
+    loaded = load_workload("make_cgroups", str(tmp_path / "own"))
+    assert loaded == found.workload
+    assert (tmp_path / "own/workloads/helper.c").read_text() == further.read_text()
+    assert [path.name for path in own_sources(["make_cgroups"], str(tmp_path / "own"))] == ["script"]
+    assert loaded.script is not None and loaded.script.allow == ("signal 2", "exit 3")
+    assert loaded.script.limit_s == 120
+
+
+def test_metrics_that_are_found_are_the_headlines(script: Path) -> None:
+    metric = Metric(help="slab", unit="kb", headline=True, read="delta meminfo Slab")
+    found = with_found(describe(str(script), Scripted(), {}), {"slab_kb": metric})
+    assert [key for key, one in found.workload.metrics.items() if one.headline] == ["slab_kb"]
+    assert {"whole_ns", "cpu_us", "all_gone_ns"} < found.workload.metrics.keys()
+    assert with_found(describe(str(script), Scripted(), {}), {}).workload.metrics["whole_ns"].headline
+
+
+def test_the_folder_in_the_cache_follows_from_the_contents(script: Path, tmp_path: Path) -> None:
+    first = keep(describe(str(script), Scripted(), {"N": (1,)}), tmp_path / "cache")
+    assert keep(describe(str(script), Scripted(), {"N": (1,)}), tmp_path / "cache") == first
+    script.write_text(TEXT + "# another\n")
+    assert keep(describe(str(script), Scripted(), {"N": (1,)}), tmp_path / "cache") != first
+
+
+def test_a_parameter_that_the_text_does_not_use(tmp_path: Path) -> None:
+    path = tmp_path / "x.sh"
+    path.write_text("for i in $(seq 1 1000); do :; done\n")
+    with pytest.raises(InputError, match=r"--set N: .* neither \$N nor \$1") as caught:
+        describe(str(path), Scripted(), {"N": (1,)})
+    assert "1000 in `for i in $(seq 1 1000)" in caught.value.hint
+
+
+def test_an_argument_is_a_use(tmp_path: Path) -> None:
+    path = tmp_path / "x.c"
+    path.write_text("int main(int argc, char **argv) { return argc; }\n")
+    assert describe(str(path), Scripted(), {"N": (1, 2)}).workload.law == "N"
+
+
+def test_a_command_has_no_file() -> None:
+    found = describe("stress-ng --mmap $N", Scripted(), {"N": (1, 2)})
+    assert found.workload.name == "stress_ng" and not found.files
+    with pytest.raises(InputError, match="--set M"):
+        describe("stress-ng --mmap $1", Scripted(), {"M": (1,)})
+
+
+def test_a_name_of_a_shipped_workload_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "zombies.sh"
+    path.write_text("true\n")
+    assert describe(str(path), Scripted(), {}).workload.name == "zombies_script"
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (Scripted(allow=["sometimes"]), "--allow sometimes"),
+        (Scripted(limit="10"), "--limit 10"),
+        (Scripted(metric=["time"]), "--metric time: expected NAME=WHERE"),
+        (Scripted(metric=["time=Time"]), "is not a form of a metric"),
+        (Scripted(file=[Path("absent")]), "--file absent"),
+    ],
+)
+def test_options_that_are_wrong(script: Path, asked: Scripted, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        describe(str(script), asked, {})
+
+
+def test_a_program_is_no_script(tmp_path: Path) -> None:
+    path = tmp_path / "x.sh"
+    path.write_bytes(b"\x7fELF\xff\xfe")
+    with pytest.raises(InputError, match="not a text file"):
+        describe(str(path), Scripted(), {})
+    with pytest.raises(InputError, match="no such file"):
+        describe(str(tmp_path / "absent.sh"), Scripted(), {})
+
+
+def test_control_characters_are_refused() -> None:
+    with pytest.raises(InputError, match="control"):
+        describe("echo \x07 \x7f", Scripted(), {})
+
+
+def test_defaults_are_left_out_of_the_file(script: Path) -> None:
+    text = as_toml(describe(str(script), Scripted(), {}).workload)
+    assert "percentiles" not in text and "limit_s" not in text
