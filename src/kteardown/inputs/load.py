@@ -182,14 +182,16 @@ def load_workloads(experiment: Experiment) -> dict[str, Workload]:
 def own_sources(workloads: Iterable[str], own_folder: str = "") -> list[Path]:
     """Return the C files, or folders of them, of those ``workloads`` that not every agent has.
 
-    These are the stress tests, all of them if there is any, and those that are not shipped, in
-    ``own_folder``. Raises InputError if one of them does not exist.
+    These are the stress tests, all of them if there is any, what runs a script, and those that are not
+    shipped, in ``own_folder``. Raises InputError if one of them does not exist.
     """
     shipped = workload_names()
     folder = Path(own_folder) / "agent" / "workloads"
     wanted = list(workloads)
     own = sorted((data_dir("agent") / "stress").iterdir()) if {*wanted} & {*stress_names()} else []
-    for name in (name for name in wanted if name not in shipped):
+    scripts = {name for name in wanted if _is_script(name, own_folder)}
+    own += [data_dir("agent") / "script"] if scripts else []
+    for name in (name for name in wanted if name not in shipped and name not in scripts):
         found = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
         if not found:
             raise InputError(
@@ -198,6 +200,12 @@ def own_sources(workloads: Iterable[str], own_folder: str = "") -> list[Path]:
             )
         own += found
     return own
+
+
+def _is_script(name: str, folder: str) -> bool:
+    """Return whether the description of a workload says so, which may lack where only its C file is used."""
+    path = _named("workloads", name, Path(folder) if folder else None)
+    return path is not None and "script" in read_toml(path)
 
 
 def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
@@ -493,8 +501,11 @@ def _model_inside(annotation: Any) -> type[BaseModel] | None:
 def marks_stretch(workload: str, folder: str = "") -> bool:
     """Return whether a workload marks the part that its metrics measure.
 
-    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``.
+    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``. Of
+    a script, all is measured.
     """
+    if _is_script(workload, folder):
+        return True
     shipped = data_dir("agent")
     own = [Path(folder) / "agent" / "workloads"] if folder else []
     for root in (shipped / "workloads", shipped / "stress", *own):

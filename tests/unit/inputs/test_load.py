@@ -13,6 +13,7 @@ from kteardown.inputs.load import (
     load_experiment,
     load_workload,
     load_workloads,
+    marks_stretch,
     own_sources,
     programs,
     stress_names,
@@ -114,6 +115,18 @@ def test_stress_tests_are_added_to_the_agent_only_where_one_runs() -> None:
     experiments = map(load_experiment, experiment_names())
     swept = {sweep.workload for experiment in experiments for sweep in experiment.workloads}
     assert not swept & set(stress_names())
+
+
+def test_a_script_needs_the_agent_that_runs_scripts_and_no_c_file(tmp_path: Path) -> None:
+    (tmp_path / "workloads").mkdir()
+    text = 'name = "mine"\nsummary = "x"\nsilence_s = 60\n'
+    text += '[script]\nfile = "mine.sh"\n[metrics.whole_ns]\nhelp = "all of it"\n'
+    (tmp_path / "workloads" / "mine.toml").write_text(text)
+    (script,) = own_sources(["mine", "zombies"], str(tmp_path))
+    assert script.name == "script"
+    assert {path.name for path in script.iterdir()} >= {"script.c", "process.c"}
+    assert own_sources(["zombies"], str(tmp_path)) == []
+    assert marks_stretch("mine", str(tmp_path))
 
 
 @pytest.mark.parametrize(
