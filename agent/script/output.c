@@ -180,24 +180,35 @@ static int next_message(int kmsg, struct kmsg *m, unsigned long long *sequence)
 	return 1;
 }
 
-int64_t output_report_log(int kmsg, int trial, int repetition)
+int output_open_log(uint64_t *next)
 {
-	unsigned long long expected = 0, sequence;
+	int kmsg = kmsg_open_all(), got;
+	unsigned long long sequence;
+	struct kmsg m;
+
+	if (kmsg < 0)
+		return kmsg;
+	/* All of it is read, since only a message says its number. */
+	*next = 0;
+	while ((got = next_message(kmsg, &m, &sequence)) == 1 || got == -EPIPE)
+		if (got == 1)
+			*next = sequence + 1;
+	return kmsg;
+}
+
+int64_t output_report_log(int kmsg, uint64_t next, int trial, int repetition)
+{
 	int64_t dropped = 0, bytes = 0;
-	bool lost = false;
+	unsigned long long sequence;
 	struct kmsg m;
 	int got, lines = 0;
 
 	while ((got = next_message(kmsg, &m, &sequence)) == 1 || got == -EPIPE) {
-		if (got == -EPIPE) {
-			lost = true;
+		if (got == -EPIPE)
 			continue;
-		}
-		/* Before the first message that was read, at least one was lost. */
-		if (lost)
-			dropped += expected && sequence > expected ? sequence - expected : 1;
-		lost = false;
-		expected = sequence + 1;
+		if (sequence > next)
+			dropped += sequence - next;
+		next = sequence + 1;
 		bytes += strlen(m.text) + 1;
 		if (lines == OUTPUT_LINES || bytes > OUTPUT_BYTES) {
 			dropped++;

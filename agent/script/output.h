@@ -48,10 +48,12 @@ const char *output_last(const struct output *o);
 size_t output_piece(const char *line);
 /* Writes the lines as records. */
 void output_report(const struct output *o, int trial, int repetition);
+/* /dev/kmsg, of which all is read until now; next: the number of the next message. Or -errno. */
+int output_open_log(uint64_t *next);
 /*
- * Writes what the kernel logged since the file was opened (lib/kmsg.h) as records. Returns how many
- * messages are missing: more than the limits, or overwritten by the kernel before they were read.
+ * Writes what the kernel logged since then as records. Returns how many messages are missing: more
+ * than the limits, or overwritten by the kernel before they were read.
  */
-int64_t output_report_log(int kmsg, int trial, int repetition);
+int64_t output_report_log(int kmsg, uint64_t next, int trial, int repetition);
 
 #endif

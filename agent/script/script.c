@@ -19,7 +19,6 @@
 #include "directives.h"
 #include "guest.h"
 #include "lib/dontfork.h"
-#include "lib/kmsg.h"
 #include "output.h"
 #include "process.h"
 #include "snapshot.h"
@@ -38,6 +37,8 @@ static struct script script;
 static char *text, *environment; /* of which the script's strings are parts */
 static struct output output;
 static struct terminal terminal = {-1, -1};
+static int kmsg = -1;
+static uint64_t next_message; /* the number of the first in the repetition */
 /* Before and after; children do not inherit them. */
 static struct snapshot *snapshots;
 static size_t snapshots_size;
@@ -141,7 +142,7 @@ static int64_t children_cpu_us(void)
 	       u.ru_stime.tv_usec;
 }
 
-static void report_end(const struct process *p, int64_t dropped)
+static void report_end(const struct process *p)
 {
 	bool signal = WIFSIGNALED(p->status);
 	struct line l;
@@ -154,7 +155,7 @@ static void report_end(const struct process *p, int64_t dropped)
 		 p->limited ? 0
 		 : signal   ? WTERMSIG(p->status)
 			    : WEXITSTATUS(p->status));
-	line_int(&l, "dropped", dropped);
+	line_int(&l, "dropped", output.dropped);
 	line_send(&l);
 }
 
@@ -175,30 +176,27 @@ static void check_end(struct trial *t, const struct process *p)
 		wl_check(t, "ended", ok, "%s; its last line: %.300s", how, output_last(&output));
 }
 
-static void report(struct trial *t, const struct process *p, int kmsg, int64_t cpu_us)
+static void report(struct trial *t, const struct process *p, int64_t cpu_us)
 {
-	int64_t dropped;
 
 	wl_sample(t, "whole_ns", p->end_ns - p->start_ns);
 	if (p->gone_ns)
 		wl_sample(t, "all_gone_ns", p->gone_ns - p->start_ns);
 	wl_sample(t, "cpu_us", cpu_us);
 	output_report(&output, trial_index, repetition);
-	dropped = output.dropped + output_report_log(kmsg, trial_index, repetition);
+	output.dropped += output_report_log(kmsg, next_message, trial_index, repetition);
 	snapshot_report(&snapshots[0], &snapshots[1], trial_index, repetition);
-	report_end(p, dropped);
+	report_end(p);
 	check_end(t, p);
 }
 
 /* With the terminal open: what the agent itself needs is not in the counters. */
 static int run_on_terminal(struct trial *t)
 {
-	int kmsg = kmsg_open(), error;
 	int64_t cpu_us = children_cpu_us();
 	struct process p;
+	int error;
 
-	if (kmsg < 0)
-		return wl_fail(t, "cannot read the kernel's log: %s", strerror(-kmsg));
 	snapshot_take(&snapshots[0]);
 	wl_settle(t, SETTLE_MS);
 	wl_profile_begin(t);
@@ -212,14 +210,13 @@ static int run_on_terminal(struct trial *t)
 	else if (!p.ended || p.children)
 		wl_fail(t, "processes of the script are left, which SIGKILL does not end");
 	else
-		report(t, &p, kmsg, children_cpu_us() - cpu_us);
-	close(kmsg);
+		report(t, &p, children_cpu_us() - cpu_us);
 	return 0;
 }
 
 static int run(struct trial *t)
 {
-	int error, status;
+	int error, status = -1;
 
 	/* Empty, and every page of it in memory: reading into it allocates none. */
 	if (output_init(&output))
@@ -228,10 +225,16 @@ static int run(struct trial *t)
 	snapshot_init(&snapshots[1]);
 	process_block_signals();
 	error = terminal_open(&terminal);
+	kmsg = output_open_log(&next_message);
 	if (error)
-		return wl_fail(t, "cannot open a terminal: %s", strerror(-error));
-	status = run_on_terminal(t);
+		wl_fail(t, "cannot open a terminal: %s", strerror(-error));
+	else if (kmsg < 0)
+		wl_fail(t, "cannot read the kernel's log: %s", strerror(-kmsg));
+	else
+		status = run_on_terminal(t);
 	terminal_close(&terminal);
+	if (kmsg >= 0)
+		close(kmsg);
 	process_unblock_signals();
 	repetition++;
 	return status;

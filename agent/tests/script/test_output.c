@@ -141,7 +141,7 @@ static int64_t missing;
 
 static void report_log(void)
 {
-	missing = output_report_log(messages[0], 4, 1);
+	missing = output_report_log(messages[0], 339, 4, 1);
 }
 
 static void message(const char *text)
@@ -160,6 +160,11 @@ static void kernel_log(void)
 		   "{\"type\":\"output\",\"trial\":4,\"repetition\":1,\"source\":\"log\","
 		   "\"at_ns\":5140901000,\"text\":\"two\"}\n");
 	CHECK(missing == 0);
+	/* Others were overwritten: before the first, and between the two. */
+	message("6,350,5140900,-;one\n");
+	message("4,353,5140901,-;two\n");
+	CHECK(strstr(records_of(report_log), "two"));
+	CHECK(missing == 11 + 2);
 	close(messages[0]);
 	close(messages[1]);
 }
