@@ -18,6 +18,11 @@
  * CPUs are halted: until their thread waits for its condition variable. It does not wait longer
  * than 50 ms. It does not wait at all if a shutdown was requested, or if it was woken up by any
  * other thread, such as the one that reads the requests of the monitor.
+ *
+ * A guest that suspends to memory is woken by such a request. When it suspends, its virtual CPUs
+ * stop, and the main loop sets the clock forward if it sees that before it handles the suspend. So
+ * it has to wait then, too: the request that woke the guest the last time, and what the thread of
+ * the monitor does after it, do not count.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,11 +42,13 @@
 #define MAX_WAIT_MS 50
 /* How often the main loop does not wait after another thread has woken it up for a request. */
 #define FREE_TURNS 64
+#define AFTER_WAKE_UP_S 3
 
 static pthread_t main_thread, cpu_thread;
 static _Atomic(pthread_cond_t *) halt_cond;
 static atomic_bool halted;
 static atomic_int free_turns;
+static atomic_bool has_run;
 /* An eventfd that ends the wait of the main loop. */
 static int wake = -1;
 
@@ -52,6 +59,7 @@ static int (*real_ppoll)(struct pollfd *fds, nfds_t count, const struct timespec
 			 const sigset_t *mask);
 static ssize_t (*real_write)(int fd, const void *bytes, size_t count);
 static int (*shutdown_requested)(void);
+static bool (*runs)(void);
 
 /* A library of QEMU may call one of them before the constructor: each looks first. */
 __attribute__((constructor)) static void find_functions(void)
@@ -65,6 +73,7 @@ __attribute__((constructor)) static void find_functions(void)
 	real_ppoll = dlsym(RTLD_NEXT, "ppoll");
 	real_write = dlsym(RTLD_NEXT, "write");
 	shutdown_requested = dlsym(RTLD_DEFAULT, "qemu_shutdown_requested_get");
+	runs = dlsym(RTLD_DEFAULT, "runstate_is_running");
 	wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
@@ -114,6 +123,18 @@ EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 	return real_signal(cond);
 }
 
+/* Whether other threads are ignored: from when the guest is suspended to AFTER_WAKE_UP_S later. */
+static bool was_woken(void)
+{
+	static atomic_long until_s;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (has_run && runs && !runs())
+		until_s = now.tv_sec + AFTER_WAKE_UP_S;
+	return now.tv_sec < until_s;
+}
+
 /* QEMU's threads wake the main loop up by writing to an eventfd. */
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 {
@@ -124,7 +145,8 @@ EXPORT ssize_t write(int fd, const void *bytes, size_t count)
 	written = real_write(fd, bytes, count);
 	if (count == sizeof(uint64_t) && halt_cond && !pthread_equal(self, main_thread) &&
 	    !pthread_equal(self, cpu_thread)) {
-		free_turns = FREE_TURNS;
+		if (!was_woken())
+			free_turns = FREE_TURNS;
 		end_wait();
 	}
 	return written;
@@ -146,6 +168,9 @@ static void wait_for_halt(void)
 	struct pollfd watched = {.fd = wake, .events = POLLIN};
 	uint64_t seen;
 
+	has_run = has_run || (runs && runs());
+	if (was_woken())
+		free_turns = 0;
 	for (; !may_go_on() && left_ms > 0; left_ms -= STEP_MS)
 		if (real_ppoll(&watched, 1, &step, NULL) > 0)
 			(void)!read(wake, &seen, sizeof(seen));

@@ -114,8 +114,8 @@ class Monitor:
     async def keep_awake(self) -> None:
         """Wake the guest whenever it suspends to memory: nothing else does. Runs until it is cancelled.
 
-        The clock of a guest that counts instructions does not advance while it is suspended, so it does not
-        matter when the host answers.
+        The clock of a guest that counts instructions does not advance while it is suspended, so when the host
+        answers changes nothing in the guest. ``plugins/main_loop.c`` has what is needed besides.
         """
         while True:
             await self._suspended.get()
