@@ -463,7 +463,8 @@ def _slug(text: str) -> str:
     return words if words[:1].isalpha() else f"value_{words}".rstrip("_")
 
 
-_SHOWN = 6
+_SHOWN, _OF_MEMORY = 6, 3
+_FIRST = {"meminfo": 0, "cgroup.stat": 1}
 _LEAST = 16
 _SHARE = 0.5
 _PARTS = {"SReclaimable": "Slab", "SUnreclaim": "Slab", "KReclaimable": "Slab"}
@@ -475,7 +476,7 @@ _NOT_MEMORY = re.compile(
 _EVERY_PROCESS = re.compile(
     r"pg(?:alloc|free|fault|reuse|activate|inodesteal|skip|_)|numa_|nr_|drop_|unevictable_"
 )
-"""Fields of vmstat and memory.stat that every process changes, or that repeat meminfo in pages."""
+"""Fields of vmstat that every process changes, or that repeat meminfo in pages."""
 _SKIPPED = ("stat", "cpu.stat")
 """Files that count CPU time, processes and interrupts: the metrics of time have that."""
 
@@ -490,39 +491,40 @@ def growing(
     of what it would be if the whole increase at ``large_n`` were proportional to N: then N explains more of
     it than all that is constant. Counters that fall are left out: they are what another's growth leaves.
 
-    Of counters that have the same increases, such as a part that is all of a sum, the first is kept. At most
-    6: the largest 3 of meminfo, in kB, which has all memory, and then others by size, memory in kB.
+    Of fields of a file that have the same increases, such as a sum and its only part that grew, one is kept;
+    of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of meminfo, which has
+    all memory, then those of cgroup.stat, then others by size.
     """
     if not 0 <= small_n < large_n:
         raise InputError(f"the points {small_n} and {large_n} do not increase", hint="give N two values.")
     before = {(one.file, one.name): one.after - one.before for one in small}
     after = {(one.file, one.name): one.after - one.before for one in large}
-    grown: dict[tuple[str, str], float] = {}
+    kept: dict[tuple[str, int, int], tuple[str, str]] = {}
     for (file, name), change in after.items():
         more = change - before.get((file, name), 0)
         if more >= _LEAST and more >= _SHARE * change * (large_n - small_n) / large_n and _is_own(file, name):
-            grown[file, name] = more / (large_n - small_n)
+            same = file, change - more, change
+            if file == "meminfo":
+                kept[same] = file, name
+            kept.setdefault(same, (file, name))
+    grown = {key: (high - low) / (large_n - small_n) for (_, low, high), key in kept.items()}
     for name, whole in _PARTS.items():
         if ("meminfo", whole) in grown:
             grown.pop(("meminfo", name), None)
-
-    def size(key: tuple[str, str]) -> float:
-        return grown[key] / (1024 if _delta_unit(*key)[0] == "B" else 1)
-
-    ordered = sorted(grown, key=lambda key: (key[0] != "meminfo", -size(key), key))
+    ordered = sorted(grown, key=lambda key: (_FIRST.get(key[0], len(_FIRST)), -grown[key], key))
     memory = [key for key in ordered if key[0] == "meminfo"]
-    chosen, seen = memory[:3], {round(size(key), 3) for key in memory}
-    for key in ordered[len(memory) :]:
-        if len(chosen) < _SHOWN and round(size(key), 3) not in seen:
-            chosen.append(key)
-            seen.add(round(size(key), 3))
-    return [(*key, grown[key]) for key in chosen]
+    chosen = [*memory[:_OF_MEMORY], *ordered[len(memory) :]]
+    return [(*key, grown[key]) for key in chosen[:_SHOWN]]
 
 
 def _is_own(file: str, name: str) -> bool:
     """Whether a counter says something that no other one and no metric of time does."""
+    if file in _SKIPPED:
+        return False
+    if file == "memory.stat" and _delta_unit(file, name)[0] == "B":
+        return False  # A part of what meminfo has.
     other = {"meminfo": _NOT_MEMORY, "vmstat": _EVERY_PROCESS, "memory.stat": _EVERY_PROCESS}.get(file)
-    return file not in _SKIPPED and not (other and other.match(name))
+    return not (other and other.match(name))
 
 
 _TREND_VALUES = 6

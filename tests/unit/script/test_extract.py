@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -13,7 +14,7 @@ from kteardown.model.record import Delta, OutputLine
 from kteardown.model.workload import Unit
 from kteardown.script import extract
 from kteardown.script.extract import Value, found, growing, metric_of, parse_reading, trend, values
-from unit.script.lines import delta, logged, printed
+from unit.script.lines import RECORDED, delta, logged, printed
 
 FREEZE = "/Freezing user space processes$/../completed/"
 TAIL = (r"Freezing user space processes", r"Freezing user space processes completed (elapsed 0.001 seconds)")
@@ -259,39 +260,34 @@ def test_each_candidate_is_a_metric_with_a_value(texts: list[str]) -> None:
 
 
 def dying_cgroups(number: int) -> list[Delta]:
-    """The counters after a script that leaves this many dying cgroups on 32 possible CPUs.
+    """The counters after a script that leaves this many dying cgroups, each with a file in /dev/shm.
 
-    The increases of Percpu, Slab and nr_dying_descendants for 200 are as measured, the others alike.
+    They are of a guest with one CPU.
     """
-    reclaimable, unreclaimable = 320 + number // 2, 12 * number
+    recorded = json.loads((RECORDED / "dying-cgroups.json").read_text(encoding="utf-8"))
     return [
-        delta("meminfo", "MemFree", -72 * number - 2000, before=10**6),
-        delta("meminfo", "MemAvailable", -70 * number - 900, before=10**6),
-        delta("meminfo", "Active", 1200 + 2 * number),
-        delta("meminfo", "Active(anon)", 1100),
-        delta("meminfo", "Committed_AS", 40 * number),
-        delta("meminfo", "KReclaimable", reclaimable),
-        delta("meminfo", "Slab", reclaimable + unreclaimable),
-        delta("meminfo", "SReclaimable", reclaimable),
-        delta("meminfo", "SUnreclaim", unreclaimable),
-        delta("meminfo", "Percpu", 54 * number - 48),
-        delta("meminfo", "AnonPages", 700 + number // 100),
-        delta("cgroup.stat", "nr_dying_descendants", number),
-        delta("slabinfo", "kernfs_node_cache", 60 * number),
-        delta("vmstat", "nr_slab_unreclaimable", 3 * number),
-        delta("vmstat", "pgfault", 900 * number),
-        delta("stat", "processes", 3 * number),
-        delta("cpu.stat", "usage_usec", 8000 * number),
+        Delta(trial=0, repetition=0, file=file, name=name, before=before, after=after)
+        for file, name, before, after in recorded[str(number)]
     ]
 
 
 def test_what_a_script_leaves_behind_for_each_cgroup_is_found() -> None:
-    assert growing(dying_cgroups(200), dying_cgroups(800), 200, 800) == [
-        ("meminfo", "Percpu", 54),
-        ("meminfo", "Slab", 12.5),
-        ("slabinfo", "kernfs_node_cache", 60),
-        ("cgroup.stat", "nr_dying_descendants", 1),
+    grown = growing(dying_cgroups(100), dying_cgroups(400), 100, 400)
+    assert [(file, name, round(per_n, 2)) for file, name, per_n in grown] == [
+        ("meminfo", "Slab", 11.47),
+        ("meminfo", "Shmem", 4.0),
+        ("meminfo", "Percpu", 1.68),
+        ("cgroup.stat", "nr_dying_descendants", 1.0),
+        ("slabinfo", "kmalloc-64", 3.6),
+        ("slabinfo", "kmalloc-2k", 2.0),
     ]
+
+
+def test_a_part_is_shown_where_its_sum_does_not_grow() -> None:
+    small, large = (
+        [delta("meminfo", "Slab", 5000), delta("meminfo", "SUnreclaim", 10 * n)] for n in (10, 100)
+    )
+    assert growing(small, large, 10, 100) == [("meminfo", "SUnreclaim", 10)]
 
 
 def test_a_counter_that_is_absent_at_the_smaller_point_did_not_change_there() -> None:
