@@ -386,7 +386,7 @@ def _unit_in(reading: Reading, examples: Sequence[OutputLine]) -> str:
     return next((word.strip("[]().,;") for word in words if unit_of(word)), "")
 
 
-_SUGGESTIONS = 5
+_SUGGESTIONS, _NAMES = 5, 50
 _WORD_CHARACTERS = 80
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _NUMBER_WORD = re.compile(r"([^0-9]*[=:(\[])?([-+]?[0-9]+(?:\.[0-9]+)?)([A-Za-z%\u00b5/]*)([,;.)\]]*)")
@@ -396,7 +396,8 @@ def found(output: Sequence[OutputLine], deltas: Sequence[Delta]) -> dict[str, di
     """Return metrics that a script may have, as names with their ``spec``, by kind.
 
     ``marks`` of the log, ``printed`` lines ``NAME VALUE UNIT``, ``lines`` with a number that looks like a
-    metric, at most five, those with a unit first, and ``deltas``, all that changed.
+    metric, at most five, those with a unit first, and ``deltas``, all that changed. Of marks and printed
+    lines, the first 50 names.
     """
     lines = output[:LINES]
     marks: dict[str, str] = {}
@@ -405,9 +406,9 @@ def found(output: Sequence[OutputLine], deltas: Sequence[Delta]) -> dict[str, di
     for line in lines:
         words = line.text[:LINE_CHARACTERS].split()
         if line.source == "log":
-            if len(words) == 2 and words[0] == "kt-begin":
+            if len(words) == 2 and words[0] == "kt-begin" and len(marks) < _NAMES:
                 marks.setdefault(_slug(words[1]), f"mark {words[1]}")
-        elif _is_printed(words):
+        elif len(printed) < _NAMES and _is_printed(words):
             printed.setdefault(_slug(words[0]), f"printed {words[0]}")
         elif candidate := _suggestion(line.text):
             likely.append(candidate)
@@ -424,14 +425,16 @@ def _is_printed(words: list[str]) -> bool:
     is_long = len(words) == 3
     if len(words) != 2 and not is_long:
         return False
-    if not _NAME.fullmatch(words[0][:_WORD_CHARACTERS]) or amount_of(words[1]) is None:
+    is_name = len(words[0]) <= _WORD_CHARACTERS and _NAME.fullmatch(words[0])
+    if not is_name or amount_of(words[1]) is None:
         return False
     return not is_long or unit_of(words[2]) is not None
 
 
 def _suggestion(text: str) -> tuple[int, str, str] | None:
     """Return how much a line looks like a metric (1 or 2), a name and an expression; None: it does not."""
-    parts = re.findall(r"\s*\S+", text[:LINE_CHARACTERS])
+    # Without blanks at its end: they would be searched from each of them.
+    parts = re.findall(r"\s*\S+", text[:LINE_CHARACTERS].rstrip())
     best: tuple[int, str, str] | None = None
     for index, part in enumerate(parts):
         word = part.strip()

@@ -34,6 +34,8 @@ _WORDS: dict[str, tuple[Unit, Decimal]] = {
     "per_cycle": ("per_cycle", Decimal(1)),
 }
 """The unit of a metric, and the factor, for each word. As in the kernel's files, a kB has 1024 bytes."""
+_COUNTED = re.compile(r"[\w%-]{0,30}")
+"""What a rate counts."""
 _SECOND = ("s", "sec", "second")
 
 
@@ -69,11 +71,11 @@ def unit_of(word: str) -> tuple[Unit, Decimal] | None:
     if word in _WORDS:
         return _WORDS[word]
     what, slash, each = word.partition("/")
-    if not slash or "/" in each:
+    if not slash or not _COUNTED.fullmatch(what):
         return None
     if each.lower() in _SECOND:
         return ("per_s", Decimal(1))
-    return unit_of(what) if what else None
+    return _WORDS.get(what) if _COUNTED.fullmatch(each) else None
 
 
 def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
