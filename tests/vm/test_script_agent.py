@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.model.record import Delta, Ended, Output, Record, Sample, TrialEnd, parse
+from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd, parse
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
@@ -77,7 +77,7 @@ def of_trial(records: list[Record], trial: int) -> list[Record]:
 
 
 def text_of(records: list[Record], source: str) -> list[str]:
-    return [one.text for one in records if isinstance(one, Output) and one.source == source]
+    return [one.text for one in records if isinstance(one, OutputLine) and one.source == source]
 
 
 def test_every_end_of_a_script_is_reported(tmp_path: Path, base_image: Path, program: bytes) -> None:
@@ -89,7 +89,7 @@ def test_every_end_of_a_script_is_reported(tmp_path: Path, base_image: Path, pro
     found = {name: of_trial(records, 10 + i) for i, name in enumerate(ENDS)}
     for name, (_, status, how, code) in ENDS.items():
         (end,) = [one for one in found[name] if isinstance(one, TrialEnd)]
-        (ended,) = [one for one in found[name] if isinstance(one, Ended)]
+        (ended,) = [one for one in found[name] if isinstance(one, ScriptEnd)]
         assert (end.status, ended.how, ended.code, ended.dropped) == (status, how, code, 0), (name, end)
     assert text_of(found["terminal"], "script") == [
         "111 /files",
@@ -118,7 +118,7 @@ def test_the_agent_costs_the_freezer_nothing(tmp_path: Path, base_image: Path, p
     records = [parse(line) for line in boot(tmp_path / "boot", base_image, program, scripts, trials)]
     took = []
     for trial in (10, 11):
-        log = [one for one in of_trial(records, trial) if isinstance(one, Output) and one.source == "log"]
+        log = [one for one in of_trial(records, trial) if isinstance(one, OutputLine) and one.source == "log"]
         assert text_of(of_trial(records, trial), "script") == ["frozen"] * 3
         begins = [one.at_ns for one in log if one.text == "Freezing user space processes"]
         ends = [one.at_ns for one in log if one.text.startswith("Freezing user space processes completed")]
