@@ -22,9 +22,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kteardown.cli import app
-from kteardown.inputs.options import Designed, Kernels, Overrides, apply
+from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, apply
+from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.paths import cache_dir
-from kteardown.run.resolve import base_and_variants, experiment_for, resolve
+from kteardown.run.resolve import base_and_variants, experiment_for, experiment_of_script, resolve
+from kteardown.script.describe import describe, is_script, keep
 from unit.cli.test_main import kteardown
 from unit.kernels.test_git_branch import git
 from unit.run import killable
@@ -210,9 +212,17 @@ def test_a_comparison_is_prepared_up_to_the_build(
     kernels = Kernels(**{field.name: given[field.name] for field in fields(Kernels)})
     designed = Designed(**{field.name: given[field.name] for field in fields(Designed)})
     source, variants = base_and_variants(given["source"] or "", given["series"] or [], given["branch"] or [])
-    asked = apply(
-        experiment_for(given["workload"], source), Overrides.of(kernels, designed, variant=variants)
-    )
+    workload = given["workload"]
+    if is_script(workload):
+        for name in ("freeze.sh", "munmap.c"):
+            Path(name).write_text("sleep $N $PROCESSES\n")
+        params = parse_assignments(designed.assignments or ())
+        scripted = Scripted(**{field.name: given[field.name] for field in fields(Scripted)})
+        described = describe(workload, scripted, params)
+        experiment = experiment_of_script(described.workload.name, source, keep(described, home / "cache"))
+    else:
+        experiment = experiment_for(workload, source)
+    asked = apply(experiment, Overrides.of(kernels, designed, variant=variants))
     resolved = resolve(asked, ablate=kernels.ablate)
     (whole, *parts) = resolved.series
     assert whole.name == ("my" if given["series"] else line.split("..")[1].split(maxsplit=1)[0])
