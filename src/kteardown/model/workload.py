@@ -85,6 +85,8 @@ class Script(StrictModel):
     """The script or C file, beside the TOML file; empty if ``command`` is all."""
     command: str = ""
     """A command line for the shell of the guest; empty: ``file`` is run, by the program of its first line."""
+    arguments: tuple[str, ...] = ()
+    """Of ``file``, before the values of the parameters."""
     programs: tuple[str, ...] = ()
     """Programs of this host that the guest has besides those that the text names."""
     files: tuple[str, ...] = ()

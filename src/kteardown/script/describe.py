@@ -78,11 +78,11 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
 
     Raises InputError if a file cannot be read, an option is not valid, or the text does not use a parameter.
     """
-    path = Path(word).expanduser()
-    is_file = path.is_file()
-    if not is_file and ("/" in word and not re.search(r"\s", word)):
+    path, arguments = _file_of(word)
+    is_file = path is not None
+    if path is None and ("/" in word and not re.search(r"\s", word)):
         raise InputError(f"{word}: there is no such file", hint="check the path of the script.")
-    if is_file:
+    if path is not None:
         with failing(f"{path}: cannot be read", hint="name a text file that you can read."):
             text = _text(path)
     else:
@@ -91,8 +91,8 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
             raise InputError(f"{word!r}: a command has no control characters", hint="put it into a script.")
     for name in params:
         _check_used(name, word, text, is_file=is_file)
-    name = _name_of(path.stem if is_file else Path(shlex.split(word)[0]).name if word.strip() else "")
-    files = {path.name: path} if is_file else {}
+    name = _name_of(path.stem if path else Path(word.split(maxsplit=1)[0]).name)
+    files = {path.name: path} if path else {}
     for further in asked.file or ():
         if not further.is_file():
             raise InputError(f"--file {further}: there is no such file", hint="check the path.")
@@ -102,8 +102,9 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
             )
         files[further.name] = further
     script = Script(
-        file=path.name if is_file else "",
-        command="" if is_file else word.strip(),
+        file=path.name if path else "",
+        command="" if path else word.strip(),
+        arguments=arguments,
         programs=tuple(program for given in asked.programs or () for program in given.split(",") if program),
         files=tuple(further.name for further in asked.file or ()),
         root=str(Path(asked.root).expanduser().absolute()) if asked.root else "",
@@ -115,7 +116,7 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
     laws = [name for name, values in params.items() if len(set(values)) > 1 and _numbers(values)]
     workload = Workload(
         name=name,
-        summary=f"the {'script' if is_file else 'command'} {path.name if is_file else word.strip()}"[:200],
+        summary=(f"the script {path.name}" if path else f"the command {word.strip()}")[:200],
         config=("userland",),
         # The silent guest of the instruction clock is given half of this, in its own time.
         silence_s=2 * script.limit_s + 60,
@@ -209,6 +210,18 @@ def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _lines(value, (*path, key))
+
+
+def _file_of(word: str) -> tuple[Path | None, tuple[str, ...]]:
+    """Return the file that ``word`` is, or that is its first word, and the further words."""
+    if (path := Path(word).expanduser()).is_file():
+        return path, ()
+    try:
+        first, *arguments = shlex.split(word)
+    except ValueError:  # It is a command line, of which the shell of the guest says what is wrong.
+        return None, ()
+    path = Path(first).expanduser()
+    return (path, tuple(arguments)) if path.is_file() and path.suffix in _ENDINGS else (None, ())
 
 
 def _text(path: Path) -> str:

@@ -150,7 +150,7 @@ class _Guest:
                 f"the workload {name} has neither a file nor a command",
                 hint="write `file` or `command` into its table [script].",
             )
-        lines = [f"argument {word}" for word in argv]
+        lines = [f"argument {word}" for word in (*argv, *script.arguments)]
         lines += [f"environment {key}={value}" for key, value in _ENVIRONMENT.items()]
         lines += [] if script.command else ["positional"]
         lines += [f"allow {end}" for end in script.allow]
@@ -204,8 +204,10 @@ class _Guest:
             return [path]
         line = shebang(data, file)
         if line is None:
-            self.notes.append(f"{file} has no first line with #!, so sh runs it")
-            line = Shebang("/bin/sh")
+            # As a shell does that is told to run it.
+            known = self._which("bash") if self._has_root else self._host.find("bash")
+            line = Shebang("bash" if known else "/bin/sh")
+            self.notes.append(f"{file} has no first line with #!, so {line.program} runs it")
         program = self._interpreter(line.program, file)
         self._add_named(candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell))
         return [program, *line.arguments, path]

@@ -1,14 +1,16 @@
 """Keep the files that the guests of a run had beside the agent, so that each guest of it has the same."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError, failing
-from kteardown.kernels.source import file_hash
-from kteardown.model.arch import Arch
+from kteardown.kernels.prebuilt import guest_programs
+from kteardown.kernels.source import Sources, file_hash
+from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Workload
-from kteardown.paths import replace_text
+from kteardown.paths import cache_dir, replace_text
 from kteardown.progress import Reporter
 from kteardown.rundir.directory import GUEST_FILE
 from kteardown.script.files import guest_files
@@ -37,7 +39,10 @@ def script_archives(
                 hint="start the run anew.",
             )
         return (archive,)
-    made = guest_files(scripts, Path(folder), arch=arch, reporter=reporter)
+    busybox = None
+    if arch != host_arch() or shutil.which("busybox") is None:
+        (busybox,) = guest_programs(["busybox"], arch, Sources(cache_dir(), reporter), reporter)
+    made = guest_files(scripts, Path(folder), arch=arch, reporter=reporter, busybox=busybox)
     for note in made.notes:
         reporter.note(note)
     with failing(f"cannot write {archive}", hint="free some disk space.", kind=LabError):
