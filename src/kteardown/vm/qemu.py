@@ -97,6 +97,8 @@ class Monitor:
         self._suspended = EventListener(names=["SUSPEND"])
         for listener in (self._shutdown, self._paused, self._suspended):
             self._client.register_listener(listener)
+        self.wakes = 0
+        """How often the guest was woken."""
 
     async def connect(self, connection: socket.socket) -> bool:
         """Connect to QEMU. Return False if it closed the connection."""
@@ -120,6 +122,7 @@ class Monitor:
         while True:
             await self._suspended.get()
             await self._ask("system_wakeup")
+            self.wakes += 1
 
     async def state(self) -> str:
         """Return ``running``, ``internal-error`` and so on, or ``not answering``."""
@@ -207,6 +210,7 @@ class GuestSilence:
     _moved: float = 0.0
     """Host time at which the guest's clock was last seen to advance."""
     _guest: float = 0.0
+    _wakes: int = 0
 
     async def is_hung(self, silent_s: float) -> str:
         """Return how the guest's clock advanced by the limit, or can advance no more; empty if neither."""
@@ -217,6 +221,9 @@ class GuestSilence:
                 raise QemuStuckError(f"QEMU did not give the guest's clock for {silent_s:.0f} s")
             return ""
         guest = now - lag
+        # While the guest is suspended, QEMU can move its clock to the next alarm of the PC's clock, in a day.
+        if self._wakes != self.monitor.wakes:
+            self._first, self._wakes = None, self.monitor.wakes
         if self._first is None or now - self._first[0] > silent_s:
             self._first, self._moved, self._guest = (now, guest, self.cpu_s()), now, guest
         if guest - self._guest > 0.1:
