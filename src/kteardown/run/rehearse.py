@@ -205,6 +205,11 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
     small = rehearsed.sizes[0]
     sizes = _words([run.params for run in rehearsed.sizes])
     yield f"one guest ran {workload.name} at {sizes} in {rehearsed.seconds:.0f} s"
+    if not any(spec.read for spec in workload.metrics.values()):
+        yield (
+            "all of the script is compared, its own programs and their start included, so a change of the "
+            "kernel is a smaller part of it; marks or --metric measure a part (docs/script.md)"
+        )
     for key, spec in workload.metrics.items():
         if not spec.read:
             continue
