@@ -82,11 +82,13 @@ def boot_counted(
     memory_mb: int | None = None,
     acceleration: Acceleration = "icount",
     counted: bool = True,
+    machine: QemuMachine | None = None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
     ``folder``: that of a workload that is not shipped. Without ``counted`` the plugin is left out, and
-    nothing is counted. Raises GuestError if the guest did not end well, LabError, BuildError, InputError.
+    nothing is counted. ``machine``: what boots it, which another thread may stop. Raises GuestError if the
+    guest did not end well, LabError, BuildError, InputError.
     """
     own = own_sources([workload.name], folder)
     planned = _planned(workload, points)
@@ -119,7 +121,7 @@ def boot_counted(
             silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
             plugin=plugin,
         )
-        result = QemuMachine(reporter.command).boot(job, lines.append)
+        result = (machine or QemuMachine(reporter.command)).boot(job, lines.append)
         _check(result, workload, here)
         sections = read_counts(counts) if counted else [TrialBlocks(0, ())] * (1 + len(points))
     records = _records(lines, workload)

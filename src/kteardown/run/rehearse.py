@@ -7,6 +7,7 @@ message; what is found becomes the metrics of the comparison.
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from kteardown.errors import GuestError
@@ -26,6 +27,7 @@ from kteardown.script.describe import Described, named
 from kteardown.script.extract import found, growing, metric_of, parse_reading, trend, values
 from kteardown.script.presets import preset_metrics
 from kteardown.vm.job import Acceleration
+from kteardown.vm.qemu import QemuMachine
 
 _LINES = 20
 _SHOWN = 5
@@ -90,8 +92,10 @@ def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Repor
     rest = {key: value for key, value in own[0].items() if key != law}
     sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
-    with reporter.task(f"Rehearsing {name} on base: {_words(points)}"):
-        booted = boot_counted(
+    machine = QemuMachine(reporter.command)
+    with reporter.task(f"Rehearsing {name} on base: {_words(points)}") as task, ThreadPoolExecutor(1) as pool:
+        booting = pool.submit(
+            boot_counted,
             Bootable(image.image, image.modules),
             workload,
             points,
@@ -101,7 +105,15 @@ def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Repor
             memory_mb=experiment.machine.memory_mb,
             acceleration=acceleration,
             counted=False,
+            machine=machine,
         )
+        try:
+            while not wait([booting], timeout=1).done:
+                task.update(0)
+        except BaseException:
+            machine.stop()
+            raise
+        booted = booting.result()
     sizes = tuple(_at(index, point, booted.records) for index, point in enumerate(points))
     for one in sizes:
         if one.status != "ok":

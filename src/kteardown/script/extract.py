@@ -363,6 +363,7 @@ def metric_of(
             "write --metric NAME=SPEC with a name of letters, digits, - and _ that begins with a letter.",
         )
     return key, Metric(
+        name=re.sub(r"[_-]+", " ", name.lower()),
         help=f"{reading}, of the script",
         better=better or ("higher" if unit == "per_s" else "lower"),
         unit=unit,
