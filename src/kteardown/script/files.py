@@ -30,7 +30,11 @@ from kteardown.script.words import Named, Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
 
 _ENVIRONMENT = {"PATH": ":".join(("/files", *PATH)), "HOME": "/root", "LC_ALL": "C", "TERM": "dumb"}
-_FOLDERS = ("dev", "proc", "sys", "run", "etc", "root", "var", "var/tmp", "tmp", "files", "script", "usr/bin")
+_FOLDERS = (
+    *("dev", "proc", "sys", "run", "etc", "root", "var", "var/tmp", "tmp", "files", "script", "usr/bin"),
+    # Where scripts mount something.
+    *("mnt", "media", "opt", "home"),
+)
 _STICKY = ("tmp", "var/tmp")
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"  # words: quote
 _GROUP = "root:x:0:\nnogroup:x:65534:\n"
@@ -204,7 +208,7 @@ class _Guest:
             return [path]
         line = shebang(data, file)
         if line is None:
-            # As a shell does that is told to run it.
+            # As a shell does with such a file.
             known = self._which("bash") if self._has_root else self._host.find("bash")
             line = Shebang("bash" if known else "/bin/sh")
             self.notes.append(f"{file} has no first line with #!, so {line.program} runs it")

@@ -86,6 +86,12 @@ def test_a_bash_script_runs_with_the_programs_that_it_names_and_busybox(lab: Lab
     assert lab.argv("x") == ["/bin/bash", "-e", "/files/x.sh"]
 
 
+def test_a_guest_has_the_usual_places_to_mount_at(lab: Lab) -> None:
+    lab.write("x.sh", "#!/bin/sh\nls -d /mnt /media /opt /home /tmp /var/tmp\n")
+    lab.add("x", file="x.sh")
+    assert lab.run("x").stdout.split() == ["/home", "/media", "/mnt", "/opt", "/tmp", "/var/tmp"]
+
+
 def test_the_directives_say_all_that_the_agent_needs(lab: Lab) -> None:
     lab.write("x", "#!/usr/bin/env sh\ntrue\n")
     lab.add("x", file="x", allow=["exit 3", "signal 2"], limit_s=1.5)
