@@ -30,7 +30,8 @@ _NAME = re.compile(rf"(?<![\w.+/$%-])(?<!\$\{{)(/(?:{_WORD}/)*)?({_WORD}|\[)(?![
 _BEFORE = r"(?:then|do|else|if|while|until|elif|sudo|exec|time)\s"
 _COMMAND = re.compile(
     rf"(?:^|[;|&(`]|\{{[ \t]|\b{_BEFORE})(?:[ \t!]|{_BEFORE})*"
-    rf"(?:\w+=[^\s;|&()`$]*[ \t]+)*((?:/{_WORD})+|{_WORD})(?=[\s;|&)`]|$)",
+    rf"(?:\w+=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;|&()`$\"'])*[ \t]+)*"
+    rf"((?:/{_WORD})+|{_WORD})(?=[\s;|&)`]|$)",
     re.MULTILINE,
 )
 # Commands whose arguments are a command.

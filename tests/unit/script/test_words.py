@@ -55,6 +55,11 @@ def test_commands_are_only_words_that_certainly_run() -> None:
     assert commands.isdisjoint({"install", "pkill", "make", "create", "i++", "passwd", "this"})
 
 
+@pytest.mark.parametrize("value", ['"cpuset cpu io"', "'cpuset cpu io'", 'a"cpuset cpu io"b'])
+def test_words_of_a_quoted_assignment_are_no_commands(value: str) -> None:
+    assert candidates(f"controllers={value} mkdir x\nfoo={value}\n").commands == ("mkdir",)
+
+
 @pytest.mark.parametrize("line", ["echo '# a' ; pkill x", 'test "a # b" && pkill x', "x=${#y}; pkill x"])
 def test_a_hash_in_quotes_or_in_a_word_is_no_comment(line: str) -> None:
     assert "pkill" in candidates(line).words
