@@ -443,16 +443,23 @@ def _suggestion(text: str) -> tuple[int, str, str] | None:
         if number is None:
             continue
         before = [one.strip() for one in parts[max(0, index - 2) : index]]
-        after = parts[index + 1].strip() if index + 1 < len(parts) and not number[3] else ""
+        following = [one.strip() for one in parts[index + 1 : index + 4]] if not number[3] else []
+        # perf stat prints `0.019 +- 0.001 seconds time elapsed`.
+        spread = following[:1] == ["+-"]
+        after = next(iter(following[2:] if spread else following), "")
         has_unit = unit_of(number[3] or after) is not None
         is_labelled = (number[1] or (before[-1] if before else "")).endswith((":", "="))
         score = 2 if has_unit else 1 if is_labelled else 0
         if score and (best is None or score > best[0]):
             space = " " if part[: -len(word)] in ("", " ") else r"\s+"
             end = _quoted(number[3]) or (" " + _quoted(after) if has_unit else "")
-            text = " ".join(map(_quoted, before)) + (space if before else "")
             label = " ".join([*before, number[1] or ""]).strip() or number[3] or after
-            best = score, _slug(label), f"/{text}{_quoted(number[1] or '')}([0-9.]+){end}/"
+            if spread and has_unit:
+                end, label = rf" \+- [0-9.]+{end}/ {after}", label if before else "elapsed"
+            else:
+                end += "/"
+            text = " ".join(map(_quoted, before)) + (space if before else "")
+            best = score, _slug(label), f"/{text}{_quoted(number[1] or '')}([0-9.]+){end}"
     return best
 
 

@@ -65,7 +65,7 @@ def amount_of(text: str) -> Amount | None:
 def unit_of(word: str) -> tuple[Unit, Decimal] | None:
     """Return the unit of a metric that has what ``word`` is a unit of, and how many of it one ``word`` is.
 
-    ``ops/sec`` is a rate, and ``usecs/op`` a time. None if the word is not a known unit.
+    ``ops/sec`` and ``bytes/ms`` are rates, and ``usecs/op`` a time. None if the word is not a known unit.
     """
     word = word.strip("[]().,;")
     if word in _WORDS:
@@ -75,6 +75,8 @@ def unit_of(word: str) -> tuple[Unit, Decimal] | None:
         return None
     if each.lower() in _SECOND:
         return ("per_s", Decimal(1))
+    if (time := _WORDS.get(each)) and time[0] == "ns":
+        return ("per_s", _S / time[1])
     return _WORDS.get(what) if _COUNTED.fullmatch(each) else None
 
 

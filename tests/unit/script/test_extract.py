@@ -249,6 +249,15 @@ def test_candidates_are_found_in_what_was_printed() -> None:
     assert candidates["deltas"] == {"meminfo_percpu": "delta meminfo Percpu"}
 
 
+def test_a_number_with_its_spread_is_suggested_with_its_unit() -> None:
+    output = printed("       0.019498 +- 0.000944 seconds time elapsed  ( +-  4.84% )")
+    ((name, spec),) = found(output, [])["lines"].items()
+    key, metric = metric_of(name, spec, output)
+    assert (key, metric.unit) == ("elapsed_ns", "ns")
+    (value,) = values(parse_reading(metric.read), "ns", output, [])
+    assert (value.value, value.resolution) == (19_498_000, 1000)
+
+
 @given(st.lists(st.text(max_size=60) | st.from_regex(r"\A[a-z:]{1,5} {0,3}[0-9.]{1,5} ?(ms|kB|ops/s)?\Z")))
 def test_each_candidate_is_a_metric_with_a_value(texts: list[str]) -> None:
     lines = printed(*texts)

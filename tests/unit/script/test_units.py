@@ -47,6 +47,7 @@ def test_other_text_is_not_a_number(text: str) -> None:
         ("GiB", "kb", 2**20),
         ("%", "share", 0.01),
         ("ops/sec", "per_s", 1),
+        ("bytes/ms", "per_s", 1000),
         ("operations/s,", "per_s", 1),
         ("/s", "per_s", 1),
     ],
