@@ -29,7 +29,7 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
             values.extend(range(start, stop + 1, step))
         elif re.fullmatch(r"-?\d+", part):
             values.append(int(part))
-        elif re.fullmatch(r"[A-Za-z0-9_.-]+", part):
+        elif re.fullmatch(r"[A-Za-z0-9_./-]+", part):
             values.append(part)
         else:
             raise InputError(

@@ -236,6 +236,11 @@ def _text(path: Path) -> str:
 
 
 def _check_used(name: str, word: str, text: str, *, is_file: bool) -> None:
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise InputError(
+            f"--set {name}: a parameter is a variable of the environment, and this is not a name of one",
+            hint="write --set N=...: a script has the value as $N and, in the order of --set, as $1, $2.",
+        )
     if re.search(rf"\b{re.escape(name)}\b", text) or (is_file and _POSITIONAL.search(text)):
         return
     found = [

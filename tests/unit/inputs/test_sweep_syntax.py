@@ -25,6 +25,10 @@ def test_words_and_ranges_can_be_mixed_and_duplicates_are_removed() -> None:
     assert parse_values("fork, shared,0:2:1,1", "here") == ("fork", "shared", 0, 1, 2)
 
 
+def test_a_value_may_be_a_path() -> None:
+    assert parse_assignments(["ROOT=/sys/fs/cgroup,/tmp"]) == {"ROOT": ("/sys/fs/cgroup", "/tmp")}
+
+
 @given(st.text())
 def test_any_text_is_values_or_an_input_error(text: str) -> None:
     try:

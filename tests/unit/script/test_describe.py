@@ -77,6 +77,15 @@ def test_a_parameter_that_the_text_does_not_use(tmp_path: Path) -> None:
     assert "1000 in `for i in $(seq 1 1000)" in caught.value.hint
 
 
+@pytest.mark.parametrize("name", ["1", "N-1", "N!"])
+def test_a_parameter_is_a_variable(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.sh"
+    path.write_text('seq "$1"\n')
+    with pytest.raises(InputError, match=f"--set {name}: a parameter is a variable") as caught:
+        describe(str(path), Scripted(), {name: (6, 8)})
+    assert "--set N=" in caught.value.hint
+
+
 def test_an_argument_is_a_use(tmp_path: Path) -> None:
     path = tmp_path / "x.c"
     path.write_text("int main(int argc, char **argv) { return argc; }\n")
