@@ -13,6 +13,7 @@ from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.paths import cache_dir
 from kteardown.run import lab
+from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import experiment_for, experiment_of_script
 from kteardown.script.describe import describe, is_script, keep, known, with_found, write
@@ -56,4 +57,6 @@ def experiments_on(
     described = described.with_metrics(with_resolution(described.workload.metrics, rehearsed))
     for note in notes(described.workload, rehearsed):
         reporter.note(note)
-    return on_clocks(experiment_of_script(name, source, keep(described, cache_dir())), asked)
+    kept = keep(described, cache_dir())
+    keep_rehearsal(rehearsed.seen, kept)
+    return on_clocks(experiment_of_script(name, source, kept), asked)

@@ -14,7 +14,7 @@ from kteardown.progress import InterimResult
 from kteardown.report.formatting import Scale, change, decimals, parameter, scale, share, verdict_counts
 from kteardown.report.metrics import headline_rows, is_headline, metric_name
 from kteardown.report.table import Block, Table
-from kteardown.run.forecast import Forecast
+from kteardown.run.forecast import REHEARSAL, Forecast
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 
@@ -38,7 +38,7 @@ def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list
     boots = f"{found.boots} boot{'s' if found.boots != 1 else ''}"
     runs, shown = found.runs, ", ".join(found.runs[-2:])
     of = f"{len(runs)} runs ({shown} last)" if len(runs) > 2 else f"run{'s' * (len(runs) > 1)} {shown}"
-    basis = f"from {boots} of {of}"
+    basis = f"from {boots} of {of}" if runs != (REHEARSAL,) else f"from the {REHEARSAL}"
     if found.carried:
         basis += f"; {found.carried} of {found.points} points extrapolated"
     time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"

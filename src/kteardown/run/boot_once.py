@@ -5,6 +5,7 @@ Its figures are not compared with anything: it belongs to no run.
 
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,10 @@ class CountedBoot:
     trials: tuple[CountedTrial, ...]
     records: tuple[Record, ...]
     seconds: float
+    first_record_s: float
+    """Host seconds from its start to the first record, as ``TrialEnd.at_s``."""
+    memory_mb: int
+    peak_rss_kb: int | None
 
 
 def programs_of(workload: Workload, points: Sequence[Params]) -> tuple[str, ...]:
@@ -90,25 +95,16 @@ def boot_counted(
     nothing is counted. ``machine``: what boots it, which another thread may stop. Raises GuestError if the
     guest did not end well, LabError, BuildError, InputError.
     """
-    own = own_sources([workload.name], folder)
     planned = _planned(workload, points)
-    lines: list[bytes] = []
-    cache = cache_dir()
+    lines: list[tuple[float, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Path(name)
-        wanted = programs_of(workload, points)
-        initramfs = pack(
-            here / "initramfs",
-            agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own),
-            plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
-            modules=kernel.modules,
-            programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
-            archives=script_archives({workload.name: workload}, folder, here, DEFAULT_ARCH, reporter),
-        )
+        initramfs = _initramfs(here, kernel, workload, planned, folder, reporter)
         counts = here / "counts"
         plugin: tuple[str, ...] = ()
         if counted:
-            plugin = plugin_arguments(DEFAULT_ARCH, counts, cache=cache, reporter=reporter, own=own)
+            own = own_sources([workload.name], folder)
+            plugin = plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own)
         job = BootJob(
             image=kernel.image,
             initramfs=initramfs,
@@ -121,16 +117,38 @@ def boot_counted(
             silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
             plugin=plugin,
         )
-        result = (machine or QemuMachine(reporter.command)).boot(job, lines.append)
+        began = time.monotonic()
+        result = (machine or QemuMachine(reporter.command)).boot(
+            job, lambda line: lines.append((time.monotonic() - began, line))
+        )
         _check(result, workload, here)
         sections = read_counts(counts) if counted else [TrialBlocks(0, ())] * (1 + len(points))
     records = _records(lines, workload)
-    ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
-    trials = tuple(
-        CountedTrial(trial.workload, trial.params, *_status(ends.get(trial.index)), section)
-        for trial, section in zip(planned.trials, sections[1:], strict=True)
+    return CountedBoot(
+        start=sections[0],
+        trials=_trials(planned, records, sections[1:]),
+        records=tuple(records),
+        seconds=result.duration_s,
+        first_record_s=lines[0][0] if lines else result.duration_s,
+        memory_mb=job.memory_mb,
+        peak_rss_kb=result.peak_rss_kb,
     )
-    return CountedBoot(sections[0], trials, tuple(records), result.duration_s)
+
+
+def _initramfs(
+    here: Path, kernel: Bootable, workload: Workload, planned: PlannedBoot, folder: str, reporter: Reporter
+) -> Path:
+    cache = cache_dir()
+    own = own_sources([workload.name], folder)
+    wanted = programs_of(workload, [trial.params for trial in planned.trials])
+    return pack(
+        here / "initramfs",
+        agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own),
+        plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
+        modules=kernel.modules,
+        programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
+        archives=script_archives({workload.name: workload}, folder, here, DEFAULT_ARCH, reporter),
+    )
 
 
 def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:
@@ -144,18 +162,32 @@ def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:
     return PlannedBoot(index=0, block=0, kernel=BASE, seed=_SEED, trials=trials)
 
 
+def _trials(
+    planned: PlannedBoot, records: Sequence[Record], sections: Sequence[TrialBlocks]
+) -> tuple[CountedTrial, ...]:
+    ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
+    return tuple(
+        CountedTrial(trial.workload, trial.params, *_status(ends.get(trial.index)), section)
+        for trial, section in zip(planned.trials, sections, strict=True)
+    )
+
+
 def _status(end: TrialEnd | None) -> tuple[str, str]:
     return (end.status, end.detail) if end else ("", "")
 
 
-def _records(lines: Sequence[bytes], workload: Workload) -> list[Record]:
+def _records(lines: Sequence[tuple[float, bytes]], workload: Workload) -> list[Record]:
     try:
-        return [parse(line) for line in lines]
+        records = [(at_s, parse(line)) for at_s, line in lines]
     except ValidationError as error:
         raise GuestError(
             f"the guest that ran {workload.name} sent a line that is no record",
             hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses them.",
         ) from error
+    return [
+        record.model_copy(update={"at_s": at_s}) if isinstance(record, TrialEnd) else record
+        for at_s, record in records
+    ]
 
 
 def _check(result: BootEnd, workload: Workload, folder: Path) -> None:

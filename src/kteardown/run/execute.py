@@ -136,8 +136,9 @@ class Watch:
         """Show that trial ``index`` of ``boot`` began."""
         if index < len(boot.trials):
             trial = boot.trials[index]
-            words = " ".join(f"{name}={value}" for name, value in {**boot.machine, **trial.params}.items())
-            self._set(boot, f"{trial.workload} {words}, trial {index + 1} of {len(boot.trials)}")
+            params = {**boot.machine, **trial.params}
+            words = " ".join([trial.workload, *(f"{name}={value}" for name, value in params.items())])
+            self._set(boot, f"{words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
         """Add trial ``index`` of ``boot`` to the completed ones."""

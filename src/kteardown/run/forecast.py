@@ -9,20 +9,24 @@ long rather than too short in this case.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from kteardown.errors import InputError
+from kteardown.errors import InputError, LabError, failing
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.point import size_of
 from kteardown.model.record import ParamValue, TrialEnd
 from kteardown.model.workload import Workload
+from kteardown.paths import replace_text
 from kteardown.rundir.counting import BootRecords
-from kteardown.rundir.directory import RunDir
+from kteardown.rundir.directory import REHEARSAL_FILE, RunDir
 from kteardown.rundir.find import all_runs
 
+REHEARSAL = "rehearsal"
+"""In place of the name of a run: the boot belongs to none."""
 _RUNS = 4
 """How many of the newest runs of a workload are read: enough for a forecast, and fast to read."""
 Place = tuple[str, tuple[tuple[str, ParamValue], ...], int]
@@ -225,8 +229,26 @@ def _workloads(experiment: Experiment) -> set[str]:
 def forecast_of(
     experiment: Experiment, workloads: Mapping[str, Workload], plan: Plan, jobs: int | None
 ) -> Forecast:
-    """Return the forecast for ``plan`` from the earlier runs on this host."""
-    return forecast(plan, workloads, seen(experiment, all_runs()), jobs=jobs_of(experiment, jobs))
+    """Return the forecast for ``plan`` from the earlier runs on this host, and from a rehearsal."""
+    boots = [*seen(experiment, all_runs()), *_rehearsed(experiment)]
+    return forecast(plan, workloads, boots, jobs=jobs_of(experiment, jobs))
+
+
+def keep_rehearsal(boot: SeenBoot, folder: Path) -> None:
+    """Write the times of a rehearsal beside the description of its script. Raises LabError."""
+    with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
+        replace_text(folder / REHEARSAL_FILE, TypeAdapter(SeenBoot).dump_json(boot).decode() + "\n")
+
+
+def _rehearsed(experiment: Experiment) -> list[SeenBoot]:
+    """Return the rehearsal of a script on the clock of ``experiment``; empty if there is none."""
+    try:
+        text = (Path(experiment.folder) / REHEARSAL_FILE).read_bytes() if experiment.folder else b""
+        boot = TypeAdapter(SeenBoot).validate_json(text)
+    except (OSError, ValidationError):
+        return []
+    exact = experiment.design.clock == "instructions"
+    return [boot] if (boot.acceleration == "icount") == exact else []
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:

@@ -14,13 +14,15 @@ from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload
 from kteardown.kernels import build
 from kteardown.model.experiment import Experiment
+from kteardown.model.plan import PlannedTrial
 from kteardown.model.point import points_of, size_of
 from kteardown.model.record import Delta, OutputLine, ParamValue, Record, Sample, ScriptEnd, TrialEnd
 from kteardown.model.workload import Metric, Workload, unit_of
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.boot_once import boot_counted
+from kteardown.run.boot_once import CountedBoot, Params, boot_counted
 from kteardown.run.execute import Bootable
+from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.resolve import base_of
 from kteardown.rundir.printed import error_lines
 from kteardown.script.describe import Described, named
@@ -31,10 +33,17 @@ from kteardown.vm.qemu import QemuMachine
 
 _LINES = 20
 _SHOWN = 5
+_LIKE = 3
 _MISSING = re.compile(
     r"(?:exec |line \d+: |env: .?|^|: )([\w.+/-]+)(?:'|\u2019)?: (?:command )?not found"
-    r"|exec ([\w.+/-]+): No such file"
+    r"|(?:exec |env: .?)([\w.+/-]+)(?:'|\u2019)?: No such file"
+    # A shell says the same of a file that it cannot open.
+    r"|line \d+: ((?:/[\w.+-]+)*/s?bin/[\w.+-]+): No such file"
+    r"|FileNotFoundError: .*: '([\w.+/-]+)'$"
 )
+_USAGE = re.compile(r"\busage\b|\bmissing (?:\w+ )?(?:argument|operand|parameter)", re.IGNORECASE)
+_NO_MEMORY = ("Out of memory", "oom-kill", "not enough memory for the allocation")
+"""In the kernel's log; the last is of an mmap() that failed, which many programs do not expect."""
 _NOT_IMPLEMENTED = "Function not implemented"
 _SYMBOLS = {
     "userfaultfd": "USERFAULTFD",
@@ -71,10 +80,11 @@ class Rehearsal:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """A rehearsal at each size, and the seconds that it took."""
+    """A rehearsal at each size, the seconds that it took, and of what."""
 
     sizes: tuple[Rehearsal, ...]
     seconds: float
+    seen: SeenBoot
 
 
 def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Reporter) -> Rehearsed:
@@ -93,7 +103,7 @@ def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Repor
     sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
     machine = QemuMachine(reporter.command)
-    with reporter.task(f"Rehearsing {name} on base: {_words(points)}") as task, ThreadPoolExecutor(1) as pool:
+    with reporter.task(f"Rehearsing {name} on base {_words(points)}") as task, ThreadPoolExecutor(1) as pool:
         booting = pool.submit(
             boot_counted,
             Bootable(image.image, image.modules),
@@ -117,8 +127,23 @@ def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Repor
     sizes = tuple(_at(index, point, booted.records) for index, point in enumerate(points))
     for one in sizes:
         if one.status != "ok":
-            raise _failure(name, one)
-    return Rehearsed(sizes, booted.seconds)
+            raise failure(workload, one)
+    return Rehearsed(sizes, booted.seconds, _seen(booted, workload, points, acceleration))
+
+
+def _seen(
+    booted: CountedBoot, workload: Workload, points: Sequence[Params], acceleration: Acceleration
+) -> SeenBoot:
+    """Return how long the boot and its trials took, for the forecast."""
+    ends = {one.trial: one.at_s or 0.0 for one in booted.records if isinstance(one, TrialEnd)}
+    before = booted.first_record_s
+    trials = []
+    for index, point in enumerate(points):
+        trial = PlannedTrial(index=index, workload=workload.name, params={**point}, warmup=0, repetitions=1)
+        trials.append((trial, ends[index] - before))
+        before = ends[index]
+    overhead_s = booted.seconds - sum(seconds for _, seconds in trials)
+    return SeenBoot(REHEARSAL, acceleration, booted.memory_mb, overhead_s, booted.peak_rss_kb, tuple(trials))
 
 
 def _at(index: int, params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
@@ -134,20 +159,23 @@ def _at(index: int, params: Mapping[str, ParamValue], records: Sequence[Record])
     )
 
 
-def _failure(name: str, run: Rehearsal) -> GuestError:
+def failure(workload: Workload, run: Rehearsal) -> GuestError:
     """Return the error for a script that failed: the reason that is known to be most certain, and its end."""
-    lines, log = run.lines(), run.lines("log")
+    name, lines, log = workload.name, run.lines(), run.lines("log")
     last = "".join(f"\n  | {line}" for line in lines[-_LINES:]) or "\n  (it printed nothing)"
-    message, hint = f"{name} failed on base: {run.detail}", "correct the script; nothing else was built."
-    killed = next((line for line in log if "Out of memory" in line or "oom-kill" in line), None)
+    message, hint = f"{name} failed on base: {_way(run)}", "correct the script; nothing else was built."
+    killed = next((line for line in log if any(words in line for words in _NO_MEMORY)), None)
     missing = next((match for line in lines if (match := _MISSING.search(line))), None)
     if run.ended and run.ended.how == "limit":
-        hint = "choose a smaller size with --set, or give it more seconds of the guest: --limit 30m."
+        hint = (
+            "choose a smaller size with --set, where --set N=1000 is $N and $1, or give it more seconds of "
+            "the guest: --limit 30m."
+        )
     elif killed:
         message = f"{name} failed on base: the guest ran out of memory: {killed}"
         hint = "give it more with --memory-mb, or choose a smaller size with --set."
     elif missing:
-        program = missing[1] or missing[2]
+        program = next(filter(None, missing.groups()))
         here = shutil.which(program, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
         message = f"{name} failed on base: {program} is not in the guest"
         hint = (
@@ -159,9 +187,26 @@ def _failure(name: str, run: Rehearsal) -> GuestError:
     elif any(_NOT_IMPLEMENTED in line for line in lines):
         hint = _symbol_hint(lines)
     elif run.ended and run.ended.how in ("exit", "signal"):
-        way = f"{run.ended.how} {run.ended.code}"
-        hint = f"correct the script; if it is meant to end so: --allow '{way}'."
+        hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
+        if any(_USAGE.search(line) for line in lines) and not _has_arguments(workload):
+            hint = (
+                "give it its arguments: --set N=1000 is $N and $1, also with several values; or quote the "
+                f"command: '{workload.script.file if workload.script else name} ARGUMENTS'."
+            )
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)
+
+
+def _way(run: Rehearsal) -> str:
+    """Return how a script ended, without its last line, which an error shows with others."""
+    if run.ended is None:
+        return run.detail
+    if run.ended.how == "limit":
+        return run.detail.partition("; its last line: ")[0].removeprefix("ended: ")
+    return f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
+
+
+def _has_arguments(workload: Workload) -> bool:
+    return bool(workload.parameters or (workload.script and workload.script.arguments))
 
 
 def _symbol_hint(lines: Sequence[str]) -> str:
@@ -216,30 +261,18 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
     """Yield what a user should know before the comparison: figures, errors, what no value was found for."""
     small = rehearsed.sizes[0]
     sizes = _words([run.params for run in rehearsed.sizes])
-    yield f"one guest ran {workload.name} at {sizes} in {rehearsed.seconds:.0f} s"
+    yield f"one guest ran {workload.name} {sizes} in {rehearsed.seconds:.0f} s"
     if not any(spec.read for spec in workload.metrics.values()):
         yield (
             "all of the script is compared, its own programs and their start included, so a change of the "
             "kernel is a smaller part of it; marks or --metric measure a part (docs/script.md)"
         )
     for key, spec in workload.metrics.items():
-        if not spec.read:
-            continue
-        read = [
-            values(parse_reading(spec.read), unit_of(key), run.output, run.deltas) for run in rehearsed.sizes
-        ]
-        if not any(read):
-            yield _no_value(key, spec, small)
-            continue
-        shown = " and ".join(f"{one[0].value:,.9g}" for one in read if one)
-        counts = max(map(len, read))
-        several = f", the first of {counts}, which count as repetitions" if counts > 1 else ""
-        yield f"{key}: {shown}, in steps of {max(v.resolution for one in read for v in one):,.9g}{several}"
-        if any(trend([value.value for value in one]) for one in read):
-            yield (
-                f"{key}: its values rise or fall with their order in one boot: they may be points and not "
-                "repetitions; let the script do one of them, chosen by a parameter (--set)"
-            )
+        yield from _figures(key, spec, rehearsed)
+    readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
+    looks = _looks_like_metrics(small)
+    if looks and all(reading.kind == "delta" for reading in readings):
+        yield f"{workload.name} prints what looks like a metric; compare it with {' or '.join(looks)}"
     errors = error_lines(small.output)
     for line in errors[:_SHOWN]:
         yield f"{workload.name} printed, and went on: {line}"
@@ -249,12 +282,41 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield f"{small.ended.dropped:,} lines of its output were more than are kept"
 
 
+def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
+    """Yield the figures of a metric at each size."""
+    if not spec.read:
+        if measured := [run.samples[key] for run in rehearsed.sizes if key in run.samples]:
+            yield f"{key}: {' and '.join(f'{value:,.12g}' for value in measured)}"
+        return
+    reading, unit = parse_reading(spec.read), unit_of(key)
+    read = [values(reading, unit, run.output, run.deltas) for run in rehearsed.sizes]
+    if not any(read):
+        yield _no_value(key, spec, rehearsed.sizes[0])
+        return
+    shown = " and ".join(f"{one[0].value:,.9g}" for one in read if one)
+    counts = max(map(len, read))
+    several = f", the first of {counts}, which count as repetitions" if counts > 1 else ""
+    yield f"{key}: {shown}, in steps of {max(v.resolution for one in read for v in one):,.9g}{several}"
+    if any(trend([value.value for value in one]) for one in read):
+        yield (
+            f"{key}: its values rise or fall with their order in one boot: they may be points and not "
+            "repetitions; let the script do one of them, chosen by a parameter (--set)"
+        )
+
+
 def _no_value(key: str, spec: Metric, run: Rehearsal) -> str:
-    looks = [f"--metric '{name}={like}'" for name, like in found(run.output, run.deltas)["lines"].items()]
-    like = f"; did you mean {' or '.join(looks[:3])}?" if looks else ""
+    looks = _looks_like_metrics(run)
+    like = f"; did you mean {' or '.join(looks)}?" if looks else ""
     return f"{key}: nothing matches {spec.read}{like}"
+
+
+def _looks_like_metrics(run: Rehearsal) -> list[str]:
+    """Return options for lines that have a number with a unit or a label."""
+    lines = [line for line in run.output if line.source == "script"]
+    return [f"--metric '{name}={like}'" for name, like in found(lines, ())["lines"].items()][:_LIKE]
 
 
 def _words(points: Sequence[Mapping[str, ParamValue]]) -> str:
     texts = [", ".join(f"{name}={value}" for name, value in point.items()) for point in points]
-    return " and ".join(filter(None, texts)) or "once"
+    shown = " and ".join(filter(None, texts))
+    return f"at {shown}" if shown else "once"

@@ -28,6 +28,8 @@ CLOCKS_FILE = "clocks.json"
 """The file of a folder that has a run directory for each clock."""
 GUEST_FILE = "guest.json"
 """The hashes of the files of a script in the guests, by their paths there (``script.keep``)."""
+REHEARSAL_FILE = "rehearsal.json"
+"""The times of a rehearsal, in the folder of the description of its script (``run.forecast``)."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _all_records: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
 

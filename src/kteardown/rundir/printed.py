@@ -7,7 +7,8 @@ from kteardown.model.record import OutputLine, Record, ScriptEnd
 from kteardown.rundir.counting import BootRecords
 
 _ERROR = re.compile(
-    r"\b(error|cannot|can't|couldn't|failed|failure|not found|no such|invalid|denied|not permitted)\b",
+    r"\b(error|cannot|can't|couldn't|unable to|failed|failure|fatal|not found|no such|does not exist|invalid"
+    r"|denied|not permitted|not supported|out of memory|segmentation fault|assertion|usage)\b",
     re.IGNORECASE,
 )
 _SHOWN = 3

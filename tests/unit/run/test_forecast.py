@@ -10,7 +10,18 @@ from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, TrialEnd
-from kteardown.run.forecast import Forecast, SeenBoot, forecast, place, seen, seen_boot
+from kteardown.report.forecast_text import measuring
+from kteardown.run.forecast import (
+    REHEARSAL,
+    Forecast,
+    SeenBoot,
+    forecast,
+    forecast_of,
+    keep_rehearsal,
+    place,
+    seen,
+    seen_boot,
+)
 from kteardown.run.make_plan import make_plan
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
@@ -146,3 +157,20 @@ def _record(run: RunDir) -> None:
     with open_writer(run) as log:
         for record in (start, TrialEnd(trial=0, status="ok", at_s=3), end):
             log.append(record, boot=0, attempt=0)
+
+
+def test_a_rehearsal_forecasts_a_script_that_no_run_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
+    wanted = experiment(100, 200, 400, seeds=2, repetitions=1).model_copy(update={"folder": str(tmp_path)})
+    workloads, plan = load_workloads(wanted), planned(wanted)
+    assert forecast_of(wanted, workloads, plan, 1).seconds is None
+    keep_rehearsal(earlier({100: 1.0, 200: 2.0}, run=REHEARSAL), tmp_path)
+    found = forecast_of(wanted, workloads, plan, 1)
+    assert found.seconds == pytest.approx(len(plan.boots) * (4 + 1 + 2 + 4))
+    assert "of measuring, from the rehearsal; 3 of 3 points extrapolated" in measuring(found, 512)[0]
+    wall = wanted.model_copy(update={"design": wanted.design.model_copy(update={"clock": "wall"})})
+    assert forecast_of(wall, workloads, plan, 1).seconds is None
+    (tmp_path / "rehearsal.json").write_text("{")
+    assert forecast_of(wanted, workloads, plan, 1).seconds is None

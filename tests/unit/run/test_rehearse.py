@@ -1,0 +1,228 @@
+"""What a rehearsal says: the errors of scripts that failed, the metrics that it finds, and its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown.inputs.options import Scripted
+from kteardown.model.record import Delta, OutputLine, ParamValue, ScriptEnd
+from kteardown.model.workload import Metric
+from kteardown.run.forecast import REHEARSAL, SeenBoot
+from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, failure, notes, with_resolution
+from kteardown.script.describe import Described, describe, with_found
+from unit.script.lines import delta, logged, printed, recorded
+
+SAMPLES = {"whole_ns": 35_214_889, "cpu_us": 31_000, "all_gone_ns": 35_300_000}
+
+
+def ran(
+    output: Sequence[OutputLine] = (),
+    *,
+    how: str = "exit",
+    code: int = 0,
+    params: Mapping[str, ParamValue] | None = None,
+    deltas: Sequence[Delta] = (),
+    dropped: int = 0,
+    detail: str = "",
+) -> Rehearsal:
+    ended = ScriptEnd.model_validate(
+        {"type": "ended", "trial": 0, "repetition": 0, "how": how, "code": code, "dropped": dropped}
+    )
+    return Rehearsal(params or {}, output, deltas, SAMPLES, ended, "ok", detail)
+
+
+def both(*sizes: Rehearsal) -> Rehearsed:
+    return Rehearsed(sizes, 12.0, SeenBoot(REHEARSAL, "icount", 512, 4.0, None, ()))
+
+
+def script(
+    folder: Path, text: str = "for i in $(seq $N); do :; done\n", **params: Sequence[int]
+) -> Described:
+    path = folder / "make.sh"
+    path.write_text(text)
+    return describe(str(path), Scripted(), params)
+
+
+@pytest.mark.parametrize(
+    ("run", "says", "hint"),
+    [
+        (
+            ran(printed("/files/x.sh: line 1: umonut: command not found"), how="exit", code=127),
+            "umonut is not in the guest",
+            "install umonut on this host",
+        ),
+        (
+            ran(printed("/files/x.sh: line 37: /usr/local/bin/tar: No such file or directory"), code=127),
+            "/usr/local/bin/tar is not in the guest",
+            "install /usr/local/bin/tar",
+        ),
+        (ran(printed("sh: tail: not found"), code=127), "tail is not", "--programs tail"),
+        (ran(printed("env: 'tail': No such file or directory"), code=127), "tail is not", "--programs tail"),
+        (
+            ran(printed("FileNotFoundError: [Errno 2] No such file or directory: 'tail'"), code=1),
+            "tail is not",
+            "--programs tail",
+        ),
+        (
+            ran(printed("/files/x.sh: line 3: /sys/fs/cgroup/foo: No such file or directory"), code=1),
+            "it ended with exit status 1",
+            "--allow 'exit 1'",
+        ),
+        (
+            ran(printed("Usage /files/05-pids-fork-failure.sh pids-root"), code=1),
+            "it ended with exit status 1",
+            "'make.sh ARGUMENTS'",
+        ),
+        (ran((), how="signal", code=8), "it ended with signal 8", "--allow 'signal 8'"),
+        (
+            ran(printed("x"), how="limit", detail="ended: killed after 600 s; its last line: x"),
+            "make failed on base: killed after 600 s\n",
+            "--limit 30m",
+        ),
+        (
+            ran(logged((5, "Out of memory: Killed process 77 (x)")), how="signal", code=9),
+            "ran out of memory: Out of memory: Killed process 77",
+            "--memory-mb",
+        ),
+        (
+            ran(
+                logged((5, "__vm_enough_memory: pid: 77, bytes: 9 not enough memory for the allocation")),
+                how="signal",
+                code=11,
+            ),
+            "ran out of memory",
+            "--memory-mb",
+        ),
+        (
+            ran(printed("userfaultfd: Function not implemented"), code=1),
+            "exit status 1",
+            "CONFIG_USERFAULTFD=y",
+        ),
+        (ran(printed("frob: Function not implemented"), code=1), "exit status 1", "CONFIG_NAME=y"),
+    ],
+)
+def test_a_failure_has_its_most_certain_reason(run: Rehearsal, says: str, hint: str, tmp_path: Path) -> None:
+    error = failure(script(tmp_path).workload, run)
+    assert says in error.message and hint in error.hint
+    for line in run.lines():
+        assert error.message.count(line) == 1
+
+
+def test_a_script_that_has_arguments_is_not_said_to_need_some(tmp_path: Path) -> None:
+    run = ran(printed("usage: x NUMBER"), code=2)
+    assert "ARGUMENTS" not in failure(script(tmp_path, N=(1,)).workload, run).hint
+
+
+def test_a_failure_shows_the_last_lines_only(tmp_path: Path) -> None:
+    message = failure(
+        script(tmp_path).workload, ran(printed(*(f"line {n}" for n in range(50))), code=1)
+    ).message
+    assert "line 49" in message and "| line 29\n" not in message
+    assert "(it printed nothing)" in failure(script(tmp_path).workload, ran((), code=1)).message
+
+
+def test_the_metrics_are_of_the_best_kind_that_there_is(tmp_path: Path) -> None:
+    described = script(tmp_path, N=(100, 200))
+    marked = logged((1, "kt-begin freeze"), (9, "kt-end freeze"))
+    lines = printed("elapsed 3.25 ms")
+    grown = [[delta("meminfo", "Slab", 40 * n)] for n in (100, 200)]
+
+    def found(output: Sequence[OutputLine]) -> set[str]:
+        runs = [ran(output, params={"N": n}, deltas=d) for n, d in zip((100, 200), grown, strict=True)]
+        return set(chosen_metrics(described, both(*runs), ()))
+
+    assert found([*marked, *lines]) == {"freeze_ns"}
+    assert found(lines) == {"elapsed_ns"}
+    assert found(printed("a sentence")) == {"meminfo_slab_kb"}
+
+
+def test_one_size_has_no_growth_and_a_script_no_preset(tmp_path: Path) -> None:
+    run = ran(deltas=[delta("meminfo", "Slab", 4000)])
+    assert chosen_metrics(script(tmp_path), both(run), ()) == {}
+    run = ran(recorded("stress-ng"))
+    command = describe("stress-ng --mmap 1", Scripted(), {})
+    assert "operations_per_s" in chosen_metrics(command, both(run), ())
+
+
+def test_metrics_that_were_asked_for_are_the_only_ones(tmp_path: Path) -> None:
+    run = ran(printed("munmap in bandwidth: 21053761 bytes/ms", "time 5 ms"))
+    asked = chosen_metrics(script(tmp_path), both(run), ["bandwidth=/bandwidth: ([0-9]+)/"])
+    assert set(asked) == {"bandwidth_per_s"} and asked["bandwidth_per_s"].better == "higher"
+    with pytest.raises(InputError, match="expected NAME=WHERE"):
+        chosen_metrics(script(tmp_path), both(run), ["bandwidth"])
+
+
+def test_the_coarsest_step_of_all_sizes_is_the_resolution() -> None:
+    metric = {"time_ns": Metric(help="time", read="/Time: ([0-9.]+)/ s")}
+    runs = both(ran(printed("Time: 0.01")), ran(printed("Time: 1.002")))
+    assert with_resolution(metric, runs)["time_ns"].resolution == 10_000_000
+    other = {"whole_ns": Metric(help="whole")}
+    assert with_resolution(other, runs) == other
+
+
+def said(described: Described, *runs: Rehearsal) -> list[str]:
+    return list(notes(described.workload, both(*runs)))
+
+
+def test_the_notes_begin_with_the_figures_at_each_size(tmp_path: Path) -> None:
+    lines = said(script(tmp_path, N=(1, 2)), ran(params={"N": 1}), ran(params={"N": 2}))
+    assert lines == [
+        "one guest ran make at N=1 and N=2 in 12 s",
+        "whole_ns: 35,214,889 and 35,214,889",
+        "cpu_us: 31,000 and 31,000",
+        "all_gone_ns: 35,300,000 and 35,300,000",
+    ]
+    assert said(script(tmp_path), ran())[0] == "one guest ran make once in 12 s"
+
+
+def test_the_notes_say_what_is_not_found_and_what_looks_like_it(tmp_path: Path) -> None:
+    metric = {"time_ns": Metric(help="time", read="/Took: ([0-9.]+)/ s")}
+    lines = said(
+        with_found(script(tmp_path), metric), ran(printed("Time taken by reclamation: 0.0073 seconds"))
+    )
+    assert lines[1].startswith("time_ns: nothing matches /Took: ([0-9.]+)/ s; did you mean --metric '")
+    assert "reclamation: ([0-9.]+)" in lines[1]
+
+
+def test_lines_that_look_like_a_metric_are_named_if_no_line_is_read(tmp_path: Path) -> None:
+    run = ran(printed("munmap in bandwidth: 21053761 bytes/ms"))
+    (line,) = (line for line in said(script(tmp_path), run) if "looks like" in line)
+    assert line == (
+        "make prints what looks like a metric; compare it with --metric "
+        "'in_bandwidth=/in bandwidth: ([0-9.]+) bytes/ms/'"
+    )
+    slab = {"slab_kb": Metric(help="slab", read="delta meminfo Slab")}
+    assert any("looks like" in line for line in said(with_found(script(tmp_path), slab), run))
+    read = {"in_per_s": Metric(help="x", unit="per_s", read="/bandwidth: ([0-9]+)/")}
+    assert not any("looks like" in line for line in said(with_found(script(tmp_path), read), run))
+
+
+def test_the_notes_say_that_several_values_are_repetitions_and_warn_of_a_trend(tmp_path: Path) -> None:
+    metric = {"time_ns": Metric(help="time", read="/Time: ([0-9.]+)/ s")}
+    rising = printed(*(f"Time: 0.{n}" for n in range(1, 10)))
+    lines = said(with_found(script(tmp_path), metric), ran(rising))
+    assert (
+        lines[1]
+        == "time_ns: 100,000,000, in steps of 100,000,000, the first of 9, which count as repetitions"
+    )
+    assert "they may be points" in lines[2]
+    same = said(with_found(script(tmp_path), metric), ran(printed("Time: 0.1", "Time: 0.1")))
+    assert not any("points" in line for line in same)
+
+
+def test_errors_of_a_script_that_went_on_are_shown_once(tmp_path: Path) -> None:
+    output = printed(
+        *["/files/04-proc-cgroups.sh: line 4: echo: write error: Invalid argument"] * 3,
+        "mount: /mnt: mount point does not exist.",
+        *(f"rmdir: failed to remove '{n}'" for n in range(9)),
+    )
+    lines = [line for line in said(script(tmp_path), ran(output, dropped=1200)) if "_" not in line[:8]]
+    assert lines[1:3] == [
+        "make printed, and went on: /files/04-proc-cgroups.sh: line 4: echo: write error: Invalid argument",
+        "make printed, and went on: mount: /mnt: mount point does not exist.",
+    ]
+    assert lines[-2:] == ["and 6 more lines like these", "1,200 lines of its output were more than are kept"]
