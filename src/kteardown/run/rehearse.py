@@ -34,6 +34,8 @@ from kteardown.vm.qemu import QemuMachine
 _LINES = 20
 _SHOWN = 5
 _LIKE = 3
+_LITTLE = 0.5
+"""The share of its time that a script uses the CPU, below which its whole time says little of its work."""
 _MISSING = re.compile(
     r"(?:exec |line \d+: |env: .?|^|: )([\w.+/-]+)(?:'|\u2019)?: (?:command )?not found"
     r"|(?:exec |env: .?)([\w.+/-]+)(?:'|\u2019)?: No such file"
@@ -269,6 +271,12 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         )
     for key, spec in workload.metrics.items():
         yield from _figures(key, spec, rehearsed)
+    whole_ns, cpu_ns = small.samples.get("whole_ns", 0), 1000 * small.samples.get("cpu_us", 0)
+    if cpu_ns < _LITTLE * whole_ns:
+        yield (
+            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is that of "
+            "what it waits for, and a change of its work is in cpu_us"
+        )
     readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
     looks = _looks_like_metrics(small)
     if looks and all(reading.kind == "delta" for reading in readings):

@@ -105,6 +105,8 @@ class _Guest:
         self._applets: frozenset[str] = frozenset()
         self._commands: dict[str, None] = {}
         self._functions: set[str] = set()
+        self._wants_swap: dict[str, None] = {}
+        self._has_swap = False
         self.tree, self.notes = GuestTree(), list[str]()
 
     def begin(self, busybox: Path | None) -> None:
@@ -179,6 +181,11 @@ class _Guest:
             where = "in the root file system" if self._has_root else "on this host"
             more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
             self.notes.append(f"named as commands, but not {where}: {', '.join(absent[:_SHOWN])}{more}")
+        if self._wants_swap and not self._has_swap:
+            self.notes.append(
+                f"{', '.join(self._wants_swap)} asks for memory to be swapped out (MADV_PAGEOUT), and the "
+                "guest has no swap until a script turns it on (docs/script.md)"
+            )
         return GuestFiles(
             archive(list(self.tree.entries())), self.tree.hashes(), tuple(dict.fromkeys(self.notes))
         )
@@ -365,7 +372,11 @@ class _Guest:
                     f"{path} is not a file of at most {_FILE_BYTES >> 20} MB",
                     hint="give another: it is in the memory of the guest.",
                 )
-            return path.read_bytes()
+            data = path.read_bytes()
+        if data.find(b"MADV_PAGEOUT") >= 0 and not is_elf(data):
+            self._wants_swap[name] = None
+        self._has_swap |= b"swapon" in data
+        return data
 
 
 def _applets(busybox: bytes) -> Iterator[str]:

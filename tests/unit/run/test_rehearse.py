@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,14 @@ def test_the_notes_begin_with_the_figures_at_each_size(tmp_path: Path) -> None:
         "all_gone_ns: 35,300,000 and 35,300,000",
     ]
     assert said(script(tmp_path), ran())[0] == "one guest ran make once in 12 s"
+
+
+def test_a_script_that_mostly_sleeps_is_said_to(tmp_path: Path) -> None:
+    sleeping = replace(ran(), samples={"whole_ns": 1_001_292_571, "cpu_us": 1189})
+    (line,) = (line for line in said(script(tmp_path), sleeping) if "waits" in line)
+    assert line.startswith("make uses the CPU for 0.1% of its time: whole_ns")
+    assert not any("waits" in line for line in said(script(tmp_path), ran()))
+    assert not any("waits" in line for line in said(script(tmp_path), replace(ran(), samples={})))
 
 
 def test_the_notes_say_what_is_not_found_and_what_looks_like_it(tmp_path: Path) -> None:

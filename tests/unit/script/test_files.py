@@ -92,6 +92,16 @@ def test_a_guest_has_the_usual_places_to_mount_at(lab: Lab) -> None:
     assert lab.run("x").stdout.split() == ["/home", "/media", "/mnt", "/opt", "/tmp", "/var/tmp"]
 
 
+def test_a_program_that_needs_swap_has_a_note_unless_a_script_turns_it_on(lab: Lab) -> None:
+    program = "#include <sys/mman.h>\nint main(void) { return madvise(0, 0, MADV_PAGEOUT); }\n"
+    lab.write("x.c", program)
+    lab.add("x", file="x.c")
+    assert any("x.c asks for memory to be swapped out" in note for note in lab.made().notes)
+    lab.write("swap.sh", "#!/bin/sh\nswapon /dev/zram0\n/files/x\n")
+    lab.add("x", file="swap.sh", files=["x.c"])
+    assert not any("swapped" in note for note in lab.made().notes)
+
+
 def test_the_directives_say_all_that_the_agent_needs(lab: Lab) -> None:
     lab.write("x", "#!/usr/bin/env sh\ntrue\n")
     lab.add("x", file="x", allow=["exit 3", "signal 2"], limit_s=1.5)
