@@ -16,7 +16,7 @@ from kteardown.run import lab
 from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import experiment_for, experiment_of_script
-from kteardown.script.describe import describe, is_script, keep, known, with_found, write
+from kteardown.script.describe import describe, is_script, keep, known, with_asked, with_found, write
 
 if TYPE_CHECKING:
     from kteardown.cli.terminal import TerminalReporter
@@ -51,9 +51,10 @@ def experiments_on(
         write(described, Path(folder))
         first = on_clocks(experiment_of_script(name, source, Path(folder)), asked)[0]
         rehearsed = rehearse(first, lab.choose_acceleration(first, reporter), reporter)
-    if scripted.metric or not any(metric.read for metric in described.workload.metrics.values()):
-        metrics = chosen_metrics(described, rehearsed, scripted.metric or ())
-        described = with_found(described, metrics)
+    if scripted.metric:
+        described = with_asked(described, chosen_metrics(described, rehearsed, scripted.metric))
+    elif not any(metric.read for metric in described.workload.metrics.values()):
+        described = with_found(described, chosen_metrics(described, rehearsed, ()))
     described = described.with_metrics(with_resolution(described.workload.metrics, rehearsed))
     for note in notes(described.workload, rehearsed):
         reporter.note(note)

@@ -45,9 +45,13 @@ class PlannedBoot(StrictModel):
     """The values of the machine parameters that the experiment sweeps; empty if it sweeps none."""
 
     @property
-    def place(self) -> tuple[int, str, dict[str, int]]:
-        """Block, kernel and machine. Only boots with the rest of a boot that failed have the same."""
-        return self.block, self.kernel, self.machine
+    def place(self) -> tuple[object, ...]:
+        """Block, kernel and machine, and the point of a script, which has a boot of its own.
+
+        Only boots with the rest of a boot that failed have the same.
+        """
+        script = [tuple(sorted(trial.params.items())) for trial in self.trials if trial.script is not None]
+        return self.block, self.kernel, tuple(sorted(self.machine.items())), *script
 
 
 class Plan(StrictModel):
@@ -72,10 +76,9 @@ def rests(plan: Plan) -> frozenset[int]:
     seen: set[object] = set()
     found: set[int] = set()
     for boot in plan.boots:
-        place = (boot.block, boot.kernel, tuple(sorted(boot.machine.items())))
-        if place in seen:
+        if boot.place in seen:
             found.add(boot.index)
-        seen.add(place)
+        seen.add(boot.place)
     return frozenset(found)
 
 

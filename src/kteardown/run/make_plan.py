@@ -130,19 +130,14 @@ def _block(
 ) -> list[PlannedBoot]:
     """Return one block: every kernel once on every machine, with one seed and the same trials.
 
-    ``first`` is the index of its first boot.
+    A script is run once in a boot, since what it leaves behind would be there at the next point: each of its
+    points has boots of its own. ``first`` is the index of its first boot.
     """
     seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
     wall = experiment.design.clock == "wall"
     machines = experiment.machine.points()
     if wall and len(machines) > 1:
         rng.shuffle(machines)
-    # Kernels on the same machine are compared with each other, so they are booted one after another.
-    order = [
-        (kernel, machine)
-        for machine in machines
-        for kernel in (rng.sample(kernels, len(kernels)) if wall else kernels)
-    ]
     design = experiment.design
     trials: list[PlannedTrial] = []
     for sweep in experiment.workloads:
@@ -160,11 +155,27 @@ def _block(
                     script=script_of(workloads[sweep.workload]),
                 )
             )
+    # Kernels on the same machine are compared with each other, so they are booted one after another.
+    order = [
+        (kernel, machine, together)
+        for machine in machines
+        for together in _in_one_boot(trials)
+        for kernel in (rng.sample(kernels, len(kernels)) if wall else kernels)
+    ]
     return [
-        PlannedBoot(
-            index=first + n, block=block, kernel=kernel, seed=seed, trials=tuple(trials), machine=machine
-        )
-        for n, (kernel, machine) in enumerate(order)
+        PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=together, machine=machine)
+        for n, (kernel, machine, together) in enumerate(order)
+    ]
+
+
+def _in_one_boot(trials: Sequence[PlannedTrial]) -> list[tuple[PlannedTrial, ...]]:
+    """Return the trials of each boot: those of scripts are alone."""
+    others = [trial for trial in trials if trial.script is None]
+    alone = [[trial] for trial in trials if trial.script is not None]
+    return [
+        tuple(trial.model_copy(update={"index": index}) for index, trial in enumerate(group))
+        for group in (others, *alone)
+        if group
     ]
 
 

@@ -1,7 +1,7 @@
 """Rehearse a script on base, before a variant is built: does it run, what does it leave behind, how long?
 
-One guest runs it at its two smallest sizes. What is wrong ends the command here, after seconds, with one
-message; what is found becomes the metrics of the comparison.
+Each of its two smallest sizes is run in a guest of its own. What is wrong ends the command here, after
+seconds, with one message; what is found becomes the metrics of the comparison.
 """
 
 import re
@@ -104,13 +104,32 @@ def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Repor
     rest = {key: value for key, value in own[0].items() if key != law}
     sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
+    kernel = Bootable(image.image, image.modules)
+    boots = [_rehearsed_at(point, workload, kernel, experiment, acceleration, reporter) for point in points]
+    return Rehearsed(
+        tuple(run for run, _ in boots),
+        sum(booted.seconds for _, booted in boots),
+        _seen(workload, boots, acceleration),
+    )
+
+
+def _rehearsed_at(
+    point: Params,
+    workload: Workload,
+    kernel: Bootable,
+    experiment: Experiment,
+    acceleration: Acceleration,
+    reporter: Reporter,
+) -> tuple[Rehearsal, CountedBoot]:
+    """Run the script at one size in a guest of its own, which ^C ends. Raises as ``rehearse`` does."""
     machine = QemuMachine(reporter.command)
-    with reporter.task(f"Rehearsing {name} on base {_words(points)}") as task, ThreadPoolExecutor(1) as pool:
+    words = f"Rehearsing {workload.name} on base {_words([point])}"
+    with reporter.task(words) as task, ThreadPoolExecutor(1) as pool:
         booting = pool.submit(
             boot_counted,
-            Bootable(image.image, image.modules),
+            kernel,
             workload,
-            points,
+            [point],
             reporter,
             folder=experiment.folder,
             cpus=experiment.machine.largest("cpus"),
@@ -126,36 +145,43 @@ def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Repor
             machine.stop()
             raise
         booted = booting.result()
-    sizes = tuple(_at(index, point, booted.records) for index, point in enumerate(points))
-    for one in sizes:
-        if one.status != "ok":
-            raise failure(workload, one)
-    return Rehearsed(sizes, booted.seconds, _seen(booted, workload, points, acceleration))
+    run = _at(point, booted.records)
+    if run.status != "ok":
+        raise failure(workload, run)
+    return run, booted
 
 
 def _seen(
-    booted: CountedBoot, workload: Workload, points: Sequence[Params], acceleration: Acceleration
+    workload: Workload, boots: Sequence[tuple[Rehearsal, CountedBoot]], acceleration: Acceleration
 ) -> SeenBoot:
-    """Return how long the boot and its trials took, for the forecast."""
-    ends = {one.trial: one.at_s or 0.0 for one in booted.records if isinstance(one, TrialEnd)}
-    before = booted.first_record_s
+    """Return how long the trials took, and a boot without them, for the forecast."""
     trials = []
-    for index, point in enumerate(points):
-        trial = PlannedTrial(index=index, workload=workload.name, params={**point}, warmup=0, repetitions=1)
-        trials.append((trial, ends[index] - before))
-        before = ends[index]
-    overhead_s = booted.seconds - sum(seconds for _, seconds in trials)
-    return SeenBoot(REHEARSAL, acceleration, booted.memory_mb, overhead_s, booted.peak_rss_kb, tuple(trials))
+    for index, (run, booted) in enumerate(boots):
+        ended_s = next(one.at_s or 0.0 for one in booted.records if isinstance(one, TrialEnd))
+        trial = PlannedTrial(
+            index=index, workload=workload.name, params={**run.params}, warmup=0, repetitions=1
+        )
+        trials.append((trial, ended_s - booted.first_record_s))
+    overhead_s = sum(booted.seconds for _, booted in boots) - sum(seconds for _, seconds in trials)
+    largest = boots[-1][1]
+    return SeenBoot(
+        REHEARSAL,
+        acceleration,
+        largest.memory_mb,
+        overhead_s / len(boots),
+        largest.peak_rss_kb,
+        tuple(trials),
+    )
 
 
-def _at(index: int, params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
-    end = next((one for one in records if isinstance(one, TrialEnd) and one.trial == index), None)
+def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
+    end = next((one for one in records if isinstance(one, TrialEnd)), None)
     return Rehearsal(
         params,
-        [one for one in records if isinstance(one, OutputLine) and one.trial == index],
-        [one for one in records if isinstance(one, Delta) and one.trial == index],
-        {one.metric: one.value for one in records if isinstance(one, Sample) and one.trial == index},
-        next((one for one in records if isinstance(one, ScriptEnd) and one.trial == index), None),
+        [one for one in records if isinstance(one, OutputLine)],
+        [one for one in records if isinstance(one, Delta)],
+        {one.metric: one.value for one in records if isinstance(one, Sample)},
+        next((one for one in records if isinstance(one, ScriptEnd)), None),
         end.status if end else "",
         end.detail if end else "the guest ended before the script",
     )
@@ -263,20 +289,10 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
     """Yield what a user should know before the comparison: figures, errors, what no value was found for."""
     small = rehearsed.sizes[0]
     sizes = _words([run.params for run in rehearsed.sizes])
-    yield f"one guest ran {workload.name} {sizes} in {rehearsed.seconds:.0f} s"
-    if not any(spec.read for spec in workload.metrics.values()):
-        yield (
-            "all of the script is compared, its own programs and their start included, so a change of the "
-            "kernel is a smaller part of it; marks or --metric measure a part (docs/script.md)"
-        )
+    yield f"{workload.name} ran on base {sizes} in {rehearsed.seconds:.0f} s"
     for key, spec in workload.metrics.items():
         yield from _figures(key, spec, rehearsed)
-    whole_ns, cpu_ns = small.samples.get("whole_ns", 0), 1000 * small.samples.get("cpu_us", 0)
-    if cpu_ns < _LITTLE * whole_ns:
-        yield (
-            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is that of "
-            "what it waits for, and a change of its work is in cpu_us"
-        )
+    yield from _about_time(workload, small)
     readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
     looks = _looks_like_metrics(small)
     if looks and all(reading.kind == "delta" for reading in readings):
@@ -288,6 +304,21 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield f"and {len(errors) - _SHOWN} more lines like these"
     if small.ended and small.ended.dropped:
         yield f"{small.ended.dropped:,} lines of its output were more than are kept"
+
+
+def _about_time(workload: Workload, run: Rehearsal) -> Iterator[str]:
+    """Yield what the whole time of a script does not say."""
+    if not any(spec.read for spec in workload.metrics.values()):
+        yield (
+            "all of the script is compared, its own programs and their start included, so a change of the "
+            "kernel is a smaller part of it; marks or --metric measure a part (docs/script.md)"
+        )
+    whole_ns, cpu_ns = run.samples.get("whole_ns", 0), 1000 * run.samples.get("cpu_us", 0)
+    if cpu_ns < _LITTLE * whole_ns:
+        yield (
+            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is that of "
+            "what it waits for, and a change of its work is in cpu_us"
+        )
 
 
 def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:

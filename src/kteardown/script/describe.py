@@ -147,8 +147,18 @@ def known(workload: Workload, folder: Path) -> Described:
     return Described(workload, files, preset_of(script.command if script else ""))
 
 
+def with_asked(described: Described, metrics: Mapping[str, Metric]) -> Described:
+    """Return ``described`` with ``metrics`` that the user named as its only headlines."""
+    return described.with_metrics(_behind(metrics))
+
+
 def with_found(described: Described, metrics: Mapping[str, Metric]) -> Described:
-    """Return ``described`` with ``metrics`` that were found in a rehearsal as its headlines."""
+    """Return ``described`` with ``metrics`` that were found in a rehearsal as its headlines.
+
+    Counters that were found by their growth say nothing of the time, so the standard ones stay headlines.
+    """
+    if all(spec.read.startswith("delta ") for spec in metrics.values()):
+        return described.with_metrics({**STANDARD, **metrics})
     return described.with_metrics(_behind(metrics))
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.inputs.load import load_experiment, load_workloads
-from kteardown.model.experiment import Experiment, MachineSpec
+from kteardown.inputs.options import Scripted
+from kteardown.model.experiment import Experiment, MachineSpec, Sweep
+from kteardown.model.plan import blocks_of, rests
 from kteardown.model.record import LAYOUT, TWIN
 from kteardown.run.execute import guest_plan
 from kteardown.run.make_plan import make_plan, with_layout_twin
+from kteardown.run.resolve import experiment_of_script
+from kteardown.script.describe import describe, keep
 
 
 def _freezer(**design: object) -> Experiment:
@@ -104,3 +109,24 @@ def test_a_swept_machine_boots_every_kernel_on_every_machine_in_every_block(seed
         # Kernels on one machine, which are compared with each other, are booted one after another.
         assert sum(a != b for a, b in pairwise(machines)) == 3
     assert (plan.cpus, plan.possible_cpus, plan.numa_nodes) == (2, 32, 2)
+
+
+def test_each_point_of_a_script_has_guests_of_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "x.sh"
+    script.write_text("mkdir $N\n")
+    described = describe(str(script), Scripted(), {"N": (1, 2, 4)})
+    workload = described.workload
+    experiment = experiment_of_script(workload.name, "debian:6.12", keep(described, tmp_path)).model_copy(
+        update={"workloads": (Sweep(workload=workload.name, params={"N": (1, 2, 4)}),)}
+    )
+    plan = make_plan(experiment, {workload.name: workload}, ["v"])
+    for block in range(blocks_of(experiment.design)):
+        boots = [boot for boot in plan.boots if boot.block == block]
+        assert all([trial.index for trial in boot.trials] == [0] for boot in boots)
+        points = Counter((boot.kernel, boot.trials[0].params["N"]) for boot in boots)
+        assert points == Counter((kernel, n) for kernel in ("base", "v") for n in (1, 2, 4))
+        assert len({boot.seed for boot in boots}) == 1
+    assert [boot.index for boot in plan.boots] == list(range(len(plan.boots)))
+    assert not rests(plan)
+    ended = plan.model_copy(update={"boots": (*plan.boots, plan.boots[0].model_copy(update={"index": 99}))})
+    assert rests(ended) == {99}

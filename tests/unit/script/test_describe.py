@@ -8,7 +8,16 @@ from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, own_sources
 from kteardown.inputs.options import Scripted
 from kteardown.model.workload import Metric
-from kteardown.script.describe import as_toml, describe, is_script, keep, with_found, write
+from kteardown.script.describe import (
+    Described,
+    as_toml,
+    describe,
+    is_script,
+    keep,
+    with_asked,
+    with_found,
+    write,
+)
 
 TEXT = "#!/bin/bash\nfor i in $(seq 1 $N); do mkdir /sys/fs/cgroup/$i; done\n"
 
@@ -55,10 +64,17 @@ def test_what_is_written_is_loaded_again(script: Path, tmp_path: Path) -> None:
 
 
 def test_metrics_that_are_found_are_the_headlines(script: Path) -> None:
-    metric = Metric(help="slab", unit="kb", headline=True, read="delta meminfo Slab")
-    found = with_found(describe(str(script), Scripted(), {}), {"slab_kb": metric})
-    assert [key for key, one in found.workload.metrics.items() if one.headline] == ["slab_kb"]
-    assert {"whole_ns", "cpu_us", "all_gone_ns"} < found.workload.metrics.keys()
+    described = describe(str(script), Scripted(), {})
+
+    def headlines(found: Described) -> list[str]:
+        assert {"whole_ns", "cpu_us", "all_gone_ns"} < found.workload.metrics.keys()
+        return [key for key, one in found.workload.metrics.items() if one.headline]
+
+    slab = {"slab_kb": Metric(help="slab", unit="kb", headline=True, read="delta meminfo Slab")}
+    assert headlines(with_found(described, slab)) == ["whole_ns", "cpu_us", "slab_kb"]
+    assert headlines(with_asked(described, slab)) == ["slab_kb"]
+    mark = {"freeze_ns": Metric(help="freeze", headline=True, read="mark freeze")}
+    assert headlines(with_found(described, mark)) == ["freeze_ns"]
     assert with_found(describe(str(script), Scripted(), {}), {}).workload.metrics["whole_ns"].headline
 
 
