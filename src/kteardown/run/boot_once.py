@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from kteardown.errors import GuestError, LabError
+from kteardown.errors import GuestError, InputError, LabError
 from kteardown.inputs.load import own_sources
 from kteardown.kernels import prebuilt
 from kteardown.kernels.source import Sources
@@ -32,6 +32,8 @@ from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
 
 Params = Mapping[str, ParamValue]
 _SEED = 1
+_KERNEL_MB = 64
+"""What a kernel needs for itself, at most."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ def boot_counted(
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Path(name)
         initramfs = _initramfs(here, kernel, workload, planned, folder, reporter)
+        check_size(initramfs.stat().st_size, memory_mb or workload.memory_mb)
         counts = here / "counts"
         plugin: tuple[str, ...] = ()
         if counted:
@@ -149,6 +152,19 @@ def _initramfs(
         programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
         archives=script_archives({workload.name: workload}, folder, here, DEFAULT_ARCH, reporter),
     )
+
+
+def check_size(size: int, memory_mb: int) -> None:
+    """Raise InputError if the files of a guest do not fit into its memory.
+
+    They are in it twice while it starts, and a tmpfs may use half of what the archive leaves.
+    """
+    size_mb = -(-size // 2**20)
+    if 3 * size_mb + _KERNEL_MB > memory_mb:
+        raise InputError(
+            f"the files of the guest, {size_mb} MB, do not fit into its memory of {memory_mb} MB",
+            hint=f"give it more, --memory-mb {3 * size_mb + _KERNEL_MB + 256}, or leave out large programs.",
+        )
 
 
 def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:

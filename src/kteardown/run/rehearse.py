@@ -332,7 +332,7 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
     if not any(read):
         yield _no_value(key, spec, rehearsed.sizes[0])
         return
-    shown = " and ".join(f"{one[0].value:,.9g}" for one in read if one)
+    shown = " and ".join(f"{one[0].value:,.12g}" for one in read if one)
     counts = max(map(len, read))
     several = f", the first of {counts}, which count as repetitions" if counts > 1 else ""
     yield f"{key}: {shown}, in steps of {max(v.resolution for one in read for v in one):,.9g}{several}"

@@ -14,6 +14,7 @@ from kteardown.errors import InputError, MissingError
 from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Script, Workload
 from kteardown.progress import SilentReporter
+from kteardown.script import host
 from kteardown.script.elf import MACHINES
 from kteardown.script.files import GuestFiles, guest_files
 from unit.vm.test_initramfs import read
@@ -151,6 +152,14 @@ def test_a_large_program_is_added_only_where_it_is_run(lab: Lab) -> None:
     assert "large and perhaps not meant, so left out (--programs): python3" in lab.made().notes
     lab.write("x.sh", "#!/bin/sh\ntimeout 5 python3 /tmp\n")
     assert any("MB: " in note and "python3" in note for note in lab.made().notes)
+
+
+def test_a_program_with_large_libraries_is_large(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.write("x.sh", "#!/bin/sh\nwhile getopts ah mount; do :; done\n")
+    lab.add("x", file="x.sh")
+    assert any("mount" in note for note in lab.made().notes)
+    monkeypatch.setattr(host, "_LARGE_BYTES_OF_ALL", 1 << 18)
+    assert not any("mount" in note for note in lab.made().notes)
 
 
 def test_the_users_folder_of_programs_comes_first(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
