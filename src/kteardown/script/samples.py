@@ -1,58 +1,104 @@
 """From the records of scripts in a guest to samples, while the guest runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kteardown.model.plan import PlannedTrial
-from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd
+from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
 from kteardown.model.workload import unit_of
-from kteardown.script.extract import parse_reading, values
+from kteardown.script.extract import LINES, parse_reading, values
+from kteardown.script.presets import tap_failures
 
 _KEPT = 1000
 """Lines of a repetition that a run keeps of each source, besides those that a value was read from."""
+_DELTAS = 10_000
+"""Counters of a repetition; those of all files that the agent reads are fewer."""
+_SHOWN, _CHARACTERS = 3, 160
+"""Failures of TAP in the detail of a trial, and characters of each."""
 
 
 class LeftBehind:
     """Collects what the scripts of one boot leave behind, and makes samples of it.
 
-    Records of other workloads pass through unchanged.
+    Records of other workloads pass through unchanged. A script can write to the port of the records, so what
+    is collected has limits, and only the first end of a planned repetition counts.
     """
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
         self._trials = {trial.index: trial for trial in trials if trial.script is not None}
+        self._ended: set[tuple[int, int]] = set()
+        self._failures: dict[int, list[str]] = {}
+        self._clear()
+
+    def _clear(self) -> None:
         self._output: list[OutputLine] = []
         self._deltas: list[Delta] = []
+        self._lost = 0
 
     def add(self, record: Record) -> Sequence[Record]:
-        """Return the records to keep now: none until a repetition of a script has ended, then all of it."""
+        """Return the records to keep now: none until a repetition of a script has ended, then all of it.
+
+        The end of a trial becomes void if a script printed TAP with a failure. Raises as ``extract.values``.
+        """
         if isinstance(record, OutputLine):
-            self._output.append(record)
+            self._lost += len(self._output) >= LINES
+            self._output += [record] if len(self._output) < LINES else []
             return ()
         if isinstance(record, Delta):
-            self._deltas.append(record)
+            self._deltas += [record] if len(self._deltas) < _DELTAS else []
             return ()
-        if not isinstance(record, ScriptEnd) or record.trial not in self._trials:
+        trial = self._trials.get(getattr(record, "trial", -1))
+        if trial is None:
             return (record,)
-        trial, output, deltas = self._trials[record.trial], self._output, self._deltas
-        self._output, self._deltas = [], []
+        if isinstance(record, ScriptEnd) and self._is_first(record, trial):
+            return tuple(self._all_of(trial, record))
+        # The agent may have a metric of the same name as the user's, which is the one that is meant.
+        is_other = isinstance(record, Sample) and record.metric in (trial.script or {})
+        return () if is_other else (self._judged(record, trial),)
+
+    def _is_first(self, end: ScriptEnd, trial: PlannedTrial) -> bool:
+        which = (end.trial, end.repetition)
+        if which in self._ended or not 0 <= end.repetition < trial.warmup + trial.repetitions:
+            return False
+        self._ended.add(which)
+        return True
+
+    def _judged(self, record: Record, trial: PlannedTrial) -> Record:
+        failures = self._failures.get(trial.index)
+        if not isinstance(record, TrialEnd) or record.status != "ok" or not failures:
+            return record
+        more = [f"and {len(failures) - _SHOWN} more"] if len(failures) > _SHOWN else []
+        shown = "; ".join([text[:_CHARACTERS] for text in failures[:_SHOWN]] + more)
+        return record.model_copy(update={"status": "void", "detail": f"a test failed: {shown}"})
+
+    def _all_of(self, trial: PlannedTrial, end: ScriptEnd) -> Iterator[Record]:
+        """Yield what a repetition left behind, the samples that were read from it, and its end."""
+        which = (end.trial, end.repetition)
+        output = [line for line in self._output if (line.trial, line.repetition) == which]
+        deltas = [delta for delta in self._deltas if (delta.trial, delta.repetition) == which]
+        lost = self._lost
+        self._clear()
+        if failures := tap_failures(output):
+            self._failures.setdefault(trial.index, []).extend(failures)
         samples, read = [], set()
         for key, spec in (trial.script or {}).items():
             for value in values(parse_reading(spec), unit_of(key), output, deltas):
-                warmup = record.repetition < trial.warmup
                 samples.append(
                     Sample(
-                        trial=record.trial,
-                        repetition=record.repetition,
+                        trial=end.trial,
+                        repetition=end.repetition,
                         metric=key,
                         value=value.value,
-                        warmup=warmup,
+                        warmup=end.repetition < trial.warmup,
                     )
                 )
                 read.add((value.at_ns, value.line))
-        kept: list[OutputLine] = []
         left = {"script": _KEPT, "log": _KEPT}
         for line in output:
             left[line.source] -= 1
             if left[line.source] >= 0 or (line.at_ns, line.text) in read:
-                kept.append(line)
-        dropped = record.dropped + len(output) - len(kept)
-        return (*kept, *deltas, *samples, record.model_copy(update={"dropped": dropped}))
+                yield line
+            else:
+                lost += 1
+        yield from deltas
+        yield from samples
+        yield end.model_copy(update={"dropped": end.dropped + lost})
