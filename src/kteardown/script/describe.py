@@ -6,6 +6,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shlex
 import tempfile
@@ -20,10 +21,11 @@ from kteardown.inputs.options import Scripted, parse_seconds
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.script.extract import metric_of
+from kteardown.script.files import beside, read_file
 from kteardown.script.presets import preset_of
 
 MEMORY_MB = 512
-_LIMIT_S = 600.0
+_LIMIT_S, _MOST_S = 600.0, 86400.0
 _ENDINGS = (".sh", ".bash", ".c", ".py", ".pl")
 _POSITIONAL = re.compile(r"\$[1-9@*]|\$\{[1-9@*]|\bargv\b|\bARGV\b")
 _NUMBER = re.compile(r"(?<![\w.])[1-9][0-9]{1,8}(?![\w.])")
@@ -78,6 +80,8 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
 
     Raises InputError if a file cannot be read, an option is not valid, or the text does not use a parameter.
     """
+    if not word.strip():
+        raise InputError("the command is empty", hint="name a script, or write a command line.")
     path, arguments = _file_of(word)
     is_file = path is not None
     if path is None and ("/" in word and not re.search(r"\s", word)):
@@ -92,15 +96,7 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
     for name in params:
         _check_used(name, word, text, is_file=is_file)
     name = _name_of(path.stem if path else Path(word.split(maxsplit=1)[0]).name)
-    files = {path.name: path} if path else {}
-    for further in asked.file or ():
-        if not further.is_file():
-            raise InputError(f"--file {further}: there is no such file", hint="check the path.")
-        if further.name in files:
-            raise InputError(
-                f"--file {further}: there are two files of this name", hint="rename one of them."
-            )
-        files[further.name] = further
+    files = _files(path, asked.file or ())
     script = Script(
         file=path.name if path else "",
         command="" if path else word.strip(),
@@ -109,7 +105,7 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
         files=tuple(further.name for further in asked.file or ()),
         root=str(Path(asked.root).expanduser().absolute()) if asked.root else "",
         allow=tuple(_allowed(way) for way in asked.allow or ()),
-        limit_s=parse_seconds(asked.limit, "--limit") if asked.limit else _LIMIT_S,
+        limit_s=_limit(asked.limit) if asked.limit else _LIMIT_S,
     )
     preset = "" if is_file else preset_of(text)
     metrics = dict(metric_of(*named(given)) for given in asked.metric or ())
@@ -130,6 +126,22 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
     return Described(workload, files, preset)
 
 
+def _files(script: Path | None, further: Sequence[Path]) -> dict[str, Path]:
+    """Return the files of a workload by their names in the guest. Raises InputError."""
+    files: dict[str, Path] = {}
+    for option, path in [("", script), *(("--file ", each) for each in further)]:
+        if path is None:
+            continue
+        if not os.path.isfile(path):
+            raise InputError(f"{option}{path}: there is no such file", hint="check the path.")
+        if path.name in files:
+            raise InputError(f"{option}{path}: there are two files of this name", hint="rename one of them.")
+        if not path.name.isprintable():
+            raise InputError(f"{path.name!r} cannot be a name in the guest", hint="rename the file.")
+        files[path.name] = path
+    return files
+
+
 def _behind(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """Return ``metrics`` as headlines before the standard ones, which are headlines only by themselves."""
     standard = {
@@ -140,11 +152,16 @@ def _behind(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def known(workload: Workload, folder: Path) -> Described:
-    """Return what is described in ``folder``/workloads already."""
-    script = workload.script
-    names = (script.file, *script.files) if script else ()
-    files = {name: folder / "workloads" / name for name in names if name}
-    return Described(workload, files, preset_of(script.command if script else ""))
+    """Return what is described in ``folder``/workloads already.
+
+    Raises InputError if a file is not in that folder, where a stranger's description could say so.
+    """
+    script, place = workload.script or Script(), folder / "workloads"
+    files = {name: beside(place, name) for name in (script.file, *script.files) if name}
+    if script.root:
+        moved = script.model_copy(update={"root": os.path.abspath(place / script.root)})
+        workload = workload.model_copy(update={"script": moved})
+    return Described(workload, files, preset_of(script.command))
 
 
 def with_asked(described: Described, metrics: Mapping[str, Metric]) -> Described:
@@ -167,20 +184,19 @@ def write(described: Described, folder: Path) -> Path:
 
     Raises InputError if a file cannot be read, LabError if one cannot be written.
     """
-    place = folder / "workloads"
-    contents = {}
-    for name, path in described.files.items():
-        with failing(f"{path}: cannot be read", hint="name a file that you can read."):
-            contents[name] = (path.read_bytes(), path.stat().st_mode & 0o777)
+    place, toml = folder / "workloads", f"{described.workload.name}.toml"
+    if toml in described.files:
+        raise InputError(f"{toml}: is the name of the description of the script", hint="rename the file.")
+    contents = {name: read_file(path) for name, path in described.files.items()}
     hint = "free some disk space, or name another folder."
     with failing(f"{place}: cannot be written", hint=hint, kind=LabError):
         place.mkdir(parents=True, exist_ok=True)
         for name, (content, mode) in contents.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(content)
             (place / name).chmod(mode | 0o400)
-        toml = place / f"{described.workload.name}.toml"
-        toml.write_text(as_toml(described.workload), encoding="utf-8")
-    return toml
+        (place / toml).write_text(as_toml(described.workload), encoding="utf-8")
+    return place / toml
 
 
 def keep(described: Described, cache: Path) -> Path:
@@ -190,8 +206,8 @@ def keep(described: Described, cache: Path) -> Path:
     """
     digest = hashlib.sha256(as_toml(described.workload).encode())
     for name, path in described.files.items():
-        with failing(f"{path}: cannot be read", hint="name a file that you can read."):
-            digest.update(f"{name} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+        content, mode = read_file(path)
+        digest.update(f"{name} {mode:o} ".encode() + hashlib.sha256(content).digest())
     folder = cache / "scripts" / digest.hexdigest()[:16]
     if not folder.is_dir():
         with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
@@ -205,33 +221,49 @@ def keep(described: Described, cache: Path) -> Path:
 
 
 def as_toml(workload: Workload) -> str:
-    """Return the text of ``workloads/NAME.toml``, without what has its default value."""
-    fields = workload.model_dump(mode="json", exclude_defaults=True)
-    return "\n".join(_lines(fields, ())).strip() + "\n"
+    """Return the text of ``workloads/NAME.toml``, without what has its default value.
+
+    Raises InputError if a text in it is not UTF-8.
+    """
+    fields = workload.model_dump(mode="python", exclude_defaults=True)
+    text = "\n".join(_lines(fields, ())).strip() + "\n"
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start - 10 : error.end]
+        raise InputError(f"{wrong!r} is not UTF-8", hint="rename the file, or correct the option.") from None
+    return text
 
 
 def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     if path:
-        yield f"\n[{'.'.join(path)}]"
+        yield f"\n[{'.'.join(map(_key, path))}]"
     for key, value in table.items():
         if not isinstance(value, dict):
-            # As JSON writes them, strings, numbers, booleans and lists of these are TOML.
-            yield f"{key} = {json.dumps(value)}"
+            # As JSON writes them, strings, numbers, booleans and lists of these are TOML, except for DEL.
+            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            yield f"{_key(key)} = {text}"
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _lines(value, (*path, key))
 
 
+def _key(name: str) -> str:
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
 def _file_of(word: str) -> tuple[Path | None, tuple[str, ...]]:
     """Return the file that ``word`` is, or that is its first word, and the further words."""
-    if (path := Path(word).expanduser()).is_file():
-        return path, ()
+    # Path.is_file() raises for a line that is too long for a name.
+    if os.path.isfile(path := os.path.expanduser(word)):
+        return Path(path), ()
     try:
         first, *arguments = shlex.split(word)
     except ValueError:  # It is a command line, of which the shell of the guest says what is wrong.
         return None, ()
-    path = Path(first).expanduser()
-    return (path, tuple(arguments)) if path.is_file() and path.suffix in _ENDINGS else (None, ())
+    path = os.path.expanduser(first)
+    is_file = os.path.isfile(path) and path.endswith(_ENDINGS)
+    return (Path(path), tuple(arguments)) if is_file else (None, ())
 
 
 def _text(path: Path) -> str:
@@ -278,6 +310,13 @@ def _allowed(way: str) -> str:
             hint="write --allow 'exit 3' or --allow 'signal 2'.",
         )
     return f"{found[1] or 'exit'} {found[2]}"
+
+
+def _limit(given: str) -> float:
+    seconds = parse_seconds(given, "--limit")
+    if seconds > _MOST_S:
+        raise InputError(f"--limit {given}: is more than a day", hint="let the script do less.")
+    return seconds
 
 
 def named(given: str) -> tuple[str, str]:

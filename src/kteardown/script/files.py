@@ -161,6 +161,11 @@ class _Guest:
         lines += [] if script.command else ["positional"]
         lines += [f"allow {end}" for end in script.allow]
         lines.append(f"limit_ms {math.ceil(script.limit_s * 1000)}")
+        if wrong := next((line for line in lines if "\n" in line or "\0" in line), None):
+            raise InputError(
+                f"the workload {name} has a line break in a word of its command: {wrong!r}",
+                hint="put the command into a script.",
+            )
         self._put(f"script/{name}", "".join(f"{line}\n" for line in lines).encode(), 0o644)
 
     def end(self) -> GuestFiles:
@@ -296,8 +301,8 @@ class _Guest:
         if os.path.isdir(path):
             self.notes += add_folder(self.tree, path, seen)
             return
-        data = self._read(each)
-        self._put(seen, data, stat.S_IMODE(path.stat().st_mode) & 0o777)
+        data, permissions = read_file(path)
+        self._put(seen, data, permissions)
         if is_elf(data):
             with self._usable(each):
                 self._host.add_needed(path, data)
@@ -353,30 +358,41 @@ class _Guest:
         self.tree.file(path, data, permissions)
 
     def _path(self, name: str) -> Path:
-        """Return the path of a file beside the TOML file. Raises InputError if it is elsewhere."""
-        path, where = self._where / name, os.path.realpath(self._where)
-        wrong = Path(name).is_absolute() or ".." in Path(name).parts or any(ord(each) < 32 for each in name)
-        if wrong or not Path(os.path.realpath(path)).is_relative_to(where):
-            raise InputError(
-                f"{name!r} is not a file beside the description of its workload",
-                hint=f"copy it into {self._where}, and give its name there.",
-            )
-        return path
+        return beside(self._where, name)
 
     def _read(self, name: str) -> bytes:
-        path = self._path(name)
-        with failing(f"cannot read {path}", hint="check the path, and that you may read the file."):
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES:
-                raise InputError(
-                    f"{path} is not a file of at most {_FILE_BYTES >> 20} MB",
-                    hint="give another: it is in the memory of the guest.",
-                )
-            data = path.read_bytes()
+        data = read_file(self._path(name))[0]
         if data.find(b"MADV_PAGEOUT") >= 0 and not is_elf(data):
             self._wants_swap[name] = None
         self._has_swap |= b"swapon" in data
         return data
+
+
+def beside(where: Path, name: str) -> Path:
+    """Return the path of ``name`` in the folder of a TOML file. Raises InputError if it is elsewhere."""
+    path = where / name
+    wrong = Path(name).is_absolute() or ".." in Path(name).parts or not name.isprintable()
+    if wrong or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(where)):
+        raise InputError(
+            f"{name!r} is not a file beside the description of its workload",
+            hint=f"copy it into {where}, and give its name there.",
+        )
+    return path
+
+
+def read_file(path: Path) -> tuple[bytes, int]:
+    """Return the contents of a file of a guest, and its permissions.
+
+    Raises InputError if it is a device or a pipe, too large, or cannot be read.
+    """
+    with failing(f"cannot read {path}", hint="check the path, and that you may read the file."):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES:
+            raise InputError(
+                f"{path} is not a file of at most {_FILE_BYTES >> 20} MB",
+                hint="give another: it is in the memory of the guest.",
+            )
+        return path.read_bytes(), stat.S_IMODE(status.st_mode) & 0o777
 
 
 def _applets(busybox: bytes) -> Iterator[str]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -7,13 +9,14 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, own_sources
 from kteardown.inputs.options import Scripted
-from kteardown.model.workload import Metric
+from kteardown.model.workload import Metric, Parameter, Script
 from kteardown.script.describe import (
     Described,
     as_toml,
     describe,
     is_script,
     keep,
+    known,
     with_asked,
     with_found,
     write,
@@ -153,3 +156,105 @@ def test_control_characters_are_refused() -> None:
 def test_defaults_are_left_out_of_the_file(script: Path) -> None:
     text = as_toml(describe(str(script), Scripted(), {}).workload)
     assert "percentiles" not in text and "limit_s" not in text
+
+
+@pytest.mark.parametrize("text", ["echo \U0001f600 'a\"b\\'", "echo \u00e9 ]"])
+def test_any_text_of_a_command_is_written_as_toml(text: str, tmp_path: Path) -> None:
+    found = describe(text, Scripted(root=str(tmp_path / "a\x7fb\n[script]")), {})
+    write(found, tmp_path / "own")
+    assert load_workload("echo", str(tmp_path / "own")) == found.workload
+
+
+def test_keys_that_toml_quotes(script: Path, tmp_path: Path) -> None:
+    parameter = Parameter(help="x", default="a.b", choices=("a.b",), programs={'a.b"]\nname = "x': ("p",)})
+    found = describe(str(script), Scripted(), {}).workload.model_copy(update={"parameters": {"N": parameter}})
+    assert tomllib.loads(as_toml(found))["parameters"]["N"]["programs"] == {'a.b"]\nname = "x': ["p"]}
+
+
+def test_text_that_is_not_utf_8(script: Path) -> None:
+    with pytest.raises(InputError, match="is not UTF-8"):
+        as_toml(describe(str(script), Scripted(programs=["x\udcff"]), {}).workload)
+
+
+@pytest.mark.parametrize("word", ["", "  ", "\t"])
+def test_an_empty_command(word: str) -> None:
+    with pytest.raises(InputError, match="the command is empty"):
+        describe(word, Scripted(), {})
+
+
+def test_a_command_too_long_for_a_name_of_a_file() -> None:
+    text = "echo " + "x" * 5000
+    assert describe(text, Scripted(), {}).workload.script == Script(command=text)
+
+
+def test_a_user_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match="no such file"):
+        describe("~absent-user/x.sh", Scripted(), {})
+
+
+@pytest.mark.parametrize("name", ["1N", "A-B", "a b", "N\n"])
+def test_names_that_no_variable_has(script: Path, name: str) -> None:
+    with pytest.raises(InputError, match="is not a name of an environment variable"):
+        describe(str(script), Scripted(), {name: (1,)})
+
+
+def test_a_file_may_not_replace_the_description(script: Path, tmp_path: Path) -> None:
+    further = tmp_path / "make_cgroups.toml"
+    further.write_text("x")
+    with pytest.raises(InputError, match="is the name of the description"):
+        write(describe(str(script), Scripted(file=[further]), {}), tmp_path / "own")
+
+
+def test_a_name_with_a_line_break(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "a\nb").write_text("x")
+    with pytest.raises(InputError, match="cannot be a name in the guest"):
+        describe(str(script), Scripted(file=[tmp_path / "a\nb"]), {})
+
+
+def test_a_limit_of_more_than_a_day(script: Path) -> None:
+    with pytest.raises(InputError, match="more than a day"):
+        describe(str(script), Scripted(limit="25h"), {})
+
+
+@pytest.mark.parametrize("file", ["../outside", "/etc/hostname", "sub/../../outside", "link"])
+def test_a_description_cannot_name_files_elsewhere(tmp_path: Path, file: str) -> None:
+    own = tmp_path / "workloads"
+    (own / "sub").mkdir(parents=True)
+    (tmp_path / "outside").write_text("secret")
+    (own / "link").symlink_to("../outside")
+    workload = describe("true x", Scripted(), {}).workload.model_copy(update={"script": Script(file=file)})
+    with pytest.raises(InputError, match="is not a file beside the description"):
+        known(workload, tmp_path)
+
+
+def test_a_known_description_is_kept_with_its_files_and_root(tmp_path: Path) -> None:
+    own = tmp_path / "workloads"
+    (own / "sub").mkdir(parents=True)
+    (own / "sub/x.sh").write_text("true\n")
+    script = Script(file="sub/x.sh", root="../root")
+    workload = describe("true x", Scripted(), {}).workload.model_copy(update={"script": script})
+    folder = keep(known(workload, tmp_path), tmp_path / "cache")
+    assert (folder / "workloads/sub/x.sh").read_text() == "true\n"
+    loaded = load_workload("true", str(folder)).script
+    assert loaded is not None and loaded.root == str(tmp_path / "root")
+
+
+def test_a_pipe_is_not_read(script: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.sh")
+    with pytest.raises(InputError, match="no such file"):
+        describe(str(tmp_path / "pipe.sh"), Scripted(), {})
+    found = describe(str(script), Scripted(), {})
+    script.unlink()
+    os.mkfifo(script)
+    with pytest.raises(InputError, match="is not a file of at most"):
+        keep(found, tmp_path / "cache")
+
+
+def test_the_permissions_of_a_file_are_a_part_of_it(script: Path, tmp_path: Path) -> None:
+    further = tmp_path / "helper"
+    further.write_text("#!/bin/sh\n")
+    found = describe(str(script), Scripted(file=[further]), {})
+    first = keep(found, tmp_path / "cache")
+    further.chmod(0o755)
+    second = keep(found, tmp_path / "cache")
+    assert first != second and os.access(second / "workloads/helper", os.X_OK)
