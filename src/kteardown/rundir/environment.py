@@ -123,9 +123,11 @@ def guest_differences(a: RunDir, b: RunDir) -> list[str]:
 
 def _files_of(run: RunDir) -> dict[str, str]:
     """Return the hashes of the files of a script in the guests; empty without."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        return dict(json.loads(run.guest_file.read_bytes())["files"])
-    return {}
+    files = None
+    with suppress(OSError, ValueError, RecursionError):
+        kept = json.loads(run.guest_file.read_bytes())
+        files = kept.get("files") if isinstance(kept, Mapping) else None
+    return files if isinstance(files, dict) else {}
 
 
 def _file_differences(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[str]:

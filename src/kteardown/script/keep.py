@@ -13,6 +13,7 @@ from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir, replace_text
 from kteardown.progress import Reporter
 from kteardown.rundir.directory import GUEST_FILE
+from kteardown.rundir.snapshot import read_json
 from kteardown.script.files import guest_files
 
 _ARCHIVE = "guest.cpio"
@@ -34,8 +35,7 @@ def script_archives(
         return ()
     archive, hashes = place / _ARCHIVE, place / GUEST_FILE
     if hashes.is_file():
-        kept = json.loads(hashes.read_bytes())
-        if not archive.is_file() or file_hash(archive) != kept["archive"]:
+        if not archive.is_file() or file_hash(archive) != read_json(hashes).get("archive"):
             raise InputError(
                 f"{archive}: is damaged or no longer there, and guests of one run must have the same files",
                 hint="start the run anew.",

@@ -263,3 +263,27 @@ def test_a_boot_that_another_agent_repeated_differently_says_so(run: RunDir) -> 
         "measured with different agents: bbbbbbbbbb from boot 0 on, cccccccccc from boot 1 on"
     )
     assert repeated.endswith("differed in trial 0: the agent is another one")
+
+
+def test_the_files_of_the_guests_of_two_runs_are_compared(tmp_path: Path) -> None:
+    ours, theirs = make(tmp_path / "ours"), make(tmp_path / "theirs")
+
+    def write(run: RunDir, files: object) -> None:
+        run.guest_file.write_text(json.dumps({"archive": "a", "files": files, "notes": []}))
+
+    write(ours, {"/files/x.sh": "1", "/bin/sh": "2"})
+    assert guest_differences(ours, theirs) == []
+    write(theirs, {"/files/x.sh": "1", "/bin/sh": "3", "/bin/bash": "4"})
+    assert guest_differences(ours, theirs) == ["files of the guests differ: /bin/bash, /bin/sh"]
+    write(theirs, {f"/{name}": "" for name in "abcdefg"})
+    assert guest_differences(ours, theirs)[0].endswith("/a, /b, /bin/sh, /c, /d and 4 more")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{}", '{"files": [["a", 1], [2, 3]]}', "[" * 100_000, "\x80"]
+)
+def test_damaged_hashes_of_files_are_not_compared(tmp_path: Path, text: str) -> None:
+    ours, theirs = make(tmp_path / "ours"), make(tmp_path / "theirs")
+    ours.guest_file.write_text('{"files": {"/a": "1"}}')
+    theirs.guest_file.write_bytes(text.encode("latin-1"))
+    assert guest_differences(ours, theirs) == []
