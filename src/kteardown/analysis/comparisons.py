@@ -125,11 +125,9 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
 
 
 def _is_coarse(figure: Quantity, base: Boots, changed: Boots, rules: Rules) -> bool:
-    step, before, after = (
-        figure.spec.resolution,
-        base.quantile(figure.quantile),
-        changed.quantile(figure.quantile),
-    )
+    """Return whether the sides differ by one step of what is printed at most, and that is not little."""
+    step = figure.spec.resolution
+    before, after = (side.quantile(figure.quantile) for side in (base, changed))
     return step > rules.same_within * abs(before) and abs(after - before) <= step
 
 
@@ -352,12 +350,22 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
     metrics = [
         _metric_verdict(data, test, ps[test], [comparisons[pair] for pair in test.pairs]) for test in tests
     ]
+    coarse = {law for test in tests if test.supporting.coarse for law in test.laws}
     return JudgedComparisons(
         comparisons=as_broken([*comparisons.values()], failed),
         metric_verdicts=as_broken(metrics, failed),
         figures=tuple(test.over.figures for test in tests),
         outliers=tuple(outlier for outliers in outliers_of.values() for outlier in outliers),
-        slopes=tuple(judge(law.found, law.supporting, ps.get(law), law.better, data.rules) for law in slopes),
+        slopes=tuple(
+            judge(
+                law.found,
+                replace(law.supporting, coarse=law in coarse),
+                ps.get(law),
+                law.better,
+                data.rules,
+            )
+            for law in slopes
+        ),
     )
 
 

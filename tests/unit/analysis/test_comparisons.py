@@ -273,3 +273,54 @@ def test_swapping_base_and_variant_inverts_every_verdict() -> None:
         assert other.ci == pytest.approx((1 / one.ci[1], 1 / one.ci[0]))
         for name in ("p", "p_rank", "p_same"):
             assert getattr(one, name) == pytest.approx(getattr(other, name)), name
+
+
+def printed(clock: Clock, resolution: float, saved: float, percentiles: tuple[float, ...] = ()) -> Result:
+    """Return the result for a variant that saves so much of a metric that is printed in steps."""
+    experiment = freezer(clock, boots=6, zombies=(1000, 2000, 3000), variants=("freezer-skip-exited",))
+    name, workload = "freeze_user_ns", WORKLOADS["zombies"]
+    spec = workload.metrics[name].model_copy(update={"resolution": resolution, "percentiles": percentiles})
+    used = {"zombies": workload.model_copy(update={"metrics": {name: spec}})}
+
+    def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
+        if metric != name:
+            return 1.0
+        return int(params["zombies"]) * 10 * (1 - saved * (kernel == "freezer-skip-exited"))
+
+    noise = Noise() if clock == "instructions" else Noise(boot=0.001, sample=0.001)
+    boots = simulate(experiment, cost, noise)
+    return analyse(experiment, used, boots, FACTS, {}, "", points=points_of(experiment, used))
+
+
+STEP = "no more than one step of what is printed"
+
+
+@pytest.mark.parametrize("clock", ["instructions", "wall"])
+def test_a_change_of_one_step_of_what_is_printed_has_no_verdict(clock: Clock) -> None:
+    result = printed(clock, resolution=20_000, saved=0.5, percentiles=(90,))
+    found = [(c.verdict, c.reason) for c in [*result.comparisons, *result.metric_verdicts]]
+    assert set(found) == {("inconclusive", STEP)} and len(found) == 2 * (3 + 1)
+    changed = [law for law in result.laws if law.kernel != "base"]
+    assert [(law.verdict, law.reason) for law in changed] == [("inconclusive", STEP)]
+
+
+@pytest.mark.parametrize("clock", ["instructions", "wall"])
+@pytest.mark.parametrize("resolution", [0, 100, 4000])
+def test_a_change_of_more_than_a_step_has_one(clock: Clock, resolution: float) -> None:
+    result = printed(clock, resolution, saved=0.5)
+    assert {c.verdict for c in [*result.comparisons, *result.metric_verdicts]} == {"better"}
+    assert [law.verdict for law in result.laws if law.kernel != "base"] == ["better"]
+
+
+def test_only_the_points_that_are_coarse_have_no_verdict() -> None:
+    result = printed("instructions", resolution=6_000, saved=0.5)
+    assert [c.verdict for c in result.comparisons] == ["inconclusive", "better", "better"]
+    assert [c.verdict for c in result.metric_verdicts] == ["better"]
+
+
+def test_small_steps_leave_what_is_the_same() -> None:
+    result = printed("instructions", resolution=1, saved=0.0)
+    assert {c.verdict for c in [*result.comparisons, *result.metric_verdicts]} == {"same"}
+    # Nothing says that printed values are the same if the margin is less than a step.
+    result = printed("instructions", resolution=2_000, saved=0.0)
+    assert {c.verdict for c in result.metric_verdicts} == {"inconclusive"}
