@@ -179,7 +179,7 @@ def load_workloads(experiment: Experiment) -> dict[str, Workload]:
     return with_counts(experiment, workloads) if experiment.design.counts else workloads
 
 
-def own_sources(workloads: Iterable[str], own_folder: str = "") -> list[Path]:
+def own_sources(workloads: Mapping[str, Workload], own_folder: str = "") -> list[Path]:
     """Return the C files, or folders of them, of those ``workloads`` that not every agent has.
 
     These are the stress tests, all of them if there is any, what runs a script, and those that are not
@@ -187,11 +187,10 @@ def own_sources(workloads: Iterable[str], own_folder: str = "") -> list[Path]:
     """
     shipped = workload_names()
     folder = Path(own_folder) / "agent" / "workloads"
-    wanted = list(workloads)
-    own = sorted((data_dir("agent") / "stress").iterdir()) if {*wanted} & {*stress_names()} else []
-    scripts = {name for name in wanted if _is_script(name, own_folder)}
+    own = sorted((data_dir("agent") / "stress").iterdir()) if {*workloads} & {*stress_names()} else []
+    scripts = {name for name, workload in workloads.items() if workload.script is not None}
     own += [data_dir("agent") / "script"] if scripts else []
-    for name in (name for name in wanted if name not in shipped and name not in scripts):
+    for name in (name for name in workloads if name not in shipped and name not in scripts):
         found = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
         if not found:
             raise InputError(
@@ -200,12 +199,6 @@ def own_sources(workloads: Iterable[str], own_folder: str = "") -> list[Path]:
             )
         own += found
     return own
-
-
-def _is_script(name: str, folder: str) -> bool:
-    """Return whether the description of a workload says so, which may lack where only its C file is used."""
-    path = _named("workloads", name, Path(folder) if folder else None)
-    return path is not None and "script" in read_toml(path)
 
 
 def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
@@ -501,11 +494,8 @@ def _model_inside(annotation: Any) -> type[BaseModel] | None:
 def marks_stretch(workload: str, folder: str = "") -> bool:
     """Return whether a workload marks the part that its metrics measure.
 
-    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``. Of
-    a script, all is measured.
+    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``.
     """
-    if _is_script(workload, folder):
-        return True
     shipped = data_dir("agent")
     own = [Path(folder) / "agent" / "workloads"] if folder else []
     for root in (shipped / "workloads", shipped / "stress", *own):
@@ -517,9 +507,9 @@ def marks_stretch(workload: str, folder: str = "") -> bool:
     return False
 
 
-def uncounted(experiment: Experiment) -> list[str]:
-    """Return the workloads of ``experiment`` that mark no stretch."""
-    names = (sweep.workload for sweep in experiment.workloads)
+def uncounted(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[str]:
+    """Return the workloads of ``experiment`` that mark no stretch. Of a script, all is measured."""
+    names = [sweep.workload for sweep in experiment.workloads if workloads[sweep.workload].script is None]
     return [name for name in names if not marks_stretch(name, experiment.folder)]
 
 
@@ -528,7 +518,7 @@ def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> di
 
     Raises InputError if a workload uses the name of one of them.
     """
-    bare, found = uncounted(experiment), dict(workloads)
+    bare, found = uncounted(experiment, workloads), dict(workloads)
     for name, workload in workloads.items():
         if name in bare:
             continue
@@ -554,7 +544,7 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
     """Check that ``counts``, if the design has it, is possible at all. Raises InputError."""
     if not experiment.design.counts:
         return
-    place, bare = f"{where}: design.counts (--counts)", uncounted(experiment)
+    place, bare = f"{where}: design.counts (--counts)", uncounted(experiment, workloads)
     if len(bare) == len(experiment.workloads):
         raise InputError(
             f"{place}: no workload of the experiment marks a stretch in which to count: {', '.join(bare)}",

@@ -106,7 +106,7 @@ def boot_counted(
         counts = here / "counts"
         plugin: tuple[str, ...] = ()
         if counted:
-            own = own_sources([workload.name], folder)
+            own = own_sources({workload.name: workload}, folder)
             plugin = plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own)
         job = BootJob(
             image=kernel.image,
@@ -142,7 +142,7 @@ def _initramfs(
     here: Path, kernel: Bootable, workload: Workload, planned: PlannedBoot, folder: str, reporter: Reporter
 ) -> Path:
     cache = cache_dir()
-    own = own_sources([workload.name], folder)
+    own = own_sources({workload.name: workload}, folder)
     wanted = programs_of(workload, [trial.params for trial in planned.trials])
     return pack(
         here / "initramfs",

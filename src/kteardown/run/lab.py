@@ -53,7 +53,7 @@ def make_lab(
     of_nodes = load_config().slurm.wall if cluster and experiment.design.clock == "wall" else None
     best = of_nodes or choose_acceleration(experiment, reporter)
     if counted:
-        for name in uncounted(experiment):
+        for name in uncounted(experiment, snapshot.workloads):
             reporter.note(f"--counts: {name} is not counted, because it marks no stretch")
         if cluster is None or best == "mttcg":
             _check_counters(best)

@@ -108,7 +108,7 @@ def test_help_names_the_option_to_run_a_plan(agent: Path) -> None:
 
 
 def test_the_parameters_of_each_workload_are_those_of_its_toml_file() -> None:
-    own = own_sources(workload_names())
+    own = own_sources({name: load_workload(name) for name in workload_names()})
     stress = build_agent("x86_64", cache=cache_dir(), reporter=SilentReporter(), own=own)
     listed: dict[str, list[str]] = {}
     for line in run(stress, "--list").stdout.splitlines():

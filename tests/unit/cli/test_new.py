@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_experiment, own_sources, workload_names
+from kteardown.inputs.load import load_experiment, load_workload, own_sources, workload_names
 from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels import apply_patches
 from kteardown.kernels.series import resolve
@@ -109,9 +109,9 @@ def test_only_an_agent_built_with_the_workload_has_it(
 ) -> None:
     sources = copy_agent(tmp_path / "sources/agent")
     monkeypatch.setattr("kteardown.vm.agent.data_dir", lambda kind: sources)
-    own = own_sources(["unmap_all"], str(mine))
+    own = own_sources({"unmap_all": load_workload("unmap_all", str(mine))}, str(mine))
     assert own == [mine / "agent/workloads/unmap_all.c"]
-    assert own_sources(["zombies"], str(mine)) == []
+    assert own_sources({"zombies": load_workload("zombies")}, str(mine)) == []
     for added, known in ((own, True), ([], False)):
         agent = build_agent("x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=added)
         listed = subprocess.run([agent, "--list"], capture_output=True, text=True, check=True).stdout
@@ -121,7 +121,7 @@ def test_only_an_agent_built_with_the_workload_has_it(
 def test_a_workload_without_its_c_file_is_an_error(mine: Path) -> None:
     (mine / "agent/workloads/unmap_all.c").unlink()
     with pytest.raises(InputError, match=r"unmap_all\.c: there is no such file"):
-        own_sources(["unmap_all"], str(mine))
+        own_sources({"unmap_all": load_workload("unmap_all", str(mine))}, str(mine))
 
 
 def test_the_workload_is_formatted_like_the_agent(mine: Path) -> None:

@@ -82,7 +82,7 @@ def test_without_any_stretch_it_is_an_error() -> None:
 
 def test_a_workload_without_a_stretch_beside_others_is_left_as_it_is() -> None:
     experiment = counted("dyingcg")
-    assert uncounted(experiment) == ["chargeloop"]
+    assert uncounted(experiment, load_workloads(experiment)) == ["chargeloop"]
     assert METRICS.keys() <= load_workloads(experiment)["dyingcg"].metrics.keys()
     assert load_workloads(experiment)["chargeloop"] == load_workload("chargeloop")
 

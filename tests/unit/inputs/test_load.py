@@ -13,12 +13,13 @@ from kteardown.inputs.load import (
     load_experiment,
     load_workload,
     load_workloads,
-    marks_stretch,
     own_sources,
     programs,
     stress_names,
+    uncounted,
     workload_names,
 )
+from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.point import points_of, sweep_points, weight_of
 
 GOOD = """
@@ -109,9 +110,14 @@ def test_stress_tests_are_added_to_the_agent_only_where_one_runs() -> None:
         for metric in load_workload(name).metrics.values()
         if metric.headline
     ]
-    assert own_sources(["zombies", "crowd"]) == []
-    assert own_sources(["zombies", "uffd_close"]) == own_sources(["exit_stress"])
-    assert {path.stem for path in own_sources(["exit_stress"])} == set(stress_names())
+    known = {name: load_workload(name) for name in ("zombies", "crowd", "uffd_close", "exit_stress")}
+
+    def sources(*names: str) -> list[Path]:
+        return own_sources({name: known[name] for name in names})
+
+    assert sources("zombies", "crowd") == []
+    assert sources("zombies", "uffd_close") == sources("exit_stress")
+    assert {path.stem for path in sources("exit_stress")} == set(stress_names())
     experiments = map(load_experiment, experiment_names())
     swept = {sweep.workload for experiment in experiments for sweep in experiment.workloads}
     assert not swept & set(stress_names())
@@ -122,11 +128,16 @@ def test_a_script_needs_the_agent_that_runs_scripts_and_no_c_file(tmp_path: Path
     text = 'name = "mine"\nsummary = "x"\nsilence_s = 60\n'
     text += '[script]\nfile = "mine.sh"\n[metrics.whole_ns]\nhelp = "all of it"\n'
     (tmp_path / "workloads" / "mine.toml").write_text(text)
-    (script,) = own_sources(["mine", "zombies"], str(tmp_path))
+    mine, zombies = load_workload("mine", str(tmp_path)), load_workload("zombies")
+    # A run has its workloads, and is resumed also without that folder.
+    (tmp_path / "workloads/mine.toml").unlink()
+    (script,) = own_sources({"mine": mine, "zombies": zombies}, str(tmp_path))
     assert script.name == "script"
     assert {path.name for path in script.iterdir()} >= {"script.c", "process.c"}
-    assert own_sources(["zombies"], str(tmp_path)) == []
-    assert marks_stretch("mine", str(tmp_path))
+    assert own_sources({"zombies": zombies}, str(tmp_path)) == []
+    sweeps = tuple(Sweep(workload=name) for name in ("mine", "zombies"))
+    experiment = Experiment(name="x", question="?", source="debian:6.12", workloads=sweeps)
+    assert uncounted(experiment, {"mine": mine, "zombies": zombies}) == []
 
 
 @pytest.mark.parametrize(
