@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,12 @@ def experiments_on(
                 hint="remove these options, or give the path of a script: ./NAME.sh",
             )
         return on_clocks(experiment_for(workload, source), asked)
+    if own and replace(scripted, metric=None) != Scripted():
+        raise InputError(
+            f"{workload} is described in workloads/{workload}.toml, and --programs, --file, --root, --allow "
+            "and --limit are for a script that is not",
+            hint="write these into the table [script] of that file.",
+        )
     if own:
         described = known(load_workload(workload, str(here)), here)
     else:

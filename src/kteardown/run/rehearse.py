@@ -27,7 +27,7 @@ from kteardown.run.resolve import base_of
 from kteardown.rundir.printed import error_lines
 from kteardown.script.describe import Described, named
 from kteardown.script.extract import found, growing, metric_of, parse_reading, trend, values
-from kteardown.script.presets import preset_metrics
+from kteardown.script.presets import preset_metrics, tap_failures
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 
@@ -176,9 +176,12 @@ def _seen(
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
     end = next((one for one in records if isinstance(one, TrialEnd)), None)
+    output = [one for one in records if isinstance(one, OutputLine)]
+    if end and end.status == "ok" and (failures := tap_failures(output)):
+        end = end.model_copy(update={"status": "void", "detail": f"a test failed: {failures[0]}"})
     return Rehearsal(
         params,
-        [one for one in records if isinstance(one, OutputLine)],
+        output,
         [one for one in records if isinstance(one, Delta)],
         {one.metric: one.value for one in records if isinstance(one, Sample)},
         next((one for one in records if isinstance(one, ScriptEnd)), None),

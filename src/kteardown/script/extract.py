@@ -212,6 +212,8 @@ def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[lis
     An expression with at most one repetition or alternative needs at most the square of a line's length.
     """
     texts = [line.text[:LINE_CHARACTERS] for line in lines]
+    if not texts:
+        return [[] for _ in expressions]
     signs = max(sum(text.replace("(?", "").count(sign) for sign in "*+?{|") for text in expressions)
     if signs <= 1 and sum(len(text) ** 2 for text in texts) <= _STEPS_HERE:
         return match.search(expressions, texts)
