@@ -343,10 +343,14 @@ def _add_counting(connection: duckdb.DuckDBPyConnection, run: str, records: Sequ
 
 
 def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
-    """Return a column for every parameter, with the prefix ``param_`` if the name is in ``taken``."""
-    columns = ""
+    """Return a column for every parameter, with the prefix ``param_`` if the name is in ``taken``.
+
+    In SQL, N and n are the same name.
+    """
+    columns, used = "", {name.lower() for name in taken}
     for key, numeric in sorted(params.items()):
-        name = f"param_{key}" if key in taken else key
+        name = f"param_{key}" if key.lower() in used else key
+        used.add(name.lower())
         value = f"{point} ->> {_text(key)}"
         columns += f", {f'try_cast({value} AS BIGINT)' if numeric else value} AS {_name(name)}"
     return columns

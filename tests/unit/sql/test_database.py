@@ -16,9 +16,12 @@ from kteardown.model.record import (
     BootStart,
     Buckets,
     Check,
+    Delta,
     Outcome,
+    OutputLine,
     Record,
     Sample,
+    ScriptEnd,
     TrialEnd,
     TrialStart,
 )
@@ -127,6 +130,20 @@ def test_parameters_are_a_map_and_columns(tmp_path: Path) -> None:
     assert ask([run], "SELECT name, ok, detail, zombies FROM checks WHERE trial = 1") == [
         ("all", True, "3", 100)
     ]
+
+
+def test_parameters_and_columns_that_differ_only_in_capitals(tmp_path: Path) -> None:
+    params: dict[str, int | str] = {"N": 5, "n": 6, "STATUS": 1}
+    started = TrialStart(trial=0, workload="mine", params=params)
+    left: list[Record] = [
+        OutputLine(trial=0, repetition=0, source="script", at_ns=5, text="x"),
+        Delta(trial=0, repetition=0, file="meminfo", name="Slab", before=-1, after=2**62),
+        ScriptEnd(trial=0, repetition=0, how="exit", code=0),
+    ]
+    run = make(tmp_path, [[start("icount"), started, *left, TrialEnd(trial=0, status="ok"), end()]])
+    assert ask([run], "SELECT N, param_n, status, param_STATUS FROM trials") == [(5, 6, "ok", 1)]
+    # Of other types of records there are no tables.
+    assert ask([run], "SELECT count(*) FROM checks") == ask([run], "SELECT count(*) FROM samples") == [(0,)]
 
 
 def test_a_histogram_has_a_row_for_each_bucket(tmp_path: Path) -> None:
