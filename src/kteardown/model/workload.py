@@ -4,13 +4,15 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kteardown.model.record import ParamValue
-
 Better = Literal["lower", "higher"]
 Unit = Literal["ns", "kb", "share", "count", "us", "per_s", "per_cycle"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 """Those of a script are environment variables, which are often written in capitals."""
+
+
+Word = Annotated[str, Field(pattern=r"^[!-+\--<>-~]+$")]
+"""A value in the plan of a guest: without blanks, commas and equals signs."""
 
 
 def unit_of(key: str) -> Unit:
@@ -37,10 +39,10 @@ class Parameter(StrictModel):
     """One parameter of a workload: an integer in a range, or one of the words in ``choices``."""
 
     help: str
-    default: ParamValue
+    default: int | Word
     min: int = 0
     max: int = 2**31 - 1
-    choices: tuple[str, ...] = ()
+    choices: tuple[Word, ...] = ()
     programs: dict[str, tuple[str, ...]] = {}
     """By choice, the programs that the guest needs besides the agent, from ``kernels.prebuilt``."""
 

@@ -221,3 +221,13 @@ def test_two_metrics_of_a_workload_have_two_names(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         load_workload("mine", str(tmp_path))
     assert f"{file}: metrics.one_ns.name: another metric is called 'time of the call' too" in str(error.value)
+
+
+@pytest.mark.parametrize("word", ["a b", "a,b", "a=b", "", "a\\ntrial 9 script 0 1", "\\u001b", "\u00e9"])
+def test_a_choice_is_a_word_of_a_plan(tmp_path: Path, word: str) -> None:
+    (tmp_path / "workloads").mkdir()
+    text = 'name = "mine"\nsummary = "x"\nsilence_s = 60\n[metrics.whole_ns]\nhelp = "x"\n'
+    text += f'[parameters.N]\nhelp = "x"\ndefault = "{word}"\nchoices = ["fine-1.0", "{word}"]\n'
+    (tmp_path / "workloads/mine.toml").write_text(text)
+    with pytest.raises(InputError, match=r"parameters\.N\.(default|choices)"):
+        load_workload("mine", str(tmp_path))

@@ -15,7 +15,7 @@ from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import AgentError, BootStart, LostTime, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.execute import Bootable, Lab, execute, guest_plan
 from kteardown.rundir.counting import trials as counted_trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
@@ -218,3 +218,44 @@ def test_on_the_instruction_clock_the_host_is_not_watched(
 ) -> None:
     limited = replace(lab(_two_trials), lost_limit=0.05)
     assert _on_the_wall_clock(run, limited, [], monkeypatch) == [[None, None]]
+
+
+def _script(index: int, params: dict[str, int | str]) -> PlannedTrial:
+    read = {"wait_ns": "printed wait"}
+    return PlannedTrial(index=index, workload="mine", params=params, warmup=0, repetitions=1, script=read)
+
+
+def test_the_plan_of_a_script_names_it_and_its_environment() -> None:
+    trials = (_script(0, {}), _script(1, {"N": 5, "MODE": "fast"}), _plan(1).boots[0].trials[0])
+    plan = guest_plan(PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=trials), ["/modules/a.ko"])
+    assert plan.splitlines() == [
+        "kteardown-plan 1",
+        "seed 7",
+        "module /modules/a.ko",
+        "trial 0 script 0 1 script=mine environment=-",
+        "trial 1 script 0 1 script=mine environment=N=5,MODE=fast",
+        "trial 0 zombies 0 1 zombies=3",
+    ]
+
+
+def test_a_script_is_recorded_with_its_name_its_parameters_and_its_samples(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+) -> None:
+    agents = {"script": "mine", "environment": "N=5"}
+    lines = [
+        {"type": "trial_start", "trial": 0, "workload": "script", "params": agents},
+        {"type": "output", "trial": 0, "repetition": 0, "source": "script", "at_ns": 1, "text": "wait 3 us"},
+        {"type": "output", "trial": 9, "repetition": 0, "source": "script", "at_ns": 1, "text": "wait 9 us"},
+        {"type": "trial_start", "trial": 9, "workload": "script", "params": {}},
+        {"type": "ended", "trial": 0, "repetition": 0, "how": "exit", "code": 0, "dropped": 0},
+        {"type": "trial_end", "trial": 0, "status": "ok"},
+    ]
+    boot = PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=(_script(0, {"N": 5}),))
+    plan = Plan(boots=(boot,), cpus=1, memory_mb=64, silence_s=1)
+    job = FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
+    with open_writer(run) as log:
+        execute(plan, {"base": Bootable(Path("base"))}, lab(lambda _: job), log, SilentReporter())
+    (records,) = [boot.records for boot in run.boots()]
+    (trial,) = counted_trials([record for record in records if getattr(record, "trial", 0) == 0])
+    assert (trial.workload, trial.params, trial.status) == ("mine", {"N": 5}, "ok")
+    assert trial.samples == {"wait_ns": [3000]}
