@@ -214,7 +214,7 @@ def test_a_comparison_is_prepared_up_to_the_build(
     source, variants = base_and_variants(given["source"] or "", given["series"] or [], given["branch"] or [])
     workload = given["workload"]
     if is_script(workload):
-        for name in ("freeze.sh", "munmap.c", "swap.sh"):
+        for name in ("freeze.sh", "munmap.c", "swap.sh", "repro.sh"):
             Path(name).write_text("sleep $N $PROCESSES\n")
         params = parse_assignments(designed.assignments or ())
         scripted = Scripted(**{field.name: given[field.name] for field in fields(Scripted)})
