@@ -424,14 +424,13 @@ def found(output: Sequence[OutputLine], deltas: Sequence[Delta]) -> dict[str, di
 
 
 def _is_printed(words: list[str]) -> bool:
-    """Whether a line is ``NAME VALUE UNIT`` with a known unit, or ``NAME VALUE``."""
-    is_long = len(words) == 3
-    if len(words) != 2 and not is_long:
+    """Whether a line is ``NAME VALUE UNIT`` with a known unit.
+
+    A line without one may be of any file of the kernel, such as cgroup.stat before and after.
+    """
+    if len(words) != 3 or len(words[0]) > _WORD_CHARACTERS or not _NAME.fullmatch(words[0]):
         return False
-    is_name = len(words[0]) <= _WORD_CHARACTERS and _NAME.fullmatch(words[0])
-    if not is_name or amount_of(words[1]) is None:
-        return False
-    return not is_long or unit_of(words[2]) is not None
+    return amount_of(words[1]) is not None and unit_of(words[2]) is not None
 
 
 def _suggestion(text: str) -> tuple[int, str, str] | None:
