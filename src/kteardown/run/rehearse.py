@@ -259,7 +259,10 @@ def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[s
         return dict(metric_of(*named(one), examples) for one in asked)
     candidates = found(examples, small.deltas)
     if described.preset and not candidates["marks"]:
-        return preset_metrics(described.preset, examples)
+        printed = preset_metrics(described.preset, examples)
+        # A script may send the output of a program anywhere, and a function may have its name.
+        if printed or not (described.workload.script and described.workload.script.file):
+            return printed
     if specs := candidates["marks"] or candidates["printed"]:
         return dict(metric_of(name, spec, examples) for name, spec in specs.items())
     sizes = [size_of(run.params, described.workload.law) for run in (small, large)]

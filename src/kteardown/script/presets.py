@@ -106,6 +106,11 @@ def preset_of(command: str) -> str:
     return name if name in PRESETS else ""
 
 
+def preset_in(script: str) -> str:
+    """Return the preset of the first line of a script that is a command of such a program; empty: none."""
+    return next(filter(None, map(preset_of, script.splitlines())), "")
+
+
 def preset_metrics(program: str, output: Sequence[OutputLine]) -> dict[str, Metric]:
     """Return the metrics of a preset that have a value in ``output``, by key.
 

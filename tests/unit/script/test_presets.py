@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kteardown.paths import data_dir
 from kteardown.script.extract import metric_of, parse_reading, values
-from kteardown.script.presets import PRESETS, preset_metrics, preset_of, tap_failures
+from kteardown.script.presets import PRESETS, preset_in, preset_metrics, preset_of, tap_failures
 from unit.script.lines import logged, printed, recorded
 
 
@@ -133,3 +134,11 @@ def test_every_entry_of_a_preset_is_a_metric() -> None:
 )
 def test_a_failed_result_of_tap_is_a_failure(lines: list[str], failures: list[str]) -> None:
     assert tap_failures([*printed(*lines), *logged((1, "not ok 9 in the log"))]) == failures
+
+
+def test_a_script_has_the_preset_of_the_first_program_that_it_runs() -> None:
+    assert preset_in((data_dir("postings") / "scripts" / "throttle.sh").read_text()) == "schbench"
+    assert (
+        preset_in("#!/bin/sh\n# schbench runs later\necho 'it is\n\tperf bench sched pipe\n") == "perf bench"
+    )
+    assert preset_in("") == ""
