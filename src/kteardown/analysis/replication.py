@@ -78,14 +78,27 @@ def compare(claimed: float, ours: tuple[float, float], edge: float) -> tuple[Fin
     return "smaller", _size(low, high)
 
 
-def replicate(posting: Posting, result: Result | None) -> list[Replicated]:
-    """Return every claim of ``posting`` with its finding; ``result`` is that of the posted patch."""
+def replicate(posting: Posting, result: Result | None, size: str = "") -> list[Replicated]:
+    """Return every claim of ``posting`` with its finding; ``result`` is that of the posted patch.
+
+    ``size``: the parameter of a script that has the place of the one that the posting varies.
+    """
     found = []
-    for claim in posting.all_claims:
+    for posted in posting.all_claims:
+        claim = _about(posted, size) if size else posted
         ours = _measured(claim, posting, result)
         finding, reason = judge(claim, ours)
         found.append(Replicated(claim, ours, finding, reason))
     return found
+
+
+def _about(claim: Claim, size: str) -> Claim:
+    """Return ``claim`` with ``size`` as its parameter; unchanged if it has several."""
+    own = [name for name in claim.point if name != "cpus"]
+    if len(own) > 1:
+        return claim
+    point = {size if name in own else name: value for name, value in claim.point.items()}
+    return claim.model_copy(update={"point": point, "per": size if claim.per else ""})
 
 
 def _no_change(ours: tuple[float, float], within: bool) -> tuple[Finding, str]:

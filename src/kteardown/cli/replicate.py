@@ -15,6 +15,7 @@ from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed, Overrides, Scripted, on_clocks
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.model.experiment import Experiment
@@ -51,7 +52,8 @@ def replicate(
     The patch is fetched from lore.kernel.org by its message id, or given with --patch. It is compared with
     the kernel to which it applies, on the workload that measures what the posting measured. Each claim
     replicates, is smaller, absent or opposite here, or stays undecided. A claim about a machine
-    that is not available here is not measured, and the reason is printed.
+    that is not available here is not measured, and the reason is printed. With --script, a metric is that of
+    the claim if it has its name, and the first parameter with several values is the size.
 
     Examples:
 
@@ -76,9 +78,12 @@ def replicate(
     execution = options.Execution(jobs=jobs)
     found = start(experiments, reporter, execution, command=command_line(source))
     results = boot_rest(found, reporter, execution)
+    size = ""
     if script:
+        first = experiments[0]
+        size = load_workload(first.workloads[0].workload, first.folder).law
         text.brief(material_of_folder(found), options.output())
-    _write(json_file, known, [_report(known, result) for result in results])
+    _write(json_file, known, [_report(known, result, size) for result in results])
     reporter.note(f"the whole report: kteardown report {found.name}")
     for result in results:
         check_broken(found.name, result)
@@ -124,9 +129,9 @@ def command_line(source: str) -> str:
     return shlex.join([*kept, *(("--patch", Path(source).name) if source else ())])
 
 
-def _report(posting: Posting, result: Result | None) -> dict[str, Any]:
-    """Print the findings, and return them for --json."""
-    found = replicated(posting, result)
+def _report(posting: Posting, result: Result | None, size: str = "") -> dict[str, Any]:
+    """Print the findings, and return them for --json; ``size`` is the parameter of a script's law."""
+    found = replicated(posting, result, size)
     table, console = replication_table(posting, found, result), options.output()
     text.fitted(lambda most: text.show(text.first_rows(table, most), console), console, text.LINES // 2)
     rows = [claim_row(one, posting) | {"interval": one.ours.ci} for one in found]

@@ -150,6 +150,20 @@ def test_claims_are_compared_at_their_points() -> None:
     assert found[3].reason == "not measured at this point"
 
 
+def test_the_size_of_a_script_has_the_place_of_the_posted_parameter() -> None:
+    result = simulated()
+    claims = posting(at(3000, 2, 1, point={"holders": 3000}), at(3000, 2, 1, point={"a": 1, "b": 3000}))
+    assert {one.reason for one in replicate(claims, result)} == {"not measured at this point"}
+    measured, several = replicate(claims, result, "zombies")
+    assert measured.ours.ci is not None
+    assert several.reason == "not measured at this point"
+    laws = (law("base", 20, 0.1), law(result.requested[0], 17, 0.1, 0.85))
+    result = result.model_copy(update={"laws": laws})
+    slope = posting(at(0, 20, 17, metric="slab_kb", per="groups", point={}))
+    assert replicate(slope, result)[0].ours.ci is None
+    assert replicate(slope, result, "cgroups")[0].finding == "replicates"
+
+
 def test_a_claim_that_cannot_be_measured_says_why() -> None:
     result = simulated()
     found = replicate(posting(at(3000, 2, 1, cannot="arm64"), at(3000, 2, 1, metric="")), result)
