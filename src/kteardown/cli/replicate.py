@@ -82,6 +82,7 @@ def replicate(
     if script:
         first = experiments[0]
         size = load_workload(first.workloads[0].workload, first.folder).law
+        known = measured_with(known, script, size)
         text.brief(material_of_folder(found), options.output())
     _write(json_file, known, [_report(known, result, size) for result in results])
     reporter.note(f"the whole report: kteardown report {found.name}")
@@ -98,6 +99,15 @@ def _of_script(
         experiment.model_copy(update={"reference": posting.name})
         for experiment in experiments_on(script, base, asked, scripted, reporter)
     )
+
+
+def measured_with(posting: Posting, script: str, size: str) -> Posting:
+    """Return ``posting`` with a script in place of the workload of ours that measures the same."""
+    if posting.run is None:
+        return posting
+    sized = f"; its {size} has the place of the posting's parameter" if size else ""
+    differs = f"measured with {script}{sized}"
+    return posting.model_copy(update={"run": posting.run.model_copy(update={"differs": differs})})
 
 
 def posted_patch(posting: Posting, given: str, reporter: Reporter) -> tuple[str, str]:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.replicate import command_line, posted_patch
+from kteardown.cli.replicate import command_line, measured_with, posted_patch
 from kteardown.errors import InputError
 from kteardown.inputs.options import Overrides, apply
 from kteardown.inputs.published import Posting, load_posting, posting_names
 from kteardown.progress import SilentReporter
+from kteardown.report.sections.published import claim_notes
 from kteardown.run.resolve import experiment_of, resolve
 from unit.cli.test_main import kteardown
 
@@ -78,6 +79,13 @@ def test_a_file_with_the_message_id_is_the_posted_patch(
     with pytest.raises(InputError, match="in no archive") as caught:
         posted_patch(shipped("zsmalloc"), "", SilentReporter())
     assert "--patch" in caught.value.hint
+
+
+def test_a_script_does_not_differ_as_our_workload_does() -> None:
+    (own,) = claim_notes(measured_with(shipped("freezer"), "./x.sh", "STEP"), None)[-1:]
+    assert own == "here: measured with ./x.sh; its STEP has the place of the posting's parameter"
+    assert claim_notes(measured_with(shipped("freezer"), "./x.sh", ""), None)[-1].endswith("./x.sh")
+    assert measured_with(shipped("memcg"), "./x.sh", "N") == shipped("memcg")
 
 
 def test_the_command_to_repeat_has_no_local_file(monkeypatch: pytest.MonkeyPatch) -> None:
