@@ -17,6 +17,7 @@ from kteardown.inputs.load import own_sources
 from kteardown.kernels import prebuilt
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
+from kteardown.model.experiment import MachineSpec
 from kteardown.model.plan import PlannedBoot, PlannedTrial, script_of
 from kteardown.model.record import BASE, BootEnd, ParamValue, Record, TrialEnd, parse
 from kteardown.model.workload import Workload
@@ -32,6 +33,7 @@ from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
 
 Params = Mapping[str, ParamValue]
 _SEED = 1
+_MACHINE = MachineSpec()
 _KERNEL_MB = 64
 """What a kernel needs for itself, at most."""
 _MOST_RECORDS = 500_000
@@ -87,16 +89,15 @@ def boot_counted(
     reporter: Reporter,
     *,
     folder: str = "",
-    cpus: int | None = None,
-    memory_mb: int | None = None,
+    machine: MachineSpec = _MACHINE,
     acceleration: Acceleration = "icount",
     counted: bool = True,
-    machine: QemuMachine | None = None,
+    qemu: QemuMachine | None = None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
     ``folder``: that of a workload that is not shipped. Without ``counted`` the plugin is left out, and
-    nothing is counted. ``machine``: what boots it, which another thread may stop. Raises GuestError if the
+    nothing is counted. ``qemu``: what boots it, which another thread may stop. Raises GuestError if the
     guest did not end well, LabError, BuildError, InputError.
     """
     planned = _planned(workload, points)
@@ -104,7 +105,8 @@ def boot_counted(
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Path(name)
         initramfs = _initramfs(here, kernel, workload, planned, folder, reporter)
-        check_size(initramfs.stat().st_size, memory_mb or workload.memory_mb)
+        memory_mb = machine.memory_mb or workload.memory_mb
+        check_size(initramfs.stat().st_size, memory_mb)
         counts = here / "counts"
         plugin: tuple[str, ...] = ()
         if counted:
@@ -115,17 +117,18 @@ def boot_counted(
             initramfs=initramfs,
             arch=DEFAULT_ARCH,
             acceleration=acceleration,
-            cpus=cpus or workload.cpus,
-            memory_mb=memory_mb or workload.memory_mb,
+            cpus=machine.largest("cpus") or workload.cpus,
+            memory_mb=memory_mb,
+            kernel_args=machine.kernel_args,
+            possible_cpus=machine.largest("possible_cpus"),
+            numa_nodes=machine.largest("numa_nodes"),
             seed=planned.seed,
             console=here / "console",
             silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
             plugin=plugin,
         )
-        began = time.monotonic()
-        result = (machine or QemuMachine(reporter.command)).boot(
-            job, lambda line: lines.append((time.monotonic() - began, line))
-        )
+        began, qemu = time.monotonic(), qemu or QemuMachine(reporter.command)
+        result = qemu.boot(job, lambda line: lines.append((time.monotonic() - began, line)))
         _check(result, workload, here)
         sections = read_counts(counts) if counted else [TrialBlocks(0, ())] * (1 + len(points))
     records = _records(lines, workload)

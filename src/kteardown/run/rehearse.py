@@ -92,19 +92,28 @@ class Rehearsed:
 def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Reporter) -> Rehearsed:
     """Build base, and run the only workload of ``experiment``, a script, at its two smallest sizes.
 
+    Raises BuildError, and as ``rehearse_on`` does.
+    """
+    base = base_of(experiment)
+    image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
+    return rehearse_on(Bootable(image.image, image.modules), experiment, acceleration, reporter)
+
+
+def rehearse_on(
+    kernel: Bootable, experiment: Experiment, acceleration: Acceleration, reporter: Reporter
+) -> Rehearsed:
+    """Run the only workload of ``experiment``, a script, on ``kernel`` at its two smallest sizes.
+
     Raises GuestError if it does not run, with what to do about it, BuildError, LabError, InputError.
     """
     name = experiment.workloads[0].workload
     workload = load_workload(name, experiment.folder)
-    base = base_of(experiment)
-    image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
     every = points_of(experiment, {name: workload})
     own = [{key: point.params[key] for key in workload.parameters} for point in every]
     law = workload.law
     rest = {key: value for key, value in own[0].items() if key != law}
     sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
-    kernel = Bootable(image.image, image.modules)
     boots = [_rehearsed_at(point, workload, kernel, experiment, acceleration, reporter) for point in points]
     return Rehearsed(
         tuple(run for run, _ in boots),
@@ -122,7 +131,7 @@ def _rehearsed_at(
     reporter: Reporter,
 ) -> tuple[Rehearsal, CountedBoot]:
     """Run the script at one size in a guest of its own, which ^C ends. Raises as ``rehearse`` does."""
-    machine = QemuMachine(reporter.command)
+    qemu = QemuMachine(reporter.command)
     words = f"Rehearsing {workload.name} on base {_words([point])}"
     with reporter.task(words) as task, ThreadPoolExecutor(1) as pool:
         booting = pool.submit(
@@ -132,17 +141,16 @@ def _rehearsed_at(
             [point],
             reporter,
             folder=experiment.folder,
-            cpus=experiment.machine.largest("cpus"),
-            memory_mb=experiment.machine.memory_mb,
+            machine=experiment.machine,
             acceleration=acceleration,
             counted=False,
-            machine=machine,
+            qemu=qemu,
         )
         try:
             while not wait([booting], timeout=1).done:
                 task.update(0)
         except BaseException:
-            machine.stop()
+            qemu.stop()
             raise
         booted = booting.result()
     run = _at(point, booted.records)
