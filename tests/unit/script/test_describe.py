@@ -194,7 +194,7 @@ def test_a_user_that_does_not_exist() -> None:
 
 @pytest.mark.parametrize("name", ["1N", "A-B", "a b", "N\n"])
 def test_names_that_no_variable_has(script: Path, name: str) -> None:
-    with pytest.raises(InputError, match="is not a name of an environment variable"):
+    with pytest.raises(InputError, match="this is not a name of one"):
         describe(str(script), Scripted(), {name: (1,)})
 
 
