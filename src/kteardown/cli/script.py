@@ -35,8 +35,9 @@ def experiments_on(
     own = workload in workload_names(here) and load_workload(workload, str(here)).script is not None
     if not (own or is_script(workload)):
         if scripted != Scripted():
+            what = "the name of a workload" if workload in workload_names(here) else "no path of a file"
             raise InputError(
-                f"{workload} is the name of a workload, and --metric, --programs, --file, --root, --allow "
+                f"{workload} is {what}, and --metric, --programs, --file, --root, --allow "
                 "and --limit are for a script of your own",
                 hint="remove these options, or give the path of a script: ./NAME.sh",
             )

@@ -43,6 +43,8 @@ _MISSING = re.compile(
     r"|line \d+: ((?:/[\w.+-]+)*/s?bin/[\w.+-]+): No such file"
     r"|FileNotFoundError: .*: '([\w.+/-]+)'$"
 )
+_SKIPPED = 4
+"""The exit status of a kselftest that cannot run here."""
 _USAGE = re.compile(r"\busage\b|\bmissing (?:\w+ )?(?:argument|operand|parameter)", re.IGNORECASE)
 _NO_MEMORY = ("Out of memory", "oom-kill", "not enough memory for the allocation")
 """In the kernel's log; the last is of an mmap() that failed, which many programs do not expect."""
@@ -227,6 +229,11 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         hint = _symbol_hint(lines)
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
+        if run.ended.code == _SKIPPED and any("skip" in line.lower() for line in lines):
+            hint = (
+                "it is a test of the kernel that skips itself: give the guest what its last lines ask for, "
+                "such as --cpus 2, --config CONFIG_NAME=y or --memory-mb 2048."
+            )
         if any(_USAGE.search(line) for line in lines) and not _has_arguments(workload):
             hint = (
                 "give it its arguments: --set N=1000 is $N and $1, also with several values; or quote the "

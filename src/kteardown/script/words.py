@@ -15,9 +15,9 @@ from kteardown.errors import InputError
 _KEYWORDS = (
     "! [ [[ ]] { } . : alias bg bind break builtin caller case cd command compgen complete continue coproc "
     "declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for "
-    "function getopts hash history if in jobs let local logout mapfile popd printf pushd pwd read readarray "
-    "readonly return select set shift shopt source suspend test then time times trap true type typeset "
-    "ulimit umask unalias unset until wait while"
+    "function getopts hash history if in jobs let local logout mapfile popd print printf pushd pwd read "
+    "readarray readonly return select set shift shopt source suspend test then time times trap true type "
+    "typeset ulimit umask unalias unset until wait while"
 )
 BUILTINS = frozenset(_KEYWORDS.split())
 """Words that a shell knows itself."""

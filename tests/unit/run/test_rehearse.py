@@ -78,6 +78,11 @@ def script(
             "it ended with exit status 1",
             "'make.sh ARGUMENTS'",
         ),
+        (
+            ran(printed("skip all tests:: since there is only one cpu: 0"), code=4),
+            "it ended with exit status 4",
+            "--cpus 2",
+        ),
         (ran((), how="signal", code=8), "it ended with signal 8", "--allow 'signal 8'"),
         (
             ran(printed("x"), how="limit", detail="ended: killed after 600 s; its last line: x"),
