@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 SCRIPTS = data_dir("postings") / "scripts"
 FREEZE = "freeze=/Freezing user space processes$/../Freezing user space processes completed/"
 ZOMBIES = (500, 1500)
-CGROUPS = (20, 80)
+CGROUPS = (20, 60)
 POSSIBLE_CPUS = 8
 ARGUMENTS = ("noapictimer",)
 """A guest with CPUs that are only possible boots in a fraction of the time."""
