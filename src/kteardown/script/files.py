@@ -25,7 +25,7 @@ from kteardown.progress import Reporter
 from kteardown.script.compile import compile_static
 from kteardown.script.elf import MACHINES, is_elf, read_elf
 from kteardown.script.host import PATH, HostPrograms, Unusable
-from kteardown.script.root import GuestTree, add_folder, add_root
+from kteardown.script.root import GuestTree, add_root
 from kteardown.script.words import Named, Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
 
@@ -48,7 +48,6 @@ exec env "$@"
 _TEXT_BYTES = 1 << 20
 _FILE_BYTES = 1 << 30
 _APPLETS = re.compile(rb"[a-z0-9._\[-]{1,32}")
-_SHOWN = 8
 _MOST_APPLETS = 1000
 _MAIN = re.compile(rb"\bmain\s*\(")
 
@@ -103,10 +102,7 @@ class _Guest:
         self._where, self._arch, self._reporter = where, arch, reporter
         self._has_root = has_root
         self._applets: frozenset[str] = frozenset()
-        self._commands: dict[str, None] = {}
-        self._functions: set[str] = set()
-        self._wants_swap: dict[str, None] = {}
-        self._has_swap = False
+        self._paths = {"/bin/sh"}  # system() in a C program uses this one.
         self.tree, self.notes = GuestTree(), list[str]()
 
     def begin(self, busybox: Path | None) -> None:
@@ -181,16 +177,6 @@ class _Guest:
             )
         if large := [name for name in self._host.left_out if self._which(name) is None]:
             self.notes.append(f"large and perhaps not meant, so left out (--programs): {', '.join(large)}")
-        commands = [word for word in self._commands if word not in self._functions]
-        if absent := [word for word in commands if self._which(word) is None]:
-            where = "in the root file system" if self._has_root else "on this host"
-            more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
-            self.notes.append(f"named as commands, but not {where}: {', '.join(absent[:_SHOWN])}{more}")
-        if self._wants_swap and not self._has_swap:
-            self.notes.append(
-                f"{', '.join(self._wants_swap)} asks for memory to be swapped out (MADV_PAGEOUT), and the "
-                "guest has no swap until a script turns it on (docs/script.md)"
-            )
         return GuestFiles(
             archive(list(self.tree.entries())), self.tree.hashes(), tuple(dict.fromkeys(self.notes))
         )
@@ -200,9 +186,8 @@ class _Guest:
         for name in sorted(self._applets - {"bash", "busybox"}):
             if self._which(name) is None:
                 self.tree.symlink(f"usr/bin/{name}", "busybox")
-        # system() in a C program uses this path.
-        for word in ("/bin/sh", *self._commands):
-            if word.startswith("/") and Path(word).name in self._applets and self._which(word) is None:
+        for word in sorted(self._paths):
+            if Path(word).name in self._applets and self._which(word) is None:
                 self.tree.symlink(word[1:], "/usr/bin/busybox")
 
     def _which(self, name: str) -> str | None:
@@ -296,13 +281,10 @@ class _Guest:
         self._put(f"files/{name}", program, 0o755)
 
     def _add_file(self, each: str, *, compiled: bool) -> None:
-        """Add a further file or folder of a workload; a program in C is compiled."""
-        path, seen = self._path(each), f"files/{Path(each)}"
-        if os.path.isdir(path):
-            self.notes += add_folder(self.tree, path, seen)
-            return
+        """Add a further file of a workload; a program in C is compiled."""
+        path = self._path(each)
         data, permissions = read_file(path)
-        self._put(seen, data, permissions)
+        self._put(f"files/{Path(each)}", data, permissions)
         if is_elf(data):
             with self._usable(each):
                 self._host.add_needed(path, data)
@@ -334,8 +316,7 @@ class _Guest:
                     self.tree.file(word.lstrip("/") if "/" in word else "usr/local/bin/sudo", _SUDO, 0o755)
                 else:
                     self._host.add_if_there(word, likely=word in named.likely)
-        self._commands.update(dict.fromkeys(named.commands))
-        self._functions |= named.functions
+        self._paths.update(word for word in named.words if word.startswith("/"))
 
     @contextmanager
     def _usable(self, word: str) -> Iterator[None]:
@@ -361,11 +342,7 @@ class _Guest:
         return beside(self._where, name)
 
     def _read(self, name: str) -> bytes:
-        data = read_file(self._path(name))[0]
-        if data.find(b"MADV_PAGEOUT") >= 0 and not is_elf(data):
-            self._wants_swap[name] = None
-        self._has_swap |= b"swapon" in data
-        return data
+        return read_file(self._path(name))[0]
 
 
 def beside(where: Path, name: str) -> Path:

@@ -26,7 +26,6 @@ _MERGED = ("bin", "sbin", "lib", "lib64")
 _MOST_LINKS = 40
 _UNWINDING = "libgcc_s.so.1"  # The C library loads it when a thread is cancelled.
 _LARGE_BYTES = 4 << 20
-_LARGE_BYTES_OF_ALL = 12 << 20
 _TEXT_BYTES = 256 << 10
 _PYTHON = re.compile(r"python3\.[0-9]+")
 # Of Python's standard library. What is compiled would not be used: files of a guest have another time.
@@ -215,27 +214,13 @@ class HostPrograms:
             return None
         if word.startswith("/") and not word.startswith(_SYSTEM):
             return None
-        if not likely and str(path) not in self._added and self._is_large(path):
+        if not likely and str(path) not in self._added and path.stat().st_size > _LARGE_BYTES:
             self.left_out[path.name] = None
             return None
         try:
             return self.add(path)
         except Unusable:
             return None
-
-    def _is_large(self, path: Path) -> bool:
-        """Return whether a program, or what it would add with its libraries, is large."""
-        own = path.stat().st_size
-        if own > _LARGE_BYTES:
-            return True
-        try:
-            data = path.read_bytes()
-            elf = self._elf(path, data) if is_elf(data) else None
-            found = dict(libraries(Path(os.path.realpath(path)), elf)) if elf else {}
-        except (OSError, InputError, Unusable):
-            return False  # It is not added either.
-        new = [real for one in found.values() if one and (real := os.path.realpath(one)) not in self._copied]
-        return own + sum(os.path.getsize(real) for real in new) > _LARGE_BYTES_OF_ALL
 
     def _add_modules(self, path: Path) -> None:
         """Add the standard library of an interpreter."""

@@ -134,14 +134,11 @@ class GuestTree:
 
     def hashes(self) -> dict[str, str]:
         """Return the sha256 of each regular file, by its path with a leading slash."""
-        known: dict[int, str] = {}
-        found = {}
-        for path, node in sorted(self._nodes.items()):
-            if stat.S_ISREG(node.mode):
-                if id(node) not in known:
-                    known[id(node)] = hashlib.sha256(node.data).hexdigest()
-                found["/" + os.fsencode(path).decode(errors="backslashreplace")] = known[id(node)]
-        return found
+        return {
+            "/" + os.fsencode(path).decode(errors="backslashreplace"): hashlib.sha256(node.data).hexdigest()
+            for path, node in sorted(self._nodes.items())
+            if stat.S_ISREG(node.mode)
+        }
 
 
 def add_root(tree: GuestTree, root: Path, most: int = MOST_BYTES) -> list[str]:
@@ -149,22 +146,14 @@ def add_root(tree: GuestTree, root: Path, most: int = MOST_BYTES) -> list[str]:
 
     Owners become root, and times 0. Raises InputError if it is damaged, too large or cannot be read.
     """
-    reader = _Root(tree, root, most, _OURS)
+    reader = _Root(tree, root, most)
     with failing(
         f"cannot read the root file system {root}", hint="check the path, and that you may read it."
     ):
         if stat.S_ISDIR(root.stat().st_mode):
-            reader.folder("")
+            reader.folder()
         else:
             reader.archive()
-    return reader.notes()
-
-
-def add_folder(tree: GuestTree, folder: Path, prefix: str) -> list[str]:
-    """Add what is in ``folder`` of the host below ``prefix``, as ``add_root`` does."""
-    reader = _Root(tree, folder, MOST_BYTES, frozenset())
-    with failing(f"cannot read {folder}", hint="check that you may read all of it."):
-        reader.folder(prefix)
     return reader.notes()
 
 
@@ -177,16 +166,16 @@ def _contents(path: str, size: int) -> bytes:
 class _Root:
     """Reads one root into a tree, and counts what it reads and leaves out."""
 
-    def __init__(self, tree: GuestTree, root: Path, most: int, ours: frozenset[str]) -> None:
-        self._tree, self._root, self._most, self._ours = tree, root, most, ours
+    def __init__(self, tree: GuestTree, root: Path, most: int) -> None:
+        self._tree, self._root, self._most = tree, root, most
         self._bytes = self._entries = 0
         self._left_out: Counter[str] = Counter()
 
-    def folder(self, prefix: str) -> None:
+    def folder(self) -> None:
         """Read a folder of the host; links stay links. What is on another file system is left out."""
         known: dict[tuple[int, int], GuestNode] = {}
         device = self._root.stat().st_dev
-        waiting = [(str(self._root), prefix)]
+        waiting = [(str(self._root), "")]
         while waiting:
             where, above = waiting.pop()
             with os.scandir(where) as found:
@@ -219,7 +208,7 @@ class _Root:
                 hint="make a smaller one: all of it is in the memory of the guest.",
             )
         top = path.partition("/")[0]
-        if top in self._ours and not (path == top and stat.S_ISDIR(mode)):
+        if top in _OURS and not (path == top and stat.S_ISDIR(mode)):
             why_not = f"files in /{top}" if path != top else f"/{top}"
         elif not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
             why_not = "devices, fifos and sockets"

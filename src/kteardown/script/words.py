@@ -6,7 +6,7 @@ word that may be one; whether this host has a program of that name decides.
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -44,7 +44,6 @@ _FUNCTION = re.compile(
 )
 _LITERAL = re.compile(rf"[\"'`]((?:/{_WORD})+|{_WORD})(?=[\s\"'`;|&])")
 _PRINTED = re.compile(r"\b(?:echo|printf)\s[^\n;|&<>]*")
-_HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*[\"'\\]?([A-Za-z_]\w*)")
 _LOOP = re.compile(rf"\b(?:for|select|case)\s+{_WORD}")
 _ARITHMETIC = re.compile(r"\(\([^\n]{0,400}?\)\)")
 _SPECIAL = frozenset("$|&;<>(){}*?[]~`\\\n#!")
@@ -56,11 +55,8 @@ class Named:
     """Words of a text, in their order, that may be programs: names and absolute paths."""
 
     words: tuple[str, ...]
-    commands: tuple[str, ...]
-    """Those that are certainly run as commands, and are neither builtins nor functions of the text."""
-    likely: frozenset[str] = frozenset()
-    """These, and the arguments of commands such as ``timeout``. Other words may be data."""
-    functions: frozenset[str] = frozenset()
+    likely: frozenset[str]
+    """Commands, and the arguments of commands such as ``timeout``. Other words may be data."""
 
 
 @dataclass(frozen=True)
@@ -82,30 +78,18 @@ def candidates(text: str, *, shell: bool = True) -> Named:
     """
     if not shell:
         strings = tuple(dict.fromkeys(found[1] for found in _LITERAL.finditer(text)))
-        return Named(strings, (), frozenset(strings))
+        return Named(strings, frozenset(strings))
     text = "\n".join(map(_without_comment, text.splitlines()))
-    functions = frozenset(one or other for one, other in _FUNCTION.findall(text))
+    skipped = {*BUILTINS, *(one or other for one, other in _FUNCTION.findall(text))}
     text = _ARITHMETIC.sub(lambda found: _substitutions(found[0][1:]), text)
     text = _PRINTED.sub(lambda found: _substitutions(found[0]), _LOOP.sub(" ", text))
-    skipped = BUILTINS | functions
-
-    def kept(found: Iterable[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(word for word in found if word not in skipped and not word.isdigit()))
-
-    commands = kept(_commands(_without_documents(text)))
+    words = dict.fromkeys(word for word in _names(text) if word not in skipped and not word.isdigit())
     wrapped = (word for found in _WRAPPED.finditer(text) for word in _names(found[0]))
-    return Named(kept(_names(text)), commands, frozenset((*commands, *wrapped)), functions)
+    return Named(tuple(words), frozenset((*(found[1] for found in _COMMAND.finditer(text)), *wrapped)))
 
 
 def _names(text: str) -> Iterator[str]:
     return ((found[1] or "") + found[2] for found in _NAME.finditer(text))
-
-
-def _commands(text: str) -> Iterator[str]:
-    for found in _COMMAND.finditer(text):
-        # Else it is a pattern of `case`.
-        if text[found.end() : found.end() + 1] != ")" or text[found.start()] == "(":
-            yield found[1]
 
 
 def _without_comment(line: str) -> str:
@@ -123,19 +107,6 @@ def _without_comment(line: str) -> str:
         elif letter == "#" and (at == 0 or line[at - 1] in " \t;|&("):
             return line[:at]
     return line
-
-
-def _without_documents(text: str) -> str:
-    """Return the text without what its redirections ``<<END`` give to a command."""
-    kept, end = [], ""
-    for line in text.splitlines():
-        if end:
-            end = "" if line.strip("\t") == end else end
-            continue
-        kept.append(line)
-        if found := _HEREDOC.search(line):
-            end = found[1]
-    return "\n".join(kept)
 
 
 def _substitutions(printed: str) -> str:

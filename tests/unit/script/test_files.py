@@ -14,7 +14,6 @@ from kteardown.errors import InputError, MissingError
 from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Script, Workload
 from kteardown.progress import SilentReporter
-from kteardown.script import host
 from kteardown.script.elf import MACHINES
 from kteardown.script.files import GuestFiles, guest_files
 from unit.vm.test_initramfs import read
@@ -93,16 +92,6 @@ def test_a_guest_has_the_usual_places_to_mount_at(lab: Lab) -> None:
     assert lab.run("x").stdout.split() == ["/home", "/media", "/mnt", "/opt", "/tmp", "/var/tmp"]
 
 
-def test_a_program_that_needs_swap_has_a_note_unless_a_script_turns_it_on(lab: Lab) -> None:
-    program = "#include <sys/mman.h>\nint main(void) { return madvise(0, 0, MADV_PAGEOUT); }\n"
-    lab.write("x.c", program)
-    lab.add("x", file="x.c")
-    assert any("x.c asks for memory to be swapped out" in note for note in lab.made().notes)
-    lab.write("swap.sh", "#!/bin/sh\nswapon /dev/zram0\n/files/x\n")
-    lab.add("x", file="swap.sh", files=["x.c"])
-    assert not any("swapped" in note for note in lab.made().notes)
-
-
 def test_the_directives_say_all_that_the_agent_needs(lab: Lab) -> None:
     lab.write("x", "#!/usr/bin/env sh\ntrue\n")
     lab.add("x", file="x", allow=["exit 3", "signal 2"], limit_s=1.5)
@@ -129,19 +118,16 @@ def test_the_archive_has_what_a_guest_needs_and_is_the_same_again(lab: Lab) -> N
     assert any("ls" in note for note in made.notes)
 
 
-def test_what_is_not_on_this_host_is_noted(lab: Lab) -> None:
-    lab.write("x.sh", "no-such-program-here 1\nno_function() { :; }\nno_function\n")
+def test_a_file_without_a_first_line_is_noted(lab: Lab) -> None:
+    lab.write("x.sh", "true\n")
     lab.add("x", file="x.sh")
-    notes = "\n".join(lab.made().notes)
-    assert "not on this host: no-such-program-here" in notes and "no first line" in notes
-    assert "no_function" not in notes
+    assert any("no first line" in note for note in lab.made().notes)
 
 
-def test_functions_of_a_further_script_are_not_noted_and_its_programs_are_there(lab: Lab) -> None:
+def test_programs_of_a_further_script_are_there(lab: Lab) -> None:
     lab.write("lib.sh", "log_all() { tac /etc/group; }\n")
     lab.write("x.sh", "#!/bin/sh\n. ./lib.sh\nlog_all\n")
     lab.add("x", file="x.sh", files=["lib.sh"])
-    assert not any("log_all" in note for note in lab.made().notes)
     assert any("tac" in note for note in lab.made().notes)
 
 
@@ -152,14 +138,6 @@ def test_a_large_program_is_added_only_where_it_is_run(lab: Lab) -> None:
     assert "large and perhaps not meant, so left out (--programs): python3" in lab.made().notes
     lab.write("x.sh", "#!/bin/sh\ntimeout 5 python3 /tmp\n")
     assert any("MB: " in note and "python3" in note for note in lab.made().notes)
-
-
-def test_a_program_with_large_libraries_is_large(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab.write("x.sh", "#!/bin/sh\nwhile getopts ah mount; do :; done\n")
-    lab.add("x", file="x.sh")
-    assert any("mount" in note for note in lab.made().notes)
-    monkeypatch.setattr(host, "_LARGE_BYTES_OF_ALL", 1 << 18)
-    assert not any("mount" in note for note in lab.made().notes)
 
 
 def test_the_users_folder_of_programs_comes_first(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +237,6 @@ def test_a_root_is_kept_and_gets_only_the_named_programs(lab: Lab) -> None:
     members = {entry.path: entry for entry in read(lab.made().archive)}
     assert members["etc/passwd"].data == b"own\n" and "usr/bin/date" in members
     assert "usr/bin/busybox" not in members and "usr/bin/ls" not in members
-    assert any("not in the root file system: cat, head, ls" in note for note in lab.made().notes)
     lab.add("y", command="true")
     with pytest.raises(InputError, match="different root file systems"):
         lab.made()

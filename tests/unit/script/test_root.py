@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.script.root import GuestNode, GuestTree, add_folder, add_root
+from kteardown.script.root import GuestNode, GuestTree, add_root
 from kteardown.vm.initramfs import ArchiveEntry, archive
 
 
@@ -188,12 +188,6 @@ def test_a_hard_link_of_a_link_is_a_link_of_its_own(tmp_path: Path) -> None:
         (b"x", ""),
         (b"x", ""),
     ]
-
-
-def test_a_folder_of_files_may_have_any_names(tmp_path: Path) -> None:
-    (tmp_path / "init").write_bytes(b"i")
-    tree = GuestTree()
-    assert add_folder(tree, tmp_path, "files/data") == [] and "files/data/init" in tree
 
 
 def test_paths_are_resolved_in_the_guest() -> None:
