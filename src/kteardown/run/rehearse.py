@@ -26,14 +26,22 @@ from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.resolve import base_of
 from kteardown.rundir.printed import error_lines
 from kteardown.script.describe import Described, named
-from kteardown.script.extract import found, growing, metric_of, parse_reading, trend, values
+from kteardown.script.extract import (
+    found,
+    growing,
+    metric_of,
+    parse_reading,
+    slug,
+    suggestions,
+    trend,
+    values,
+)
 from kteardown.script.presets import preset_metrics, tap_failures
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 
 _LINES = 20
 _SHOWN = 5
-_LIKE = 3
 _LITTLE = 0.5
 """The share of its time that a script uses the CPU, below which its whole time says little of its work."""
 _MISSING = re.compile(
@@ -43,26 +51,10 @@ _MISSING = re.compile(
     r"|line \d+: ((?:/[\w.+-]+)*/s?bin/[\w.+-]+): No such file"
     r"|FileNotFoundError: .*: '([\w.+/-]+)'$"
 )
-_SKIPPED = 4
-"""The exit status of a kselftest that cannot run here."""
 _USAGE = re.compile(r"\busage\b|\bmissing (?:\w+ )?(?:argument|operand|parameter)", re.IGNORECASE)
 _NO_MEMORY = ("Out of memory", "oom-kill", "not enough memory for the allocation")
 """In the kernel's log; the last is of an mmap() that failed, which many programs do not expect."""
 _NOT_IMPLEMENTED = "Function not implemented"
-_SYMBOLS = {
-    "userfaultfd": "USERFAULTFD",
-    "bpf": "BPF_SYSCALL",
-    "fanotify": "FANOTIFY",
-    "keyctl": "KEYS",
-    "perf_event": "PERF_EVENTS",
-    "landlock": "SECURITY_LANDLOCK",
-    "seccomp": "SECCOMP_FILTER",
-    "memfd_secret": "SECRETMEM",
-    "fsmount": "BLOCK",
-    "mbind": "NUMA",
-    "quota": "QUOTA",
-}
-"""By a word of the script, the symbol without which its system call is not implemented."""
 
 
 @dataclass(frozen=True)
@@ -226,15 +218,14 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
             "system with --root."
         )
     elif any(_NOT_IMPLEMENTED in line for line in lines):
-        hint = _symbol_hint(lines)
+        hint = (
+            "the kernel lacks a system call: add its symbol to all kernels with --config CONFIG_NAME=y, such "
+            "as CONFIG_USERFAULTFD=y."
+        )
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
-        if run.ended.code == _SKIPPED and any("skip" in line.lower() for line in lines):
-            hint = (
-                "it is a test of the kernel that skips itself: give the guest what its last lines ask for, "
-                "such as --cpus 2, --config CONFIG_NAME=y or --memory-mb 2048."
-            )
-        if any(_USAGE.search(line) for line in lines) and not _has_arguments(workload):
+        has_arguments = workload.parameters or (workload.script and workload.script.arguments)
+        if any(_USAGE.search(line) for line in lines) and not has_arguments:
             hint = (
                 "give it its arguments: --set N=1000 is $N and $1, also with several values; or quote the "
                 f"command: '{workload.script.file if workload.script else name} ARGUMENTS'."
@@ -251,17 +242,6 @@ def _way(run: Rehearsal) -> str:
     return f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
 
 
-def _has_arguments(workload: Workload) -> bool:
-    return bool(workload.parameters or (workload.script and workload.script.arguments))
-
-
-def _symbol_hint(lines: Sequence[str]) -> str:
-    text = " ".join(line.lower() for line in lines if _NOT_IMPLEMENTED in line)
-    symbol = next((symbol for word, symbol in _SYMBOLS.items() if word in text), None)
-    known = f"CONFIG_{symbol}=y" if symbol else "CONFIG_NAME=y, the symbol of the system call"
-    return f"the kernel lacks a system call: add it to all kernels with --config {known}."
-
-
 def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[str]) -> dict[str, Metric]:
     """Return the metrics that were asked for (``NAME=WHERE``), or else those that a script turns out to have.
 
@@ -272,24 +252,17 @@ def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[s
     examples = [*small.output, *large.output]
     if asked:
         return dict(metric_of(*named(one), examples) for one in asked)
-    candidates = found(examples, small.deltas)
-    if described.preset and not candidates["marks"]:
+    marks, lines = found(examples)
+    if described.preset and not marks:
         printed = preset_metrics(described.preset, examples)
         # A script may send the output of a program anywhere, and a function may have its name.
         if printed or not (described.workload.script and described.workload.script.file):
             return printed
-    if specs := candidates["marks"] or candidates["printed"]:
+    if specs := marks or lines:
         return dict(metric_of(name, spec, examples) for name, spec in specs.items())
-    sizes = [size_of(run.params, described.workload.law) for run in (small, large)]
-    if sizes[0] >= sizes[1]:
-        return {}
-    grown = growing(small.deltas, large.deltas, sizes[0], sizes[1])
-    return dict(_counter(file, field) for file, field, _ in grown)
-
-
-def _counter(file: str, field: str) -> tuple[str, Metric]:
-    name = re.sub(r"[^a-z0-9]+", "_", f"{file}_{field}".lower()).strip("_")
-    return metric_of(name, f"delta {file} {field}")
+    law = described.workload.law
+    grown = growing(small.deltas, large.deltas, size_of(small.params, law), size_of(large.params, law))
+    return dict(metric_of(slug(f"{file}_{field}"), f"delta {file} {field}") for file, field, _ in grown)
 
 
 def with_resolution(metrics: Mapping[str, Metric], rehearsed: Rehearsed) -> dict[str, Metric]:
@@ -315,9 +288,9 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield from _figures(key, spec, rehearsed)
     yield from _about_time(workload, small)
     readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
-    looks = _looks_like_metrics(small)
+    looks = _options(small)
     if looks and all(reading.kind == "delta" for reading in readings):
-        yield f"{workload.name} prints what looks like a metric; compare it with {' or '.join(looks)}"
+        yield f"{workload.name} prints what looks like a metric; compare it with {looks}"
     errors = error_lines(small.output)
     for line in errors[:_SHOWN]:
         yield f"{workload.name} printed, and went on: {line}"
@@ -351,7 +324,8 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
     reading, unit = parse_reading(spec.read), unit_of(key)
     read = [values(reading, unit, run.output, run.deltas) for run in rehearsed.sizes]
     if not any(read):
-        yield _no_value(key, spec, rehearsed.sizes[0])
+        looks = _options(rehearsed.sizes[0])
+        yield f"{key}: nothing matches {spec.read}" + (f"; did you mean {looks}?" if looks else "")
         return
     shown = " and ".join(f"{one[0].value:,.12g}" for one in read if one)
     counts = max(map(len, read))
@@ -364,16 +338,8 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
         )
 
 
-def _no_value(key: str, spec: Metric, run: Rehearsal) -> str:
-    looks = _looks_like_metrics(run)
-    like = f"; did you mean {' or '.join(looks)}?" if looks else ""
-    return f"{key}: nothing matches {spec.read}{like}"
-
-
-def _looks_like_metrics(run: Rehearsal) -> list[str]:
-    """Return options for lines that have a number with a unit or a label."""
-    lines = [line for line in run.output if line.source == "script"]
-    return [f"--metric '{name}={like}'" for name, like in found(lines, ())["lines"].items()][:_LIKE]
+def _options(run: Rehearsal) -> str:
+    return " or ".join(f"--metric '{one}'" for one in suggestions(run.output))
 
 
 def _words(points: Sequence[Mapping[str, ParamValue]]) -> str:

@@ -3,15 +3,15 @@
 The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
 
 ``/REGEX/ UNIT``
-    A regular expression, searched in every line of the output and of the log. Its first group, or the one
-    named ``value``, is a number; a second group, or the one named ``unit``, its unit.
+    A regular expression, searched in every line of the output and of the log. Its first group is a number; a
+    second group its unit.
 ``/FROM/ then /REGEX/ UNIT``
     The same, but only in the first line that matches after one that FROM matches.
 ``/FROM/../TO/``
     The time from a line of the log that FROM matches to the next one that TO matches. If FROM matches again
     before that, the time begins anew. If no line of the log matches either, lines of the output are used.
 ``mark NAME``
-    The time between the lines ``kt-begin NAME`` and ``kt-end NAME`` of the log.
+    The time between the lines ``kt-begin NAME`` and ``kt-end NAME``, as above.
 ``printed NAME UNIT``
     Lines ``NAME VALUE`` or ``NAME VALUE UNIT`` of the output.
 ``delta FILE FIELD``
@@ -40,7 +40,7 @@ from kteardown.model.workload import Metric, Unit
 from kteardown.script import match
 from kteardown.script.units import amount_of, convert, unit_of
 
-Kind = Literal["expression", "interval", "mark", "printed", "delta"]
+Kind = Literal["expression", "interval", "printed", "delta"]
 
 LINE_CHARACTERS = 3000
 """What is after these characters of a line is not searched."""
@@ -66,8 +66,8 @@ _PAGE_KB = 4
 class Reading:
     """The parsed form of ``Metric.read``.
 
-    ``text`` is the expression, the FROM of an interval, the name of a mark or a printed line, or a file;
-    ``until`` the TO of an interval, or a field of the file. ``section`` is the FROM of an expression.
+    ``text`` is the expression, the FROM of an interval, the name of a printed line, or a file; ``until`` the
+    TO of an interval, or a field of the file. ``section`` is the FROM of an expression.
     """
 
     kind: Kind
@@ -77,18 +77,6 @@ class Reading:
     unit: str = ""
     """The unit in which the value is printed, if its line does not have it."""
     last: bool = False
-
-    def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
-        section = f"/{self.section}/ then " if self.section else ""
-        form = {
-            "expression": f"{section}/{self.text}/{unit}",
-            "interval": f"/{self.text}/../{self.until}/",
-            "mark": f"mark {self.text}",
-            "printed": f"printed {self.text}{unit}",
-            "delta": f"delta {self.text} {self.until}",
-        }[self.kind]
-        return f"last {form}" if self.last else form
 
 
 @dataclass(frozen=True)
@@ -120,7 +108,8 @@ def parse_reading(spec: str) -> Reading:
     words = form.split()
     match words:
         case ["mark", name]:
-            return Reading("mark", name)
+            mark = re.escape(name)
+            return Reading("interval", f"^kt-begin {mark}$", f"^kt-end {mark}$")
         case ["printed", name]:
             return Reading("printed", name)
         case ["printed", name, unit]:
@@ -150,7 +139,7 @@ def _expression(spec: str, form: str) -> Reading:
     section, then, text = body.rpartition("/ then /")
     if then:
         _compiled(spec, section)
-    if not match.groups(_compiled(spec, text))[0]:
+    if not _compiled(spec, text).groups:
         raise _wrong(
             spec, "has no group for the value", "put parentheses around the number: /Time: ([0-9.]+)/."
         )
@@ -192,13 +181,6 @@ def values(
         found = _of_delta(reading, unit, deltas)
     elif reading.kind == "printed":
         found = _printed(reading, unit, lines)
-    elif reading.kind == "mark":
-        log = [line for line in lines if line.source == "log"]
-        starts, ends = (
-            {index for index, line in enumerate(log) if line.text.split() == [word, reading.text]}
-            for word in ("kt-begin", "kt-end")
-        )
-        found = _intervals(log, starts, ends, unit)
     elif reading.kind == "interval":
         found = _between(reading, unit, lines)
     else:
@@ -234,12 +216,18 @@ def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[lis
     ]
 
 
-def _value(number: str, word: str, unit: Unit, line: OutputLine) -> Value | None:
+def _value(number: Decimal, step: Decimal, word: str, unit: Unit, line: OutputLine) -> list[Value]:
+    """Return the value in the unit of the metric; empty if ``word`` is a unit of something else."""
+    value, resolution = convert(number, word, unit), convert(step, word, unit)
+    if value is None or resolution is None:
+        return []
+    return [Value(value, float(resolution), line.at_ns, line.text)]
+
+
+def _read(number: str, word: str, reading: Reading, unit: Unit, line: OutputLine) -> list[Value]:
+    """Return the value of a printed number and the word that follows it, which may be its unit."""
     amount = amount_of(number)
-    if amount is None:
-        return None
-    value, step = convert(amount.number, word, unit), convert(amount.step, word, unit)
-    return None if value is None or step is None else Value(value, float(step), line.at_ns, line.text)
+    return _value(*amount, word if unit_of(word) else reading.unit, unit, line) if amount else []
 
 
 def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
@@ -252,11 +240,11 @@ def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[
             end = begins[number + 1] if number + 1 < len(begins) else len(lines)
             kept += [one for one in found if begin < one[0] < end][:1]
         found = kept
-    made = (
-        _value(number, word if unit_of(word) else reading.unit, unit, lines[index])
+    return [
+        value
         for index, number, word, _ in found
-    )
-    return [value for value in made if value]
+        for value in _read(number, word, reading, unit, lines[index])
+    ]
 
 
 def _between(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
@@ -274,10 +262,8 @@ def _intervals(lines: Sequence[OutputLine], starts: set[int], ends: set[int], un
     begin: OutputLine | None = None
     for index, line in enumerate(lines):
         if begin is not None and index in ends:
-            took = convert(Decimal(line.at_ns - begin.at_ns), "ns", unit)
-            step = convert(Decimal(_LOG_STEP_NS if line.source == "log" else 1), "ns", unit)
-            if took is not None and step is not None and took >= 0:
-                found.append(Value(took, float(step), line.at_ns, line.text))
+            took, step = line.at_ns - begin.at_ns, _LOG_STEP_NS if line.source == "log" else 1
+            found += _value(Decimal(took), Decimal(step), "ns", unit, line) if took >= 0 else []
             begin = None
         if index in starts:
             begin = line
@@ -289,9 +275,7 @@ def _printed(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[
     for line in lines:
         words = line.text[:LINE_CHARACTERS].split()
         if line.source == "script" and len(words) in (2, 3) and words[0] == reading.text:
-            word = words[2] if len(words) == 3 and unit_of(words[2]) else reading.unit
-            value = _value(words[1], word, unit, line)
-            found += [value] if value else []
+            found += _read(words[1], words[-1], reading, unit, line)
     return found
 
 
@@ -314,20 +298,17 @@ def _of_delta(reading: Reading, unit: Unit, deltas: Sequence[Delta]) -> list[Val
     word, step = _delta_unit(reading.text, reading.until)
     if not of_file:
         return []
-    named = [delta for delta in of_file if delta.name == reading.until]
+    named = (delta for delta in of_file if delta.name == reading.until)
+    changes = [(one.after - one.before, f"{one.name} {one.before} -> {one.after}") for one in named]
     found = []
-    for change, line in [
-        (one.after - one.before, f"{one.file}: {one.name} {one.before} -> {one.after}") for one in named
-    ] or [(0, f"{reading.text}: {reading.until} did not change")]:
+    for change, text in changes or [(0, f"{reading.until} did not change")]:
         value, resolution = convert(Decimal(change), word, unit), convert(Decimal(step), word, unit)
         if value is not None and resolution is not None:
-            found.append(Value(value, float(resolution), 0, line))
+            found.append(Value(value, float(resolution), 0, f"{reading.text}: {text}"))
     return found
 
 
-def metric_of(
-    name: str, spec: str, examples: Iterable[OutputLine] = (), better: Literal["lower", "higher", ""] = ""
-) -> tuple[str, Metric]:
+def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tuple[str, Metric]:
     """Return the key and the model of a metric that a user has named.
 
     The unit is that of ``spec``, else the one that the name ends with (``wait_ms``), else the one after the
@@ -336,15 +317,15 @@ def metric_of(
     count. The key ends with the unit of the metric. A higher rate is better; all else is better if lower.
     Raises InputError.
     """
-    reading = parse_reading(spec)
+    reading, spec = parse_reading(spec), spec.strip()
     tail = next((word for word in _NAME_UNITS if name.endswith("_" + word)), "")
-    if reading.kind in ("interval", "mark"):
+    if reading.kind == "interval":
         word = "ns"
     elif reading.kind == "delta":
         word = _delta_unit(reading.text, reading.until)[0]
     else:
         word = reading.unit or tail or _unit_in(reading, list(examples)) or "count"
-        reading = replace(reading, unit=word)
+        spec = spec if reading.unit else f"{spec} {word}"
     known = unit_of(word)
     assert known is not None
     unit = known[0]
@@ -366,11 +347,11 @@ def metric_of(
         )
     return key, Metric(
         name=re.sub(r"[_-]+", " ", name.lower()),
-        help=f"{reading}, of the script",
-        better=better or ("higher" if unit == "per_s" else "lower"),
+        help=f"{spec}, of the script",
+        better="higher" if unit == "per_s" else "lower",
         unit=unit,
         headline=True,
-        read=str(reading),
+        read=spec,
     )
 
 
@@ -389,89 +370,57 @@ def _unit_in(reading: Reading, examples: Sequence[OutputLine]) -> str:
     return next((word.strip("[]().,;") for word in words if unit_of(word)), "")
 
 
-_SUGGESTIONS, _NAMES = 5, 50
-_WORD_CHARACTERS = 80
-_NAME = re.compile(r"[A-Za-z_][\w.-]*")
-_NUMBER_WORD = re.compile(r"([^0-9]*[=:(\[])?([-+]?[0-9]+(?:\.[0-9]+)?)([A-Za-z%\u00b5/]*)([,;.)\]]*)")
+_NAMES, _CHARACTERS = 50, 80
+_NAME = re.compile(r"[A-Za-z_][\w.-]{0,79}")
+_SUGGESTIONS = 3
+_SUGGEST_LINES, _SUGGEST_CHARACTERS = 1000, 160
+_LIKELY = re.compile(
+    r"([A-Za-z][A-Za-z_ ]{0,40}[:=( ]{1,9})[0-9]{1,15}(?:\.[0-9]{1,9})?(?![0-9.])"
+    r"(?:( ?)([A-Za-z%\u00b5/]{1,20}))?"
+)
 
 
-def found(output: Sequence[OutputLine], deltas: Sequence[Delta]) -> dict[str, dict[str, str]]:
-    """Return metrics that a script may have, as names with their ``spec``, by kind.
+def found(output: Sequence[OutputLine]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the marks of the log, and the lines ``NAME VALUE UNIT`` of the output, as names and forms.
 
-    ``marks`` of the log, ``printed`` lines ``NAME VALUE UNIT``, ``lines`` with a number that looks like a
-    metric, at most five, those with a unit first, and ``deltas``, all that changed. Of marks and printed
-    lines, the first 50 names.
+    Of each, the first 50 names. A line without a known unit may be of any file of the kernel, such as
+    cgroup.stat before and after.
     """
-    lines = output[:LINES]
     marks: dict[str, str] = {}
     printed: dict[str, str] = {}
-    likely: list[tuple[int, str, str]] = []
-    for line in lines:
+    for line in output[:LINES]:
         words = line.text[:LINE_CHARACTERS].split()
-        if line.source == "log":
-            if len(words) == 2 and words[0] == "kt-begin" and len(marks) < _NAMES:
-                marks.setdefault(_slug(words[1]), f"mark {words[1]}")
-        elif len(printed) < _NAMES and _is_printed(words):
-            printed.setdefault(_slug(words[0]), f"printed {words[0]}")
-        elif candidate := _suggestion(line.text):
-            likely.append(candidate)
-    suggested: dict[str, str] = {}
-    for _, name, spec in sorted(likely, key=lambda one: -one[0]):
-        if len(suggested) < _SUGGESTIONS and spec not in suggested.values():
-            suggested.setdefault(name, spec)
-    changed = {_slug(f"{one.file}_{one.name}"): f"delta {one.file} {one.name}" for one in deltas}
-    return {"marks": marks, "printed": printed, "lines": suggested, "deltas": changed}
+        if line.source == "log" and len(words) == 2 and words[0] == "kt-begin":
+            marks.setdefault(slug(words[1]), f"mark {words[1]}")
+        elif line.source == "script" and _is_printed(words):
+            printed.setdefault(slug(words[0]), f"printed {words[0]}")
+    return dict([*marks.items()][:_NAMES]), dict([*printed.items()][:_NAMES])
 
 
-def _is_printed(words: list[str]) -> bool:
-    """Whether a line is ``NAME VALUE UNIT`` with a known unit.
-
-    A line without one may be of any file of the kernel, such as cgroup.stat before and after.
-    """
-    if len(words) != 3 or len(words[0]) > _WORD_CHARACTERS or not _NAME.fullmatch(words[0]):
+def _is_printed(words: Sequence[str]) -> bool:
+    if len(words) != 3 or not _NAME.fullmatch(words[0]):
         return False
     return amount_of(words[1]) is not None and unit_of(words[2]) is not None
 
 
-def _suggestion(text: str) -> tuple[int, str, str] | None:
-    """Return how much a line looks like a metric (1 or 2), a name and an expression; None: it does not."""
-    # Without blanks at its end: they would be searched from each of them.
-    parts = re.findall(r"\s*\S+", text[:LINE_CHARACTERS].rstrip())
-    best: tuple[int, str, str] | None = None
-    for index, part in enumerate(parts):
-        word = part.strip()
-        number = _NUMBER_WORD.fullmatch(word) if len(word) <= _WORD_CHARACTERS else None
-        if number is None:
-            continue
-        before = [one.strip() for one in parts[max(0, index - 2) : index]]
-        following = [one.strip() for one in parts[index + 1 : index + 4]] if not number[3] else []
-        # perf stat prints `0.019 +- 0.001 seconds time elapsed`.
-        spread = following[:1] == ["+-"]
-        after = next(iter(following[2:] if spread else following), "")
-        has_unit = unit_of(number[3] or after) is not None
-        is_labelled = (number[1] or (before[-1] if before else "")).endswith((":", "="))
-        score = 2 if has_unit else 1 if is_labelled else 0
-        if score and (best is None or score > best[0]):
-            space = " " if part[: -len(word)] in ("", " ") else r"\s+"
-            end = _quoted(number[3]) or (" " + _quoted(after) if has_unit else "")
-            label = " ".join([*before, number[1] or ""]).strip() or number[3] or after
-            if spread and has_unit:
-                end, label = rf" \+- [0-9.]+{end}/ {after}", label if before else "elapsed"
-            else:
-                end += "/"
-            text = " ".join(map(_quoted, before)) + (space if before else "")
-            best = score, _slug(label), f"/{text}{_quoted(number[1] or '')}([0-9.]+){end}"
-    return best
+def suggestions(output: Sequence[OutputLine]) -> list[str]:
+    """Return at most three metrics ``NAME=/REGEX/`` for printed numbers: with a unit, then with a label."""
+    with_unit: dict[str, str] = {}
+    labelled: dict[str, str] = {}
+    for line in [line for line in output if line.source == "script"][:_SUGGEST_LINES]:
+        for label, blank, word in _LIKELY.findall(line.text[:_SUGGEST_CHARACTERS]):
+            text = re.escape(label).replace("\\ ", " ")
+            if unit_of(word):
+                with_unit.setdefault(slug(label), f"/{text}([0-9.]+){blank}{word}/")
+            elif ":" in label or "=" in label:
+                labelled.setdefault(slug(label), f"/{text}([0-9.]+)/")
+    every = [*with_unit.items(), *labelled.items()]
+    return [f"{name}={spec}" for name, spec in every[:_SUGGESTIONS]]
 
 
-def _quoted(text: str) -> str:
-    """Return an expression for ``text`` in which any number is allowed where it has one."""
-    return re.sub(r"[0-9]+", "[0-9]+", re.sub(r"([.^$*+?{}\[\]\\|()])", r"\\\1", text))
-
-
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     """Return a name of a metric that is like ``text``."""
-    words = re.sub(r"[^a-z0-9]+", "_", text[:_WORD_CHARACTERS].lower()).strip("_")
+    words = re.sub(r"[^a-z0-9]+", "_", text[:_CHARACTERS].lower()).strip("_")
     return words if words[:1].isalpha() else f"value_{words}".rstrip("_")
 
 
@@ -505,10 +454,10 @@ def growing(
 
     Of fields of a file that have the same increases, such as a sum and its only part that grew, one is kept;
     of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of meminfo, which has
-    all memory, then those of cgroup.stat, then others by size.
+    all memory, then those of cgroup.stat, then others by size. None if N does not grow.
     """
     if not 0 <= small_n < large_n:
-        raise InputError(f"the points {small_n} and {large_n} do not increase", hint="give N two values.")
+        return []
     before = {(one.file, one.name): one.after - one.before for one in small}
     after = {(one.file, one.name): one.after - one.before for one in large}
     kept: dict[tuple[str, int, int], tuple[str, str]] = {}

@@ -5,8 +5,6 @@ this file as a program with a limit of time. It imports nothing of kteardown, so
 milliseconds.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -18,23 +16,12 @@ _REST = 40
 """Characters of what follows the value."""
 
 
-def groups(expression: re.Pattern[str]) -> tuple[int, int]:
-    """Return the numbers of the groups with the value and the unit; 0 if there is no such group."""
-    names = expression.groupindex
-    unit = names.get("unit", 0)
-    free = [number for number in range(1, expression.groups + 1) if number != unit]
-    value = names.get("value", free[0] if free else 0)
-    if not unit and "value" not in names and expression.groups >= 2:
-        unit = 2
-    return value, unit
-
-
 def search(expressions: Sequence[str], lines: Sequence[str]) -> list[list[Found]]:
     """Return for each expression the first match of each line that has one."""
     found: list[list[Found]] = []
     for text in expressions:
         expression = re.compile(text)
-        value, unit = groups(expression)
+        value, unit = min(expression.groups, 1), 2 if expression.groups > 1 else 0
         searched = ((number, expression.search(line)) for number, line in enumerate(lines))
         found.append(
             [

@@ -4,28 +4,13 @@ The recordings in tests/data/script show what each program prints. What a benchm
 a fixed amount of work and the time of the whole script need no preset.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
 from kteardown.model.record import OutputLine
 from kteardown.model.workload import Metric
 from kteardown.script.extract import LINE_CHARACTERS, LINES, metric_of, parse_reading, values
-
-
-class Entry(NamedTuple):
-    """A metric of a preset: its name, its form, and which value is better.
-
-    A second entry of the same name is another form of the same metric. The first form that has a value is
-    used.
-    """
-
-    name: str
-    spec: str
-    better: Literal["lower", "higher"] = "lower"
 
 
 def _percentile(what: str, percentile: str) -> str:
@@ -41,45 +26,43 @@ def _percentile(what: str, percentile: str) -> str:
 _TABLE = r"/^stress-ng: \w+: +\[[0-9]+\] [a-z][\w-]* +[0-9]+ "
 """The beginning of a line of stress-ng's table, up to the number of operations."""
 
-PRESETS: dict[str, tuple[Entry, ...]] = {
+PRESETS: dict[str, tuple[tuple[str, str], ...]] = {
     # Its latencies are counted in buckets: 64 for each power of two, so the step of 3000 us is 32 us.
     "schbench": (
-        Entry("wakeup_p50", _percentile("Wakeup L", "50.0")),
-        Entry("wakeup_p99", _percentile("Wakeup L", "99.0")),
+        ("wakeup_p50", _percentile("Wakeup L", "50.0")),
+        ("wakeup_p99", _percentile("Wakeup L", "99.0")),
         # Before version 1.0 there was one table.
-        Entry("wakeup_p50", _percentile("L", "50.0")),
-        Entry("wakeup_p99", _percentile("L", "99.0")),
-        Entry("request_p50", _percentile("Request L", "50.0")),
-        Entry("request_p99", _percentile("Request L", "99.0")),
-        Entry("requests", "last /^average rps: ([0-9.]+)/ per_s", "higher"),
+        ("wakeup_p50", _percentile("L", "50.0")),
+        ("wakeup_p99", _percentile("L", "99.0")),
+        ("request_p50", _percentile("Request L", "50.0")),
+        ("request_p99", _percentile("Request L", "99.0")),
+        ("requests", "last /^average rps: ([0-9.]+)/ per_s"),
         # With intermediate reports there is no average.
-        Entry("requests", "last /^current rps: ([0-9.]+)/ per_s", "higher"),
+        ("requests", "last /^current rps: ([0-9.]+)/ per_s"),
     ),
     # The YAML (--yaml /dev/stdout) has six decimals, the table (--metrics) two. A stressor is a value.
     "stress-ng": (
-        Entry("real_time", r"/^ +wall-clock-time: ([0-9.]+)/ s"),
-        Entry("real_time", _TABLE + r"+([0-9.]+) +[0-9.]+ +[0-9.]+ +[0-9.]/ s"),
-        Entry("system_time", r"/^ +system-time: ([0-9.]+)/ s"),
-        Entry("system_time", _TABLE + r"+[0-9.]+ +[0-9.]+ +([0-9.]+) +[0-9.]/ s"),
-        Entry("operations", r"/^ +bogo-ops-per-second-real-time: ([0-9.]+)/ per_s", "higher"),
-        Entry("operations", _TABLE + r"+[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)/ per_s", "higher"),
+        ("real_time", r"/^ +wall-clock-time: ([0-9.]+)/ s"),
+        ("real_time", _TABLE + r"+([0-9.]+) +[0-9.]+ +[0-9.]+ +[0-9.]/ s"),
+        ("system_time", r"/^ +system-time: ([0-9.]+)/ s"),
+        ("system_time", _TABLE + r"+[0-9.]+ +[0-9.]+ +([0-9.]+) +[0-9.]/ s"),
+        ("operations", r"/^ +bogo-ops-per-second-real-time: ([0-9.]+)/ per_s"),
+        ("operations", _TABLE + r"+[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)/ per_s"),
     ),
     "perf bench": (
-        Entry("operation", "/([0-9.]+) usecs/op/ us"),
-        Entry("operations", "/([0-9]+) op(?:eration)?s/sec/ per_s", "higher"),
-        Entry("total", r"/Total time: ([0-9.]+) \[sec\]/ s"),
+        ("operation", "/([0-9.]+) usecs/op/ us"),
+        ("operations", "/([0-9]+) op(?:eration)?s/sec/ per_s"),
+        ("total", r"/Total time: ([0-9.]+) \[sec\]/ s"),
     ),
-    # `Time: 0.006` has steps of a million instructions: the time of the whole script is exact.
-    "hackbench": (),
-    "will-it-scale": (Entry("iterations", "/^average:([0-9]+)/ per_s", "higher"),),
+    "will-it-scale": (("iterations", "/^average:([0-9]+)/ per_s"),),
     # Each thread has a line. With -q it is printed once.
     "cyclictest": (
-        Entry("latency_avg", r"/^T: *[0-9].* Avg: *([0-9]+)/ us"),
-        Entry("latency_max", r"/^T: *[0-9].* Max: *([0-9]+)/ us"),
-        Entry("latency_min", r"/^T: *[0-9].* Min: *([0-9]+)/ us"),
+        ("latency_avg", r"/^T: *[0-9].* Avg: *([0-9]+)/ us"),
+        ("latency_max", r"/^T: *[0-9].* Max: *([0-9]+)/ us"),
+        ("latency_min", r"/^T: *[0-9].* Min: *([0-9]+)/ us"),
     ),
 }
-"""By program: its metrics. An empty one says that the time of the whole script is the metric."""
+"""By program: names and forms of metrics. Of several forms of a name the first with a value is used."""
 
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 
@@ -117,8 +100,8 @@ def preset_metrics(program: str, output: Sequence[OutputLine]) -> dict[str, Metr
     Raises KeyError if there is no such preset, and what ``extract.values`` raises.
     """
     metrics: dict[str, Metric] = {}
-    for entry in PRESETS[program]:
-        key, metric = metric_of(entry.name, entry.spec, better=entry.better)
+    for name, spec in PRESETS[program]:
+        key, metric = metric_of(name, spec)
         if key not in metrics and values(parse_reading(metric.read), metric.unit, output, []):
             metrics[key] = metric
     return metrics

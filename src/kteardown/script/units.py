@@ -1,9 +1,6 @@
 """Units that scripts print, and numbers with the step in which they are printed."""
 
-from __future__ import annotations
-
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 
 from kteardown.model.workload import Unit
@@ -39,16 +36,11 @@ _COUNTED = re.compile(r"[\w%-]{0,30}")
 _SECOND = ("s", "sec", "second")
 
 
-@dataclass(frozen=True)
-class Amount:
-    """A number as it was printed; ``step`` is one unit of its last digit."""
+def amount_of(text: str) -> tuple[Decimal, Decimal] | None:
+    """Return the number that ``text`` is, such as ``1,234.50`` or ``2e6``, and one unit of its last digit.
 
-    number: Decimal
-    step: Decimal
-
-
-def amount_of(text: str) -> Amount | None:
-    """Return the number that ``text`` is, such as ``1,234.50`` or ``2e6``; None if it is not a number."""
+    None if it is not a number.
+    """
     text = text.strip()
     if (
         len(text) > _NUMBER_CHARACTERS
@@ -59,7 +51,7 @@ def amount_of(text: str) -> Amount | None:
     number = Decimal(text.replace(",", ""))
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)  # It is text only of infinity and NaN.
-    return Amount(number, Decimal(1).scaleb(exponent))
+    return number, Decimal(1).scaleb(exponent)
 
 
 def unit_of(word: str) -> tuple[Unit, Decimal] | None:

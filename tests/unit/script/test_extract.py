@@ -13,7 +13,16 @@ from kteardown.errors import InputError
 from kteardown.model.record import Delta, OutputLine
 from kteardown.model.workload import Unit
 from kteardown.script import extract
-from kteardown.script.extract import Value, found, growing, metric_of, parse_reading, trend, values
+from kteardown.script.extract import (
+    Value,
+    found,
+    growing,
+    metric_of,
+    parse_reading,
+    suggestions,
+    trend,
+    values,
+)
 from unit.script.lines import RECORDED, delta, logged, printed
 
 FREEZE = "/Freezing user space processes$/../completed/"
@@ -37,7 +46,6 @@ def of(spec: str, unit: Unit, output: list[OutputLine], deltas: list[Delta] | No
         ("/Time: ([0-9]+)", "between two slashes"),
         ("//", "between two slashes"),
         ("/Time: [0-9]+/", "no group"),
-        ("/(?P<unit>ms)/", "no group"),
         ("/Time: ([0-9+)/", "not a regular expression"),
         ("/Time: (" + "(" * 400 + "/", "not a regular expression"),
         ("/(" + "a" * 600 + ")/", "more than 500"),
@@ -59,25 +67,9 @@ def test_a_wrong_form_is_an_error_that_says_why(spec: str, why: str) -> None:
 @given(st.text(max_size=30) | st.text("/. ()[]*lastmrk", max_size=30))
 def test_any_text_is_a_form_or_an_input_error(spec: str) -> None:
     try:
-        reading = parse_reading(spec)
+        parse_reading(spec)
     except InputError:
         return
-    assert parse_reading(str(reading)) == reading
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        FREEZE,
-        "mark x",
-        "printed x ms",
-        "delta meminfo Slab",
-        "last /a/ then /b ([0-9]+)/ us",
-        "/x ([0-9]+)/ ops/s",
-    ],
-)
-def test_a_form_is_written_as_it_was_read(spec: str) -> None:
-    assert str(parse_reading(spec)) == spec
 
 
 def test_a_slash_in_an_expression_needs_no_escape() -> None:
@@ -108,8 +100,6 @@ def test_a_time_is_converted_exactly(number: object, unit: tuple[str, int]) -> N
 def test_the_unit_of_a_line_is_used_before_that_of_the_form() -> None:
     lines = printed("wait 5 ms", "wait 7 s", "wait 9", "wait 3 kB")
     assert of("/wait ([0-9]+) ?(\\w*)/ us", "ns", lines) == [5_000_000, 7_000_000_000, 9000]
-    assert of("/wait (?P<value>[0-9]+) (?P<unit>ms)/", "us", lines) == [5000]
-    assert of("/(?P<unit>wait) ([0-9]+)/", "count", lines) == [5, 7, 9, 3]
 
 
 def test_without_a_unit_a_value_is_in_the_unit_of_the_metric() -> None:
@@ -177,7 +167,7 @@ def test_marks_are_whole_lines_of_the_log() -> None:
     log = logged((1, "kt-begin load"), (3, "kt-begin loader"), (8, "kt-end loader"), (9, "kt-end load"))
     assert of("mark load", "ns", log) == [8000]
     assert of("mark loader", "ns", log) == [5000]
-    assert of("mark load", "ns", printed("kt-begin load", "kt-end load")) == []
+    assert of("mark l.*d", "ns", log) == []
 
 
 def test_printed_lines_have_a_name_a_value_and_perhaps_a_unit() -> None:
@@ -234,7 +224,6 @@ def test_a_metric_that_cannot_be_is_an_error() -> None:
         metric_of("x_kb", "printed x ms")
     with pytest.raises(InputError, match="is not a name of a metric"):
         metric_of("9 lives", "printed x ms")
-    assert metric_of("x", "printed x", better="higher")[1].better == "higher"
 
 
 def test_candidates_are_found_in_what_was_printed() -> None:
@@ -242,31 +231,28 @@ def test_candidates_are_found_in_what_was_printed() -> None:
         *printed("Running 4 tasks", "Time: 0.006", "free 12 MB", "(elapsed 0.001 seconds)", "total 48"),
         *logged((1, "kt-begin load"), (2, "CPU: 0 PID: 1")),
     ]
-    candidates = found(lines, [delta("meminfo", "Percpu", 5)])
-    assert candidates["marks"] == {"load": "mark load"}
     # Without a unit it may be the output of a command, such as `total 48` of ls.
-    assert candidates["printed"] == {"free": "printed free"}
-    assert list(candidates["lines"].values()) == [r"/\(elapsed ([0-9.]+) seconds\)/", "/Time: ([0-9.]+)/"]
-    assert candidates["deltas"] == {"meminfo_percpu": "delta meminfo Percpu"}
+    assert found(lines) == ({"load": "mark load"}, {"free": "printed free"})
+    assert suggestions(lines) == [
+        "free=/free ([0-9.]+) MB/",
+        "elapsed=/elapsed ([0-9.]+) seconds/",
+        "time=/Time: ([0-9.]+)/",
+    ]
 
 
-def test_a_number_with_its_spread_is_suggested_with_its_unit() -> None:
-    output = printed("       0.019498 +- 0.000944 seconds time elapsed  ( +-  4.84% )")
-    ((name, spec),) = found(output, [])["lines"].items()
-    key, metric = metric_of(name, spec, output)
-    assert (key, metric.unit) == ("elapsed_ns", "ns")
-    (value,) = values(parse_reading(metric.read), "ns", output, [])
-    assert (value.value, value.resolution) == (19_498_000, 1000)
+def test_only_the_first_lines_and_their_beginnings_are_searched_for_suggestions() -> None:
+    assert suggestions(printed("x" * 160 + " Time: 5 s")) == []
+    assert suggestions(printed(*["-"] * 1000, "Time: 5 s")) == []
+    assert suggestions(printed("1.2.3", "x: 1.2.3", "x: " + "9" * 50, "kernel 6")) == []
 
 
 @given(st.lists(st.text(max_size=60) | st.from_regex(r"\A[a-z:]{1,5} {0,3}[0-9.]{1,5} ?(ms|kB|ops/s)?\Z")))
 def test_each_candidate_is_a_metric_with_a_value(texts: list[str]) -> None:
     lines = printed(*texts)
-    candidates = found(lines, [])
-    for kind in ("printed", "lines"):
-        for name, spec in candidates[kind].items():
-            _, metric = metric_of(name, spec, lines)
-            assert values(parse_reading(metric.read), metric.unit, lines, [])
+    pairs = [one.split("=", 1) for one in suggestions(lines)]
+    for name, spec in [*found(lines)[1].items(), *pairs]:
+        _, metric = metric_of(name, spec, lines)
+        assert values(parse_reading(metric.read), metric.unit, lines, [])
 
 
 def dying_cgroups(number: int) -> list[Delta]:
@@ -310,9 +296,8 @@ def test_a_constant_increase_is_not_growth() -> None:
     assert growing([delta("meminfo", "Shmem", 1)], [delta("meminfo", "Shmem", 15)], 1, 10) == []
 
 
-def test_points_that_do_not_increase_are_an_error() -> None:
-    with pytest.raises(InputError, match="do not increase"):
-        growing([], [], 5, 5)
+def test_nothing_grows_where_the_size_does_not() -> None:
+    assert growing([], [delta("vmstat", "pswpout", 500)], 5, 5) == []
 
 
 @given(

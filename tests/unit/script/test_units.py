@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.workload import Unit
-from kteardown.script.units import Amount, amount_of, convert, unit_of
+from kteardown.script.units import amount_of, convert, unit_of
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from kteardown.script.units import Amount, amount_of, convert, unit_of
     ],
 )
 def test_a_number_has_the_step_of_its_last_digit(text: str, number: str, step: str) -> None:
-    assert amount_of(text) == Amount(Decimal(number), Decimal(step))
+    assert amount_of(text) == (Decimal(number), Decimal(step))
 
 
 @pytest.mark.parametrize(
