@@ -146,9 +146,9 @@ def libraries(path: Path, elf: Elf) -> Iterator[tuple[str, Path | None]]:
     # A library, and the folders of DT_RPATH of what loaded it.
     waiting: list[tuple[Path, Elf, tuple[str, ...]]] = [(path, elf, ())]
     for where, each, outer in waiting:
-        own = () if each.runpath else tuple(_expanded(each.rpath, where, elf.machine))
+        own = () if each.runpath else tuple(_expanded(each.rpath, where))
         inherited = (*own, *outer)
-        folders = (*inherited, *_expanded(each.runpath, where, elf.machine), *default_folders(elf.machine))
+        folders = (*inherited, *_expanded(each.runpath, where), *default_folders(elf.machine))
         for name in each.needed:
             if name in found:
                 continue
@@ -194,16 +194,12 @@ def _configured(file: Path, depth: int) -> Iterator[str]:
             yield words[0].rstrip("/") or "/"
 
 
-def _expanded(folders: tuple[str, ...], of: Path, machine: int) -> Iterator[str]:
-    """Yield the folders of a DT_RPATH with its variables replaced; relative ones are left out."""
+def _expanded(folders: tuple[str, ...], of: Path) -> Iterator[str]:
+    """Yield the folders of a DT_RPATH with $ORIGIN replaced; relative ones are left out."""
     for folder in folders:
         text = re.sub(r"\$(ORIGIN\b|\{ORIGIN\})", lambda _: str(of.parent), folder)
-        for library in (f"lib/{_TRIPLETS.get(machine, 'none')}", "lib64", "lib"):
-            whole = re.sub(r"\$(LIB\b|\{LIB\})", library, text)
-            if whole.startswith("/") and "$" not in whole:
-                yield whole
-            if whole == text:
-                break
+        if text.startswith("/") and "$" not in text:
+            yield text
 
 
 def _find(name: str, folders: tuple[str, ...], machine: int) -> tuple[Path, Elf] | None:

@@ -9,7 +9,7 @@ The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
     The same, but only in the first line that matches after one that FROM matches.
 ``/FROM/../TO/``
     The time from a line of the log that FROM matches to the next one that TO matches. If FROM matches again
-    before that, the time begins anew. If no line of the log matches either, lines of the output are used.
+    before that, the time begins anew.
 ``mark NAME``
     The time between the lines ``kt-begin NAME`` and ``kt-end NAME``, as above.
 ``printed NAME UNIT``
@@ -58,7 +58,7 @@ _FORMS = (
 _FALLEN = re.compile(r"(/.+/)(?:\s+(\S+))?", re.DOTALL)
 _NAME_UNITS = ("per_s", "ms", "s", "us", "ns", "kb", "share", "count")
 """What the name of a metric may end with to give the unit in which it is printed; the first counts."""
-_LOG_STEP_NS = 1000
+_LOG_STEP_NS = Decimal(1000)
 _PAGE_KB = 4
 
 
@@ -182,7 +182,7 @@ def values(
     elif reading.kind == "printed":
         found = _printed(reading, unit, lines)
     elif reading.kind == "interval":
-        found = _between(reading, unit, lines)
+        found = _intervals(reading, unit, lines)
     else:
         found = _matched(reading, unit, lines)
     return found[-1:] if reading.last else found
@@ -247,26 +247,19 @@ def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[
     ]
 
 
-def _between(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
-    for source in ("log", "script"):
-        of = [line for line in lines if line.source == source]
-        starts, ends = ({index for index, *_ in one} for one in _search([reading.text, reading.until], of))
-        if starts or ends:
-            return _intervals(of, starts, ends, unit)
-    return []
-
-
-def _intervals(lines: Sequence[OutputLine], starts: set[int], ends: set[int], unit: Unit) -> list[Value]:
-    """Return the time of each pair. A line may end one and begin the next."""
+def _intervals(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
+    """Return the time of each pair of lines of the log. A line may end one and begin the next."""
+    log = [line for line in lines if line.source == "log"]
+    starts, ends = ({index for index, *_ in one} for one in _search([reading.text, reading.until], log))
     found: list[Value] = []
-    begin: OutputLine | None = None
-    for index, line in enumerate(lines):
-        if begin is not None and index in ends:
-            took, step = line.at_ns - begin.at_ns, _LOG_STEP_NS if line.source == "log" else 1
-            found += _value(Decimal(took), Decimal(step), "ns", unit, line) if took >= 0 else []
-            begin = None
+    begin_ns: int | None = None
+    for index, line in enumerate(log):
+        if begin_ns is not None and index in ends:
+            took_ns = line.at_ns - begin_ns
+            found += _value(Decimal(took_ns), _LOG_STEP_NS, "ns", unit, line) if took_ns >= 0 else []
+            begin_ns = None
         if index in starts:
-            begin = line
+            begin_ns = line.at_ns
     return found
 
 

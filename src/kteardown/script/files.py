@@ -14,7 +14,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from kteardown.model.workload import Script, Workload
 from kteardown.progress import Reporter
 from kteardown.script.compile import compile_static
 from kteardown.script.elf import MACHINES, is_elf, read_elf
-from kteardown.script.host import PATH, HostPrograms, Unusable
+from kteardown.script.host import PATH, HostPrograms
 from kteardown.script.root import GuestTree, add_root
 from kteardown.script.words import Named, Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
@@ -129,8 +128,7 @@ class _Guest:
             )
         self._applets = frozenset(_applets(data))
         if read_elf(data, str(found)).interpreter:
-            with self._usable("busybox"):
-                self._host.add(found)
+            self._host.add(found)
             self.tree.symlink("usr/bin/busybox", str(found))
         else:
             self.tree.file("usr/bin/busybox", data, 0o755)
@@ -144,7 +142,9 @@ class _Guest:
         if script.command:
             argv = self._command(name, script.command)
         elif script.file.endswith(".c"):
-            argv = self._compiled(name, script)
+            beside = [self._where / each for each in script.files]
+            self._compile(script.file, name, beside)
+            argv = [f"/files/{name}"]
         elif script.file:
             argv = self._script(script.file)
         else:
@@ -197,11 +197,10 @@ class _Guest:
 
     def _script(self, file: str) -> list[str]:
         """Add a script or a program, and return what runs it."""
-        data, path = self._read(file), f"/files/{file}"
+        data, path = read_file(self._path(file))[0], f"/files/{file}"
         self._put(path[1:], data, 0o755)
         if is_elf(data):
-            with self._usable(file):
-                self._host.add_needed(self._where / file, data)
+            self._host.add_needed(self._where / file, data)
             return [path]
         line = shebang(data, file)
         if line is None:
@@ -228,8 +227,7 @@ class _Guest:
         if not (self._host.native and program.startswith("/") and os.path.isfile(program)):
             path = self._host.find(name)
         if path is not None:
-            with self._usable(program):
-                seen = self._host.add(path)
+            seen = self._host.add(path)
         elif name in self._applets:
             seen = f"/usr/bin/{name}"
             self.tree.symlink(seen[1:], "busybox")
@@ -266,14 +264,8 @@ class _Guest:
         self._put(f"script/{name}.sh", text.encode(), 0o755)
         return [shell, f"/script/{name}.sh"]
 
-    def _compiled(self, name: str, script: Script) -> list[str]:
-        """Compile the C file of a workload, and return how it is called."""
-        beside = [self._where / each for each in script.files if os.path.isfile(self._path(each))]
-        self._compile(script.file, name, beside)
-        return [f"/files/{name}"]
-
     def _compile(self, file: str, name: str, beside: Sequence[Path] = ()) -> None:
-        self._read(file)
+        read_file(self._path(file))
         program, added = compile_static(self._where / file, self._arch, self._reporter, beside)
         if added:
             includes = ", ".join(f"#include <{header}>" for header in added)
@@ -286,8 +278,7 @@ class _Guest:
         data, permissions = read_file(path)
         self._put(f"files/{Path(each)}", data, permissions)
         if is_elf(data):
-            with self._usable(each):
-                self._host.add_needed(path, data)
+            self._host.add_needed(path, data)
         elif data.startswith(b"#!") or path.suffix == ".sh":
             line = shebang(data, each) or Shebang("sh")
             self._add_named(candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell))
@@ -304,8 +295,7 @@ class _Guest:
                 + ("" if self._host.native else f" for {self._arch}"),
                 hint="install its package, or give the path of a program (--programs).",
             )
-        with self._usable(word):
-            self._host.add(path.absolute())
+        self._host.add(path.absolute())
 
     def _add_named(self, named: Named) -> None:
         """Add the programs of this host that a text names; a root has its own."""
@@ -318,17 +308,6 @@ class _Guest:
                     self._host.add_if_there(word, likely=word in named.likely)
         self._paths.update(word for word in named.words if word.startswith("/"))
 
-    @contextmanager
-    def _usable(self, word: str) -> Iterator[None]:
-        """Turn what HostPrograms raises about a program into an InputError."""
-        try:
-            yield
-        except Unusable as error:
-            raise InputError(
-                f"the guest cannot run {word}: {error}",
-                hint="link it statically, or give a root file system that has it (--root).",
-            ) from error
-
     def _put(self, path: str, data: bytes, permissions: int) -> None:
         """Add a file of a workload. Raises InputError if another has the same name."""
         before = self.tree.node(path)
@@ -340,9 +319,6 @@ class _Guest:
 
     def _path(self, name: str) -> Path:
         return beside(self._where, name)
-
-    def _read(self, name: str) -> bytes:
-        return read_file(self._path(name))[0]
 
 
 def beside(where: Path, name: str) -> Path:

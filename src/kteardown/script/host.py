@@ -35,8 +35,12 @@ _NOT_NEEDED = frozenset(
 )
 
 
-class Unusable(Exception):
-    """A program of this host that the guest cannot run; the text says why."""
+class Unusable(InputError):
+    """The guest cannot run a program of this host."""
+
+    def __init__(self, why: str) -> None:
+        hint = "link it statically, or give a root file system that has it (--root)."
+        super().__init__(f"the guest cannot run a program of this host: {why}", hint=hint)
 
 
 class HostPrograms:
@@ -110,16 +114,13 @@ class HostPrograms:
 
     def add_needed(self, path: Path, data: bytes) -> None:
         """Add the libraries of a program that is added elsewhere. Raises as ``add`` does."""
-        self._add_libraries(Path(os.path.realpath(path)), self._elf(path, data))
-
-    def _elf(self, path: Path, data: bytes) -> Elf:
         try:
             elf = read_elf(data, str(path))
         except InputError as error:
             raise Unusable(error.message) from error
         if elf.machine != MACHINES[self._arch]:
             raise Unusable(f"{path} is not a program for {self._arch}")
-        return elf
+        self._add_libraries(Path(os.path.realpath(path)), elf)
 
     def _copy(self, path: Path) -> str:
         """Add one file, and return its path in the guest: its own if it belongs to the system."""

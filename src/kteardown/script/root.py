@@ -264,12 +264,9 @@ class _Root:
         path = self._path(member.name)
         if not path:
             return
-        kinds = (
-            (member.isreg(), stat.S_IFREG),
-            (member.islnk(), stat.S_IFREG),
-            (member.isdir(), stat.S_IFDIR),
-        )
-        mode = next((kind for found, kind in kinds if found), stat.S_IFLNK if member.issym() else 0)
+        mode = stat.S_IFREG if member.isreg() or member.islnk() else 0
+        mode = stat.S_IFDIR if member.isdir() else mode
+        mode = stat.S_IFLNK if member.issym() else mode
         if not self._wanted(path, mode):
             return
         mode |= member.mode & 0o7777

@@ -43,6 +43,8 @@ _FUNCTION = re.compile(
     rf"(?:^|[;{{}}])[ \t]*(?:function[ \t]+({_WORD})|({_WORD})[ \t]*\([ \t]*\))", re.MULTILINE
 )
 _LITERAL = re.compile(rf"[\"'`]((?:/{_WORD})+|{_WORD})(?=[\s\"'`;|&])")
+# Text in quotes, or a comment, which begins at a word.
+_COMMENT = re.compile(r"""(\\.|'[^']*'?|"(?:\\.|[^"\\])*"?)|(?<![^ \t;|&(])#.*""")
 _PRINTED = re.compile(r"\b(?:echo|printf)\s[^\n;|&<>]*")
 _LOOP = re.compile(rf"\b(?:for|select|case)\s+{_WORD}")
 _ARITHMETIC = re.compile(r"\(\([^\n]{0,400}?\)\)")
@@ -79,7 +81,7 @@ def candidates(text: str, *, shell: bool = True) -> Named:
     if not shell:
         strings = tuple(dict.fromkeys(found[1] for found in _LITERAL.finditer(text)))
         return Named(strings, frozenset(strings))
-    text = "\n".join(map(_without_comment, text.splitlines()))
+    text = "\n".join(_COMMENT.sub(lambda found: found[1] or "", line) for line in text.splitlines())
     skipped = {*BUILTINS, *(one or other for one, other in _FUNCTION.findall(text))}
     text = _ARITHMETIC.sub(lambda found: _substitutions(found[0][1:]), text)
     text = _PRINTED.sub(lambda found: _substitutions(found[0]), _LOOP.sub(" ", text))
@@ -90,23 +92,6 @@ def candidates(text: str, *, shell: bool = True) -> Named:
 
 def _names(text: str) -> Iterator[str]:
     return ((found[1] or "") + found[2] for found in _NAME.finditer(text))
-
-
-def _without_comment(line: str) -> str:
-    """Return a line up to its comment, which begins at a word and not in quotes."""
-    quote, escaped = "", False
-    for at, letter in enumerate(line):
-        if escaped:
-            escaped = False
-        elif letter == "\\" and quote != "'":
-            escaped = True
-        elif quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter == "#" and (at == 0 or line[at - 1] in " \t;|&("):
-            return line[:at]
-    return line
 
 
 def _substitutions(printed: str) -> str:
