@@ -17,7 +17,7 @@ from kteardown.run import lab
 from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import experiment_for, experiment_of_script
-from kteardown.script.describe import describe, is_script, keep, known, with_asked, with_found, write
+from kteardown.script.describe import describe, is_script, keep, known, with_headlines, write
 
 if TYPE_CHECKING:
     from kteardown.cli.terminal import TerminalReporter
@@ -58,13 +58,11 @@ def experiments_on(
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
         write(described, Path(folder))
         first = _experiments(name, source, Path(folder), asked)[0]
-        if first.machine.kernel_args:
-            reporter.note(f"kernel arguments of the guests: {' '.join(first.machine.kernel_args)}")
         rehearsed = rehearse(first, lab.choose_acceleration(first, reporter), reporter)
-    if scripted.metric:
-        described = with_asked(described, chosen_metrics(described, rehearsed, scripted.metric))
-    elif not any(metric.read for metric in described.workload.metrics.values()):
-        described = with_found(described, chosen_metrics(described, rehearsed, ()))
+    asked_for = scripted.metric or ()
+    if asked_for or not any(metric.read for metric in described.workload.metrics.values()):
+        metrics = chosen_metrics(described, rehearsed, asked_for)
+        described = with_headlines(described, metrics, asked=bool(asked_for))
     described = described.with_metrics(with_resolution(described.workload.metrics, rehearsed))
     for note in notes(described.workload, rehearsed):
         reporter.note(note)

@@ -102,7 +102,7 @@ def executed(
             )
     info = DebugInfo(image.image.parent)
     info.learn(addresses_of(trial.executed for trial in trials))
-    return _exercised(workload, trials, changed, info, booted.seconds)
+    return _exercised(workload, trials, changed, info, booted.end.duration_s)
 
 
 def _exercised(
@@ -179,5 +179,5 @@ def coverage_of(workload: Workload, booted: CountedBoot, info: DebugInfo) -> Wor
             failed.append(f"{words(trial.params, workload)}: {why}")
     seen = {function for point in points for function in point.inside}
     return WorkloadCoverage(
-        workload.name, tuple(points), frozenset(outside - seen), booted.seconds, tuple(failed)
+        workload.name, tuple(points), frozenset(outside - seen), booted.end.duration_s, tuple(failed)
     )

@@ -64,11 +64,7 @@ class CountedBoot:
     start: TrialBlocks
     trials: tuple[CountedTrial, ...]
     records: tuple[Record, ...]
-    seconds: float
-    first_record_s: float
-    """Host seconds from its start to the first record, as ``TrialEnd.at_s``."""
-    memory_mb: int
-    peak_rss_kb: int | None
+    end: BootEnd
 
 
 def programs_of(workload: Workload, points: Sequence[Params]) -> tuple[str, ...]:
@@ -136,10 +132,7 @@ def boot_counted(
         start=sections[0],
         trials=_trials(planned, records, sections[1:]),
         records=tuple(records),
-        seconds=result.duration_s,
-        first_record_s=lines[0][0] if lines else result.duration_s,
-        memory_mb=job.memory_mb,
-        peak_rss_kb=result.peak_rss_kb,
+        end=result,
     )
 
 
@@ -174,27 +167,25 @@ def check_size(size: int, memory_mb: int) -> None:
 
 def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:
     script = script_of(workload)
-    trials = tuple(
+    trials = [
         PlannedTrial(
             index=n, workload=workload.name, params={**point}, warmup=0, repetitions=1, script=script
         )
         for n, point in enumerate(points)
-    )
-    return PlannedBoot(index=0, block=0, kernel=BASE, seed=_SEED, trials=trials)
+    ]
+    return PlannedBoot(index=0, block=0, kernel=BASE, seed=_SEED, trials=tuple(trials))
 
 
 def _trials(
     planned: PlannedBoot, records: Sequence[Record], sections: Sequence[TrialBlocks]
 ) -> tuple[CountedTrial, ...]:
     ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
-    return tuple(
-        CountedTrial(trial.workload, trial.params, *_status(ends.get(trial.index)), section)
-        for trial, section in zip(planned.trials, sections, strict=True)
-    )
-
-
-def _status(end: TrialEnd | None) -> tuple[str, str]:
-    return (end.status, end.detail) if end else ("", "")
+    trials = []
+    for trial, section in zip(planned.trials, sections, strict=True):
+        end = ends.get(trial.index)
+        status, detail = (end.status, end.detail) if end else ("", "")
+        trials.append(CountedTrial(trial.workload, trial.params, status, detail, section))
+    return tuple(trials)
 
 
 def _records(lines: Sequence[tuple[float, bytes]], workload: Workload) -> list[Record]:

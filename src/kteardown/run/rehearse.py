@@ -5,7 +5,6 @@ seconds, with one message; what is found becomes the metrics of the comparison.
 """
 
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -16,11 +15,11 @@ from kteardown.kernels import build
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.point import points_of, size_of
-from kteardown.model.record import Delta, OutputLine, ParamValue, Record, Sample, ScriptEnd, TrialEnd
+from kteardown.model.record import BootEnd, Delta, OutputLine, ParamValue, Record, Sample, ScriptEnd, TrialEnd
 from kteardown.model.workload import Metric, Workload, unit_of
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.boot_once import CountedBoot, Params, boot_counted
+from kteardown.run.boot_once import Params, boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.resolve import base_of
@@ -51,7 +50,6 @@ _MISSING = re.compile(
     r"|line \d+: ((?:/[\w.+-]+)*/s?bin/[\w.+-]+): No such file"
     r"|FileNotFoundError: .*: '([\w.+/-]+)'$"
 )
-_USAGE = re.compile(r"\busage\b|\bmissing (?:\w+ )?(?:argument|operand|parameter)", re.IGNORECASE)
 _NO_MEMORY = ("Out of memory", "oom-kill", "not enough memory for the allocation")
 """In the kernel's log; the last is of an mmap() that failed, which many programs do not expect."""
 _NOT_IMPLEMENTED = "Function not implemented"
@@ -68,6 +66,8 @@ class Rehearsal:
     ended: ScriptEnd | None
     status: str
     detail: str
+    ended_s: float = 0
+    """Host seconds from the start of the guest to the end of the trial."""
 
     def lines(self, source: str = "script") -> list[str]:
         """Return the lines of ``source``, in order."""
@@ -111,8 +111,8 @@ def rehearse_on(
     boots = [_rehearsed_at(point, workload, kernel, experiment, acceleration, reporter) for point in points]
     return Rehearsed(
         tuple(run for run, _ in boots),
-        sum(booted.seconds for _, booted in boots),
-        _seen(workload, boots, acceleration),
+        sum(end.duration_s for _, end in boots),
+        _seen(workload, boots, acceleration, experiment.machine.memory_mb or workload.memory_mb),
     )
 
 
@@ -123,7 +123,7 @@ def _rehearsed_at(
     experiment: Experiment,
     acceleration: Acceleration,
     reporter: Reporter,
-) -> tuple[Rehearsal, CountedBoot]:
+) -> tuple[Rehearsal, BootEnd]:
     """Run the script at one size in a guest of its own, which ^C ends. Raises as ``rehearse`` does."""
     qemu = QemuMachine(reporter.command)
     words = f"Rehearsing {workload.name} on base {_words([point])}"
@@ -150,30 +150,25 @@ def _rehearsed_at(
     run = _at(point, booted.records)
     if run.status != "ok":
         raise failure(workload, run)
-    return run, booted
+    return run, booted.end
 
 
 def _seen(
-    workload: Workload, boots: Sequence[tuple[Rehearsal, CountedBoot]], acceleration: Acceleration
+    workload: Workload,
+    boots: Sequence[tuple[Rehearsal, BootEnd]],
+    acceleration: Acceleration,
+    memory_mb: int,
 ) -> SeenBoot:
     """Return how long the trials took, and a boot without them, for the forecast."""
     trials = []
-    for index, (run, booted) in enumerate(boots):
-        ended_s = next(one.at_s or 0.0 for one in booted.records if isinstance(one, TrialEnd))
+    for index, (run, end) in enumerate(boots):
         trial = PlannedTrial(
             index=index, workload=workload.name, params={**run.params}, warmup=0, repetitions=1
         )
-        trials.append((trial, ended_s - booted.first_record_s))
-    overhead_s = sum(booted.seconds for _, booted in boots) - sum(seconds for _, seconds in trials)
-    largest = boots[-1][1]
-    return SeenBoot(
-        REHEARSAL,
-        acceleration,
-        largest.memory_mb,
-        overhead_s / len(boots),
-        largest.peak_rss_kb,
-        tuple(trials),
-    )
+        trials.append((trial, run.ended_s - (end.first_record_s or 0)))
+    overhead_s = sum(end.duration_s for _, end in boots) - sum(seconds for _, seconds in trials)
+    peak_kb = boots[-1][1].peak_rss_kb
+    return SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s / len(boots), peak_kb, tuple(trials))
 
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
@@ -189,6 +184,7 @@ def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsa
         next((one for one in records if isinstance(one, ScriptEnd)), None),
         end.status if end else "",
         end.detail if end else "the guest ended before the script",
+        (end and end.at_s) or 0.0,
     )
 
 
@@ -209,13 +205,10 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         hint = "give it more with --memory-mb, or choose a smaller size with --set."
     elif missing:
         program = next(filter(None, missing.groups()))
-        here = shutil.which(program, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
         message = f"{name} failed on base: {program} is not in the guest"
         hint = (
-            f"add {here} of this host: --programs {program}"
-            if here
-            else f"install {program} on this host and name it with --programs, or give a whole root file "
-            "system with --root."
+            f"install {program} on this host, if it is not there, and name it: --programs {program}; or give "
+            "a whole root file system: --root."
         )
     elif any(_NOT_IMPLEMENTED in line for line in lines):
         hint = (
@@ -224,12 +217,6 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         )
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
-        has_arguments = workload.parameters or (workload.script and workload.script.arguments)
-        if any(_USAGE.search(line) for line in lines) and not has_arguments:
-            hint = (
-                "give it its arguments: --set N=1000 is $N and $1, also with several values; or quote the "
-                f"command: '{workload.script.file if workload.script else name} ARGUMENTS'."
-            )
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)
 
 

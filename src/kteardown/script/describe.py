@@ -164,17 +164,12 @@ def known(workload: Workload, folder: Path) -> Described:
     return Described(workload, files, preset_of(script.command))
 
 
-def with_asked(described: Described, metrics: Mapping[str, Metric]) -> Described:
-    """Return ``described`` with ``metrics`` that the user named as its only headlines."""
-    return described.with_metrics(_behind(metrics))
-
-
-def with_found(described: Described, metrics: Mapping[str, Metric]) -> Described:
-    """Return ``described`` with ``metrics`` that were found in a rehearsal as its headlines.
+def with_headlines(described: Described, metrics: Mapping[str, Metric], *, asked: bool = False) -> Described:
+    """Return ``described`` with ``metrics`` as its headlines: ``asked`` for, or found in a rehearsal.
 
     Counters that were found by their growth say nothing of the time, so the standard ones stay headlines.
     """
-    if all(spec.read.startswith("delta ") for spec in metrics.values()):
+    if not asked and all(spec.read.startswith("delta ") for spec in metrics.values()):
         return described.with_metrics({**STANDARD, **metrics})
     return described.with_metrics(_behind(metrics))
 
@@ -213,8 +208,7 @@ def keep(described: Described, cache: Path) -> Path:
         with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-        write(described, made)
-        with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
+            write(described, made)
             if not folder.is_dir():
                 made.rename(folder)
     return folder

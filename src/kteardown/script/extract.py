@@ -216,18 +216,19 @@ def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[lis
     ]
 
 
-def _value(number: Decimal, step: Decimal, word: str, unit: Unit, line: OutputLine) -> list[Value]:
+def _value(number: Decimal, step: Decimal, word: str, unit: Unit, line: str, at_ns: int = 0) -> list[Value]:
     """Return the value in the unit of the metric; empty if ``word`` is a unit of something else."""
     value, resolution = convert(number, word, unit), convert(step, word, unit)
     if value is None or resolution is None:
         return []
-    return [Value(value, float(resolution), line.at_ns, line.text)]
+    return [Value(value, float(resolution), at_ns, line)]
 
 
 def _read(number: str, word: str, reading: Reading, unit: Unit, line: OutputLine) -> list[Value]:
     """Return the value of a printed number and the word that follows it, which may be its unit."""
-    amount = amount_of(number)
-    return _value(*amount, word if unit_of(word) else reading.unit, unit, line) if amount else []
+    if (amount := amount_of(number)) is None:
+        return []
+    return _value(*amount, word if unit_of(word) else reading.unit, unit, line.text, line.at_ns)
 
 
 def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
@@ -256,7 +257,8 @@ def _intervals(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> lis
     for index, line in enumerate(log):
         if begin_ns is not None and index in ends:
             took_ns = line.at_ns - begin_ns
-            found += _value(Decimal(took_ns), _LOG_STEP_NS, "ns", unit, line) if took_ns >= 0 else []
+            if took_ns >= 0:
+                found += _value(Decimal(took_ns), _LOG_STEP_NS, "ns", unit, line.text, line.at_ns)
             begin_ns = None
         if index in starts:
             begin_ns = line.at_ns
@@ -293,12 +295,11 @@ def _of_delta(reading: Reading, unit: Unit, deltas: Sequence[Delta]) -> list[Val
         return []
     named = (delta for delta in of_file if delta.name == reading.until)
     changes = [(one.after - one.before, f"{one.name} {one.before} -> {one.after}") for one in named]
-    found = []
-    for change, text in changes or [(0, f"{reading.until} did not change")]:
-        value, resolution = convert(Decimal(change), word, unit), convert(Decimal(step), word, unit)
-        if value is not None and resolution is not None:
-            found.append(Value(value, float(resolution), 0, f"{reading.text}: {text}"))
-    return found
+    return [
+        value
+        for change, text in changes or [(0, f"{reading.until} did not change")]
+        for value in _value(Decimal(change), Decimal(step), word, unit, f"{reading.text}: {text}")
+    ]
 
 
 def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tuple[str, Metric]:
@@ -322,15 +323,10 @@ def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tupl
     known = unit_of(word)
     assert known is not None
     unit = known[0]
-    if tail:
-        named = unit_of(tail)
-        if named is not None and named[0] != unit:
-            raise _wrong(
-                f"{name}={spec}",
-                f"the name ends in _{tail}, but the value is in {word}",
-                "rename the metric.",
-            )
-        name = name.removesuffix("_" + tail)
+    if tail and (unit_of(tail) or known)[0] != unit:
+        why = f"the name ends in _{tail}, but the value is in {word}"
+        raise _wrong(f"{name}={spec}", why, "rename the metric.")
+    name = name.removesuffix(f"_{tail}")
     key = f"{name.lower()}_{unit}"
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", key):
         raise _wrong(
@@ -440,10 +436,9 @@ def growing(
 ) -> list[tuple[str, str, float]]:
     """Return the counters whose increase grows with N: file, field, and by how much for each one of N.
 
-    The increases of one boot at ``small_n`` and one at ``large_n`` are compared. A counter grows if they
-    differ by at least 16, which is more than a few pages of a shell, and if the difference is at least half
-    of what it would be if the whole increase at ``large_n`` were proportional to N: then N explains more of
-    it than all that is constant. Counters that fall are left out: they are what another's growth leaves.
+    A counter grows if its increases at ``small_n`` and ``large_n`` differ by at least 16, which is more than
+    a few pages of a shell, and by at least half of what it would be if all of the increase at ``large_n``
+    were proportional to N. Counters that fall are left out: they are what another's growth leaves.
 
     Of fields of a file that have the same increases, such as a sum and its only part that grew, one is kept;
     of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of meminfo, which has

@@ -6,6 +6,7 @@ They are never executed here.
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from kteardown.errors import InputError, failing
@@ -203,25 +204,21 @@ class HostPrograms:
             for name in named.words:
                 self.add_if_there(name, likely=name in named.likely)
 
-    def add_if_there(self, word: str, *, likely: bool = True) -> str | None:
-        """Add the program that a text names, and return its path in the guest; None if there is none.
+    def add_if_there(self, word: str, *, likely: bool = True) -> None:
+        """Add the program that a text names, if there is one that the guest can run.
 
         A large one is not added for a word that may be data, such as ``node``.
         """
-        if word.startswith("/") and not self.native:
-            return None
+        if word.startswith("/") and not (self.native and word.startswith(_SYSTEM)):
+            return
         path = Path(word) if word.startswith("/") else self.find(word)
         if path is None or not _is_program(path):
-            return None
-        if word.startswith("/") and not word.startswith(_SYSTEM):
-            return None
+            return
         if not likely and str(path) not in self._added and path.stat().st_size > _LARGE_BYTES:
             self.left_out[path.name] = None
-            return None
-        try:
-            return self.add(path)
-        except Unusable:
-            return None
+            return
+        with suppress(Unusable):
+            self.add(path)
 
     def _add_modules(self, path: Path) -> None:
         """Add the standard library of an interpreter."""

@@ -14,7 +14,7 @@ from kteardown.model.record import Delta, OutputLine, ParamValue, ScriptEnd
 from kteardown.model.workload import Metric
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, failure, notes, with_resolution
-from kteardown.script.describe import Described, describe, with_found
+from kteardown.script.describe import Described, describe, with_headlines
 from unit.script.lines import delta, logged, printed, recorded
 
 SAMPLES = {"whole_ns": 35_214_889, "cpu_us": 31_000, "all_gone_ns": 35_300_000}
@@ -73,11 +73,6 @@ def script(
             "it ended with exit status 1",
             "--allow 'exit 1'",
         ),
-        (
-            ran(printed("Usage /files/05-pids-fork-failure.sh pids-root"), code=1),
-            "it ended with exit status 1",
-            "'make.sh ARGUMENTS'",
-        ),
         (ran((), how="signal", code=8), "it ended with signal 8", "--allow 'signal 8'"),
         (
             ran(printed("x"), how="limit", detail="ended: killed after 600 s; its last line: x"),
@@ -110,11 +105,6 @@ def test_a_failure_has_its_most_certain_reason(run: Rehearsal, says: str, hint: 
     assert says in error.message and hint in error.hint
     for line in run.lines():
         assert error.message.count(line) == 1
-
-
-def test_a_script_that_has_arguments_is_not_said_to_need_some(tmp_path: Path) -> None:
-    run = ran(printed("usage: x NUMBER"), code=2)
-    assert "ARGUMENTS" not in failure(script(tmp_path, N=(1,)).workload, run).hint
 
 
 def test_a_failure_shows_the_last_lines_only(tmp_path: Path) -> None:
@@ -191,7 +181,7 @@ def test_a_script_that_mostly_sleeps_is_said_to(tmp_path: Path) -> None:
 def test_the_notes_say_what_is_not_found_and_what_looks_like_it(tmp_path: Path) -> None:
     metric = {"time_ns": Metric(help="time", read="/Took: ([0-9.]+)/ s")}
     lines = said(
-        with_found(script(tmp_path), metric), ran(printed("Time taken by reclamation: 0.0073 seconds"))
+        with_headlines(script(tmp_path), metric), ran(printed("Time taken by reclamation: 0.0073 seconds"))
     )
     assert lines[1].startswith("time_ns: nothing matches /Took: ([0-9.]+)/ s; did you mean --metric '")
     assert "reclamation: ([0-9.]+)" in lines[1]
@@ -205,21 +195,21 @@ def test_lines_that_look_like_a_metric_are_named_if_no_line_is_read(tmp_path: Pa
         "'munmap_in_bandwidth=/munmap in bandwidth: ([0-9.]+) bytes/ms/'"
     )
     slab = {"slab_kb": Metric(help="slab", read="delta meminfo Slab")}
-    assert any("looks like" in line for line in said(with_found(script(tmp_path), slab), run))
+    assert any("looks like" in line for line in said(with_headlines(script(tmp_path), slab), run))
     read = {"in_per_s": Metric(help="x", unit="per_s", read="/bandwidth: ([0-9]+)/")}
-    assert not any("looks like" in line for line in said(with_found(script(tmp_path), read), run))
+    assert not any("looks like" in line for line in said(with_headlines(script(tmp_path), read), run))
 
 
 def test_the_notes_say_that_several_values_are_repetitions_and_warn_of_a_trend(tmp_path: Path) -> None:
     metric = {"time_ns": Metric(help="time", read="/Time: ([0-9.]+)/ s")}
     rising = printed(*(f"Time: 0.{n}" for n in range(1, 10)))
-    lines = said(with_found(script(tmp_path), metric), ran(rising))
+    lines = said(with_headlines(script(tmp_path), metric), ran(rising))
     assert (
         lines[1]
         == "time_ns: 100,000,000, in steps of 100,000,000, the first of 9, which count as repetitions"
     )
     assert "they may be points" in lines[2]
-    same = said(with_found(script(tmp_path), metric), ran(printed("Time: 0.1", "Time: 0.1")))
+    same = said(with_headlines(script(tmp_path), metric), ran(printed("Time: 0.1", "Time: 0.1")))
     assert not any("points" in line for line in same)
 
 

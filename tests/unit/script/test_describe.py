@@ -17,8 +17,7 @@ from kteardown.script.describe import (
     is_script,
     keep,
     known,
-    with_asked,
-    with_found,
+    with_headlines,
     write,
 )
 
@@ -74,11 +73,11 @@ def test_metrics_that_are_found_are_the_headlines(script: Path) -> None:
         return [key for key, one in found.workload.metrics.items() if one.headline]
 
     slab = {"slab_kb": Metric(help="slab", unit="kb", headline=True, read="delta meminfo Slab")}
-    assert headlines(with_found(described, slab)) == ["whole_ns", "cpu_us", "slab_kb"]
-    assert headlines(with_asked(described, slab)) == ["slab_kb"]
+    assert headlines(with_headlines(described, slab)) == ["whole_ns", "cpu_us", "slab_kb"]
+    assert headlines(with_headlines(described, slab, asked=True)) == ["slab_kb"]
     mark = {"freeze_ns": Metric(help="freeze", headline=True, read="mark freeze")}
-    assert headlines(with_found(described, mark)) == ["freeze_ns"]
-    assert with_found(describe(str(script), Scripted(), {}), {}).workload.metrics["whole_ns"].headline
+    assert headlines(with_headlines(described, mark)) == ["freeze_ns"]
+    assert with_headlines(describe(str(script), Scripted(), {}), {}).workload.metrics["whole_ns"].headline
 
 
 def test_the_folder_in_the_cache_follows_from_the_contents(script: Path, tmp_path: Path) -> None:
