@@ -1,7 +1,5 @@
 """The experiment that is made of a script of the user's own."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def experiments_on(
-    workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
+    workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: "TerminalReporter"
 ) -> tuple[Experiment, ...]:
     """Return the experiment with one workload, known by its name or a script, once for each clock.
 

@@ -32,7 +32,6 @@ from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
 
 Params = Mapping[str, ParamValue]
-_SEED = 1
 _MACHINE = MachineSpec()
 _KERNEL_MB = 64
 """What a kernel needs for itself, at most."""
@@ -173,7 +172,7 @@ def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:
         )
         for n, point in enumerate(points)
     ]
-    return PlannedBoot(index=0, block=0, kernel=BASE, seed=_SEED, trials=tuple(trials))
+    return PlannedBoot(index=0, block=0, kernel=BASE, seed=1, trials=tuple(trials))
 
 
 def _trials(

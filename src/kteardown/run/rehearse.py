@@ -25,16 +25,7 @@ from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.resolve import base_of
 from kteardown.rundir.printed import error_lines
 from kteardown.script.describe import Described, named
-from kteardown.script.extract import (
-    found,
-    growing,
-    metric_of,
-    parse_reading,
-    slug,
-    suggestions,
-    trend,
-    values,
-)
+from kteardown.script.extract import found, growing, metric_of, parse_reading, slug, suggested, trend, values
 from kteardown.script.presets import preset_metrics, tap_failures
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
@@ -273,7 +264,17 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
     yield f"{workload.name} ran on base {sizes} in {rehearsed.seconds:.0f} s"
     for key, spec in workload.metrics.items():
         yield from _figures(key, spec, rehearsed)
-    yield from _about_time(workload, small)
+    if not any(spec.read for spec in workload.metrics.values()):
+        yield (
+            "all of the script is compared, its own programs and their start included, so a change of the "
+            "kernel is a smaller part of it; marks or --metric measure a part (docs/script.md)"
+        )
+    whole_ns, cpu_ns = small.samples.get("whole_ns", 0), 1000 * small.samples.get("cpu_us", 0)
+    if cpu_ns < _LITTLE * whole_ns:
+        yield (
+            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is that of "
+            "what it waits for, and a change of its work is in cpu_us"
+        )
     readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
     looks = _options(small)
     if looks and all(reading.kind == "delta" for reading in readings):
@@ -285,21 +286,6 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield f"and {len(errors) - _SHOWN} more lines like these"
     if small.ended and small.ended.dropped:
         yield f"{small.ended.dropped:,} lines of its output were more than are kept"
-
-
-def _about_time(workload: Workload, run: Rehearsal) -> Iterator[str]:
-    """Yield what the whole time of a script does not say."""
-    if not any(spec.read for spec in workload.metrics.values()):
-        yield (
-            "all of the script is compared, its own programs and their start included, so a change of the "
-            "kernel is a smaller part of it; marks or --metric measure a part (docs/script.md)"
-        )
-    whole_ns, cpu_ns = run.samples.get("whole_ns", 0), 1000 * run.samples.get("cpu_us", 0)
-    if cpu_ns < _LITTLE * whole_ns:
-        yield (
-            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is that of "
-            "what it waits for, and a change of its work is in cpu_us"
-        )
 
 
 def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
@@ -326,7 +312,7 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
 
 
 def _options(run: Rehearsal) -> str:
-    return " or ".join(f"--metric '{one}'" for one in suggestions(run.output))
+    return " or ".join(f"--metric '{one}'" for one in suggested(run.output))
 
 
 def _words(points: Sequence[Mapping[str, ParamValue]]) -> str:

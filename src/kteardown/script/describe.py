@@ -22,7 +22,7 @@ from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.script.extract import metric_of
 from kteardown.script.files import beside, read_file
-from kteardown.script.presets import preset_in, preset_of
+from kteardown.script.presets import preset_of
 
 MEMORY_MB = 512
 _LIMIT_S, _MOST_S = 600.0, 86400.0
@@ -107,7 +107,6 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
         allow=tuple(_allowed(way) for way in asked.allow or ()),
         limit_s=_limit(asked.limit) if asked.limit else _LIMIT_S,
     )
-    preset = preset_in(text) if is_file else preset_of(text)
     metrics = dict(metric_of(*named(given)) for given in asked.metric or ())
     laws = [name for name, values in params.items() if len(set(values)) > 1 and _numbers(values)]
     workload = Workload(
@@ -123,7 +122,7 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
         metrics=_behind(metrics),
         invariants={"ended": "the script ended with exit status 0, or as `allow` permits"},
     )
-    return Described(workload, files, preset)
+    return Described(workload, files, preset_of(text))
 
 
 def _files(script: Path | None, further: Sequence[Path]) -> dict[str, Path]:

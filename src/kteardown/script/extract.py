@@ -18,11 +18,9 @@ The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
     By how much a counter of the kernel increased.
 
 ``last`` before a form: of several values only the last one counts. Values are converted to the unit of the
-metric; a value with a unit of something else is not a value of it. The output is what a stranger's guest
-wrote, so lines, their number, and the time for searching them are limited.
+metric; one with a unit of something else is left out. The output is a stranger's, so lines, their number, and
+the time for searching them are limited.
 """
-
-from __future__ import annotations
 
 import json
 import re
@@ -31,6 +29,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -235,12 +234,9 @@ def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[
     wanted = [reading.text] + ([reading.section] if reading.section else [])
     found, *sections = _search(wanted, lines)
     if sections:
-        begins = [index for index, *_ in sections[0]]
-        kept = []
-        for number, begin in enumerate(begins):
-            end = begins[number + 1] if number + 1 < len(begins) else len(lines)
-            kept += [one for one in found if begin < one[0] < end][:1]
-        found = kept
+        begins = [*(index for index, *_ in sections[0]), len(lines)]
+        inside = ([one for one in found if begin < one[0] < end] for begin, end in pairwise(begins))
+        found = [one for some in inside for one in some[:1]]
     return [
         value
         for index, number, word, _ in found
@@ -381,18 +377,14 @@ def found(output: Sequence[OutputLine]) -> tuple[dict[str, str], dict[str, str]]
         words = line.text[:LINE_CHARACTERS].split()
         if line.source == "log" and len(words) == 2 and words[0] == "kt-begin":
             marks.setdefault(slug(words[1]), f"mark {words[1]}")
-        elif line.source == "script" and _is_printed(words):
+            continue
+        is_printed = line.source == "script" and len(words) == 3 and _NAME.fullmatch(words[0])
+        if is_printed and amount_of(words[1]) and unit_of(words[2]):
             printed.setdefault(slug(words[0]), f"printed {words[0]}")
     return dict([*marks.items()][:_NAMES]), dict([*printed.items()][:_NAMES])
 
 
-def _is_printed(words: Sequence[str]) -> bool:
-    if len(words) != 3 or not _NAME.fullmatch(words[0]):
-        return False
-    return amount_of(words[1]) is not None and unit_of(words[2]) is not None
-
-
-def suggestions(output: Sequence[OutputLine]) -> list[str]:
+def suggested(output: Sequence[OutputLine]) -> list[str]:
     """Return at most three metrics ``NAME=/REGEX/`` for printed numbers: with a unit, then with a label."""
     with_unit: dict[str, str] = {}
     labelled: dict[str, str] = {}

@@ -25,7 +25,7 @@ from kteardown.script.compile import compile_static
 from kteardown.script.elf import MACHINES, is_elf, read_elf
 from kteardown.script.host import PATH, HostPrograms
 from kteardown.script.root import GuestTree, add_root
-from kteardown.script.words import Named, Shebang, candidates, direct, shebang
+from kteardown.script.words import Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
 
 _ENVIRONMENT = {"PATH": ":".join(("/files", *PATH)), "HOME": "/root", "LC_ALL": "C", "TERM": "dumb"}
@@ -136,8 +136,7 @@ class _Guest:
         if script.command:
             argv = self._command(name, script.command)
         elif script.file.endswith(".c"):
-            beside = [self._where / each for each in script.files]
-            self._compile(script.file, name, beside)
+            self._compile(script.file, name, [self._where / each for each in script.files])
             argv = [f"/files/{name}"]
         elif script.file:
             argv = self._script(script.file)
@@ -191,7 +190,7 @@ class _Guest:
 
     def _script(self, file: str) -> list[str]:
         """Add a script or a program, and return what runs it."""
-        data, path = read_file(self._path(file))[0], f"/files/{file}"
+        data, path = read_file(beside(self._where, file))[0], f"/files/{file}"
         self._put(path[1:], data, 0o755)
         if is_elf(data):
             self._host.add_needed(self._where / file, data)
@@ -258,9 +257,9 @@ class _Guest:
         self._put(f"script/{name}.sh", text.encode(), 0o755)
         return [shell, f"/script/{name}.sh"]
 
-    def _compile(self, file: str, name: str, beside: Sequence[Path] = ()) -> None:
-        read_file(self._path(file))
-        program, added = compile_static(self._where / file, self._arch, self._reporter, beside)
+    def _compile(self, file: str, name: str, others: Sequence[Path] = ()) -> None:
+        read_file(beside(self._where, file))
+        program, added = compile_static(self._where / file, self._arch, self._reporter, others)
         if added:
             includes = ", ".join(f"#include <{header}>" for header in added)
             self.notes.append(f"{file} did not compile, so these lines were added: {includes}")
@@ -268,7 +267,7 @@ class _Guest:
 
     def _add_file(self, each: str, *, compiled: bool) -> None:
         """Add a further file of a workload; a program in C is compiled."""
-        path = self._path(each)
+        path = beside(self._where, each)
         data, permissions = read_file(path)
         self._put(f"files/{Path(each)}", data, permissions)
         if is_elf(data):
@@ -291,16 +290,15 @@ class _Guest:
             )
         self._host.add(path.absolute())
 
-    def _add_named(self, named: Named) -> None:
+    def _add_named(self, named: Mapping[str, bool]) -> None:
         """Add the programs of this host that a text names; a root has its own."""
-        if not self._has_root:
-            for word in named.words:
-                if word in ("sudo", "/usr/bin/sudo"):
-                    # That of the host needs its configuration, and all of the guest is root's.
-                    self.tree.file(word.lstrip("/") if "/" in word else "usr/local/bin/sudo", _SUDO, 0o755)
-                else:
-                    self._host.add_if_there(word, likely=word in named.likely)
-        self._paths.update(word for word in named.words if word.startswith("/"))
+        for word, likely in named.items() if not self._has_root else ():
+            if word in ("sudo", "/usr/bin/sudo"):
+                # That of the host needs its configuration, and all of the guest is root's.
+                self.tree.file(word.lstrip("/") if "/" in word else "usr/local/bin/sudo", _SUDO, 0o755)
+            else:
+                self._host.add_if_there(word, likely=likely)
+        self._paths.update(word for word in named if word.startswith("/"))
 
     def _put(self, path: str, data: bytes, permissions: int) -> None:
         """Add a file of a workload. Raises InputError if another has the same name."""
@@ -310,9 +308,6 @@ class _Guest:
                 f"two files of the guest are named /{path}", hint="rename the file, or the workload."
             )
         self.tree.file(path, data, permissions)
-
-    def _path(self, name: str) -> Path:
-        return beside(self._where, name)
 
 
 def beside(where: Path, name: str) -> Path:

@@ -5,7 +5,6 @@ They are never executed here.
 
 import os
 import re
-import stat
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -13,7 +12,7 @@ from kteardown.errors import InputError, failing
 from kteardown.model.arch import Arch, host_arch
 from kteardown.paths import programs_dir
 from kteardown.script.elf import MACHINES, Elf, elf_of, find_library, is_elf, libraries, read_elf
-from kteardown.script.root import GuestNode, GuestTree
+from kteardown.script.root import GuestTree
 from kteardown.script.words import candidates, shebang
 
 PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
@@ -160,9 +159,7 @@ class HostPrograms:
                 f"at {path}",
                 hint="name fewer, or give a root file system with what is needed (--root).",
             )
-        above, _, name = seen.lstrip("/").rpartition("/")
-        where = f"{self._tree.resolve(above)}/{name}"
-        self._tree.put(where.lstrip("/"), GuestNode(stat.S_IFREG | mode & 0o7777 | 0o400, data))
+        self._tree.file(seen.lstrip("/"), data, mode & 0o7777 | 0o400)
 
     def _add_libraries(self, real: Path, elf: Elf) -> None:
         if elf.interpreter:
@@ -200,9 +197,8 @@ class HostPrograms:
             raise Unusable(f"{path} is a script for a program that is not on this host")
         self.add(program)
         if line.is_shell:
-            named = candidates(data[:_TEXT_BYTES].decode(errors="replace"))
-            for name in named.words:
-                self.add_if_there(name, likely=name in named.likely)
+            for name, likely in candidates(data[:_TEXT_BYTES].decode(errors="replace")).items():
+                self.add_if_there(name, likely=likely)
 
     def add_if_there(self, word: str, *, likely: bool = True) -> None:
         """Add the program that a text names, if there is one that the guest can run.

@@ -14,11 +14,7 @@ from kteardown.script.extract import LINE_CHARACTERS, LINES, metric_of, parse_re
 
 
 def _percentile(what: str, percentile: str) -> str:
-    """Return the form of a percentile of schbench in us.
-
-    A star is in front of the one that schbench was written for. Its intermediate reports are cumulative, so
-    the last one counts.
-    """
+    """Return the form of a percentile of schbench. Its reports are cumulative, so the last one counts."""
     number = percentile.replace(".", r"\.")
     return rf"last /^{what}atenc(?:y|ies) percentiles/ then /^\s*\*? ?{number}0*th: +([0-9]+)/ us"
 
@@ -67,11 +63,15 @@ PRESETS: dict[str, tuple[tuple[str, str], ...]] = {
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 
 
-def preset_of(command: str) -> str:
-    """Return the key in ``PRESETS`` of the program that a command line runs; empty if it has no preset.
+def preset_of(text: str) -> str:
+    """Return the key in ``PRESETS`` of the first line of ``text`` that runs such a program; empty: none.
 
-    That is its first word after assignments, without its folder.
+    The program is the first word after assignments, without its folder.
     """
+    return next(filter(None, map(_preset, text.splitlines())), "")
+
+
+def _preset(command: str) -> str:
     try:
         words = shlex.split(command)
     except ValueError:  # A quotation that does not end.
@@ -87,11 +87,6 @@ def preset_of(command: str) -> str:
     if name.endswith(("_processes", "_threads")):
         return "will-it-scale"
     return name if name in PRESETS else ""
-
-
-def preset_in(script: str) -> str:
-    """Return the preset of the first line of a script that is a command of such a program; empty: none."""
-    return next(filter(None, map(preset_of, script.splitlines())), "")
 
 
 def preset_metrics(program: str, output: Sequence[OutputLine]) -> dict[str, Metric]:

@@ -5,7 +5,9 @@ from decimal import Decimal
 
 from kteardown.model.workload import Unit
 
-_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,2})?")
+_NUMBER = re.compile(
+    r"[-+]?(?=\.?[0-9])(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,2})?"
+)
 _NUMBER_CHARACTERS = 40
 _LARGEST = Decimal(2**63 - 1)
 
@@ -42,11 +44,7 @@ def amount_of(text: str) -> tuple[Decimal, Decimal] | None:
     None if it is not a number.
     """
     text = text.strip()
-    if (
-        len(text) > _NUMBER_CHARACTERS
-        or not _NUMBER.fullmatch(text)
-        or not re.search("^[-+]?[.]?[0-9]", text)
-    ):
+    if len(text) > _NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
         return None
     number = Decimal(text.replace(",", ""))
     exponent = number.as_tuple().exponent

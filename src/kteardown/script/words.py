@@ -53,15 +53,6 @@ _SHEBANG_BYTES = 256
 
 
 @dataclass(frozen=True)
-class Named:
-    """Words of a text, in their order, that may be programs: names and absolute paths."""
-
-    words: tuple[str, ...]
-    likely: frozenset[str]
-    """Commands, and the arguments of commands such as ``timeout``. Other words may be data."""
-
-
-@dataclass(frozen=True)
 class Shebang:
     """What the first line of a script says: the program's name or path, and its arguments."""
 
@@ -73,21 +64,22 @@ class Shebang:
         return PurePosixPath(self.program).name in _SHELLS
 
 
-def candidates(text: str, *, shell: bool = True) -> Named:
-    """Return the programs that ``text`` may run. Of a text that is not for a shell, only strings count.
+def candidates(text: str, *, shell: bool = True) -> dict[str, bool]:
+    """Return the names and absolute paths of programs that ``text`` may run, in their order.
 
-    Comments, builtins, options, variables, the arguments of ``echo`` and the words of ``case`` are left out.
+    True: a command, or an argument of a command such as ``timeout``. Other words may be data. Of a text that
+    is not for a shell, only strings count. Comments, builtins, options, variables, the arguments of ``echo``
+    and the words of ``case`` are left out.
     """
     if not shell:
-        strings = tuple(dict.fromkeys(found[1] for found in _LITERAL.finditer(text)))
-        return Named(strings, frozenset(strings))
+        return {found[1]: True for found in _LITERAL.finditer(text)}
     text = "\n".join(_COMMENT.sub(lambda found: found[1] or "", line) for line in text.splitlines())
     skipped = {*BUILTINS, *(one or other for one, other in _FUNCTION.findall(text))}
     text = _ARITHMETIC.sub(lambda found: _substitutions(found[0][1:]), text)
     text = _PRINTED.sub(lambda found: _substitutions(found[0]), _LOOP.sub(" ", text))
-    words = dict.fromkeys(word for word in _names(text) if word not in skipped and not word.isdigit())
-    wrapped = (word for found in _WRAPPED.finditer(text) for word in _names(found[0]))
-    return Named(tuple(words), frozenset((*(found[1] for found in _COMMAND.finditer(text)), *wrapped)))
+    likely = {found[1] for found in _COMMAND.finditer(text)}
+    likely.update(word for found in _WRAPPED.finditer(text) for word in _names(found[0]))
+    return {word: word in likely for word in _names(text) if word not in skipped and not word.isdigit()}
 
 
 def _names(text: str) -> Iterator[str]:
@@ -121,7 +113,12 @@ def shebang(data: bytes, name: str) -> Shebang | None:
         return Shebang(program, (rest,) if rest else ())
     words = [rest] if rest else []
     if rest.startswith("-S"):
-        words = _split(rest[2:], name)
+        try:
+            words = shlex.split(rest[2:])
+        except ValueError as error:
+            raise InputError(
+                f"the first line of {name} has a quote without its end", hint="close the quote."
+            ) from error
     if not words or words[0].startswith("-") or "=" in words[0] or " " in words[0]:
         raise InputError(
             f"the first line of {name} gives env arguments that the guest cannot use: {rest!r}",
@@ -139,12 +136,3 @@ def direct(command: str) -> tuple[str, ...] | None:
     if not words or _SPECIAL & set(command) or "=" in words[0] or words[0] in BUILTINS:
         return None
     return tuple(words)
-
-
-def _split(text: str, name: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise InputError(
-            f"the first line of {name} has a quote without its end", hint="close the quote."
-        ) from error

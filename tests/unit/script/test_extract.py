@@ -19,7 +19,7 @@ from kteardown.script.extract import (
     growing,
     metric_of,
     parse_reading,
-    suggestions,
+    suggested,
     trend,
     values,
 )
@@ -232,7 +232,7 @@ def test_candidates_are_found_in_what_was_printed() -> None:
     ]
     # Without a unit it may be the output of a command, such as `total 48` of ls.
     assert found(lines) == ({"load": "mark load"}, {"free": "printed free"})
-    assert suggestions(lines) == [
+    assert suggested(lines) == [
         "free=/free ([0-9.]+) MB/",
         "elapsed=/elapsed ([0-9.]+) seconds/",
         "time=/Time: ([0-9.]+)/",
@@ -240,15 +240,15 @@ def test_candidates_are_found_in_what_was_printed() -> None:
 
 
 def test_only_the_first_lines_and_their_beginnings_are_searched_for_suggestions() -> None:
-    assert suggestions(printed("x" * 160 + " Time: 5 s")) == []
-    assert suggestions(printed(*["-"] * 1000, "Time: 5 s")) == []
-    assert suggestions(printed("1.2.3", "x: 1.2.3", "x: " + "9" * 50, "kernel 6")) == []
+    assert suggested(printed("x" * 160 + " Time: 5 s")) == []
+    assert suggested(printed(*["-"] * 1000, "Time: 5 s")) == []
+    assert suggested(printed("1.2.3", "x: 1.2.3", "x: " + "9" * 50, "kernel 6")) == []
 
 
 @given(st.lists(st.text(max_size=60) | st.from_regex(r"\A[a-z:]{1,5} {0,3}[0-9.]{1,5} ?(ms|kB|ops/s)?\Z")))
 def test_each_candidate_is_a_metric_with_a_value(texts: list[str]) -> None:
     lines = printed(*texts)
-    pairs = [one.split("=", 1) for one in suggestions(lines)]
+    pairs = [one.split("=", 1) for one in suggested(lines)]
     for name, spec in [*found(lines)[1].items(), *pairs]:
         _, metric = metric_of(name, spec, lines)
         assert values(parse_reading(metric.read), metric.unit, lines, [])

@@ -6,7 +6,7 @@ import pytest
 
 from kteardown.paths import data_dir
 from kteardown.script.extract import metric_of, parse_reading, values
-from kteardown.script.presets import PRESETS, preset_in, preset_metrics, preset_of, tap_failures
+from kteardown.script.presets import PRESETS, preset_metrics, preset_of, tap_failures
 from unit.script.lines import logged, printed, recorded
 
 
@@ -136,8 +136,8 @@ def test_a_failed_result_of_tap_is_a_failure(lines: list[str], failures: list[st
 
 
 def test_a_script_has_the_preset_of_the_first_program_that_it_runs() -> None:
-    assert preset_in((data_dir("postings") / "scripts" / "throttle.sh").read_text()) == "schbench"
+    assert preset_of((data_dir("postings") / "scripts" / "throttle.sh").read_text()) == "schbench"
     assert (
-        preset_in("#!/bin/sh\n# schbench runs later\necho 'it is\n\tperf bench sched pipe\n") == "perf bench"
+        preset_of("#!/bin/sh\n# schbench runs later\necho 'it is\n\tperf bench sched pipe\n") == "perf bench"
     )
-    assert preset_in("") == ""
+    assert preset_of("") == ""
