@@ -10,8 +10,6 @@ Style of all errors: the message and the hint begin in lower case unless they be
 has no full stop at its end. The hint is in the imperative with a full stop, or ends with a command to run.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,7 +78,7 @@ class NotBuiltError(KteardownError):
     exit_code = 7
 
     @classmethod
-    def of(cls, what: str, why: str = "") -> NotBuiltError:
+    def of(cls, what: str, why: str = "") -> "NotBuiltError":
         """Return the error about a kernel that was built; ``what`` is a variant, or words for a patch."""
         return cls(
             f"nothing of {what} is in the kernel that was built: no object differs from that of base in code "

@@ -4,8 +4,6 @@ A verb takes a group of options as one parameter, annotated with the class of th
 the signature that typer reads, in which every field of the group is an option.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import inspect
@@ -165,7 +163,7 @@ class Execution:
             echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
         raise raised
 
-    def begin(self) -> TerminalReporter:
+    def begin(self) -> "TerminalReporter":
         """Check these options, before anything is built, and return the reporter. Raises InputError."""
         from kteardown.run import lab
 
@@ -207,7 +205,7 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def reporter(verbose: bool, quiet: bool) -> TerminalReporter:
+def reporter(verbose: bool, quiet: bool) -> "TerminalReporter":
     """Return a reporter of progress that prints to standard error."""
     from kteardown.cli.terminal import TerminalReporter
     from kteardown.report.console import TextConsole
@@ -215,7 +213,7 @@ def reporter(verbose: bool, quiet: bool) -> TerminalReporter:
     return TerminalReporter(TextConsole(stderr=True), verbose=verbose, quiet=quiet)
 
 
-def output() -> Console:
+def output() -> "Console":
     """Return the console for results on standard output.
 
     It has at least 120 columns unless it is a terminal, so that a table in a file is not cut at 80.

@@ -1,7 +1,5 @@
 """Progress on standard error: a live display on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import shlex
 import textwrap
 import threading
@@ -71,7 +69,7 @@ class _Pace:
 
 @dataclass
 class _BarTask(Task):
-    display: _Display
+    display: "_Display"
     task: TaskID
     pace: _Pace
 

@@ -1,7 +1,5 @@
 """A cost of a kind over the number of its objects, every seed a boot of its own, and exponents of growth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,11 +63,11 @@ class Curve:
         """Return what each size costs more than the one before, of the shape (seeds, sizes - 1)."""
         return np.diff(self.rows, axis=1)
 
-    def at(self, columns: Sequence[int]) -> Curve:
+    def at(self, columns: Sequence[int]) -> "Curve":
         """Return only the sizes at these positions, which ascend."""
         return Curve(tuple(self.sizes[c] for c in columns), self.rows[:, list(columns)], self.floor)
 
-    def complete(self) -> Curve:
+    def complete(self) -> "Curve":
         """Return sizes and seeds without a missing cost.
 
         Seeds without any cost are left out. If two or more remain, two are kept: the size with the most
@@ -87,7 +85,7 @@ class Curve:
             columns.pop(int(np.flatnonzero(counts == counts.max())[-1]))
         return Curve((), np.empty((0, 0)), self.floor)
 
-    def ladder(self) -> Curve:
+    def ladder(self) -> "Curve":
         """Return the largest size and, going down, each next one that is at least a doubling apart."""
         columns: list[int] = []
         for column in reversed(range(len(self.sizes))):

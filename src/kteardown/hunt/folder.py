@@ -6,8 +6,6 @@
 - ``result.json``: the result.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Sequence
@@ -66,7 +64,7 @@ class HuntFolder(RunDir):
     """The folder of one hunt, of which each stage is a run directory."""
 
     @classmethod
-    def begin(cls, request: Request) -> HuntFolder:
+    def begin(cls, request: Request) -> "HuntFolder":
         """Create a folder for ``request``, with its fragments that are not shipped.
 
         Raises InputError if there is no such fragment, LabError.
@@ -77,7 +75,7 @@ class HuntFolder(RunDir):
         return folder
 
     @classmethod
-    def find(cls, name: str) -> HuntFolder:
+    def find(cls, name: str) -> "HuntFolder":
         """Return a hunt by its id, its path or ``last``. Raises InputError."""
         path = Path(name)
         if not (path / "hunt.json").is_file():

@@ -5,8 +5,6 @@ machine replaces it. A verb takes the groups of which it has the options, and
 ``cli.options.grouped`` makes an option of the command line of each field.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -239,7 +237,7 @@ class Overrides(Designed, Kernels, Parts):
     """All of these options; None, False or empty keeps the value of the experiment."""
 
     @classmethod
-    def of(cls, *groups: Designed | Kernels | Parts, **more: Any) -> Overrides:
+    def of(cls, *groups: Designed | Kernels | Parts, **more: Any) -> "Overrides":
         """Return the options of some groups, and ``more`` by name."""
         given = {name: value for group in groups for name, value in vars(group).items()}
         return cls(**{**given, **more})

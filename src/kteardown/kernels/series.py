@@ -1,7 +1,5 @@
 """Patch series: a shipped one by its name, or a folder of patches. ``mail`` reads all other forms."""
 
-from __future__ import annotations
-
 import email
 import email.policy
 import re
@@ -45,7 +43,7 @@ class Selection:
         return tuple(self.files[number - 1] for number in self.numbers)
 
     @property
-    def with_revision(self) -> Selection:
+    def with_revision(self) -> "Selection":
         """The same selection with its revision in its name, which distinguishes it from others."""
         name = f"{self.series}-{self.revision or 'v1'}"
         return replace(self, label=name + self.label.removeprefix(self.series), series=name)

@@ -3,8 +3,6 @@
 A kernel that was built here has a line table in its vmlinux; for others the text is returned unchanged.
 """
 
-from __future__ import annotations
-
 import bisect
 import re
 import shutil
@@ -74,7 +72,7 @@ class SourceLines:
         return tuple(_PLACE.sub(with_line, text).split("\n"))
 
 
-def _place(chain: Chain) -> tuple[str, str]:
+def _place(chain: "Chain") -> tuple[str, str]:
     """Return the function that is called, which is the last one, and its line: a reader knows it."""
     inlined = f", in {chain[0].function}" if len(chain) > 1 else ""
     called = chain[-1]

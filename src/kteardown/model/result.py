@@ -3,8 +3,6 @@
 Field names are fixed by schema 1; fields may be added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -629,7 +627,7 @@ class OneClock(StrictModel):
     value_unit: str = ""
 
     @classmethod
-    def of(cls, c: Judged, clock: Clock) -> OneClock:
+    def of(cls, c: Judged, clock: Clock) -> "OneClock":
         """Return the side of one comparison, or of the verdict of one metric, on ``clock``."""
         fields = {name: getattr(c, name) for name in cls.model_fields}
         return cls.model_validate({**fields, "value_unit": value_unit(c.unit, clock)})

@@ -10,8 +10,6 @@ keeps its size on a phone and on paper. Colours are the properties of the page's
 it; a file has the colours of the light theme.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,7 +89,7 @@ class Plot:
     y: Axis
     series: tuple[PlotSeries, ...]
 
-    def logarithmic(self) -> Plot | None:
+    def logarithmic(self) -> "Plot | None":
         """Return the plot with logarithmic axes, which have only positive numbers; None if no number is.
 
         Its marks have no texts, which the plot with linear axes has.
@@ -445,7 +443,7 @@ def svg_file(chart: Chart) -> str:
     return visible(re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: LIGHT.get(name[1], name[0]), whole))
 
 
-def _file_of_plot(plot: Plot, canvas: _Canvas, top: float) -> tuple[list[str], float]:
+def _file_of_plot(plot: Plot, canvas: "_Canvas", top: float) -> tuple[list[str], float]:
     """Return the parts below the title, which begin at ``top``, and where they end, in pixels."""
     left, at = _EDGE_PX + canvas.gutter, top + _LINE_PX
     drawn = [_text(_EDGE_PX, top, plot.y.title), _placed(left, at, _WIDTH_PX, canvas.svg(plot.series))]
@@ -514,7 +512,7 @@ class _Canvas:
     named: bool
 
     @classmethod
-    def of(cls, plot: Plot) -> _Canvas:
+    def of(cls, plot: Plot) -> "_Canvas":
         marks = [mark for one in plot.series for mark in one.marks]
         heights = [mark.y for mark in marks] + [
             end for mark in marks for end in (mark.low, mark.high) if end is not None

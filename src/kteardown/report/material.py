@@ -1,7 +1,5 @@
 """All that a report of a run is made of, as one value: what every format but the plain ones takes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +23,7 @@ class Material:
     evidence: Evidence = field(default_factory=Evidence)
 
     @property
-    def clocks(self) -> tuple[Material, ...]:
+    def clocks(self) -> "tuple[Material, ...]":
         """Return the material of each clock that was measured: this one."""
         return (self,)
 

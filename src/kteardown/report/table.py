@@ -1,7 +1,5 @@
 """Tables that are independent of the output format, and their division to fit a width."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -35,7 +33,7 @@ class Block:
     """The columns of text, which are aligned left; the others are numbers and are aligned right."""
 
     @classmethod
-    def of(cls, columns: Sequence[str], rows: Iterable[Sequence[Text]], left: Iterable[str] = ()) -> Block:
+    def of(cls, columns: Sequence[str], rows: Iterable[Sequence[Text]], left: Iterable[str] = ()) -> "Block":
         """Return a block of cells that are given as texts."""
         return cls(tuple(columns), tuple(tuple(map(_cell, row)) for row in rows), frozenset(left))
 

@@ -4,8 +4,6 @@ An executor runs what it is given: that of this host, or ``executors.cluster``. 
 is the same for every executor.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import threading
@@ -90,7 +88,7 @@ class Bootable:
 class Lab:
     """Where and how the boots run."""
 
-    machine: QemuMachine
+    machine: "QemuMachine"
     agent: Path
     arch: Arch
     acceleration: Acceleration
@@ -107,7 +105,7 @@ class Lab:
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
     lost_asked: bool = True
     """Whether that limit was asked for; else it holds only on a host with more CPUs than the guest."""
-    executor: Executor | None = None
+    executor: "Executor | None" = None
     """What runs the boots; None: this machine."""
 
     def stop(self) -> None:

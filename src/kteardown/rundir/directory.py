@@ -3,8 +3,6 @@
 A run on both clocks is a folder with ``clocks.json`` and a run directory for each clock, see ``rundir.find``.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -71,17 +69,17 @@ class RunDir:
         return self.experiment_file.is_file() and self.run_file.is_file()
 
     @property
-    def profile(self) -> RunDir:
+    def profile(self) -> "RunDir":
         """The folder of the profiled boots; it has a plan if a profile was requested."""
         return RunDir(self.path / "profile")
 
     @classmethod
-    def create(cls, root: Path, experiment: str, *, now: datetime | None = None) -> RunDir:
+    def create(cls, root: Path, experiment: str, *, now: datetime | None = None) -> "RunDir":
         """Create a run directory in ``root``, named as by ``new_folder``. Raises LabError."""
         return cls.create_at(new_folder(root, experiment, now=now))
 
     @classmethod
-    def create_at(cls, path: Path) -> RunDir:
+    def create_at(cls, path: Path) -> "RunDir":
         """Create a run directory at ``path``, of which only the last folder may exist. Raises LabError."""
         with writing(path):
             path.mkdir(exist_ok=True)
@@ -89,7 +87,7 @@ class RunDir:
         return cls(path)
 
     @classmethod
-    def open(cls, path: Path) -> RunDir:
+    def open(cls, path: Path) -> "RunDir":
         """Return the run directory at ``path``. Raises InputError if it is not one."""
         if not cls(path).is_whole:
             raise InputError(

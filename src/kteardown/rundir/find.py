@@ -4,8 +4,6 @@ A run on both clocks is a folder with ``clocks.json``, which is written last, an
 each clock: ``instructions`` and ``wall``. Each of the two is a run of its own wherever one run is asked for.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,12 +34,12 @@ class RunFolder:
         return len(self.runs) > 1
 
     @classmethod
-    def of(cls, run: RunDir) -> RunFolder:
+    def of(cls, run: RunDir) -> "RunFolder":
         """Return a run that has its folder for itself, or one clock alone of a run on both."""
         return cls(run.path, (run,))
 
     @classmethod
-    def open(cls, path: Path) -> RunFolder:
+    def open(cls, path: Path) -> "RunFolder":
         """Return the run at ``path``, on one clock or both. Raises InputError if there is none."""
         return _read(path) or cls.of(RunDir.open(path))
 

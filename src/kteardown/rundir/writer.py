@@ -1,7 +1,5 @@
 """Append records to a run directory: one process at a time, each record synced before the next."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -20,7 +18,7 @@ from kteardown.rundir.directory import RunDir, write_failed, writing
 
 
 @contextmanager
-def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> Iterator[RecordWriter]:
+def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> "Iterator[RecordWriter]":
     """Open ``run`` for appending records, and remove files that a killed process left behind.
 
     ``machine``: the facts of this host. With the first boot they become another session of the run's

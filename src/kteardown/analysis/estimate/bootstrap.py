@@ -25,8 +25,6 @@ The interval of the log ratio is the smallest that contains two others:
 needs a jackknife, which fails for medians.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,7 +92,7 @@ class Boots:
         """Return the median over boots of the quantiles inside them."""
         return _quantile(sorted(self.quantiles(q).values()), 0.5)
 
-    def only(self, blocks: Sequence[int]) -> Boots:
+    def only(self, blocks: Sequence[int]) -> "Boots":
         """Return only the boots of these blocks."""
         return Boots({block: self.samples[block] for block in blocks})
 

@@ -14,8 +14,6 @@ Beyond the largest measured value, the choice of the law matters more than its c
 therefore covers all plausible laws (same source, chapter 4), and it is refused if they disagree.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -66,7 +64,7 @@ class Costs:
     rows: Array
 
     @staticmethod
-    def of(x: Array, rows: Array) -> Costs:
+    def of(x: Array, rows: Array) -> "Costs":
         """Return the costs from ``rows``, which has a row per boot and a column per value of ``x``."""
         return Costs(x, np.median(rows, axis=0), rows)
 

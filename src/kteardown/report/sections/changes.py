@@ -4,8 +4,6 @@ The pictures are a row for each ratio, and for each variant a strip for each hea
 one axis. They are SVG in the page itself, so they need no script to be filtered, printed and read aloud.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -226,7 +224,7 @@ def forest_plots(material: Material) -> list[Forest]:
     return plots
 
 
-def _rows(comparisons: list[Comparison], varying: tuple[str, ...], axis: RatioAxis) -> list[Row]:
+def _rows(comparisons: list[Comparison], varying: tuple[str, ...], axis: "RatioAxis") -> list[Row]:
     digits, rows = decimals(comparisons), []
     for c in comparisons:
         values = [(name, parameter(c.point[name])) for name in varying if name in c.point]
@@ -277,7 +275,7 @@ class RatioAxis:
     high: float
 
     @classmethod
-    def of(cls, comparisons: Iterable[Comparison]) -> RatioAxis:
+    def of(cls, comparisons: Iterable[Comparison]) -> "RatioAxis":
         """Return one axis for the ratios of all ``comparisons``, so that pictures of them can be compared.
 
         A very wide interval does not decide it: what lies further out than a third of the span of the ratios

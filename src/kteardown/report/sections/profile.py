@@ -1,7 +1,5 @@
 """Where the time goes: the functions with the most time, and differential flame graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -147,7 +145,7 @@ class _Node:
 
     name: str
     ns: dict[str, float] = field(default_factory=dict)
-    children: dict[str, _Node] = field(default_factory=dict)
+    children: "dict[str, _Node]" = field(default_factory=dict)
 
     def add(self, kernel: str, ns: float) -> None:
         self.ns[kernel] = self.ns.get(kernel, 0.0) + ns

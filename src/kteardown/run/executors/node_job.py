@@ -5,8 +5,6 @@ of the run by an atomic link. It trusts nothing that it can check: the build of 
 and that no other guest runs on its host. A piece is published whole or not at all.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import platform
@@ -84,7 +82,7 @@ class Me:
     name: str
 
     @classmethod
-    def here(cls) -> Me:
+    def here(cls) -> "Me":
         """Return this execution; no other has its name."""
         node = os.environ.get("SLURMD_NODENAME") or platform.node()
         job = os.environ.get("SLURM_JOB_ID", "0")
