@@ -1,16 +1,11 @@
 """The effect of each patch of a series, and its share of the effect of the whole series.
 
-A series that changes a cost by the factor R is the product of its patches, so shares are computed on the log
-scale. The share of a step is log(first k patches / first k - 1) / log R; the shares of all steps add up to 1.
-The share by leaving out is log(whole / whole without patch k) / log R; these shares do not add up to 1 if
-patches depend on each other. The first kind depends on the order of the series, the second does not
-(sequential and partial effects: N. Draper, H. Smith, "Applied Regression Analysis", 1998, chapter 6).
-
-A share is a ratio of two noisy values of the same blocks. Its interval is Fieller's (E. Fieller, J. Royal
-Statistical Society B 16, 1954): it contains every share s for which "part - s * whole" does not differ
-significantly from zero. The variances are those of the hierarchical bootstrap, and the width in standard
-errors is that of the interval of the whole. The interval is finite only if the change of the whole is
-significant; otherwise the share is refused.
+Shares are on the log scale: by steps, log(first k patches / first k - 1) / log R, and by leaving out,
+log(whole / whole without patch k) / log R, for a series that changes a cost by the factor R. The interval of
+a share is Fieller's: it contains every share s for which "part - s * whole" does not differ significantly
+from zero. The variances are those of the hierarchical bootstrap, and the width in standard errors is that of
+the interval of the whole. It is finite only if the change of the whole is significant; otherwise the share is
+refused. METHODOLOGY.md has the sources.
 """
 
 import math

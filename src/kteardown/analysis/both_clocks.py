@@ -1,11 +1,8 @@
 """Read the results of one experiment on both clocks side by side. Pure.
 
 An instruction count is exact and shows path length alone; the wall clock shows time, with noise. Each point
-therefore has both changes and one reading of the two. That a clock finds no change is evidence only if it
-could have found one: either its verdict is ``same``, or its interval contains no change and excludes half of
-the other clock's change (on the log scale), which is at least its smallest detectable one. Half, because time
-that is no instructions makes the same saving a smaller share. An inconclusive comparison that could not have
-seen the change decides nothing, so the reading is ``undecided``.
+therefore has both changes and one reading of the two. METHODOLOGY.md says when a clock that finds no change
+is evidence, and when the reading is ``undecided``.
 """
 
 import math

@@ -3,21 +3,10 @@
 A fault is a boot that ended in a panic, a hang or out of memory, an invariant that did not hold, or a problem
 that the kernel reported in its log. Faults of one kind are counted by boots, the unit of replication.
 
-On the instruction clock a boot of a guest with one CPU is repeatable. One fault at a point that base passed
-with the same seed, and at which base has it with no seed, proves that the variant is broken. Many reports in
-the log are printed only once in a boot, and a change of timing moves them to another point: such a report is
-proof only if base has it nowhere.
-
-With several CPUs a boot shows one order of many in which they can run, and any change of the code gives
-another one: that base passed may be chance. A panic, an oops, a lockdep report and corrupted memory are proof
-there too if base has none, since no order excuses them. Any other fault is proof only if all of n boots of
-the variant have it and none of n boots of base. If both had it with the same probability, the probability of
-this would be at most 1 / 4^n: it must be below 1 - confidence.
-
-Otherwise the counts of boots with and without the fault are compared by
-Fisher's exact test, one-sided (R. Fisher, "The Design of Experiments", 1935, chapter 2), with the A/A twin
-counted as base: below 1 - confidence the variant is broken, else it is suspected to be. No correction for
-several tests is made: a fault that is missed costs more than one that is examined in vain.
+A fault is proof if the boot is repeatable (instruction clock, one CPU) and base passed there with the same
+seed, or, with several CPUs, if no order of the CPUs excuses it or if chance is too unlikely. Otherwise the
+counts of boots are compared by Fisher's exact test, one-sided: below 1 - confidence the variant is broken,
+else it is suspected to be. METHODOLOGY.md has the whole rule.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

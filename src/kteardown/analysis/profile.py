@@ -1,13 +1,10 @@
 """Profiles: find the functions that take the time, grow faster than N, or differ from base.
 
 A sample represents the time since the previous sample of its CPU. Time with interrupts disabled is therefore
-not lost, but is attributed to the place where they are enabled again. What runs between two samples is
-random, so the time of a function is a sum of n weights with a standard deviation of at most the root of their
-sum of squares (a compound Poisson process, e.g. Ross, "Introduction to Probability Models", 11th ed., section
-5.4.2); samples at a fixed period have less spread. Several boots differ by more than that, because tasks run
-in another order. The variance is then multiplied by the average excess (the dispersion of a quasi-Poisson
-model; McCullagh & Nelder, "Generalized Linear Models", 2nd ed., section 6.2.3), and is at least the variance
-between the boots of the function itself.
+not lost, but is attributed to the place where they are enabled again. The time of a function is a sum of n
+weights with a standard deviation of at most the root of their sum of squares, multiplied by the average
+excess of the boots, and at least that between the boots of the function itself (METHODOLOGY.md has the
+sources).
 """
 
 import math

@@ -1,28 +1,13 @@
 """Stopping rules: analyse a growing run at several looks, with an error rate that holds over all of them.
 
-Repeated tests at 5% find a change sooner or later even if there is none (P. Armitage, C. McPherson, B. Rowe,
-J. Royal Statistical Society A 132, 1969). Here all looks share one alpha: a spending function gives the part
-of alpha that is spent when a share of the blocks is complete (K. Lan, D. DeMets, Biometrika 70, 1983). The
-tests and intervals of each look use the part that is added there. The function is alpha times the share to
-the power of 1.5 (K. Kim, D. DeMets, Biometrika 74, 1987). Of the functions that were tried, it stops almost
-as early as a linear one at large effects, and has nearly the power of that of O'Brien and Fleming at the end
-(figures in results/simulations).
-
-The parts are added up (Bonferroni's bound) instead of using the sharper boundaries for jointly normal looks
-(C. Jennison, B. Turnbull, "Group Sequential Methods", 1999, chapter 7). Those boundaries do not hold for
-medians of four boots, nor when a correction for several tests divides them. The probability of any false
-verdict among headline metrics and their points, at whichever look it ends, is therefore at most alpha: at
-each look the correction is applied within the part of that look.
-
-The verdicts of the metrics over all their points decide, not those of single points: a run that waits for
-the last of many points goes on for long after the question of its metric is answered, and for points whose
-true change is near the margin it never ends.
+All looks share one alpha: a spending function gives the part of alpha that is spent when a share of the
+blocks is complete. The tests and intervals of each look use the part that is added there, with the correction
+for the number of tests inside it, so the probability of any false verdict among headline metrics and their
+points, at whichever look it ends, is at most alpha. The verdicts of the metrics over all their points decide,
+not those of single points.
 
 ``ci=W%`` ends when every headline metric's ratio is known to within W percent: on the log scale its interval
-extends at most log(1 + W) to either side. Intervals at the stop of such a rule need the same correction,
-because small samples that happen to have little spread stop it (Y. Chow, H. Robbins, Annals of Mathematical
-Statistics 36, 1965, guarantee coverage only as W goes to zero). They are repeated confidence intervals (C.
-Jennison, B. Turnbull, J. Royal Statistical Society B 51, 1989), which cover at all looks together.
+extends at most log(1 + W) to either side. METHODOLOGY.md has the reasons and sources.
 """
 
 import math

@@ -1,20 +1,9 @@
 """Find the changes of level in a series of figures.
 
-The segmentation is optimal: PELT (Killick, Fearnhead & Eckley, "Optimal detection of changepoints with a
-linear computational cost", JASA 107, 2012), on the logarithms of the figures. The penalty of a change depends
-on the noise ``s`` and the number ``n`` of figures:
-
-- In real time the cost is the absolute deviation from the median of a level (Bai, "Least absolute deviation
-  estimation of a shift", Econometric Theory 11, 1995), so that a single outlier does not make a level, and
-  the penalty is ``2.5 s log n``. The factor is from simulation: the unit tests give the rate of false
-  changes.
-- Instruction counts have no outliers, and a single figure can be a level. The cost is the squared deviation
-  from the mean of a level, and the penalty is ``2 (2 s)^2 log n``, Schwarz's criterion (Yao, "Estimating the
-  number of change-points via Schwarz' criterion", Statistics & Probability Letters 6, 1988) with twice the
-  noise.
-
-The noise is that inside the runs, from the spread of their boots. In real time it is at least that between
-successive runs: the median of the successive differences, on which a few true changes have no influence.
+The segmentation is optimal (PELT), on the logarithms of the figures. In real time the cost is the absolute
+deviation from the median of a level, and the penalty of a change ``2.5 s log n`` with the noise ``s`` and the
+number ``n`` of figures. For instruction counts, of which a single one can be a level, it is the squared
+deviation from the mean, and ``2 (2 s)^2 log n``. METHODOLOGY.md has the reasons and sources.
 """
 
 import itertools
@@ -81,7 +70,7 @@ def _noise_within_runs(figures: Sequence[Sequence[float]]) -> float:
 def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list[int]:
     """Return the first index of every segment but the first, of the segmentation with the least cost.
 
-    The cost is that of the segments, as the module describes it, and ``penalty`` for each of them. A segment
+    The cost is that of the segments (see the module), and ``penalty`` for each of them. A segment
     has at least one figure if ``exact``, else two.
     """
     shortest, count = (1 if exact else 2), len(levels)

@@ -1,19 +1,8 @@
 """Whether a cost grows faster than the number of objects, the verdict of the hunt, and how far it grows.
 
-``superlinear``, a find, is a cost with all of these:
-
-- The exponent is above 1.15 at each of the last two doublings of the number of objects, and above that of
-  N log N, which is larger below some 300 objects. The lower bound of its interval decides (``exponent``).
-- The superlinear part is at least a fifth of the cost at the largest size: what is above a straight line
-  through the smallest size and the one from which the last two doublings begin.
-- In every seed, one more object costs more at the last doubling than along this line.
-- This line does not fall. A cost that is lower for more objects has a part that is not growth, and the
-  exponents may be those of that part.
-
-The constant part of a cost, such as setup, belongs to no object. It is left out of every rule, so adding a
-constant to a cost changes no find.
-
-Costs that are no find are classified by the power law of all sizes (``kteardown.analysis.growth.fit``).
+METHODOLOGY.md has the conditions of ``superlinear``, a find, and of the other verdicts. The constant part of
+a cost, such as setup, belongs to no object: it is left out of every rule, so adding a constant changes no
+find. Costs that are no find are classified by the power law of all sizes (``kteardown.analysis.growth.fit``).
 """
 
 import math

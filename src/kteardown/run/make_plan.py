@@ -1,16 +1,8 @@
 """Make the plan: the order of the boots, and the trials of each boot.
 
-Pure and seeded: the same experiment gives the same plan. On the wall clock, boots come in
-randomized complete blocks: each block boots base, its A/A twin and every variant once, in
-random order, so that a drift of the host affects all of them equally (randomized complete
-block design, e.g. Box, Hunter & Hunter, "Statistics for Experimenters", chapter 4). On the
-instruction clock there is no noise to average away: every kernel is booted once with each
-seed, and a block is a seed.
-
-With ``--layout-twin`` the layout twin is booted in every block. If a result turns out to need one,
-``with_layout_twin`` adds blocks of only base and the layout twin after those of the design.
-``rest_of_failed`` adds boots with the trials that boots which hung did not reach. ``plan_profile`` makes the
-plan of the profiled boots.
+Pure and seeded: the same experiment gives the same plan. On the wall clock, boots come in randomized complete
+blocks: each block boots base, its A/A twin and every variant once, in random order. On the instruction clock
+every kernel is booted once with each seed, and a block is a seed.
 """
 
 import random

@@ -1,16 +1,8 @@
 """Differences between environments that can change a figure, as sentences.
 
-Differences that cannot change a figure are left out:
-
-- the host's distribution (``os``): the guests see its kernel and its QEMU, both of which are compared;
-- memory that differs by less than one percent: what firmware and kernel reserve changes from one start of
-  the host to the next;
-- a QEMU for an architecture that no guest of the run has;
-- between hosts on the instruction clock, everything but QEMU: an instruction count is the same on every
-  host (with several CPUs, nearly always);
-- between guests, the seed on the kernel's command line, which differs by design; the memory, which is in
-  the plan; the clock source before the timers have settled, and afterwards whether the TSC is still called
-  ``tsc-early``, which it is until a better calibration of the same counter is done.
+METHODOLOGY.md lists what cannot change one and is left out. Between hosts on the instruction clock that is
+everything but QEMU; between guests also the memory, which is in the plan, and the clock source before the
+timers have settled.
 """
 
 import json

@@ -1,12 +1,6 @@
-"""What the jobs of a cluster made: the folder ``jobs`` of a run directory.
+"""What the jobs of a cluster made: the folder ``jobs`` of a run directory (docs/formats.md).
 
 - ``token``: the part of the jobs' names that belongs to this run;
-- ``attempts/KEY/N/``: the order of attempt N at a piece of the plan, its output, and a folder of each time
-  that it was executed, since a scheduler may execute a job twice;
-- ``done/KEY.ndjson``: the records of the piece, from the execution that was complete first;
-- ``check/KEY.ndjson``: the same of a second execution on another node, on the instruction clock;
-- ``aside/``: complete executions that were too late; ``failed/``: why executions failed;
-- ``compared.ndjson``: whether what was executed twice was the same;
 - ``unsettled``: is there while a session uses the cluster, and after it if that was interrupted.
 
 A file gets its name in ``done`` by a link, which is atomic on a shared file system as well: no piece has two

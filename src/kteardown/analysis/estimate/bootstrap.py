@@ -1,28 +1,14 @@
 """Intervals of a ratio of medians, by a hierarchical bootstrap over blocks and their boots.
 
-The boot is the unit of replication: repetitions inside one boot share its layout and memory placement, and do
-not represent other boots. Therefore whole blocks are drawn with replacement, each with its boot of base and
-its boot of changed: a drift of the machine, which affects a whole block, cancels. The repetitions inside a
-drawn boot are not resampled: the spread of the values of the boots includes their spread already, and
-resampling them too would count it twice (A. Davison, D. Hinkley, "Bootstrap Methods and their Application",
-1997, section 3.8). Only if the values of the boots do not differ at all, as with a coarse clock, are
-repetitions drawn instead (T. Kalibera, R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013,
-section 6, draw both).
+The boot is the unit of replication. Whole blocks are drawn with replacement, each with its boot of base and
+its boot of changed: a drift of the machine, which affects a whole block, cancels. Only if the values of the
+boots do not differ at all, as with a coarse clock, are repetitions drawn instead.
 
-The interval of the log ratio is the smallest that contains two others:
-
-- Student's t times a calibrated bootstrap standard error, with boots - 1 degrees of freedom (B. Efron, R.
-  Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.2; T. Hesterberg, "What Teachers Should
-  Know About the Bootstrap", The American Statistician 69(4), 2015). With few boots the bootstrap's standard
-  error of a median is too large (P. Hall, M. Martin, "On the error incurred using the bootstrap variance
-  estimate when constructing confidence intervals for quantiles", J. Multivariate Analysis 38, 1991);
-  ``calibration`` corrects the part that depends on the number of boots.
-- The percentile interval of the draws. It does not assume a bell-shaped distribution, so it covers if boots
-  fall into two groups and the median jumps between them; alone it is too narrow below eight boots. If blocks
-  explain most of the differences between boots it is too wide, so its error level grows with that part.
-
-``bench/validate_stats.py`` measures the coverage of both together; results/simulations has the figures. BCa
-needs a jackknife, which fails for medians.
+The interval of the log ratio is the smallest that contains Student's t times a calibrated bootstrap standard
+error, with boots - 1 degrees of freedom (``calibration`` corrects the part that depends on the number of
+boots), and the percentile interval of the draws, whose error level grows with the part of the differences
+between boots that blocks explain. METHODOLOGY.md has the reasons, the sources and the coverage. BCa needs a
+jackknife, which fails for medians.
 """
 
 import math

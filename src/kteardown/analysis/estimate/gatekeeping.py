@@ -3,20 +3,13 @@
 A family is a headline metric of a variant: the test of the metric over all its points, and those of its
 points and growth laws. The whole alpha is divided over the hypotheses that are not rejected yet:
 
-- Every metric has 90% of its family's equal share of alpha, its points 10%, so that points whose changes
-  cancel in the metric can still be found.
-- If a metric is rejected, half of what it had goes to the metrics that are not rejected (as in Holm's
-  procedure, truncated to one half), and half to its own points: the gate to them is then open.
+- Every metric has 90% of its family's equal share of alpha, its points 10%.
+- If a metric is rejected, half of what it had goes to the metrics that are not rejected, half to its points.
 - Inside a family the points have equal parts of what the family has for them (Holm's procedure). If all of
   them are rejected, their part goes to the metrics that are not rejected, and at the end to other points.
 
 A rejection never makes another part smaller, and the parts of all that is not rejected add up to at most
-alpha. By these two properties the probability of any false rejection is at most alpha, however the tests
-depend on each other (sequential rejection principle: J. Goeman, A. Solari, Annals of Statistics 38, 2010). As
-a procedure it is parallel gatekeeping (A. Dmitrienko, W. Offen, P. Westfall, Statistics in Medicine 22, 2003)
-with a truncated Holm test of the metrics (A. Dmitrienko, A. Tamhane, B. Wiens, Biometrical Journal 50, 2008),
-written as weights that are passed on (F. Bretz, W. Maurer, W. Brannath, M. Posch, Statistics in Medicine 28,
-2009).
+alpha. METHODOLOGY.md has the reasons and sources.
 """
 
 from collections.abc import Sequence

@@ -1,38 +1,14 @@
 """Estimates by Student's t: over all points of a metric, over the nodes of a cluster, from published means.
 
-Over the points, each boot has one figure, and Student's t is over boots.
+Over the points, each boot has one figure, the weighted mean over points of log(changed / base), and Student's
+t is over boots. If a value is zero or below, it is the weighted mean of (changed - base) divided by the mean
+size of both at that point, which has a p-value and a direction, but no interval. Only blocks that have every
+used point on both sides count; a point that fewer than half of the blocks have is left out.
 
-The figure of a boot is the weighted mean over points of log(changed / base): the logarithm of the weighted
-geometric mean of its ratios. Base and changed of one block are a pair, so what a block adds to both cancels.
-The interval and the p-value are those of Student's t of these figures, with boots - 1 degrees of freedom. It
-assumes that blocks are independent of each other and that their figures scatter like a normal distribution;
-under no change they are symmetric whatever the noise is, since base and changed are then exchangeable, and
-the mean over points is closer to normal than the points are. Points of one boot may depend on each other in
-any way.
-
-Only blocks that have every used point on both sides count, because the mean over the points that a boot
-happened to have is a mean of something else in each boot. A point that fewer than half of the blocks have is
-left out, and the metric is then one of fewer points than planned.
-
-If a value is zero or below, there is no ratio. The figure of a boot is then the weighted mean of (changed -
-base) divided by the mean size of both at that point. It has a p-value and a direction, but no interval.
-
-Over the nodes of a cluster, the node is a random effect. All boots of a block are on one node, so what makes
-a node faster as a whole cancels in the ratio of a block. A change whose size depends on the machine does not:
-blocks on one node then resemble each other, and an interval that takes them as independent is about these
-nodes and too narrow for any other. With ``K`` nodes the mean of each is one figure. They are weighted by the
-variance between nodes (R. DerSimonian, N. Laird, Controlled Clinical Trials 7, 1986) and the pooled variance
-inside them, and the interval is that of J. Hartung and G. Knapp (Statistics in Medicine 20, 2001): Student's
-t with K - 1 degrees of freedom, which covers with few nodes as well. The interval of a result is the smallest
-that contains this one and that of the blocks. There is no second interval if each block has a node of its
-own: the blocks are the nodes then. ``bench/node_coverage.py`` measures the coverage; results/simulations has
-the figures.
-
-Published figures are means and standard deviations alone. The rules are those of ``verdict``, without an A/A
-twin. The interval is that of the ratio of the two means on the log scale. The error of each logarithm is the
-standard error of the mean divided by the mean (the delta method), with the degrees of freedom of B. Welch,
-"The generalization of 'Student's' problem when several different population variances are involved",
-Biometrika 34, 1947.
+Over the nodes, the node is a random effect. The interval of a result is the smallest that contains this one
+and that of the blocks; there is no second interval if each block has a node of its own. Published means are
+judged by the rules of ``verdict``, without an A/A twin. METHODOLOGY.md has the reasons, the figures of the
+simulations and the sources.
 """
 
 import math

@@ -6,30 +6,16 @@ applied in this order:
 
 1. inconclusive: nothing can be tested, such as with a single boot on a side, or with printed values whose
    step is above the margin and that differ by one step at most.
-2. same: the whole interval is within the margin. This is equivalence by two one-sided tests (TOST; D.
-   Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987), at half the usual error because the
-   reported interval is used. Failing to find a difference is not sufficient. Without an interval, both sides
-   have to be identical.
+2. same: the whole interval is within the margin. Without an interval, both sides have to be identical.
 3. better or worse: the p-value of no change is below 1 - confidence, also after the correction, and the ratio
    is outside the intervals of the A/A twin and of the layout twin compared with base, each widened to contain
    1, where they were booted.
 4. inconclusive: everything else, with the reason.
 
-There are three kinds of estimates:
-
-- exact (instruction clock, at least two seeds): each side is one number, or both sides are equal seed by
-  seed. The interval is the ratio itself;
-- by the bootstrap (``analysis.estimate.bootstrap``), whose interval excludes 1 where its p-value is below
-  1 - confidence;
-- by the rank-sum test over boots, if not all samples are above zero: there is a p-value and no interval.
-
-``SupportingResults.rank`` is another rank test (wall clock). It changes no verdict; the reason says if it
-disagrees. Rank tests do not depend on the distribution of the noise. If both sides have the same blocks, the
-logarithms of their values are paired by block and Wilcoxon's signed-rank test is used: a drift of the machine
-affects a whole block and cancels (F. Wilcoxon, Biometrics Bulletin 1, 1945; M. Hollander, D. Wolfe, E.
-Chicken, "Nonparametric Statistical Methods", 2014, chapter 3). Without common blocks, or if a value is zero
-and has no logarithm, it is the rank-sum test (H. Mann, D. Whitney, Annals of Mathematical Statistics 18,
-1947).
+An estimate is exact (instruction clock, at least two seeds: each side is one number, or both sides are equal
+seed by seed), or by the bootstrap, or by the rank-sum test over boots, without an interval, if not all
+samples are above zero. ``SupportingResults.rank`` is another rank test (wall clock) and changes no verdict;
+the reason says if it disagrees. METHODOLOGY.md has the reasons and sources.
 """
 
 import math

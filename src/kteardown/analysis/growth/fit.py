@@ -3,15 +3,9 @@
 The candidates are cost = a + b * g(n), where g(n) is absent, n, n log n, n squared, or n to a fitted power,
 each fitted by weighted least squares. Residuals are relative to the cost, because the error of a cost grows
 with the cost; the scale has a floor at a tenth of the median cost, below which the constant parts dominate.
-The law a + b * n + c * n squared is not a candidate: it bounds the curvature that the costs allow.
-
-The law is the simplest one within 2 of the best corrected Akaike criterion
-(K. Burnham, D. Anderson, "Model Selection and Multimodel Inference", 2002, section 2.6). Where points are few
-the criterion prefers few parameters, which does not show that a cost is constant: ``constant`` has to pass a
-test of its own (``CONSTANT_SHARE``), and otherwise the law is ``unknown``.
-
-Beyond the largest measured value, the choice of the law matters more than its coefficients. A prediction
-therefore covers all plausible laws (same source, chapter 4), and it is refused if they disagree.
+The law a + b * n + c * n squared is not a candidate: it bounds the curvature that the costs allow. A
+prediction covers all plausible laws, and is refused if they disagree. METHODOLOGY.md has the rules and
+sources.
 """
 
 import math

@@ -1,12 +1,10 @@
 """The growth laws of a result: each metric of each kernel over the parameter of its workload.
 
-How much one more object costs on the changed kernel, compared with base, is the ratio of two slopes. Each
-boot has the slope of its own straight line, with the weights of the growth law of its kernel. The slopes of
-base and changed in one block are a pair. The interval of the ratio of their means is Fieller's (E. Fieller,
-J. Royal Statistical Society B 16, 1954), which needs no logarithm: a change can make the slope zero. It
-contains every ratio r for which "changed - r * base" does not differ significantly from zero by Student's t,
-boots - 1 degrees of freedom, so the p-value of equal slopes is that of a paired t test. It is finite only if
-base grows significantly; otherwise there is no ratio.
+How much one more object costs on the changed kernel, compared with base, is the ratio of two slopes, each the
+mean of the slopes of the boots, with the weights of the growth law of their kernel. Its interval is
+Fieller's: it contains every ratio r for which "changed - r * base" does not differ significantly from zero by
+Student's t, boots - 1 degrees of freedom. It is finite only if base grows significantly. METHODOLOGY.md has
+the sources.
 """
 
 import math
