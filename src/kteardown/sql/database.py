@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
@@ -70,6 +71,7 @@ _PLACE = "run, kernel, block, seed, clock, boot, attempt, trial, workload"
 _COUNTED_PARAMS = _AS_MAP.format("counted.params")
 _POINT = _AS_MAP.format("(c -> 'point')")
 _PAIR = "(c -> '{0}' ->> 0)::DOUBLE AS {1}_low, (c -> '{0}' ->> 1)::DOUBLE AS {1}_high"
+_PAIRS = ("ci", "null_ci", "layout_ci", "per_unit_ci", "exponent_ci")
 _SIDE = ", ".join(
     f"(c -> '{{0}}' ->> '{name}')::{kind} AS {{0}}_{name}"
     for name, kind in {
@@ -93,63 +95,16 @@ _OF_KEY = f"nullif(regexp_extract(metric, '_({'|'.join(get_args(Unit))})$', 1), 
 _OF_SAMPLE = f"{_value_unit(_OF_KEY, 'clock')} AS value_unit"
 _OF_RESULT = f"c ->> 'unit' AS unit, {_value_unit('unit', 'clock')} AS value_unit"
 
-VIEWS: Mapping[str, str] = {
-    "runs": """
-SELECT run, path, experiment ->> 'name' AS experiment, experiment -> 'design' ->> 'clock' AS clock,
-    experiment ->> 'source' AS source,
-    (SELECT min(started_at) FROM attempts WHERE attempts.run = files.run) AS started_at,
-    (SELECT count(DISTINCT boot) FROM attempts WHERE attempts.run = files.run AND outcome IS NOT NULL)
-        AS boots,
-    run IN (SELECT run FROM results) AS concluded,
-    environment -> 'machine' -> 'cpu' ->> 'model' AS host_cpu,
-    environment -> 'machine' ->> 'kernel' AS host_kernel,
-    environment ->> 'command' AS command, experiment ->> 'question' AS question,
-    environment -> 'machine' AS machine
-FROM run_files AS files ORDER BY run""",
-    "boots": """
-SELECT *, (run, boot, attempt) IN (SELECT run, boot, attempt FROM counted_attempts
-    UNION ALL SELECT run, boot, attempt FROM counted) AS counts
-FROM attempts ORDER BY run, boot, attempt""",
-    "trials": f"""
-SELECT {_PLACE}, status, detail, at_s, {_COUNTED_PARAMS} AS params COLUMNS FROM counted ORDER BY run, line""",
-    "samples": f"""
-SELECT {_PLACE}, status, repetition, coalesce(warmup, false) AS warmup, metric, value,
-    {_OF_SAMPLE}, {_COUNTED_PARAMS} AS params COLUMNS
-FROM (SELECT run, boot, attempt, trial, repetition, warmup, metric, value, line AS place FROM records
-    WHERE type = 'sample') JOIN counted USING (run, boot, attempt, trial) ORDER BY run, place""",
-    "histograms": f"""
-SELECT {_PLACE}, status, repetition, coalesce(warmup, false) AS warmup, metric, bits, pair[1] AS low,
-    CASE WHEN low >> (bits + 1) > 0 THEN 1::BIGINT << (floor(log2(low))::BIGINT - bits) ELSE 1 END AS width,
-    pair[2] AS n, {_OF_SAMPLE}, {_COUNTED_PARAMS} AS params COLUMNS
-FROM (SELECT run, boot, attempt, trial, repetition, warmup, metric, bits, unnest(buckets) AS pair,
-    line AS place FROM records WHERE type = 'histogram') JOIN counted USING (run, boot, attempt, trial)
-ORDER BY run, place, low""",
-    "checks": f"""
-SELECT {_PLACE}, repetition, name, ok, said AS detail, {_COUNTED_PARAMS} AS params COLUMNS
-FROM (SELECT run, boot, attempt, trial, repetition, name, ok, detail AS said, line AS place FROM records
-    WHERE type = 'check') JOIN counted USING (run, boot, attempt, trial) ORDER BY run, place""",
-    "comparisons": f"""
-SELECT run, c ->> 'workload' AS workload, c ->> 'variant' AS variant, c ->> 'metric' AS metric,
-    coalesce(c ->> 'statistic', 'median') AS statistic, {_OF_RESULT}, c ->> 'better' AS better,
-    {_SIDE.format("base")}, {_SIDE.format("changed")}, (c ->> 'ratio')::DOUBLE AS ratio,
-    {_PAIR.format("ci", "ci")}, (c ->> 'confidence')::DOUBLE AS confidence, (c ->> 'mde')::DOUBLE AS mde,
-    c ->> 'verdict' AS verdict, (c ->> 'exact')::BOOLEAN AS exact, {_PAIR.format("null_ci", "null")},
-    {_PAIR.format("layout_ci", "layout")}, {_P_VALUES}, (c ->> 'outliers')::BIGINT AS outliers,
-    c ->> 'reason' AS reason, {_POINT} AS params COLUMNS
-FROM (SELECT run, result ->> 'clock' AS clock, unnest(try_cast(result -> 'comparisons' AS JSON[])) AS c,
-    c -> 'point' AS point FROM results)""",
-    "laws": f"""
-SELECT run, c ->> 'workload' AS workload, c ->> 'kernel' AS kernel, c ->> 'metric' AS metric,
-    {_OF_RESULT}, c ->> 'param' AS param, c ->> 'model' AS model,
-    (c ->> 'per_unit')::DOUBLE AS per_unit, {_PAIR.format("per_unit_ci", "per_unit")},
-    (c ->> 'intercept')::DOUBLE AS intercept, (c ->> 'exponent')::DOUBLE AS exponent,
-    {_PAIR.format("exponent_ci", "exponent")}, (c ->> 'r2')::DOUBLE AS r2,
-    (c ->> 'points')::BIGINT AS points, {_POINT} AS params
-FROM (SELECT run, result ->> 'clock' AS clock, unnest(try_cast(result -> 'laws' AS JSON[])) AS c
-    FROM results)""",
+_NAMED = {
+    **{"place": _PLACE, "params": _COUNTED_PARAMS, "point": _POINT, "p_values": _P_VALUES},
+    **{"unit_of_sample": _OF_SAMPLE, "unit_of_result": _OF_RESULT},
+    **{side: _SIDE.format(side) for side in ("base", "changed")},
+    **{pair: _PAIR.format(pair, pair.removesuffix("_ci")) for pair in _PAIRS},
 }
+_TEXT = files("kteardown.sql").joinpath("views.sql").read_text().format(**_NAMED)
+_PARTS = re.split(r"\n\n-- (\w+)\n", _TEXT.rstrip())[1:]
 # A result whose fields have other types must not end the queries of all runs: there they are NULL.
-VIEWS = {name: _CAST.sub(r"try_cast(\1 AS \2)", text) for name, text in VIEWS.items()}
+VIEWS = {n: _CAST.sub(r"try_cast(\1 AS \2)", t) for n, t in zip(_PARTS[::2], _PARTS[1::2], strict=True)}
 """The tables for users. ``COLUMNS`` is replaced by a column for every parameter of any trial."""
 
 
