@@ -65,7 +65,13 @@ def read(exact: OneClock | None, wall: OneClock | None, *, counted: bool = False
         return "exact only", f"the wall clock {why}"
     if wall.verdict in _CHANGED and (why := _no_change(exact, wall)):
         return "wall only", f"the instruction clock {why}"
-    return "undecided", _undecided(exact, wall)
+    reasons = []
+    for clock, side, other in ((CLOCKS["instructions"], exact, wall), (CLOCKS["wall"], wall, exact)):
+        if side.verdict not in (*_CHANGED, "same"):
+            small = other.verdict in _CHANGED and side.mde is not None and not _sees(side, other)
+            more = "; the change is smaller than it can detect" if small else ""
+            reasons.append(f"{clock} is {side.verdict}: {side.reason}{more}")
+    return "undecided", "; ".join(reasons)
 
 
 def _no_change(still: OneClock, changed: OneClock) -> str:
@@ -86,17 +92,6 @@ def _sees(side: OneClock, changed: OneClock) -> bool:
     if side.mde is None or not changed.ratio or changed.ratio <= 0:
         return False
     return abs(math.log(changed.ratio)) >= math.log1p(side.mde)
-
-
-def _undecided(exact: OneClock, wall: OneClock) -> str:
-    """Return which clock has no verdict, and why."""
-    reasons = []
-    for clock, side, other in ((CLOCKS["instructions"], exact, wall), (CLOCKS["wall"], wall, exact)):
-        if side.verdict not in (*_CHANGED, "same"):
-            small = other.verdict in _CHANGED and side.mde is not None and not _sees(side, other)
-            more = "; the change is smaller than it can detect" if small else ""
-            reasons.append(f"{clock} is {side.verdict}: {side.reason}{more}")
-    return "; ".join(reasons)
 
 
 def _reading(exact: Judged | None, wall: Judged | None) -> ClockReading:

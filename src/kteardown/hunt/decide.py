@@ -198,19 +198,16 @@ def _merged(found: Sequence[Find]) -> list[Find]:
     ordered = sorted(found, key=_badness, reverse=True)
     groups: dict[object, list[Find]] = {}
     for number, find in enumerate(ordered):
-        groups.setdefault(_cause(find) or number, []).append(find)
+        # What two finds have in common if they are one.
+        cause: object = number
+        if find.function is not None:
+            kind = "" if find.function.share >= _SHARE_OF_A_CAUSE else find.kind
+            cause = find.cost, find.function.place, kind
+        groups.setdefault(cause, []).append(find)
     return [
         first.model_copy(update={"also": tuple(f"{find.kind}, {find.way}" for find in rest)})
         for first, *rest in groups.values()
     ]
-
-
-def _cause(find: Find) -> tuple[object, ...] | None:
-    """Return what two finds have in common if they are one; None if no other can be the same."""
-    if find.function is None:
-        return None
-    kind = "" if find.function.share >= _SHARE_OF_A_CAUSE else find.kind
-    return find.cost, find.function.place, kind
 
 
 def _badness(find: Find) -> tuple[bool, bool, float]:

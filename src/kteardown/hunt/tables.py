@@ -180,7 +180,14 @@ def cases_table(result: HuntResult) -> Table:
         *("part", "kind", "way", "release each", "verdict"),
         *("deferred each", "idle each", "making each", "kB each"),
     )
-    rows = [_case_row(case) for case in result.cases if case.growth]
+    rows: list[tuple[Text, ...]] = []
+    for case in (case for case in result.cases if case.growth):
+        each = {cost: _number(per_object(growth)[1]) for cost, growth in case.growth.items()}
+        sync = case.growth.get("sync")
+        idle = case.idle_ns / sync.sizes[-1] if sync and case.idle_ns is not None else None
+        verdict: Text = (sync.verdict, "worse" if sync.verdict == "superlinear" else None) if sync else None
+        release = (case.part, case.kind, case.way, each.get("sync"), verdict)
+        rows.append((*release, each.get("deferred"), _number(idle), each.get("make"), each.get("held")))
     return Table("All kinds", Block.of(columns, rows, ("part", "kind", "way", "verdict")))
 
 
@@ -244,17 +251,6 @@ def _elsewhere(find: Find, source: str) -> str:
     if failed is not None:
         words.append(f"{failed.brief}: {failed.detail}")
     return "; ".join(words) or "not measured"
-
-
-def _case_row(case: CaseResult) -> tuple[Text, ...]:
-    each = {cost: _number(per_object(growth)[1]) for cost, growth in case.growth.items()}
-    sync = case.growth.get("sync")
-    idle = case.idle_ns / sync.sizes[-1] if sync and case.idle_ns is not None else None
-    verdict: Text = (sync.verdict, "worse" if sync.verdict == "superlinear" else None) if sync else None
-    return (
-        *(case.part, case.kind, case.way, each.get("sync"), verdict),
-        *(each.get("deferred"), _number(idle), each.get("make"), each.get("held")),
-    )
 
 
 def _count(count: int, word: str) -> str:

@@ -120,6 +120,9 @@ class Pages:
         with suppress(OSError, KteardownError):
             failed = [boot for boot in self._attempts(run) if boot.has_failed]
         others = [other for other in runs.listed_runs() if other.name != run.name and other.state == "done"]
+        # First those of the same clock, then in front of them those of the same experiment as well.
+        others.sort(key=lambda other: other.experiment.design.clock != listed.experiment.design.clock)
+        others.sort(key=lambda other: other.experiment.name != listed.experiment.name)
         return self._page(
             "run.html.j2",
             run=listed,
@@ -132,7 +135,7 @@ class Pages:
             both=_printed(partial(text.show_both_clocks, both)) if both else "",
             clocks=[material.name for material in both.clocks] if both else [],
             failed=failed,
-            others=sorted(others, key=lambda other: _differs(listed, other)),
+            others=others,
             **self._progress(run, listed),
         )
 
@@ -357,14 +360,6 @@ def _url(line: Line) -> str:
     point = " ".join(f"{name}={value}" for name, value in line.point.items())
     names = ("experiment", "clock", "workload", "metric", "kernel")
     return "/history?" + urlencode({**{name: getattr(line, name) for name in names}, "point": point})
-
-
-def _differs(run: ListedRun, other: ListedRun) -> tuple[bool, bool]:
-    """Return a sort key that puts runs of the same experiment and clock first."""
-    return (
-        other.experiment.name != run.experiment.name,
-        other.experiment.design.clock != run.experiment.design.clock,
-    )
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> InputError:
