@@ -23,6 +23,11 @@ from kteardown.kernels.source import Source, Sources
 _MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
 _SAVE_AGAIN = "save the patch again, without line wrapping."
+_CORRUPT = re.compile(r"corrupt patch at (?:line |\S*:)(\d+)")
+_AS_SENT = (
+    "text follows the diff too early, or lines were wrapped, cut or glued together: give the mail as it was "
+    "sent (its source, or with `b4 mbox`), or only its diff in a file."
+)
 _AT_THE_TOP = "make the patch again with `git format-patch` at the top of the tree."
 _CREATED = re.compile(r"^ create (?:mode \d+ )?(.+)$", re.MULTILINE)
 _DELETED = re.compile(r"^ delete (?:mode \d+ )?(.+)$", re.MULTILINE)
@@ -206,7 +211,10 @@ def _listed(text: bytes, path: Path, strip: int, called: str) -> ReadPatch | Inp
             return InputError(f"{called} does not contain a diff", hint=hint)
         if not done.ok:
             reason = done.said.strip().removeprefix("error: ").replace("\n", "; ")
-            return InputError(f"{called} is a damaged patch: {reason}", hint=_SAVE_AGAIN)
+            if corrupt := _CORRUPT.search(reason):
+                reason = _where(text, int(corrupt[1]))
+            hint = _AS_SENT if corrupt else _SAVE_AGAIN
+            return InputError(f"{called} is a damaged patch: {reason}", hint=hint)
         *lines, summary = map(os.fsdecode, done.out.split(b"\0"))
         sides.append((dict.fromkeys(line.split("\t", 2)[2] for line in lines), summary))
     (new, summary), (old, _) = sides
@@ -215,6 +223,16 @@ def _listed(text: bytes, path: Path, strip: int, called: str) -> ReadPatch | Inp
     created = frozenset(_CREATED.findall(summary)) | (new.keys() - old.keys())
     removed = frozenset(_DELETED.findall(summary)) | (old.keys() - new.keys())
     return ReadPatch(path, strip, tuple(new | old), created, removed)
+
+
+def _where(text: bytes, number: int) -> str:
+    """Return which hunk of a patch ends at line ``number``, although it says that it is longer."""
+    lines = [line.decode(errors="replace") for line in text.split(b"\n")]
+    hunks = [line for line in lines[: number - 1] if line.startswith("@@ ")] or ["@@"]
+    next_line = lines[number - 1] if number < len(lines) else ""
+    there = f"there is {next_line[:60]!r}" if next_line else "the text ends"
+    header = hunks[-1].partition(" @@")[0] + " @@"
+    return f"the hunk {header} has fewer lines than it says; in place of the next one {there}"
 
 
 def _is_there(name: str, tree: Path, known: Collection[str]) -> bool:

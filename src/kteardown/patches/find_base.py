@@ -23,6 +23,8 @@ _TAGS = 150
 _SHOWN = 30
 """Lines of failing hunks that a message has; all of them are in a file."""
 How = Literal["exactly", "with offsets", "merged", "with less context", "already there", "fails", "not here"]
+_TAB = re.compile(rb"^[ +-].*\t", re.MULTILINE)
+_INDENTED = re.compile(rb"^[ +-] {8}", re.MULTILINE)
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
 _DIFF = re.compile(r"^diff --git a/(\S+) b/(\S+)$")
@@ -266,6 +268,13 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource]) 
         )
     )
     lines.append(f"  all failing hunks: {file}")
+    diffs = b"".join(section for patch in patches for section in _SECTION.split(patch.read_bytes())[1:])
+    if _INDENTED.search(diffs) and not _TAB.search(diffs):
+        return BuildError(
+            "\n".join(lines),
+            hint="the diff has blanks in place of tabs, as a mail program leaves them when it forwards or "
+            "copies a mail: give the mail as it was sent (lore:MESSAGE-ID, its source, or an attachment).",
+        )
     return BuildError(
         "\n".join(lines),
         hint="name a git tree of Linux (--source git:~/linux): kteardown looks up the release "
