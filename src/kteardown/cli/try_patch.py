@@ -184,7 +184,7 @@ def prepare(
     sources = Sources(cache, reporter)
     fragments = located(kernels.config or ())
     with reporter.task(f"Reading {what}"):
-        posted = read(what, cache_dir=cache, reporter=reporter)
+        posted = read(what, cache_dir=cache, reporter=reporter, sources=specs or KNOWN)
     with reporter.task("Looking for the source to which it applies"):
         base = find_base(
             posted.patches,

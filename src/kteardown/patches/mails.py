@@ -21,26 +21,35 @@ from tempfile import TemporaryDirectory
 
 from kteardown.errors import InputError, damaged
 from kteardown.kernels import git
+from kteardown.patches.git_form import in_git_form
 
 _SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
 MOST_BYTES, _MOST_BYTES_OF_A_MAIL, _MOST_LINES_OF_A_MAIL = 128_000_000, 32_000_000, 1_000_000
 """Of a file, decompressed: a mail takes ten times its size in memory while it is read."""
 DIFF_START = re.compile(rb"^(?:diff --git |--- \S[^\n]*\n\+\+\+ \S)", re.MULTILINE)
+_DISPLACED = re.compile(r"^.+(?:diff --git \S+ \S+\s*$|--- \S.*\n.*\+\+\+ \S)", re.MULTILINE)
+"""A diff that is indented, quoted, or behind other text."""
 _CHANGED = re.compile(rb"^[+\-@].*", re.MULTILINE)
-_TAGS = re.compile(r"^(?:\s*\[[^\]]*\])+")
+_TAGS = re.compile(r"(?:\s*\[[^\]]*\])+|\[?(?:RFC |RESEND )?PATCH\b[^][:]*?(?:\d/\d+[]:]?|\])")
+"""The second is a subject that lost a bracket."""
 _REPLY = re.compile(r"^\s*(?:re|aw|antw|sv|vs|fw|fwd|回复|答复)\s*(?:\[\d+\])?\s*[::]", re.IGNORECASE)
 _COUNT = re.compile(r"\b(\d+)/(\d+)\b")
 _REVISION = re.compile(r"(?:\b|PATCH|RFC)v(\d+)(?:\.(\d+))?\b", re.IGNORECASE)
+_BRANCH = re.compile(r"(?<![\d.])v?(\d+\.\d+)(?:\.y|-stable)\b|(?<![\w./-])(\d+\.\d+)(?![\w./-])")
+"""The stable kernel for which a patch is, as in [PATCH 6.12.y] or [PATCH 6.12]."""
+_FIX = re.compile(r"(?<![^\s\[])-?fix(?:up)?\b(?:\s+(\d+)/\d+)?", re.IGNORECASE)
 _POSTED = re.compile(r"PATCH|RFC", re.IGNORECASE)
 _BASE = re.compile(r"^base-commit: ([0-9a-f]{7,64})\s*$", re.MULTILINE)
+_INNER = re.compile(rb"^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\r?\n(?=[A-Z])", re.MULTILINE)
+"""A mail that git wrote, within the text of another."""
 _NO_DATE = (TypeError, ValueError, IndexError, OverflowError)
 _HEADERS = ("From", "Date", "Subject", "Message-ID")
 _MANY = 6
 """So many mails that were left out are named; of more, the number is given."""
 _MOST = 1000
 """The largest number of patches, and of a revision."""
-Group = tuple[tuple[int, int], int]
-"""A revision, (3, 0) for v3, and its number of patches."""
+Group = tuple[tuple[int, int], int, str]
+"""A revision, (3, 0) for v3, its number of patches, and the stable kernel that it is for, or ""."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,10 @@ class Diff:
 
 @dataclass(frozen=True)
 class Mail:
-    """One mail. ``number`` and ``total`` are those of [PATCH n/m], or 1 and 1 without them."""
+    """One mail. ``number`` and ``total`` are those of [PATCH n/m].
+
+    Without them they are 1 and 1 for a patch, and 0 and 0 for another mail.
+    """
 
     subject: str
     title: str
@@ -69,6 +81,10 @@ class Mail:
     total: int
     revision: tuple[int, int]
     """(3, 0) for [PATCH v3]."""
+    branch: str
+    """6.12 for [PATCH 6.12.y]; empty if it is for no stable kernel."""
+    fix: int
+    """Which fix of patch ``number`` this is, to be applied after it; 0 for the patch itself."""
     is_reply: bool
     is_posted: bool
     """Whether the tags have PATCH or RFC, as those of a patch that a person sends."""
@@ -80,7 +96,7 @@ class Mail:
     @property
     def group(self) -> Group:
         """The series that it is of, within a thread."""
-        return self.revision, self.total
+        return self.revision, self.total, self.branch
 
     @property
     def is_cover(self) -> bool:
@@ -108,28 +124,43 @@ def parse(raw: bytes, name: str, place: str = "") -> Mail:
     first, _, rest = raw.partition(b"\n")
     message = email.message_from_bytes(rest if first.startswith(b"From ") else raw)
     subject = _decoded(message.get("Subject", ""))
-    bare = _REPLY.sub("", subject).strip()
-    tags = _TAGS.match(bare)
-    tag = tags[0] if tags else ""
+    tag, title = _split_subject(subject)
+    branch = _BRANCH.search(tag)
     count = _COUNT.search(tag)
-    revision = _REVISION.search(tag)
+    revision = _REVISION.search(tag.replace(branch[0], "") if branch else tag)
+    fix = _FIX.search(tag)
     texts = list(_texts(message))
+    diffs = tuple(_diffs(message, texts))
+    is_posted = bool(_POSTED.search(tag))
+    if len(diffs) == 1 and not is_posted:
+        title = diffs[0].title  # Of the patch in a notice about it.
     name = Path(name).stem
+    alone = int(bool(diffs) or not is_posted)
     return Mail(
         subject=subject or name,
-        title=bare.removeprefix(tag).strip() or name,
+        title=title or name,
         sender=email.utils.parseaddr(_decoded(message.get("From", "")))[1].lower(),
         message_id=str(message.get("Message-ID", "")).strip().strip("<>"),
         date=" ".join(str(message.get("Date", "")).split()),
-        number=_number(count[1]) if count else 1,
-        total=max(_number(count[2]), 1) if count else 1,
+        number=_number(count[1]) if count else alone,
+        total=max(_number(count[2]), 1) if count else alone,
         revision=(_number(revision[1]), _number(revision[2] or "0")) if revision else (1, 0),
+        branch=(branch[1] or branch[2]) if branch else "",
+        fix=_number(fix[1] or "1") if fix else 0,
         is_reply=bool(_REPLY.match(subject)),
-        is_posted=bool(_POSTED.search(tag)),
+        is_posted=is_posted,
         body="\n".join(text.decode(errors="replace") for _, text in texts),
-        diffs=tuple(_diffs(message, texts)),
+        diffs=diffs,
         place=place,
     )
+
+
+def _split_subject(subject: str) -> tuple[str, str]:
+    """Return the tags of a subject, with their brackets, and the rest. ``Re:`` is in neither."""
+    bare = _REPLY.sub("", subject).strip()
+    tags = _TAGS.match(bare)
+    tag = tags[0] if tags else ""
+    return tag, bare[len(tag) :].strip()
 
 
 def _number(digits: str) -> int:
@@ -167,6 +198,8 @@ def _diffs(message: Message, texts: list[tuple[Message, bytes]]) -> Iterator[Dif
 
 def _as_mail(message: Message, part: Message, text: bytes) -> bytes:
     """Return a mail of one part with the decoded ``text``, and the headers of the whole mail."""
+    if inner := _INNER.search(text):
+        return text[inner.end() :]
     if part is not message and text.startswith((b"From ", b"From: ", b"Subject: ", b"Date: ")):
         return text.partition(b"\n")[2] if text.startswith(b"From ") else text  # An attached mail.
     lines = [f"{name}: {message[name]}" for name in _HEADERS if message[name]]
@@ -191,8 +224,9 @@ def _mailinfo(mail: bytes) -> Diff:
         )
         author = f"{facts.get('Author', '')} <{facts.get('Email', '')}>".strip()
         message, text = (Path(work, name).read_bytes() for name in ("message", "patch"))
-        title = _TAGS.sub("", _REPLY.sub("", facts.get("Subject", ""))).strip()
-        return Diff("" if author == "<>" else author, facts.get("Date", ""), title, message, text)
+        title = _split_subject(facts.get("Subject", ""))[1]
+        author = "" if author == "<>" else author
+        return Diff(author, facts.get("Date", ""), title, message, in_git_form(text))
 
 
 def _decoded(value: object) -> str:
@@ -281,15 +315,21 @@ class ChosenMails:
     notes: tuple[str, ...]
 
 
-def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
+def choose(mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] = ()) -> ChosenMails:
     """Return the series of ``mails``; with the ``message_id`` of one of its mails, that revision of it.
 
-    No patches if no mail has a diff. Raises InputError if there are too many.
+    Of several for stable kernels, that for the first of ``releases`` (6.12) is returned, or the newest. No
+    patches if no mail has a diff. Raises InputError if there are too many.
     """
     notes: list[str] = []
     patches = _patches(mails, notes)
     covers = [mail for mail in mails if mail.is_cover]
     if not patches:
+        notes += [
+            f"the diff in {mail.subject!r} is not at the start of its lines: it is indented or after text"
+            for mail in mails
+            if _DISPLACED.search(mail.body)
+        ][:_MANY]
         return ChosenMails((), covers[0] if covers else None, (), tuple(notes))
     # The named mail decides which series is meant, or else the first one.
     order = {id(mail): number for number, mail in enumerate(mails)}
@@ -297,7 +337,7 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
     named = (mail for mail in candidates if message_id and mail.message_id == message_id)
     lead = next(named, None) or min(candidates, key=lambda mail: order.get(id(mail), len(order)))
     exact = message_id and lead.message_id == message_id and any(m.group == lead.group for m in patches)
-    group = lead.group if exact else _group(lead, patches)
+    group = lead.group if exact else _group(lead, patches, releases)
     mine = [mail for mail in patches if mail.group == group]
     if max(*group[0], group[1], len(mine)) > _MOST:
         raise InputError(
@@ -308,12 +348,24 @@ def choose(mails: Sequence[Mail], message_id: str = "") -> ChosenMails:
     mine, missing = _completed(mine, group, patches, notes)
     ids = {id(mail) for mail in mine}
     left = [mail for mail in patches if id(mail) not in ids and mail.group != group]
+    branches = {mail.branch for mail in left if group[2]} - {"", group[2]}
+    if branches:
+        others = " and ".join(f"{branch}.y" for branch in sorted(branches, key=_release, reverse=True))
+        notes.append(f"the series for {group[2]}.y is used; the mails have others for {others}")
+        left = [mail for mail in left if mail.branch not in branches]
     for revision in dict.fromkeys(mail.revision for mail in left if mail.revision != group[0]):
         count = sum(mail.revision == revision for mail in left)
         notes.append(f"left out: {count} patch{'es' * (count != 1)} of revision {_version(revision)}")
     _note_left_out("of another series", [mail for mail in left if mail.revision == group[0]], notes)
-    cover = next((mail for mail in covers if mail.group == group), None)
-    return ChosenMails(tuple(mine), cover, missing, tuple(notes))
+    return ChosenMails(tuple(mine), _cover(covers, group, mine), missing, tuple(notes))
+
+
+def _cover(covers: Sequence[Mail], group: Group, mine: Sequence[Mail]) -> Mail | None:
+    """Return the latest cover letter of a series; one without a number is that of its sender's series."""
+    senders = {mail.sender for mail in mine}
+    numbered = [mail for mail in covers if mail.group == group]
+    others = [m for m in covers if m.total == 0 and m.revision == group[0] and m.sender in senders]
+    return max(numbered or (others if group[1] > 1 else []), key=lambda mail: mail.moment, default=None)
 
 
 def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:
@@ -334,38 +386,54 @@ def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:
     return posted
 
 
-def _group(lead: Mail, patches: Sequence[Mail]) -> Group:
-    """Return the latest revision of the series that ``lead`` is of."""
-    senders: dict[Group, set[str]] = {}
-    numbers: dict[Group, set[int]] = {}
+def _group(lead: Mail, patches: Sequence[Mail], releases: Sequence[str]) -> Group:
+    """Return the latest revision of the series that ``lead`` is of, for the first of ``releases``."""
+    mails: dict[Group, list[Mail]] = {}
     for mail in patches:
-        senders.setdefault(mail.group, set()).add(mail.sender)
-        numbers.setdefault(mail.group, set()).add(mail.number)
+        mails.setdefault(mail.group, []).append(mail)
     related = [
         group
-        for group in senders
-        if group[1] == lead.total or ((group[1] > 1 or lead.total == 1) and lead.sender in senders[group])
+        for group, its in mails.items()
+        if group[1] == lead.total
+        or ((group[1] > 1 or lead.total == 1) and lead.sender in {mail.sender for mail in its})
     ]
-    share = {group: len(those) / group[1] for group, those in numbers.items()}
+    related = [group for group in related if bool(group[2]) == bool(lead.branch)] or related
+    share = {group: len({mail.number for mail in its}) / group[1] for group, its in mails.items()}
     # The revision of a part (v3.1) or of few patches completes another one; see _completed.
     whole = [group for group in related if share[group] > 0.5] or related or list(share)
-    return max(whole, key=lambda group: (group[0], group == lead.group, share[group]))
+    titles = {mail.title for mail in mails.get(lead.group, ())}
+
+    def rank(group: Group) -> tuple[object, ...]:
+        revision, _, branch = group
+        place = -releases.index(branch) if branch in releases else -len(releases)
+        # The same revision, posted again: with another number of patches, but with some of the old ones.
+        again = not titles or any(mail.title in titles for mail in mails[group])
+        newest = max(mail.moment for mail in mails[group])
+        return place, _release(branch), revision, again, newest, group == lead.group, share[group]
+
+    return max(whole, key=rank)
+
+
+def _release(branch: str) -> tuple[int, ...]:
+    return tuple(map(_number, re.findall(r"\d+", branch)))
 
 
 def _without_duplicates(mine: Sequence[Mail], notes: list[str]) -> list[Mail]:
     """Return the patches by number; of a numbered patch that was sent again, the latest mail.
 
-    Patches without numbers stay in the order of the mails.
+    Fixes come after what they fix. Patches without numbers stay in the order of the mails.
     """
     chosen: dict[object, Mail] = {}
     for mail in mine:
-        key = mail.number if mail.total > 1 else (mail.number, mail.diffs)
+        key = mail.number if mail.total > 1 and not mail.fix else (mail.number, mail.diffs)
         before = chosen.get(key)
         if before is not None:
             notes.append(f"{mail.subject!r} is there twice; the later mail is used")
         if before is None or mail.moment >= before.moment:
             chosen[key] = mail
-    return sorted(chosen.values(), key=lambda mail: mail.number)
+    fixes = [mail for mail in chosen.values() if mail.fix]
+    notes += [f"{mail.subject!r} is applied after patch {mail.number}" for mail in fixes]
+    return sorted(chosen.values(), key=lambda mail: (mail.number, mail.fix, mail.fix and mail.moment))
 
 
 def _completed(

@@ -33,6 +33,7 @@ from kteardown.patches.mails import (
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32
+_RELEASE = re.compile(r"(?<![\d.])\d+\.\d+(?=[^/]*$)")
 _RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
 _URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s]+@[^/\s]+)/?.*")
 
@@ -94,11 +95,12 @@ def resolve(
     return series.select(name, (posted.patches,), whole, part, posted.revision)
 
 
-def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
+def read(what: str, *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = ()) -> PostedSeries:
     """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
 
-    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input. Raises InputError if it
-    contains no patch or a damaged one, LabError if the archive cannot be reached.
+    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input. Of series for several stable
+    kernels, that for the first of ``sources`` is returned. Raises InputError if it contains no patch or a
+    damaged one, LabError if the archive cannot be reached.
     """
     if not what:
         raise InputError("the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID.")
@@ -107,17 +109,19 @@ def read(what: str, *, cache_dir: Path, reporter: Reporter) -> PostedSeries:
         return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
     if named := message_id(what):
         # The user does not know the file in the cache.
-        chosen = choose(mails_of(fetch(named, cache_dir, reporter), what), named)
+        mails = mails_of(fetch(named, cache_dir, reporter), what)
     elif what == "-":
         with TemporaryDirectory(prefix="kteardown-") as folder:
             file = Path(folder, "standard-input")
             file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
-            chosen = choose(mails_of(file, "standard input"))
+            mails = mails_of(file, "standard input")
     else:
-        chosen = choose(mails_of(Path(what).expanduser()))
+        mails = mails_of(Path(what).expanduser())
+    releases = [found[0] for found in map(_RELEASE.search, sources) if found]
+    chosen = choose(mails, named, releases)
     if not chosen.patches:
         raise InputError(
-            f"{what} contains no patch",
+            ": ".join((f"{what} contains no patch", *chosen.notes)),
             hint="give a patch, an mbox, a folder of patches, or another mail of the thread.",
         )
     return _series(chosen, cache_dir)

@@ -179,7 +179,8 @@ def test_a_wrong_name_or_option_exits_with_2_and_a_hint(
 
 
 def test_a_patch_that_is_not_utf_8_is_copied_byte_for_byte(tmp_path: Path) -> None:
-    patch = b"Subject: [PATCH] mm: x\n\ncaf\xe9\n---\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\xe9\n+e\n"
+    diff = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\xe9\n+e\n"
+    patch = b"Subject: [PATCH] mm: x\n\ncaf\xe9\n---\n" + diff
     (tmp_path / "0001-x.patch").write_bytes(patch)
     done = kteardown(tmp_path, "new", "series", "latin", "--from", "./0001-x.patch")
     assert done.returncode == 0, done.stderr
