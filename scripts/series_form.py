@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kteardown.errors import BuildError, KteardownError, LabError
-from kteardown.kernels import apply_patches, kbuild, series
+from kteardown.kernels import apply_patches, series
 from kteardown.kernels.source import Source, Sources
 from kteardown.patches import posted
 from kteardown.paths import cache_dir
@@ -204,7 +204,7 @@ def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Pa
         known = [name for name in objects if (tree / f"{name[:-2]}.c").is_file()]
         before = _compiled(build, linked, output, known)
         try:
-            kbuild.install(patched, linked)
+            apply_patches.install(patched, linked)
             after = _compiled(build, linked, output, objects)
         finally:
             for name in (*patched.changed, *patched.removed):

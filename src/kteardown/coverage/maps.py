@@ -186,7 +186,7 @@ def _merged(paths: tuple[Path, ...]) -> CoverageMap:
 
 def _version(source: str) -> tuple[int, int]:
     """Return major and minor version of a source; (0, 0) if its name has none."""
-    words = source.split(":", 1)[-1].replace("-", ".").split(".")
+    words = source.rpartition(":")[2].replace("-", ".").split(".")
     numbers = [int(word) for word in words if word.isdigit()]
     return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
 

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -17,8 +17,6 @@ from unidiff.patch import Hunk, PatchSet
 
 from kteardown.errors import BuildError, InputError, damaged
 from kteardown.kernels import git
-from kteardown.kernels.request import KernelRequest
-from kteardown.kernels.source import Source, Sources
 
 _MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
@@ -171,6 +169,24 @@ def copy_files(files: Mapping[str, Path], folder: Path) -> None:
             raise git.no_space(folder) if error.errno == errno.ENOSPC else error from error
 
 
+def install(patched: PatchedFiles, tree: Path) -> None:
+    """Make ``tree``, whose files may be hard links to others, the patched one."""
+    for name in (*patched.changed, *patched.removed):
+        (tree / name).unlink(missing_ok=True)
+    for name in patched.changed:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        copy_patched(patched, name, tree / name)
+
+
+def copy_patched(patched: PatchedFiles, name: str, target: Path) -> None:
+    """Copy a patched file, or the link that it is, to ``target``, which does not exist; all may read it."""
+    file = patched.folder / name
+    shutil.copyfile(file, target, follow_symlinks=False)
+    if not target.is_symlink():
+        # Not a copy of its time: it must be newer than the objects compiled from the file before.
+        target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
+
+
 def check_links(folder: Path, patch: ReadPatch) -> set[str]:
     """Return the names of all files in ``folder``. Raises InputError if a link leads out of the tree."""
     found = _links_of(folder)
@@ -280,28 +296,6 @@ def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
         lines += [f"  {line.removeprefix('error: ')}" for line in said.strip().splitlines()]
     hint = "port the patch to this source, or choose a source that it was written for."
     return BuildError("\n".join(lines), hint=hint)
-
-
-def choose_backport(request: KernelRequest, source: Source, sources: Sources) -> KernelRequest:
-    """Return ``request`` with the patches of the first backport of which every patch applies to ``source``.
-
-    A request without backports is returned unchanged. Raises BuildError, with the reason for each backport,
-    if none applies, InputError if a file is not a patch, LabError if the source cannot be unpacked.
-    """
-    if not request.backports or not request.patch_set:
-        return request
-    tree = sources.tree(source)
-    reasons = []
-    for files in request.backports:
-        reason = failure(tree, files, source.id)
-        if not reason:
-            numbers = request.patch_set.patches
-            return replace(request, patches=tuple(files[n - 1] for n in numbers), backports=())
-        reasons.append(f"backport {files[0].parent.name}: {reason}")
-    raise BuildError(
-        "\n".join((f"no backport of {request.patch_set.series} applies to {source.id}", *reasons)),
-        hint="port one of them to this source, or choose a source that it was written for.",
-    )
 
 
 def failure(tree: Path, files: Sequence[Path], source: str) -> str:

@@ -18,6 +18,7 @@ from kteardown.errors import BuildError, InputError, LabError
 from kteardown.inputs.fragments import is_fragment_path
 from kteardown.kernels import (
     apply_patches,
+    backports,
     cache,
     cache_folder,
     kbuild,
@@ -296,7 +297,7 @@ class _Builder:
         tree = kbuild.Tree(work, None, logs, plan.request.arch, plan.request.compiler)
         cache_folder.copy_tree(source, tree.path)
         if patched:
-            kbuild.install(patched, tree.path)
+            apply_patches.install(patched, tree.path)
         return tree
 
     def _configure(self, plan: _Plan, tree: kbuild.Tree) -> None:
@@ -336,7 +337,7 @@ class _Builder:
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
-    request = apply_patches.choose_backport(request, source, sources)
+    request = backports.choose_backport(request, source, sources)
     wanted = _wanted(request)
     if request.exact is not None:
         _check_exact(request, request.exact, source, wanted)

@@ -21,7 +21,7 @@ import tuxmake
 from kteardown import sandbox
 from kteardown.errors import BuildError
 from kteardown.kernels import cache_folder, toolchain
-from kteardown.kernels.apply_patches import PatchedFiles
+from kteardown.kernels.apply_patches import PatchedFiles, copy_patched
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.progress import Reporter
 from kteardown.sandbox import Limits, Mount, Running, Sandbox
@@ -93,31 +93,13 @@ def source_view(source: Path, patched: PatchedFiles | None, scratch: Path) -> li
         mounts += [Mount(source / other, TREE / other) for other in others]
         for path in touched:
             if patched and path.parent == place and str(path) in patched.changed:
-                _copy_patched(patched, str(path), folder / path.name)
+                copy_patched(patched, str(path), folder / path.name)
     # After each step, links are removed from what a program of the build can write to.
     links = scratch / "links"
     links.mkdir()
     for link in (path for path in (scratch / "0").iterdir() if path.is_symlink()):
         mounts.append(Mount(link.rename(links / link.name), TREE / link.name, link=True))
     return mounts
-
-
-def install(patched: PatchedFiles, tree: Path) -> None:
-    """Make ``tree``, whose files may be hard links to others, the patched one."""
-    for name in (*patched.changed, *patched.removed):
-        (tree / name).unlink(missing_ok=True)
-    for name in patched.changed:
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        _copy_patched(patched, name, tree / name)
-
-
-def _copy_patched(patched: PatchedFiles, name: str, target: Path) -> None:
-    """Copy a patched file, or the link that it is, to ``target``, which does not exist; all may read it."""
-    file = patched.folder / name
-    shutil.copyfile(file, target, follow_symlinks=False)
-    if not target.is_symlink():
-        # Not a copy of its time: it must be newer than the objects compiled from the file before.
-        target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
 
 
 def _copy(source: Path, folder: Path, without: set[str]) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kteardown.errors import BuildError
-from kteardown.kernels import apply_patches, cache_folder
+from kteardown.kernels import apply_patches, backports, cache_folder
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.record import LAYOUT
@@ -41,7 +41,7 @@ def request(
     if source is None:
         return None
     files = touched_files(
-        [apply_patches.choose_backport(variant, source, sources).patches for variant in variants]
+        [backports.choose_backport(variant, source, sources).patches for variant in variants]
     )
     if not files:
         return None

@@ -33,7 +33,7 @@ class KernelRequest:
     """Which patches of which series ``patches`` are; None if the variant is a second source."""
     backports: tuple[tuple[Path, ...], ...] = ()
     """All patches of the series in each of its backports, if it has several; ``patches`` are those of the
-    first one until ``apply_patches.choose_backport`` has chosen one."""
+    first one until ``backports.choose_backport`` has chosen one."""
     optional: bool = False
     """Whether the kernel is left out, without an error, if its patches do not apply or do not build."""
     modules: tuple[str, ...] = ()

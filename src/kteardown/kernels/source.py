@@ -8,18 +8,20 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import cache_folder, deb, git
+from kteardown.kernels import apply_patches, cache_folder, deb, git
 from kteardown.kernels.archive import Archive, Package
+from kteardown.kernels.series import patches_in
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 
-_KINDS = ("debian", "git", "tar", "image", "debian-image")
+_KINDS = ("debian", "git", "tar", "image", "debian-image", "patched")
 _FORMS = "debian:X.Y, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
@@ -44,6 +46,8 @@ class Source:
 
     def pinned(self, spec: str) -> str:
         """Return ``spec``, which this is, with the commit in place of a revision of a git tree."""
+        if self.kind == "patched":
+            return f"patched:{self.origin}"
         return f"git:{self.origin}@{self.id.rpartition('@')[2]}" if self.kind == "git" else spec
 
 
@@ -53,6 +57,24 @@ def split(spec: str) -> tuple[str, str]:
     if not colon or not rest or kind not in _KINDS:
         raise InputError(f"{spec!r} is not a kernel source", hint=f"write {_FORMS}.")
     return kind, rest
+
+
+def patched(folder: Path, spec: str) -> str:
+    """Return the source ``spec`` with the patches of ``folder`` applied, as ``patched:FOLDER@SPEC``."""
+    return f"patched:{folder.absolute()}@{spec}"
+
+
+def _patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
+    """Return the folder, the source and the patches of ``patched:FOLDER@SPEC``. Raises InputError."""
+    match = re.fullmatch(r"patched:(.+)@((?:debian|git|tar):.+)", spec)
+    folder = Path(match[1]).expanduser().absolute() if match else Path()
+    patches = patches_in(folder) if match and folder.is_dir() else ()
+    if match is None or not patches:
+        raise InputError(
+            f"{spec}: there is no folder of patches, or no source after it",
+            hint="write patched:FOLDER@SPEC, such as patched:./their-series@debian:7.3.",
+        )
+    return folder, match[2], patches
 
 
 def is_source(text: str) -> bool:
@@ -88,6 +110,8 @@ def check(spec: str) -> None:
         file_of(spec)
     elif kind == "git":
         _git(rest)
+    elif kind == "patched":
+        check(_patched(spec)[1])
 
 
 class _Answer(BaseModel):
@@ -126,6 +150,13 @@ class Sources:
             path = file_of(spec)
             digest = self.digest(f"tar:{path}", path)[:16]
             return Source(f"tar:{path.name}#{digest}", f"tar-{digest}", str(path))
+        if kind == "patched":
+            folder, below, patches = _patched(spec)
+            source = self.identify(below)
+            texts = hashlib.sha256(b"\0".join([source.id.encode(), *(p.read_bytes() for p in patches)]))
+            digest = texts.hexdigest()[:16]
+            name = f"patched:{folder.name}-{digest}@{source.id}"
+            return Source(name, f"patched-{digest}", f"{folder}@{source.pinned(below)}")
         raise InputError(
             f"{spec} is a prebuilt image, which has no source tree",
             hint="use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
@@ -133,7 +164,10 @@ class Sources:
 
     def identify_offline(self, spec: str) -> Source | None:
         """Resolve ``spec`` like ``identify``, but return None if that needs the network."""
-        if split(spec)[0] == "debian" and not self._answer_path(spec, "").exists():
+        kind = split(spec)[0]
+        if kind == "patched" and self.identify_offline(_patched(spec)[1]) is None:
+            return None
+        if kind == "debian" and not self._answer_path(spec, "").exists():
             return None
         return self.identify(spec)
 
@@ -243,6 +277,14 @@ class Sources:
                 except UnpackError as error:
                     hint = "if it is a partial clone, fetch the rest: git fetch --refetch --no-filter."
                     raise LabError(error.message, hint=hint) from error
+        elif source.kind == "patched":
+            _, below, patches = _patched(f"patched:{source.origin}")
+            tree = self.tree(self.identify(below))
+            with TemporaryDirectory(prefix="kteardown-") as scratch:
+                changed = apply_patches.apply(tree, patches, Path(scratch), below)
+                cache_folder.remove(folder)
+                cache_folder.copy_tree(tree, folder)
+                apply_patches.install(changed, folder)
         else:
             stages = [["cat", source.origin], _untar(folder, _decompressor(Path(source.origin)))]
             with self._reporter.task(f"Unpacking {source.origin}"):

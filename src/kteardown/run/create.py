@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
-from kteardown.kernels import apply_patches, build, cache_folder, layout_twin
+from kteardown.kernels import backports, build, cache_folder, layout_twin
 from kteardown.kernels.prebuilt import is_prebuilt
 from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
@@ -48,7 +48,7 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
     requests = {}
     for kernel in resolved.kernels:
         if kernel.name not in left_out:
-            settled, choose = kernel, apply_patches.choose_backport
+            settled, choose = kernel, backports.choose_backport
             if kernel.backports:
                 settled = choose(kernel, sources.identify(kernel.source), sources)
             folder = run.path / "series" / _file_name(settled.name)

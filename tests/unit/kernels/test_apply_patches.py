@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels.apply_patches import apply
-from kteardown.kernels.kbuild import install
+from kteardown.kernels.apply_patches import apply, install
 
 LINES = [f"line {number}" for number in range(1, 41)]
 
