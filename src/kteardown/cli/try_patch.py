@@ -45,8 +45,8 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of as points_of_experiment
 from kteardown.model.record import BASE, ParamValue
 from kteardown.patches.config_of_series import config_of_series, reasons
-from kteardown.patches.find_base import KNOWN, Base, find_base
-from kteardown.patches.posted import read, store
+from kteardown.patches.find_base import KNOWN, Base
+from kteardown.patches.stack import base_of_stack, read_stack
 from kteardown.paths import cache_dir
 from kteardown.report import try_page
 from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried
@@ -59,10 +59,11 @@ _MOST = 2
 """So many of the proposed workloads are run; the others are named."""
 _SHOWN = 3
 WhatArg = Annotated[
-    str,
+    list[str],
     typer.Argument(
         help="A mail, an mbox (also .gz; - reads it from the standard input), a folder of mails or patches, "
-        "lore:MESSAGE-ID, or a git range: git:PATH@BASE..TOPIC."
+        "lore:MESSAGE-ID, or a git range: git:PATH@BASE..TOPIC. Of several, the last is tried on top of "
+        "the others."
     ),
 ]
 
@@ -168,7 +169,7 @@ def try_patch(
 
 
 def prepare(
-    what: str,
+    what: Sequence[str],
     kernels: Kernels,
     workloads: Sequence[str],
     specs: Sequence[str],
@@ -183,17 +184,10 @@ def prepare(
     cache = cache_dir()
     sources = Sources(cache, reporter)
     fragments = located(kernels.config or ())
-    with reporter.task(f"Reading {what}"):
-        posted = read(what, cache_dir=cache, reporter=reporter, sources=specs or KNOWN)
+    with reporter.task(f"Reading {', '.join(what)}"):
+        stack = read_stack(what, cache_dir=cache, reporter=reporter, sources=specs or KNOWN)
     with reporter.task("Looking for the source to which it applies"):
-        base = find_base(
-            posted.patches,
-            sources,
-            lambda texts: store(texts, posted.name, cache),
-            specs=specs or ([posted.source] if posted.source else KNOWN),
-            base_commit=posted.base_commit,
-            fetch=fetch,
-        )
+        posted, base = base_of_stack(stack, sources, specs=specs, fetch=fetch)
     with reporter.task("Looking for what is compiled"):
         arch = kernels.arch or DEFAULT_ARCH
         plain = KernelRequest(

@@ -35,6 +35,14 @@ from kteardown.progress import Reporter, SilentReporter
 _NAME = 32
 _RELEASE = re.compile(r"(?<![\d.])\d+\.\d+(?=[^/]*$)")
 _RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
+_NEEDED = re.compile(
+    r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)", re.I | re.M
+)
+_NEEDED_LINK = re.compile(
+    r"\b(?:depend(?:s|ing)? (?:up)?on|on top of)\b(?:(?!\n\s*\n|\.\s).){0,120}?"
+    r"(?:(https?://\S+|<\S+@\S+>)|\[(\d{1,3})\])",
+    re.I | re.S,
+)
 _URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s]+@[^/\s]+)/?.*")
 
 
@@ -63,6 +71,8 @@ class PostedSeries:
     """The numbers of the patches of an incomplete series that are not in the mails."""
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
+    made_on: tuple[str, ...] = ()
+    """What the mails name as needed before it: message ids, or ``change-id NAME:v2`` and ``patch-id ID``."""
     source: str = ""
     """Of a git range, the kernel source from which it was made; empty for mails."""
 
@@ -212,7 +222,29 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
         cover=chosen.cover.body if chosen.cover else "",
         missing=chosen.missing,
         notes=chosen.notes,
+        made_on=_made_on([*([chosen.cover] if chosen.cover else []), *chosen.patches]),
     )
+
+
+def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
+    """Return what the mails say is needed before them, message ids first; see ``PostedSeries.made_on``."""
+    ids: dict[str, None] = {}
+    others: dict[str, None] = {}
+    for mail in mails:
+        for kind, name in _NEEDED.findall(mail.body):
+            if kind:
+                others[f"{kind.lower()} {name}"] = None
+            else:
+                ids[message_id(name) or name.strip("<>,")] = None
+        text = mail.body.partition("\ndiff --git ")[0]
+        for link, number in _NEEDED_LINK.findall(text):
+            note = re.search(rf"^\s*\[{number}\]:?\s*(\S+)", text, re.M) if number else None
+            name = (note[1] if note else link).strip("<>().,;")
+            ids[message_id(name) or name] = None
+    own = {mail.message_id for mail in mails}
+    found = [name for name in ids if re.fullmatch(r"[^\s/]+@[^\s/]+", name) and name not in own]
+    named = [name for name in others if name.startswith("change-id")]
+    return tuple(found or named or others)
 
 
 def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tuple[Path, ...]:

@@ -203,6 +203,23 @@ def test_a_series_that_no_source_takes_says_which_hunks_fail(source: str) -> Non
     assert "--source git:" in error.hint
 
 
+def test_a_series_on_top_of_another(source: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.eml", tmp_path / "second.eml"
+    first.write_bytes((MAILS / "base64.eml").read_bytes())
+    diff = "--- a/kernel/ours.c\n+++ b/kernel/ours.c\n@@ -1,3 +1,3 @@\n int before_1;\n"
+    second.write_text(
+        "From: B <b@example.org>\nSubject: [PATCH] ours: go on\nMessage-ID: <second@x>\n\n"
+        f"Depends-on: <first@x>\n---\n{diff}-int new_1;\n+int newer_1;\n int after_1;\n"
+    )
+    error = failed(str(second), "--source", source, "--workload", "zombies")
+    assert error.exit_code == 3
+    assert "made on top of <first@x>" in error.message
+    done = run(str(first), str(second), "--source", source, "--workload", "zombies")
+    assert done.exit_code == 0, done.exception
+    assert done.stdout.startswith("ours: go on\n")
+    assert "- Applied before it: ours: free the counter earlier" in done.stdout
+
+
 def test_a_git_range_is_a_series(source: str) -> None:
     tree = Path(source.removeprefix("git:"))
     (tree / "kernel" / "ours.c").write_text(OURS.replace("old_2", "new_2"))
