@@ -136,6 +136,8 @@ def parse(raw: bytes, name: str, place: str = "") -> Mail:
         title = diffs[0].title  # Of the patch in a notice about it.
     name = Path(name).stem
     alone = int(bool(diffs) or not is_posted)
+    if not diffs and count and int(count[1][:9]) and "PATCHSET" in tag:
+        count = None  # The cover letter of the third of seven series.
     return Mail(
         subject=subject or name,
         title=title or name,
@@ -361,10 +363,14 @@ def choose(mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] 
 
 
 def _cover(covers: Sequence[Mail], group: Group, mine: Sequence[Mail]) -> Mail | None:
-    """Return the latest cover letter of a series; one without a number is that of its sender's series."""
+    """Return the latest cover letter of a series; it may be the only mail with the revision."""
     senders = {mail.sender for mail in mine}
     numbered = [mail for mail in covers if mail.group == group]
-    others = [m for m in covers if m.total == 0 and m.revision == group[0] and m.sender in senders]
+    others = [
+        mail
+        for mail in covers
+        if mail.total in (0, group[1]) and group[0] in (mail.revision, (1, 0)) and mail.sender in senders
+    ]
     return max(numbered or (others if group[1] > 1 else []), key=lambda mail: mail.moment, default=None)
 
 
@@ -431,7 +437,8 @@ def _without_duplicates(mine: Sequence[Mail], notes: list[str]) -> list[Mail]:
             notes.append(f"{mail.subject!r} is there twice; the later mail is used")
         if before is None or mail.moment >= before.moment:
             chosen[key] = mail
-    fixes = [mail for mail in chosen.values() if mail.fix]
+    fixed = {mail.number for mail in mine if not mail.fix}  # [PATCH fix 1/2] can be a series.
+    fixes = [mail for mail in chosen.values() if mail.fix and mail.number in fixed]
     notes += [f"{mail.subject!r} is applied after patch {mail.number}" for mail in fixes]
     return sorted(chosen.values(), key=lambda mail: (mail.number, mail.fix, mail.fix and mail.moment))
 

@@ -105,6 +105,12 @@ def test_an_update_replaces_the_patch(tmp_path: Path) -> None:
     assert numbers(posted(mails, tmp_path)) == ["a", "b anew"]
 
 
+def test_a_series_of_fixes_is_a_series(tmp_path: Path) -> None:
+    mails = [patch(f"[PATCH fix {n}/2] ours: {n}", n) for n in (2, 1)]
+    series = posted(mails, tmp_path)
+    assert (numbers(series), series.notes, series.missing) == (["1", "2"], (), ())
+
+
 def test_a_branch_for_fixes_is_not_a_fix(tmp_path: Path) -> None:
     mails = [
         patch("[PATCH ours/for-7.2-fixes 1/2] ours: a", 1),
@@ -225,9 +231,12 @@ def test_single_patches_for_several_releases(tmp_path: Path) -> None:
     assert (len(series.patches), series.revision) == (1, "v2")
 
 
-def test_a_cover_without_a_number_is_the_cover(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "tag", ["PATCHSET ours/for-7.2", "PATCHSET v13.0 3/7", "PATCHSET", "PATCHSET v24.0 0/2", "RFC"]
+)
+def test_a_cover_without_the_numbers_of_its_patches_is_the_cover(tag: str, tmp_path: Path) -> None:
     mails = [
-        mail("[PATCHSET ours/for-7.2] ours: free counters earlier", "It is 10% faster."),
+        mail(f"[{tag}] ours: free counters earlier", "It is 10% faster."),
         patch("[PATCH 1/2] ours: a", 1),
         patch("[PATCH 2/2] ours: b", 2),
     ]
