@@ -132,8 +132,9 @@ def parse(raw: bytes, name: str, place: str = "") -> Mail:
     texts = list(_texts(message))
     diffs = tuple(_diffs(message, texts))
     is_posted = bool(_POSTED.search(tag))
-    if len(diffs) == 1 and not is_posted:
-        title = diffs[0].title  # Of the patch in a notice about it.
+    is_reply = bool(_REPLY.match(subject))
+    if len(diffs) == 1 and (is_reply or not is_posted) and diffs[0].title != title:
+        title, count = diffs[0].title, None  # Of a patch in a reply or a notice, with a header of its own.
     name = Path(name).stem
     alone = int(bool(diffs) or not is_posted)
     if not diffs and count and int(count[1][:9]) and "PATCHSET" in tag:
@@ -149,7 +150,7 @@ def parse(raw: bytes, name: str, place: str = "") -> Mail:
         revision=(_number(revision[1]), _number(revision[2] or "0")) if revision else (1, 0),
         branch=(branch[1] or branch[2]) if branch else "",
         fix=_number(fix[1] or "1") if fix else 0,
-        is_reply=bool(_REPLY.match(subject)),
+        is_reply=is_reply,
         is_posted=is_posted,
         body="\n".join(text.decode(errors="replace") for _, text in texts),
         diffs=diffs,

@@ -39,8 +39,9 @@ _NEEDED = re.compile(
     r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)", re.I | re.M
 )
 _NEEDED_LINK = re.compile(
-    r"\b(?:depend(?:s|ing)? (?:up)?on|on top of)\b(?:(?!\n\s*\n|\.\s).){0,120}?"
-    r"(?:(https?://\S+|<\S+@\S+>)|\[(\d{1,3})\])",
+    r"\b(?:depend(?:s|ing)? (?:up)?on|on top of)\b"
+    r"(?:(?!\n\s*\n|\n---|\n\W*v\d|\.\s|discuss|suggest).){0,120}?"
+    r"(?:(https?://\S+|<\S*\d\S*@\S+>)|\[(\d{1,3})\])",
     re.I | re.S,
 )
 _URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s]+@[^/\s]+)/?.*")

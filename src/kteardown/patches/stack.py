@@ -13,6 +13,7 @@ from kteardown.progress import Reporter
 
 _MOST = 10
 """So many series below another are fetched."""
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,9 @@ def _base(
 
 
 def _named(names: Sequence[str]) -> str:
-    return ", ".join(f"<{name}>" if "@" in name else name for name in names)
+    shown = [f"<{name}>" if "@" in name else name for name in names[:_SHOWN]]
+    more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return ", ".join(shown + more)
 
 
 def _argument(name: str) -> str:

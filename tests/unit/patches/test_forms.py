@@ -263,6 +263,11 @@ def test_a_notice_that_a_patch_failed_to_apply(tree: Path, tmp_path: Path) -> No
     assert b"new_1" in posted(mails, tmp_path).patches[0].read_bytes()
 
 
+def test_a_patch_with_its_header_in_a_reply(tmp_path: Path) -> None:
+    series = posted(mail("Re: [PATCH 8/8] theirs: h", NOTICE), tmp_path)
+    assert (series.title, series.subjects, series.missing) == ("ours: a", ("ours: a",), ())
+
+
 def test_a_forwarded_patch_without_its_tabs_is_named_as_that(tree: Path, tmp_path: Path) -> None:
     (tree / "Kconfig").write_text("config A\n")
     (tree / "Kbuild").write_text("obj-y += kernel/\n")

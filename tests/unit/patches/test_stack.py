@@ -103,7 +103,7 @@ def test_a_series_alone_has_the_plain_source(tree: Path, tmp_path: Path) -> None
         ("prerequisite-patch-id: 12ab\nprerequisite-patch-id: 34cd", ("patch-id 12ab", "patch-id 34cd")),
         ("Based-on: <a@example.org>\n^ (ours: A)", ("a@example.org",)),
         ("This depends on https://lore.kernel.org/all/a@example.org/.", ("a@example.org",)),
-        ("It applies on top of\n<a@example.org>, which frees them.", ("a@example.org",)),
+        ("It applies on top of\n<a-1@example.org>, which frees them.", ("a-1@example.org",)),
         (
             "Depends on [2] and is on top of [1].\n\n[1] https://lore.kernel.org/r/a@example.org\n"
             "[2]: https://lore.kernel.org/linux-mm/b@example.org/T/#u",
@@ -111,7 +111,10 @@ def test_a_series_alone_has_the_plain_source(tree: Path, tmp_path: Path) -> None
         ),
         ("It depends on CONFIG_OURS. See https://lore.kernel.org/all/a@example.org/", ()),
         ("On top of v6.19 it is faster, says\n\nhttps://lore.kernel.org/all/a@example.org/", ()),
+        ("Rebased on top of v6.19\nv4: https://lore.kernel.org/all/a@example.org/", ()),
         ("This was suggested in <a@example.org>.", ()),
+        ("It is on top of what A. Author <author@example.org> sent.", ()),
+        ("It depends on 1/2, as discussed in https://lore.kernel.org/all/a@example.org/", ()),
     ],
 )
 def test_what_a_series_is_made_on_is_read(
