@@ -106,12 +106,19 @@ def resolve(
     return series.select(name, (posted.patches,), whole, part, posted.revision)
 
 
-def read(what: str, *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = ()) -> PostedSeries:
+def read(
+    what: str,
+    *,
+    cache_dir: Path,
+    reporter: Reporter,
+    sources: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> PostedSeries:
     """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
 
-    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input. Of series for several stable
-    kernels, that for the first of ``sources`` is returned. Raises InputError if it contains no patch or a
-    damaged one, LabError if the archive cannot be reached.
+    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input; ``more`` are files with other mails
+    of the thread. Of series for several stable kernels, that for the first of ``sources`` is returned.
+    Raises InputError if it contains no patch or a damaged one, LabError if the archive cannot be reached.
     """
     if not what:
         raise InputError("the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID.")
@@ -128,6 +135,7 @@ def read(what: str, *, cache_dir: Path, reporter: Reporter, sources: Sequence[st
             mails = mails_of(file, "standard input")
     else:
         mails = mails_of(Path(what).expanduser())
+    mails += [mail for file in more for mail in mails_of(Path(file).expanduser())]
     releases = [found[0] for found in map(_RELEASE.search, sources) if found]
     chosen = choose(mails, named, releases)
     if not chosen.patches:

@@ -29,11 +29,15 @@ class Stack:
 def read_stack(
     whats: Sequence[str], *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = ()
 ) -> Stack:
-    """Read one or more series, each made on top of those before it.
+    """Read one or more series, each made on top of those before it; files with parts of one are one series.
 
     One of the archive comes with those that its mails name, if they are in the archive. Raises as ``read``.
     """
-    *below, top = [read(what, cache_dir=cache_dir, reporter=reporter, sources=sources) for what in whats]
+    series = [read(what, cache_dir=cache_dir, reporter=reporter, sources=sources) for what in whats]
+    totals = {len(one.patches) + len(one.missing) if one.missing else 0 for one in series}
+    if len(whats) > 1 and len(totals) == 1 and 0 not in totals:
+        series = [read(whats[0], cache_dir=cache_dir, reporter=reporter, sources=sources, more=whats[1:])]
+    *below, top = series
     found: dict[tuple[Path, ...], PostedSeries] = {}
 
     def add_needed(series: PostedSeries) -> PostedSeries:
@@ -55,7 +59,7 @@ def read_stack(
 
     if len(whats) == 1 and message_id(whats[0]):
         top = add_needed(top)
-    return Stack((*below, *found.values()), top, is_given=len(whats) > 1)
+    return Stack((*below, *found.values()), top, is_given=bool(below))
 
 
 def base_of_stack(

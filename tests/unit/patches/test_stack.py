@@ -91,6 +91,15 @@ def test_a_series_alone_has_the_plain_source(tree: Path, tmp_path: Path) -> None
     assert (base.source, series.notes) == (f"git:{tree}@v1", ())
 
 
+def test_files_of_one_series_are_no_stack(tree: Path, tmp_path: Path) -> None:
+    git(tree, "format-patch", "-q", "-o", str(tmp_path), "v1..main~4")
+    files = sorted(map(str, tmp_path.glob("000*.patch")), reverse=True)
+    assert len(files) == 2
+    series, base, _ = tried(files, tree, tmp_path)
+    assert (series.subjects, series.missing, len(base.patches)) == (("ours: A1", "ours: A2"), (), 2)
+    assert (base.source, series.notes) == (f"git:{tree}@v1", ())
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
