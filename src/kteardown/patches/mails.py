@@ -27,7 +27,9 @@ _SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
 MOST_BYTES, _MOST_BYTES_OF_A_MAIL, _MOST_LINES_OF_A_MAIL = 128_000_000, 32_000_000, 1_000_000
 """Of a file, decompressed: a mail takes ten times its size in memory while it is read."""
 DIFF_START = re.compile(rb"^(?:diff --git |--- \S[^\n]*\n\+\+\+ \S)", re.MULTILINE)
-_DISPLACED = re.compile(r"^.+(?:diff --git \S+ \S+\s*$|--- \S.*\n.*\+\+\+ \S)", re.MULTILINE)
+_DISPLACED = re.compile(
+    r"^.{1,200}?(?:diff --git \S{1,300} \S{1,300}\s?$|--- \S.{0,300}\n.{0,200}?\+\+\+ \S)", re.MULTILINE
+)
 """A diff that is indented, quoted, or behind other text."""
 _CHANGED = re.compile(rb"^[+\-@].*", re.MULTILINE)
 _TAGS = re.compile(r"(?:\s*\[[^\]]*\])+|\[?(?:RFC |RESEND )?PATCH\b[^][:]*?(?:\d/\d+[]:]?|\])")

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from email.header import Header
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,6 +39,7 @@ _RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
 _NEEDED = re.compile(
     r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)", re.I | re.M
 )
+_MOST_TEXT, _MOST_LINKS = 100_000, 20
 _NEEDED_LINK = re.compile(
     r"\b(?:depend(?:s|ing)? (?:up)?on|on top of)\b"
     r"(?:(?!\n\s*\n|\n---|\n\W*v\d|\.\s|discuss|suggest).){0,120}?"
@@ -245,10 +247,10 @@ def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
                 others[f"{kind.lower()} {name}"] = None
             else:
                 ids[message_id(name) or name.strip("<>,")] = None
-        text = mail.body.partition("\ndiff --git ")[0]
-        for link, number in _NEEDED_LINK.findall(text):
-            note = re.search(rf"^\s*\[{number}\]:?\s*(\S+)", text, re.M) if number else None
-            name = (note[1] if note else link).strip("<>().,;")
+        text = mail.body.partition("\ndiff --git ")[0][:_MOST_TEXT]
+        for link, number in (found.groups() for found in islice(_NEEDED_LINK.finditer(text), _MOST_LINKS)):
+            note = re.search(rf"^[ \t]*\[{number}\]:?[ \t]*(\S+)", text, re.M) if number else None
+            name = (note[1] if note else link or "").strip("<>().,;")
             ids[message_id(name) or name] = None
     own = {mail.message_id for mail in mails}
     found = [name for name in ids if re.fullmatch(r"[^\s/]+@[^\s/]+", name) and name not in own]

@@ -75,3 +75,23 @@ def test_a_full_disk_of_temporary_files_is_named(
     with pytest.raises(LabError, match="there is no space left in") as caught:
         read(what, cache_dir=tmp_path, reporter=SilentReporter())
     assert "TMPDIR" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body", [2_000_000 * "--- a", 400_000 * "depends on\n", "depends on [1]\n" * 900 + 900_000 * "\n"]
+)
+def test_text_that_nearly_is_a_diff_or_names_another_series_is_read_quickly(
+    body: str, tmp_path: Path
+) -> None:
+    """With expressions that go back over all of the text these would take days."""
+    what = mail(tmp_path / "text.eml", body=f"{body}\n")
+    with pytest.raises(InputError, match="contains no patch"):
+        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+    what = mail(tmp_path / "text.patch", body=f"{body}\n{DIFF}")
+    assert read(what, cache_dir=tmp_path, reporter=SilentReporter()).made_on == ()
+
+
+@pytest.mark.parametrize("tag", [f"6.{DIGITS}.y", f"2/2 fix {DIGITS}/1"])
+def test_large_numbers_of_a_release_or_a_fix_are_read(tag: str, tmp_path: Path) -> None:
+    what = mail(tmp_path / "one.patch", f"[PATCH {tag}] x")
+    assert read(what, cache_dir=tmp_path, reporter=SilentReporter()).title == "x"
