@@ -462,9 +462,19 @@ def _completed(
         notes.append(f"patch {mail.number} is taken from revision {_version(mail.revision)}")
     missing = tuple(number for number in range(1, group[1] + 1) if number not in by_number)
     if missing:
-        listed = ", ".join(map(str, missing))
-        notes.append(f"the series is incomplete: patch {listed} of {group[1]} is missing")
+        notes.append(f"the series is incomplete: patch {ranges(missing)} of {group[1]} is missing")
     return [mail for number in sorted(by_number) for mail in by_number[number]], missing
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return ascending numbers in words: ``1-32, 35``."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, run)) for run in found)
 
 
 def _note_left_out(why: str, mails: Sequence[Mail], notes: list[str]) -> None:

@@ -30,6 +30,7 @@ from kteardown.patches.mails import (
     day,
     mails_of,
     parse,
+    ranges,
 )
 from kteardown.progress import Reporter, SilentReporter
 
@@ -101,7 +102,7 @@ def resolve(
     posted = read(whole, cache_dir=cache_dir or paths.cache_dir(), reporter=reporter or SilentReporter())
     if posted.missing and len(posted.patches) > 1 and not fetched:
         raise InputError(
-            f"{whole} is incomplete: patch {', '.join(map(str, posted.missing))} is missing",
+            f"{whole} is incomplete: patch {ranges(posted.missing)} is missing",
             hint="fetch the whole series again, for example with `b4 am`, or use `kteardown try`.",
         )
     name = posted.name if fetched else slug(path.stem)

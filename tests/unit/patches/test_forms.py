@@ -245,6 +245,12 @@ def test_a_cover_without_the_numbers_of_its_patches_is_the_cover(tag: str, tmp_p
     assert len(series.patches) == 2
 
 
+def test_many_missing_patches_are_named_in_few_words(tmp_path: Path) -> None:
+    mails = [patch(f"[PATCH 6.12 {n:03}/311] ours: {n}", n) for n in (33, 34, 36)]
+    note = "the series is incomplete: patch 1-32, 35, 37-311 of 311 is missing"
+    assert posted(mails, tmp_path).notes == (note,)
+
+
 NOTICE = (
     "The patch below does not apply.\n\n--------- original commit ---------\n\n"
     f"From {'ab12' * 10} Mon Sep 17 00:00:00 2001\nFrom: {AUTHOR}\nDate: Fri, 1 May 2026 10:00:00 +0000\n"
