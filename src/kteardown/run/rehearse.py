@@ -43,6 +43,15 @@ _MISSING = re.compile(
 )
 _NO_MEMORY = ("Out of memory", "oom-kill", "not enough memory for the allocation")
 """In the kernel's log; the last is of an mmap() that failed, which many programs do not expect."""
+_SYMBOLS = {
+    "landlock": "SECURITY_LANDLOCK",
+    "memfd_secret": "SECRETMEM",
+    "quota": "QUOTA",
+    "kexec": "KEXEC",
+    "process_madvise": "ADVISE_SYSCALLS",
+    "pkey": "X86_INTEL_MEMORY_PROTECTION_KEYS",
+}
+"""The symbols of system calls that the fragment userland leaves out, by a word of the message."""
 _NOT_IMPLEMENTED = "Function not implemented"
 
 
@@ -201,11 +210,10 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
             f"install {program} on this host, if it is not there, and name it: --programs {program}; or give "
             "a whole root file system: --root."
         )
-    elif any(_NOT_IMPLEMENTED in line for line in lines):
-        hint = (
-            "the kernel lacks a system call: add its symbol to all kernels with --config CONFIG_NAME=y, such "
-            "as CONFIG_USERFAULTFD=y."
-        )
+    elif lacking := [line for line in lines if _NOT_IMPLEMENTED in line]:
+        words = " ".join(lacking).lower()
+        symbol = next((_SYMBOLS[call] for call in _SYMBOLS if call in words), "NAME")
+        hint = f"the kernel lacks a system call: add its symbol to all kernels: --config CONFIG_{symbol}=y."
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)

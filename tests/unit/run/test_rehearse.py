@@ -94,9 +94,9 @@ def script(
             "--memory-mb",
         ),
         (
-            ran(printed("userfaultfd: Function not implemented"), code=1),
+            ran(printed("landlock_create_ruleset: Function not implemented"), code=1),
             "exit status 1",
-            "CONFIG_USERFAULTFD=y",
+            "CONFIG_SECURITY_LANDLOCK=y",
         ),
     ],
 )
