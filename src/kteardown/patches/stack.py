@@ -1,6 +1,7 @@
 """Series that are made on top of others: those below are applied to the source of base."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -44,14 +45,13 @@ def read_stack(
         """Return ``series`` with what cannot be fetched of that which it is made on."""
         missing = []
         for name in series.made_on:
-            try:
-                if "@" not in name or len(found) >= _MOST:
-                    raise LabError(f"{name} cannot be fetched", hint="")
-                needed = read(f"lore:{name}", cache_dir=cache_dir, reporter=reporter)
-            except (InputError, LabError):
+            needed = None
+            if "@" in name and len(found) < _MOST:
+                with suppress(InputError, LabError):
+                    needed = read(f"lore:{name}", cache_dir=cache_dir, reporter=reporter)
+            if needed is None:
                 missing.append(name)
-                continue
-            if needed.patches not in (*found, top.patches):
+            elif needed.patches not in (*found, top.patches):
                 found[needed.patches] = needed  # Two could name each other.
                 add_needed(needed)
                 found[needed.patches] = found.pop(needed.patches)
