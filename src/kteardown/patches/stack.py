@@ -18,7 +18,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Stack:
+class PatchStack:
     """A series, and those that are applied before it, in order."""
 
     below: tuple[PostedSeries, ...]
@@ -29,7 +29,7 @@ class Stack:
 
 def read_stack(
     whats: Sequence[str], *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = ()
-) -> Stack:
+) -> PatchStack:
     """Read one or more series, each made on top of those before it; files with parts of one are one series.
 
     One of the archive comes with those that its mails name, if they are in the archive. Raises as ``read``.
@@ -59,11 +59,11 @@ def read_stack(
 
     if len(whats) == 1 and message_id(whats[0]):
         top = add_needed(top)
-    return Stack((*below, *found.values()), top, is_given=bool(below))
+    return PatchStack((*below, *found.values()), top, is_given=bool(below))
 
 
 def base_of_stack(
-    stack: Stack, sources: Sources, *, specs: Sequence[str] = (), fetch: bool = True
+    stack: PatchStack, sources: Sources, *, specs: Sequence[str] = (), fetch: bool = True
 ) -> tuple[PostedSeries, Base]:
     """Return the series on top with a note on each below it, and its base, to which these are applied.
 

@@ -18,6 +18,7 @@ class Clocks:
         self.cpu = 0.0
         self.halted = halted
         self.answers = True
+        self.wakes = 0
         monkeypatch.setattr(asyncio, "get_running_loop", lambda: self)
 
     def time(self) -> float:
@@ -102,6 +103,23 @@ def test_a_record_starts_the_count_again(monkeypatch: pytest.MonkeyPatch) -> Non
     silence = rule(clocks)
     for _ in range(20):
         assert polls(clocks, silence, 12, most=3) is None
+
+
+class Suspended(Clocks):
+    """A guest that is suspended and woken before each look, by a day of its clock."""
+
+    async def guest_clock_lag_s(self) -> float | None:
+        self.guest += 86_400
+        self.wakes += 1
+        return await super().guest_clock_lag_s()
+
+
+def test_a_clock_that_jumps_while_the_guest_is_suspended_is_no_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    suspended, clocks = Suspended(monkeypatch), Clocks(monkeypatch)
+    assert polls(suspended, rule(suspended), 1, most=20) is None
+    assert polls(clocks, rule(clocks), 86_400, most=20) is not None
 
 
 def test_halted_cpus_without_a_timer_are_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
