@@ -15,7 +15,7 @@ from kteardown.run import lab
 from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import experiment_for, experiment_of_script
-from kteardown.script.describe import describe, is_script, keep, known, with_headlines, write
+from kteardown.script.describe import Described, describe, is_script, keep, known, with_headlines, write
 
 if TYPE_CHECKING:
     from kteardown.cli.terminal import TerminalReporter
@@ -46,16 +46,8 @@ def experiments_on(
             "and --limit are for a script that is not",
             hint="write these into the table [script] of that file.",
         )
-    if own:
-        described = known(load_workload(workload, str(here)), here)
-    else:
-        given = parse_assignments(asked.assignments or ())
-        params = {name: values for name, values in given.items() if name not in MACHINE_PARAMETERS}
-        described = describe(workload, scripted, params)
-    name = described.workload.name
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
-        write(described, Path(folder))
-        first = _experiments(name, source, Path(folder), asked)[0]
+        described, first = described_in(Path(folder), workload, source, asked, scripted)
         rehearsed = rehearse(first, lab.choose_acceleration(first, reporter), reporter)
     asked_for = scripted.metric or ()
     if asked_for or not any(metric.read for metric in described.workload.metrics.values()):
@@ -66,7 +58,25 @@ def experiments_on(
         reporter.note(note)
     kept = keep(described, cache_dir())
     keep_rehearsal(rehearsed.seen, kept)
-    return _experiments(name, source, kept, asked)
+    return _experiments(described.workload.name, source, kept, asked)
+
+
+def described_in(
+    folder: Path, workload: str, source: str, asked: Overrides, scripted: Scripted
+) -> tuple[Described, Experiment]:
+    """Describe a script in ``folder``, and return the experiment with it on the first clock, not rehearsed.
+
+    Raises InputError.
+    """
+    here = Path.cwd()
+    if workload in workload_names(here):
+        described = known(load_workload(workload, str(here)), here)
+    else:
+        given = parse_assignments(asked.assignments or ())
+        params = {name: values for name, values in given.items() if name not in MACHINE_PARAMETERS}
+        described = describe(workload, scripted, params)
+    write(described, folder)
+    return described, _experiments(described.workload.name, source, folder, asked)[0]
 
 
 def _experiments(name: str, source: str, folder: Path, asked: Overrides) -> tuple[Experiment, ...]:

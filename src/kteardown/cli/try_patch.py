@@ -1,6 +1,7 @@
 """``kteardown try``: from a mail to one page that says what the patch does."""
 
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +13,7 @@ import typer
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.run import boot_rest, command_line, start
-from kteardown.cli.script import experiments_on
+from kteardown.cli.script import described_in, experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.attribute import DebugInfo, FunctionId, call_paths
 from kteardown.coverage.changed import (
@@ -52,7 +53,7 @@ from kteardown.report import try_page
 from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried
 from kteardown.run.create import build_kernels, settle
 from kteardown.run.resolve import experiment_for, resolve
-from kteardown.script.describe import is_script
+from kteardown.script.describe import ENDINGS, is_script
 from kteardown.visible import echo
 
 _MOST = 2
@@ -81,7 +82,7 @@ ScriptsOption = Annotated[
         "--script",
         metavar="SCRIPT",
         help="Run this script, C file or command of your own (docs/script.md), if it executes what the "
-        "patch changes. Repeatable.",
+        f"patch changes; of a folder, the {_MOST} that execute most of it. Repeatable.",
     ),
 ]
 SourcesOption = Annotated[
@@ -95,7 +96,7 @@ SourcesOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """A workload to run, why, and the small point at which its executions are counted."""
 
@@ -153,7 +154,7 @@ def try_patch(
       kteardown try ./thread.mbox --script ./repro.sh --set N=1000,2000
     """
     reporter = execution.begin()
-    named = [*(workload or ()), *(script or ())]
+    named = [*(workload or ()), *scripts_in(script or ())]
     tried, chosen = prepare(what, kernels, named, source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)
@@ -228,33 +229,27 @@ def measure(
         tried, chosen = _chosen_by_code(tried, chosen, kernels, reporter)
         if tried.error:
             return tried
-    variant = [str(tried.base.patches[0].parent)]
-    wanted = [
-        (
-            choice,
-            _experiments(choice, tried, Overrides.of(kernels, designed, variant=variant), scripted, reporter),
-        )
-        for choice in chosen.choices
-    ]
-    found: list[MeasuredWorkload] = []
-    for choice, experiments in wanted:
-        resolved = settle(resolve(experiments[0]), reporter)
-        built = build_kernels(resolved, reporter)
-        base, image = (built.images[kernel.name] for kernel in resolved.kernels[:2])
-        tried = _with_kernels(tried, base, image)
+    asked = Overrides.of(kernels, designed, variant=[str(tried.base.patches[0].parent)])
+    counted: dict[Choice, Exercise] = {}
+    for choice in (one for one in chosen.choices if is_script(one.workload)):
+        tried, counted[choice] = _counted(choice, tried, chosen, asked, scripted, reporter)
         if tried.error:
             return tried
-        changed = changed_for_certain(chosen.changed, image)
-        counted = None
-        if is_script(choice.workload):
-            # Nothing has said yet whether it executes what is changed.
-            counted = count_executions(choice, image, experiments[0], changed, reporter)
-            if counted.exercised is False:
-                found.append(MeasuredWorkload(choice.workload, choice.why, exercise=counted))
-                continue
+    # Nothing else says which scripts execute what is changed.
+    scripts = sorted(counted, key=lambda one: -counted[one].share)
+    best = [one for one in scripts if counted[one].exercised is not False][:_MOST]
+    found = [
+        MeasuredWorkload(one.workload, one.why, exercise=counted[one]) for one in scripts if one not in best
+    ]
+    for choice in [*best, *(one for one in chosen.choices if one not in counted)]:
+        experiments = _experiments(choice, tried, asked, scripted, reporter)
+        tried, image = _built(experiments[0], tried, reporter)
+        if tried.error:
+            return tried
         run = start(experiments, reporter, execution, ablate=kernels.ablate)
         boot_rest(run, reporter, execution)
-        exercise = counted or count_executions(choice, image, experiments[0], changed, reporter)
+        changed = changed_for_certain(chosen.changed, image)
+        exercise = counted.get(choice) or count_executions(choice, image, experiments[0], changed, reporter)
         found.append(
             MeasuredWorkload(choice.workload, choice.why, run.name, material_of_folder(run), exercise)
         )
@@ -265,6 +260,50 @@ def measure(
             hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
         )
     return replace(tried, measured=tuple(found), error=error)
+
+
+def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> tuple[Tried, KernelImage]:
+    """Build base and the series; return them in ``tried``, and the latter."""
+    resolved = settle(resolve(experiment), reporter)
+    built = build_kernels(resolved, reporter)
+    base, image = (built.images[kernel.name] for kernel in resolved.kernels[:2])
+    return _with_kernels(tried, base, image), image
+
+
+def _counted(
+    choice: Choice,
+    tried: Tried,
+    chosen: Chosen,
+    asked: Overrides,
+    scripted: Scripted,
+    reporter: TerminalReporter,
+) -> tuple[Tried, Exercise]:
+    """Count what a script executes of the change, before it is rehearsed."""
+    with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
+        _, experiment = described_in(Path(folder), choice.workload, tried.base.source, asked, scripted)
+        tried, image = _built(experiment, tried, reporter)
+        if tried.error:
+            return tried, Exercise()
+        changed = changed_for_certain(chosen.changed, image)
+        return tried, count_executions(choice, image, experiment, changed, reporter)
+
+
+def scripts_in(words: Sequence[str]) -> list[str]:
+    """Return ``words`` with each folder replaced by the scripts and C files in it. Raises InputError."""
+    found: list[str] = []
+    for word in words:
+        folder = Path(word).expanduser()
+        files = (
+            [str(path) for path in sorted(folder.iterdir()) if path.suffix in ENDINGS and path.is_file()]
+            if folder.is_dir()
+            else [word]
+        )
+        if not files:
+            raise InputError(
+                f"--script {word}: has no script", hint=f"name a folder with files {', '.join(ENDINGS)}."
+            )
+        found += files
+    return found
 
 
 def _experiments(
@@ -443,7 +482,8 @@ def count_executions(
         return Exercise((f"{choice.workload}: not counted: {error.message}",))
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.
     known = found.exercised or build.functions_of(variant) is not None or not may_change_users(changed)
-    return Exercise(tuple(_sentences(found)), found.exercised if known and found.functions else None)
+    exercised = found.exercised if known and found.functions else None
+    return Exercise(tuple(_sentences(found)), exercised, found.share)
 
 
 def _sentences(found: Exercised) -> list[str]:

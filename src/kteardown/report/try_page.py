@@ -39,6 +39,8 @@ class Exercise:
     sentences: tuple[str, ...] = ()
     exercised: bool | None = None
     """None if nothing was counted."""
+    share: float = 0.0
+    """Of the changed functions in what the kernel executes in the stretch."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from kteardown.script.presets import preset_of
 
 MEMORY_MB = 512
 _LIMIT_S, _MOST_S = 600.0, 86400.0
-_ENDINGS = (".sh", ".bash", ".c", ".py", ".pl")
+ENDINGS = (".sh", ".bash", ".c", ".py", ".pl")
 _POSITIONAL = re.compile(r"\$[1-9@*]|\$\{[1-9@*]|\bargv\b|\bARGV\b")
 _NUMBER = re.compile(r"(?<![\w.])[1-9][0-9]{1,8}(?![\w.])")
 _SHOWN = 3
@@ -72,7 +72,7 @@ STANDARD: Mapping[str, Metric] = {
 
 def is_script(word: str) -> bool:
     """Return whether ``word`` is a file or a command line, and not the name of a workload."""
-    return "/" in word or word.endswith(_ENDINGS) or bool(re.search(r"\s", word.strip()))
+    return "/" in word or word.endswith(ENDINGS) or bool(re.search(r"\s", word.strip()))
 
 
 def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValue]]) -> Described:
@@ -255,7 +255,7 @@ def _file_of(word: str) -> tuple[Path | None, tuple[str, ...]]:
     except ValueError:  # It is a command line, of which the shell of the guest says what is wrong.
         return None, ()
     path = os.path.expanduser(first)
-    is_file = os.path.isfile(path) and path.endswith(_ENDINGS)
+    is_file = os.path.isfile(path) and path.endswith(ENDINGS)
     return (Path(path), tuple(arguments)) if is_file else (None, ())
 
 

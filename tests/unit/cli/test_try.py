@@ -16,6 +16,7 @@ from kteardown.cli.try_patch import (
     choose_by_code,
     needed_settings,
     no_workload,
+    scripts_in,
     with_call_paths,
 )
 from kteardown.coverage import attribute
@@ -237,3 +238,14 @@ def test_a_workload_is_run_where_it_executes_the_change() -> None:
     other = {**usual, "make": "fork"}
     assert needed_settings(Choice("zombies", "", usual), experiment) == []
     assert needed_settings(Choice("zombies", "", other), experiment) == ["make=fork"]
+
+
+def test_a_folder_is_its_scripts(tmp_path: Path) -> None:
+    for name in ("b.sh", "a.c", "notes.txt"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "d.sh").mkdir()
+    one = str(tmp_path / "b.sh")
+    assert scripts_in([str(tmp_path), "perf bench", one]) == [str(tmp_path / "a.c"), one, "perf bench", one]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="has no script"):
+        scripts_in([str(tmp_path / "empty")])
