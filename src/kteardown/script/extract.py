@@ -430,7 +430,8 @@ def growing(
 
     A counter grows if its increases at ``small_n`` and ``large_n`` differ by at least 16, which is more than
     a few pages of a shell, and by at least half of what it would be if all of the increase at ``large_n``
-    were proportional to N. Counters that fall are left out: they are what another's growth leaves.
+    were proportional to N; objects of a slab also if half of them are there at ``small_n``. Counters that
+    fall are left out: they are what another's growth leaves.
 
     Of fields of a file that have the same increases, such as a sum and its only part that grew, one is kept;
     of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of meminfo, which has
@@ -442,7 +443,11 @@ def growing(
     after = {(one.file, one.name): one.after - one.before for one in large}
     kept: dict[tuple[str, int, int], tuple[str, str]] = {}
     for (file, name), change in after.items():
-        more = change - before.get((file, name), 0)
+        first = before.get((file, name), 0)
+        more = change - first
+        # Objects are made one by one: those of each N are there at the smaller size, too.
+        if file == "slabinfo" and first < _SHARE * change * small_n / large_n:
+            continue
         if more >= _LEAST and more >= _SHARE * change * (large_n - small_n) / large_n and _is_own(file, name):
             same = file, change - more, change
             if file == "meminfo":

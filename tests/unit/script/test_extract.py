@@ -278,6 +278,14 @@ def test_what_a_script_leaves_behind_for_each_cgroup_is_found() -> None:
     ]
 
 
+def test_objects_that_are_there_at_one_size_only_are_not_of_the_script() -> None:
+    small, large = (
+        [delta("slabinfo", "own", 10)],
+        [delta("slabinfo", "own", 40), delta("slabinfo", "other", 40)],
+    )
+    assert [name for _, name, _ in growing(small, large, 10, 40)] == ["own"]
+
+
 def test_a_part_is_shown_where_its_sum_does_not_grow() -> None:
     small, large = (
         [delta("meminfo", "Slab", 5000), delta("meminfo", "SUnreclaim", 10 * n)] for n in (10, 100)
