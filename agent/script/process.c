@@ -2,7 +2,7 @@
 /*
  * While a script runs, the agent sleeps in sigtimedwait(), never in poll(): a suspend freezes every
  * process, and a task that sleeps there is frozen without waking up (TASK_FREEZABLE in
- * do_sigtimedwait, kernel/signal.c). One that sleeps in poll() must wake up first, and the freezer
+ * do_sigtimedwait, kernel/signal.c). A process in poll() must wake up first, and the freezer
  * tries again, over all tasks: that would double what is measured.
  */
 #define _GNU_SOURCE /* execvp() with another environ, __WALL */

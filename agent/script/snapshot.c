@@ -58,8 +58,7 @@ bool snapshot_next(const char **text, char name[SNAPSHOT_NAME], int64_t *value)
 	return false;
 }
 
-/* The counter of this name; 0 if there is none. hint: where it probably is; then what follows it.
- */
+/* The counter of this name; 0 if the snapshot lacks it. hint: its likely place, then the next. */
 static bool find(const char *all, const char **hint, const char *wanted, int64_t *value)
 {
 	const char *text = *hint;

@@ -26,7 +26,7 @@ void snapshot_take(struct snapshot *s);
  * and the number that follows; of slabinfo, the objects in use. False at the end.
  */
 bool snapshot_next(const char **text, char name[SNAPSHOT_NAME], int64_t *value);
-/* Writes a record for each counter that is not the same; one that is missing counts as 0. */
+/* Writes a record for each counter that changed; a missing counter counts as 0. */
 void snapshot_report(const struct snapshot *before, const struct snapshot *after, int trial,
 		     int repetition);
 

@@ -8,7 +8,7 @@
 
 static struct script script;
 
-/* The message about the directives and the variables; "" if there is none. */
+/* The message about the directives and the variables; "" if both are valid. */
 static const char *message(const char *directives, const char *variables)
 {
 	static char text[1000], list[1000], error[300];

@@ -64,7 +64,7 @@ static void limits(void)
 	text[sizeof(text) - 2] = '\n';
 	add(text, 1);
 	CHECK(output.nr == 2 && strlen(line(0)) == OUTPUT_LINE && strlen(line(1)) == 9);
-	/* One that just fits is one line. */
+	/* A line that just fits is not divided. */
 	add(text + 9, 2);
 	CHECK(output.nr == 3 && strlen(line(2)) == OUTPUT_LINE);
 	for (i = 3; i < 2000; i++)

@@ -51,7 +51,7 @@ static void changes(void)
 	snapshot_init(&after);
 	strcpy(before.text[0], "MemFree: 10 kB\nSlab: 5 kB\nPercpu: 1 kB\n");
 	strcpy(after.text[0], "MemFree: 8 kB\nSlab: 5 kB\nPercpu: 2 kB\n");
-	/* Another order, one that is new and one that is gone; the last had no objects. */
+	/* Another order, a new counter and a missing one; the last had no objects. */
 	strcpy(before.text[2], "a 1\nb 2\ngone 3\nempty 0\n");
 	strcpy(after.text[2], "new 4\nb 2\na 5\n");
 	CHECK_TEXT(records_of(report),

@@ -81,7 +81,7 @@ def compare(claimed: float, ours: tuple[float, float], edge: float) -> tuple[Fin
 def replicate(posting: Posting, result: Result | None, size: str = "") -> list[Replicated]:
     """Return every claim of ``posting`` with its finding; ``result`` is that of the posted patch.
 
-    ``size``: the parameter of a script that has the place of the one that the posting varies.
+    ``size``: the parameter of a script in place of the one in the posting.
     """
     found = []
     for posted in posting.all_claims:

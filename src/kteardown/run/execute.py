@@ -374,14 +374,10 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
         if trial.profile_ns != profile_ns:
             profile_ns = trial.profile_ns
             lines.append(f"profile {profile_ns}")
-        params = [f"{name}={value}" for name, value in trial.params.items()]
-        words = [trial.workload, str(trial.warmup), str(trial.repetitions), *params]
+        name, params = trial.workload, [f"{key}={value}" for key, value in trial.params.items()]
         if trial.script is not None:
-            words[0], words[3:] = (
-                "script",
-                [f"script={trial.workload}", f"environment={','.join(params) or '-'}"],
-            )
-        lines.append(" ".join(["trial", str(trial.index), *words]))
+            name, params = "script", [f"script={name}", f"environment={','.join(params) or '-'}"]
+        lines.append(" ".join([f"trial {trial.index} {name} {trial.warmup} {trial.repetitions}", *params]))
     return "\n".join(lines) + "\n"
 
 
@@ -401,10 +397,10 @@ def _completed(
         if host:
             host.begin()
         planned = next((trial for trial in boot.trials if trial.index == record.trial), None)
-        is_script = planned is not None and planned.script is not None
-        own = {"workload": planned.workload, "params": planned.params} if planned and is_script else {}
-        record = record.model_copy(update=own)
-        return record.model_copy(update={"params": {**boot.machine, **record.params}})
+        name, params = record.workload, record.params
+        if planned and planned.script is not None:
+            name, params = planned.workload, planned.params
+        return record.model_copy(update={"workload": name, "params": {**boot.machine, **params}})
     if isinstance(record, TrialEnd):
         lost = host.end() if host else None
         disturbed = ""

@@ -44,12 +44,9 @@ _MISSING = re.compile(
 _NO_MEMORY = ("Out of memory", "oom-kill", "not enough memory for the allocation")
 """In the kernel's log; the last is of an mmap() that failed, which many programs do not expect."""
 _SYMBOLS = {
-    "landlock": "SECURITY_LANDLOCK",
     "memfd_secret": "SECRETMEM",
     "quota": "QUOTA",
     "kexec": "KEXEC",
-    "process_madvise": "ADVISE_SYSCALLS",
-    "pkey": "X86_INTEL_MEMORY_PROTECTION_KEYS",
 }
 """The symbols of system calls that the fragment userland leaves out, by a word of the message."""
 _NOT_IMPLEMENTED = "Function not implemented"

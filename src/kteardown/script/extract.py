@@ -6,7 +6,7 @@ The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
     A regular expression, searched in every line of the output and of the log. Its first group is a number; a
     second group its unit.
 ``/FROM/ then /REGEX/ UNIT``
-    The same, but only in the first line that matches after one that FROM matches.
+    The same, but only in the first line that matches after a match of FROM.
 ``/FROM/../TO/``
     The time from a line of the log that FROM matches to the next one that TO matches. If FROM matches again
     before that, the time begins anew.
@@ -188,7 +188,7 @@ def values(
 
 
 def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[list[match.Found]]:
-    """Search in this process where that cannot take long, else in one that is ended after ``SEARCH_S``.
+    """Search in this process where that cannot take long, else in a process that is ended after ``SEARCH_S``.
 
     An expression with at most one repetition or alternative needs at most the square of a line's length.
     """

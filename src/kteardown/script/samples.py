@@ -51,7 +51,7 @@ class LeftBehind:
             return (record,)
         if isinstance(record, ScriptEnd) and self._is_first(record, trial):
             return tuple(self._all_of(trial, record))
-        # The agent may have a metric of the same name as the user's, which is the one that is meant.
+        # Where the agent has a metric of the user's name, the user's is meant.
         is_other = isinstance(record, Sample) and record.metric in (trial.script or {})
         return () if is_other else (self._judged(record, trial),)
 

@@ -94,9 +94,9 @@ def script(
             "--memory-mb",
         ),
         (
-            ran(printed("landlock_create_ruleset: Function not implemented"), code=1),
+            ran(printed("quotactl: Function not implemented"), code=1),
             "exit status 1",
-            "CONFIG_SECURITY_LANDLOCK=y",
+            "CONFIG_QUOTA=y",
         ),
     ],
 )
