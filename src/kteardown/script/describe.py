@@ -97,13 +97,16 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
         _check_used(name, word, text, is_file=is_file)
     name = _name_of(path.stem if path else Path(word.split(maxsplit=1)[0]).name)
     files = _files(path, asked.file or ())
+    root = Path(asked.root).expanduser().absolute() if asked.root else None
+    if root and not root.exists():
+        raise InputError(f"--root {asked.root}: there is no such folder or file", hint="check the path.")
     script = Script(
         file=path.name if path else "",
         command="" if path else word.strip(),
         arguments=arguments,
         programs=tuple(program for given in asked.programs or () for program in given.split(",") if program),
         files=tuple(further.name for further in asked.file or ()),
-        root=str(Path(asked.root).expanduser().absolute()) if asked.root else "",
+        root=str(root) if root else "",
         allow=tuple(_allowed(way) for way in asked.allow or ()),
         limit_s=_limit(asked.limit) if asked.limit else _LIMIT_S,
     )

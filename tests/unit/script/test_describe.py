@@ -131,6 +131,7 @@ def test_a_name_of_a_shipped_workload_is_left_to_it(tmp_path: Path) -> None:
         (Scripted(metric=["time"]), "--metric time: expected NAME=WHERE"),
         (Scripted(metric=["time=Time"]), "is not a form of a metric"),
         (Scripted(file=[Path("absent")]), "--file absent"),
+        (Scripted(root="absent"), "--root absent"),
     ],
 )
 def test_options_that_are_wrong(script: Path, asked: Scripted, says: str) -> None:
@@ -159,7 +160,9 @@ def test_defaults_are_left_out_of_the_file(script: Path) -> None:
 
 @pytest.mark.parametrize("text", ["echo \U0001f600 'a\"b\\'", "echo \u00e9 ]"])
 def test_any_text_of_a_command_is_written_as_toml(text: str, tmp_path: Path) -> None:
-    found = describe(text, Scripted(root=str(tmp_path / "a\x7fb\n[script]")), {})
+    root = tmp_path / "a\x7fb\n[script]"
+    root.mkdir()
+    found = describe(text, Scripted(root=str(root)), {})
     write(found, tmp_path / "own")
     assert load_workload("echo", str(tmp_path / "own")) == found.workload
 
