@@ -15,11 +15,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from html import escape
 from importlib.resources import files
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.environment import TemplateModule
+from markupsafe import Markup
 
 from kteardown.errors import InputError, LabError
 from kteardown.model.result import Verdict
@@ -345,20 +348,34 @@ def _places(step: float) -> int:
 
 _FRAME_PX, _ROW_PX, _LINE_PX = 18, 22, 16
 _HEIGHT = 250
-_NARROWEST = 3.0
-"""A frame of a flame graph that is this many percent wide has its name written in it."""
 _LETTER_PX = 7.2
 """The width of a digit, and about that of the other letters."""
-_STROKES = ("cross", "x")
-"""The symbols that are lines, without an inside."""
-_WITHOUT = ("bar", "dot", "median", "")
-"""What is no symbol."""
 _EDGE_PX, _WIDTH_PX = 24, 1000
 """Of a file: the space around the chart, and the width of the part that is as wide as the place on a page."""
-_LABEL_PX, _VALUE_PX = 220, 240
-"""Of a forest plot in a file: the widths of the texts on both sides of the picture."""
 FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',Arial,sans-serif"
 """What draws PNG files has no other fonts than those that are named."""
+
+
+def templates(package: str, **options: Any) -> Environment:
+    """Return the templates in the folder ``page`` of a package; ``options`` are those of jinja2."""
+    return Environment(
+        loader=PackageLoader(package, "page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        **options,
+    )
+
+
+@cache
+def _drawing() -> TemplateModule:
+    return templates("kteardown.report").get_template("charts.svg.j2").module
+
+
+def draw_as(macro: str, *values: Any) -> str:
+    """Return what a macro of ``page/charts.svg.j2`` draws of ``values``."""
+    return str(getattr(_drawing(), macro)(*values))
 
 
 def markup(drawn: Plot | Flame | Forest) -> str:
@@ -368,117 +385,42 @@ def markup(drawn: Plot | Flame | Forest) -> str:
     """
     if isinstance(drawn, Forest):
         return ""
-    if isinstance(drawn, Flame):
-        return _flame(drawn.frames)
-    plot = _Canvas.of(drawn)
-    entries = "".join(
-        f"<li{_variant(one)}>{_swatch(one)}{escape(one.name)}</li>" for one in drawn.series if one.in_legend
-    )
-    legend = f'<ul class="legend">{entries}</ul>' if entries else ""
-    # A label of a column is as wide as the column.
-    names = "".join(f"<span>{escape(name).replace(chr(10), '<br>')}</span>" for name in drawn.x.names)
-    labels = f'<div class="names">{names}</div>' if drawn.x.names else _numbers(plot.x.ticks)
-    x_title = f'<p class="axis-title x">{escape(drawn.x.title)}</p>' if drawn.x.title else ""
-    return (
-        f'<div class="drawn" style="--gutter:{plot.gutter}px">'
-        f'<p class="axis-title">{escape(drawn.y.title)}</p>'
-        f"{plot.svg(drawn.series)}{labels}{x_title}</div>{legend}"
-    )
+    return draw_as("flame", drawn.frames) if isinstance(drawn, Flame) else draw_as("plot", _Canvas.of(drawn))
 
 
 def svg_file(chart: Chart) -> str:
     """Return the chart as an SVG file with its title, which needs nothing of a page."""
-    width, below = _WIDTH_PX + 2 * _EDGE_PX, 2.5 * _EDGE_PX
-    parts = [_text(_EDGE_PX, 1.4 * _EDGE_PX, chart.title, "title")]
-    if isinstance(chart.drawn, Plot):
-        canvas = _Canvas.of(chart.drawn)
+    drawn, width, top = chart.drawn, _WIDTH_PX + 2 * _EDGE_PX, 2.5 * _EDGE_PX
+    if isinstance(drawn, Plot):
+        canvas = _Canvas.of(drawn)
         width += canvas.gutter
-        drawn, height = _file_of_plot(chart.drawn, canvas, below)
-    elif isinstance(chart.drawn, Flame):
-        height = below + _FRAME_PX * (1 + max(frame.depth for frame in chart.drawn.frames))
-        drawn = [_placed(_EDGE_PX, below, _WIDTH_PX, _flame(chart.drawn.frames))]
+        height = top + _LINE_PX + _HEIGHT + canvas.below + 2 * _LINE_PX * bool(canvas.legend)
+        body = draw_as("file_of_plot", canvas, top)
+    elif isinstance(drawn, Flame):
+        height = top + _FRAME_PX * (1 + max(frame.depth for frame in drawn.frames))
+        body = draw_as("file_of_flame", drawn.frames, top)
     else:
-        drawn, height = _file_of_forest(chart.drawn, below)
-    body = "".join([*parts, *drawn])
-    style = (
-        f"svg{{font:12px {FONT};fill:var(--ink)}}.title{{font-size:16px}}.title,.head{{font-weight:600}}"
-        f"{asset('charts.css')}"
-    )
-    whole = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + _EDGE_PX:g}">'
-        f"<style>{style}</style>{asset('symbols.svg')}"
-        f'<rect width="100%" height="100%" style="fill:var(--panel)"/>{body}</svg>\n'
-    )
+        rows = [("", "ticks", drawn.labels, "")]
+        for group, mine in drawn.metrics:
+            of = f" ({group.workload})" if drawn.several else ""
+            rows.append((f"{group.name}{of}, {group.better} is better", "ticks", "", ""))
+            rows += [(r.label, "picture", drawn.lines + r.picture, f"{r.text} {r.verdict}") for r in mine]
+        height = top + _ROW_PX * len(rows)
+        body = draw_as("file_of_forest", drawn, rows, top)
+    assets = asset("charts.css"), asset("symbols.svg")
+    whole = draw_as("file", chart.title, width, height + _EDGE_PX, FONT, *assets, Markup(body))
     return visible(re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: LIGHT.get(name[1], name[0]), whole))
-
-
-def _file_of_plot(plot: Plot, canvas: "_Canvas", top: float) -> tuple[list[str], float]:
-    """Return the parts below the title, which begin at ``top``, and where they end, in pixels."""
-    left, at = _EDGE_PX + canvas.gutter, top + _LINE_PX
-    drawn = [_text(_EDGE_PX, top, plot.y.title), _placed(left, at, _WIDTH_PX, canvas.svg(plot.series))]
-    at += _HEIGHT
-    if plot.x.names:
-        names = [name.split("\n") for name in plot.x.names]
-        for tick, lines in zip(canvas.x.ticks, names, strict=True):
-            x = left + _WIDTH_PX * tick.share
-            drawn += [_text(x, at + _LINE_PX * (n + 1), line, "middle") for n, line in enumerate(lines)]
-        at += _LINE_PX * max(map(len, names))
-    else:
-        drawn.append(_placed(left, at, _WIDTH_PX, _numbers(canvas.x.ticks)))
-        at += _LINE_PX
-    if plot.x.title:
-        at += _LINE_PX * 1.2
-        drawn.append(_text(left + _WIDTH_PX / 2, at, plot.x.title, "middle"))
-    key = [(_swatch(one), one.name) for one in plot.series if one.in_legend]
-    return [*drawn, *_key(key, at + _LINE_PX)], at + 2 * _LINE_PX * bool(key)
-
-
-def _file_of_forest(plot: Forest, top: float) -> tuple[list[str], float]:
-    """Return the parts below the title, which begin at ``top``, and where they end, in pixels."""
-    key = [(f'<use href="#mark-{verdict}" x="9" y="6"/>', str(verdict)) for verdict in plot.verdicts]
-    key += [(f'<line x2="18" y1="6" y2="6" class="{name}"/>', text) for name, text in plot.twins]
-    drawn = list(_key([(f'<svg width="18">{mark}</svg>', text) for mark, text in key], top - _LINE_PX))
-    left, width = _EDGE_PX + _LABEL_PX, _WIDTH_PX - _LABEL_PX - _VALUE_PX
-    rows = [("", "ticks", plot.labels, "")]
-    for group, mine in plot.metrics:
-        of = f" ({group.workload})" if plot.several else ""
-        rows.append((f"{group.name}{of}, {group.better} is better", "ticks", "", ""))
-        rows += [
-            (one.label, "picture", plot.lines + one.picture, f"{one.text} {one.verdict}") for one in mine
-        ]
-    at = top
-    for label, kind, picture, text in rows:
-        drawn.append(_text(_EDGE_PX, at + _LINE_PX, label, "head" if kind == "ticks" else ""))
-        drawn.append(_placed(left, at, width, f'<svg class="{kind}" height="{_ROW_PX}">{picture}</svg>'))
-        drawn.append(_text(left + width + _EDGE_PX, at + _LINE_PX, text))
-        at += _ROW_PX
-    return drawn, at
-
-
-def _key(entries: Sequence[tuple[str, str]], top: float) -> Iterator[str]:
-    """Yield swatches with their names, side by side."""
-    x = float(_EDGE_PX)
-    for swatch, name in entries:
-        yield _placed(x, top, 30, swatch) + _text(x + 36, top + 10, name)
-        x += 66 + _LETTER_PX * len(name)
-
-
-def _text(x: float, y: float, text: str, name: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" class="{name}">{escape(text)}</text>'
-
-
-def _placed(x: float, y: float, width: float, svg: str) -> str:
-    return f'<svg x="{x:g}" y="{y:g}" width="{width:g}" overflow="visible">{svg}</svg>'
 
 
 @dataclass(frozen=True)
 class _Canvas:
-    """The scales of both axes, and in ``gutter`` the room for the labels on the left, in pixels."""
+    """A plot with its scales, and in ``gutter`` the room for the labels on the left, in pixels."""
 
+    plot: Plot
     x: AxisScale
     y: AxisScale
     gutter: int
-    named: bool
+    height: int = _HEIGHT
 
     @classmethod
     def of(cls, plot: Plot) -> "_Canvas":
@@ -488,8 +430,17 @@ class _Canvas:
         ]
         heights += [mark.base for one in plot.series if one.symbol == "bar" for mark in one.marks]
         x, y = _scale(plot.x, [mark.x for mark in marks]), _scale(plot.y, heights)
-        gutter = round(max((len(tick.text) for tick in y.ticks), default=1) * _LETTER_PX + 12)
-        return cls(x, y, gutter, bool(plot.x.names))
+        return cls(plot, x, y, round(max((len(tick.text) for tick in y.ticks), default=1) * _LETTER_PX + 12))
+
+    @property
+    def legend(self) -> list[PlotSeries]:
+        return [one for one in self.plot.series if one.in_legend]
+
+    @property
+    def below(self) -> float:
+        """Return the height of the labels and the title of the horizontal axis in a file, in pixels."""
+        lines = max((name.count("\n") + 1 for name in self.plot.x.names), default=1)
+        return _LINE_PX * lines + (_LINE_PX * 1.2 if self.plot.x.title else 0)
 
     def at(self, x: float) -> float:
         """Return the position of ``x``, in percent from the left."""
@@ -499,75 +450,37 @@ class _Canvas:
         """Return the position of ``y``, in pixels from the top."""
         return round(_HEIGHT * (1 - self.y.share(y)), 1)
 
-    def svg(self, series: Sequence[PlotSeries]) -> str:
-        """Return the grid with the labels on the left, the series, and above all lines their symbols."""
-        # From left to right, places in this box are thousandths; its lines keep their width.
-        box = (
-            f'<svg class="paths" viewBox="0 0 1000 {_HEIGHT}" preserveAspectRatio="none" overflow="visible">'
-        )
-        labels = "".join(
-            f'<text y="{_HEIGHT * (1 - tick.share):.4g}">{escape(tick.text)}</text>' for tick in self.y.ticks
-        )
-        lines = "".join(f"M0 {_HEIGHT * (1 - tick.share):.4g}H1000" for tick in self.y.ticks)
-        if not self.named:
-            lines += "".join(f"M{1000 * tick.share:.4g} 0V{_HEIGHT}" for tick in self.x.ticks)
-        grid = f'<path class="grid" d="{lines}"/>'
-        if any(tick.text == "0" for tick in self.y.ticks):
-            grid += f'<path class="zero" d="M0 {self.down(0):g}H1000"/>'
-        paths = "".join(
-            f"<g{look}>{''.join(map(self._paths, alike))}</g>" for look, alike in groupby(series, _look)
-        )
-        symbols = ""
-        for one in series:
-            use = f'<use href="#m-{one.symbol.removesuffix("-open")}"'
-            drawn = "".join(
-                f'{use} x="{self.at(mark.x)}%" y="{self.down(mark.y):g}">{_title(mark)}</use>'
-                for mark in one.marks
-            )
-            if one.symbol not in _WITHOUT:
-                symbols += f'<g class="{_paint(one.symbol)}"{_look(one)}>{drawn}</g>'
-        return (
-            f'<svg class="canvas" height="{_HEIGHT}"><g class="y" transform="translate(-8 4)">{labels}</g>'
-            f"{box}{grid}{paths}</svg>{symbols}</svg>"
-        )
+    def groups(self) -> list[list[PlotSeries]]:
+        """Return the series, those together that follow each other and look alike."""
+        return [list(alike) for _, alike in groupby(self.plot.series, lambda one: (one.colour, one.variant))]
 
-    def _paths(self, one: PlotSeries) -> str:
-        places = [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in one.marks]
-        drawn = ""
-        if one.symbol == "dot":
-            # All dots are a path in whole pixels, in which every place is relative to the one before.
-            at = [(round(10 * self.at(mark.x)), round(self.down(mark.y))) for mark in one.marks]
-            dots = "".join(f"m{x - left}{y - top:+}h0" for (left, top), (x, y) in pairwise([(0, 0), *at]))
-            drawn += f'<path d="{dots}" stroke-width="{one.size:.2g}"/>'
-        elif one.symbol in ("bar", "median"):
-            drawn += self._columns(one)
-        if one.dash is not None and len(places) > 1:
-            dashes = f' stroke-dasharray="{one.dash}"' if one.dash else ""
-            drawn += f'<path d="M{"L".join(places)}" stroke-width="{one.width:g}"{dashes}/>'
-        intervals = "".join(
+    def places(self, one: PlotSeries) -> list[str]:
+        """Return the places of the marks for a path."""
+        return [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in one.marks]
+
+    def dots(self, one: PlotSeries) -> str:
+        """Return all dots as a path in whole pixels, in which every place is relative to the one before."""
+        at = [(round(10 * self.at(mark.x)), round(self.down(mark.y))) for mark in one.marks]
+        return "".join(f"m{x - left}{y - top:+}h0" for (left, top), (x, y) in pairwise([(0, 0), *at]))
+
+    def intervals(self, one: PlotSeries) -> str:
+        return "".join(
             f"M{10 * self.at(mark.x):g} {self.down(mark.low):g}V{self.down(mark.high):g}"
             for mark in one.marks
             if mark.low is not None and mark.high is not None and mark.low < mark.high
         )
-        if intervals:
-            drawn += f'<path class="{"ends of-bar" if one.symbol == "bar" else "ends"}" d="{intervals}"/>'
-        return drawn
 
-    def _columns(self, one: PlotSeries) -> str:
-        """Return bars, or medians whose tooltips, if they have any, are shown on the whole column."""
-        width = 1000 * (self.x.share(one.size) - self.x.share(0))
-        bars, lines, hits = "", "", ""
+    def width(self, one: PlotSeries) -> float:
+        """Return the width of a bar or a median, in thousandths."""
+        return 1000 * (self.x.share(one.size) - self.x.share(0))
+
+    def columns(self, one: PlotSeries) -> Iterator[tuple[int, float, float, float, Mark]]:
+        """Yield the left end of each bar or median, its value, top and height, and its mark."""
         for mark in one.marks:
-            x, y = round(1000 * self.x.share(mark.x) - width / 2), self.down(mark.y)
+            y = self.down(mark.y)
             top, bottom = sorted((y, self.down(mark.base)))
-            place = f'x="{x}" y="{top:g}" width="{width:.3g}" height="{max(1.0, bottom - top):.4g}"'
-            bars += f'<rect class="bar" {place}>{_title(mark)}</rect>'
-            lines += f"M{x + width / 4:.0f} {y:.0f}h{width / 2:.0f}"
-            hits += f'<rect x="{x}">{_title(mark)}</rect>' if mark.text else ""
-        if one.symbol == "bar":
-            return bars
-        tooltips = f'<g class="hits" style="--width:{width:.3g}px">{hits}</g>' if hits else ""
-        return f'<path class="median" d="{lines}"/>{tooltips}'
+            left = round(1000 * self.x.share(mark.x) - self.width(one) / 2)
+            yield left, y, top, max(1.0, bottom - top), mark
 
 
 def _scale(axis: Axis, values: Sequence[float]) -> AxisScale:
@@ -577,61 +490,6 @@ def _scale(axis: Axis, values: Sequence[float]) -> AxisScale:
         return numeric(values, log=axis.log, zero=axis.zero)
     ticks = tuple(Tick((n + 0.5) / count, text) for n, text in enumerate(axis.names))
     return AxisScale(lambda value: (value + 0.5) / count, ticks)
-
-
-def _numbers(ticks: Sequence[Tick]) -> str:
-    """Return the labels of an axis of numbers; a narrow page shows every second."""
-    texts = "".join(
-        f'<text class="{("first", "second")[n % 2]}" x="{100 * tick.share:.2f}%" y="14">'
-        f"{escape(tick.text)}</text>"
-        for n, tick in enumerate(ticks)
-    )
-    return f'<svg class="canvas numbers" height="20">{texts}</svg>'
-
-
-def _swatch(one: PlotSeries) -> str:
-    """Return the line and the mark of a series, for a legend."""
-    dashes = f' stroke-dasharray="{one.dash}"' if one.dash else ""
-    return (
-        f'<svg class="{_paint(one.symbol)}" width="30" height="12" aria-hidden="true" '
-        f'style="color:var(--{one.colour})"><path class="line" d="M1 6H29"{dashes}/>'
-        f'<use href="#m-{one.symbol.removesuffix("-open")}" x="15" y="6"/></svg>'
-    )
-
-
-def _look(one: PlotSeries) -> str:
-    """Return the attributes of everything that belongs to a series: its colour, and what filters it."""
-    return f' style="color:var(--{one.colour})"{_variant(one)}'
-
-
-def _variant(one: PlotSeries) -> str:
-    return f' data-variant="{escape(one.variant)}"' if one.variant else ""
-
-
-def _title(mark: Mark) -> str:
-    return f"<title>{escape(mark.text)}</title>" if mark.text else ""
-
-
-def _paint(symbol: str) -> str:
-    """Return the class that says which parts of a symbol have the colour of its series."""
-    if symbol in _STROKES:
-        return "stroke"
-    return "hollow" if symbol.endswith("-open") else "solid"
-
-
-def _flame(frames: Sequence[FlameFrame]) -> str:
-    drawn = []
-    for frame in frames:
-        words = f'<text x="4" y="13">{escape(frame.label)}</text>' if frame.width >= _NARROWEST else ""
-        side = "more" if frame.more > 0 else "less"
-        drawn.append(
-            f'<svg x="{frame.left:.2f}%" y="{frame.depth * _FRAME_PX}" width="{frame.width:.2f}%" '
-            f'height="{_FRAME_PX - 1}"><title>{escape(f"{frame.label}: {frame.text}")}</title>'
-            '<rect class="frame" width="100%" height="100%"/>'
-            f'<rect class="{side}" width="100%" height="100%" opacity="{abs(frame.more):.2f}"/>{words}</svg>'
-        )
-    height = _FRAME_PX * (1 + max(frame.depth for frame in frames))
-    return f'<svg class="canvas flame" height="{height}">{"".join(drawn)}</svg>'
 
 
 @cache

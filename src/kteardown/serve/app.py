@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import uvicorn
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Console
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -40,7 +39,7 @@ from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.paths import runs_dir
 from kteardown.report import contents
 from kteardown.report import history_tables as lines
-from kteardown.report.charts import stylesheet
+from kteardown.report.charts import stylesheet, templates
 from kteardown.report.console import TextConsole
 from kteardown.report.diff import compare_results, comparison_tables, passages, summary
 from kteardown.report.formats import text
@@ -72,13 +71,7 @@ class Pages:
     """The endpoints."""
 
     def __init__(self) -> None:
-        self._templates = Environment(
-            loader=PackageLoader("kteardown.serve", "page"),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=StrictUndefined,
-        )
+        self._templates = templates("kteardown.serve")
         self._templates.filters.update(
             duration=duration, percent=whole_percent, short=runs.short, without_options=without_options
         )

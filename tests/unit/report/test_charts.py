@@ -22,6 +22,7 @@ from kteardown.report.charts import (
     Plot,
     PlotSeries,
     Row,
+    draw_as,
     markup,
     numeric,
     slug,
@@ -77,7 +78,7 @@ def test_a_forest_has_every_ratio_with_its_interval() -> None:
         rows = rows_of(chart.drawn)
         assert len(rows) == len(expected)
         for c in expected:
-            interval = axis.svg(c, 11)
+            interval = draw_as("comparison", axis, c, 11)
             assert c.ci
             assert f'x1="{axis.at(c.ci[0])}%" x2="{axis.at(c.ci[1])}%"' in interval
             assert any(row.picture.endswith(interval) and row.verdict == c.verdict for row in rows)
@@ -87,8 +88,10 @@ def test_forest_plots_of_a_result_have_the_same_axis() -> None:
     axis = RatioAxis.of(wall().result.asked_for)
     plots = forest_plots(wall())
     assert len(plots) == 2
-    assert {(plot.lines, plot.labels) for plot in plots} == {(axis.lines(), axis.labels())}
-    assert all(axis.labels() in svg_file(chart) for chart in forests(wall()))
+    assert {(plot.lines, plot.labels) for plot in plots} == {
+        (draw_as("tick_lines", axis), draw_as("tick_labels", axis))
+    }
+    assert all(draw_as("tick_labels", axis) in svg_file(chart) for chart in forests(wall()))
 
 
 def test_a_metric_with_many_rows_has_a_file_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,12 +111,12 @@ def test_one_wide_interval_is_cut_and_leaves_room_for_the_others() -> None:
     axis = RatioAxis.of(cut.asked_for)
     assert 0.25 < axis.low < axis.high < 2
     plots = forest_plots(replace(material, result=cut))
-    assert plots[0].labels == plots[1].labels == axis.labels()
-    interval = axis.svg(wide, 11)
+    assert plots[0].labels == plots[1].labels == draw_as("tick_labels", axis)
+    interval = draw_as("comparison", axis, wide, 11)
     assert 'x1="0.0%" x2="100.0%"' in interval
     assert interval.count('class="fill inconclusive"') == 2
     assert interval in rows_of(plots[0])[0].picture
-    assert "fill" not in axis.svg(others[0], 11)
+    assert "fill" not in draw_as("comparison", axis, others[0], 11)
 
 
 def test_the_side_that_is_better_depends_on_the_metric() -> None:

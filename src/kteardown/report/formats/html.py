@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from kteardown.model.result import Comparison
 from kteardown.report import contents
-from kteardown.report.charts import Chart, Forest, Gallery, asset, markup, stylesheet
+from kteardown.report.charts import Chart, Forest, Gallery, asset, markup, stylesheet, templates
 from kteardown.report.contents import limits
 from kteardown.report.formats.json import metrics_in_words
 from kteardown.report.formatting import VERDICTS, without_options
@@ -101,14 +100,10 @@ def _page(
     what it adds; ``others`` are further comparisons that the filters must know.
     """
     sections = [section for section in every if section]
-    environment = Environment(
-        loader=PackageLoader("kteardown.report", "page"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    # Sentences have options for a terminal. Here the commands of the last section have them instead.
+    environment = templates(
+        "kteardown.report",
         keep_trailing_newline=True,
-        undefined=StrictUndefined,
-        # Sentences have options for a terminal. Here the commands of the last section have them instead.
         finalize=lambda value: without_options(value) if type(value) is str else value,
     )
     # All blocks of a table next to each other; the page scrolls if they are too wide.

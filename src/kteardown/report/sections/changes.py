@@ -8,12 +8,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import NamedTuple
 
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.charts import Chart, Forest, Row, slug
+from kteardown.report.charts import Chart, Forest, Row, draw_as, slug
 from kteardown.report.formatting import (
     VERDICTS,
     change,
@@ -189,8 +188,6 @@ def comparison_table(material: Material) -> LongTable:
 
 _MOST_ROWS = 48
 """In files, each metric of a variant with more rows than this has a chart of its own."""
-_MIDDLE = 11
-"""Half of the height of a row, in CSS pixels."""
 
 
 def forest_plots(material: Material) -> list[Forest]:
@@ -213,8 +210,8 @@ def forest_plots(material: Material) -> list[Forest]:
         )
         plot = Forest(
             variant,
-            axis.lines(),
-            axis.labels(),
+            draw_as("tick_lines", axis),
+            draw_as("tick_labels", axis),
             tuple(metrics),
             verdicts=[verdict for verdict in VERDICTS if any(c.verdict == verdict for c in drawn)],
             twins=[(name, text) for name, text, shown in twins if shown],
@@ -229,13 +226,8 @@ def _rows(comparisons: list[Comparison], varying: tuple[str, ...], axis: "RatioA
     for c in comparisons:
         values = [(name, parameter(c.point[name])) for name in varying if name in c.point]
         label = " ".join(f"{name} {text}" if text[:1].isdigit() else text for name, text in values)
-        picture = ""
-        for name, ci in (("twin", c.null_ci), ("moved", c.layout_ci)):
-            if ci:
-                place = f'x1="{axis.at(ci[0])}%" x2="{axis.at(ci[1])}%" y1="{_MIDDLE}" y2="{_MIDDLE}"'
-                picture += f'<line {place} class="{name}"/>'
-        picture += axis.svg(c, _MIDDLE)
-        rows.append(Row(label or "all", picture, change(c, digits), c.verdict, with_remedy(c.reason)))
+        picture, reason = draw_as("forest_row", axis, c), with_remedy(c.reason)
+        rows.append(Row(label or "all", picture, change(c, digits), c.verdict, reason))
     return rows
 
 
@@ -263,8 +255,6 @@ _TICKS = (
     *(0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
     *(1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
 )
-_EDGE = 4
-"""A label this near to an end of the axis, in percent, is beside its tick."""
 
 
 @dataclass(frozen=True)
@@ -295,43 +285,10 @@ class RatioAxis:
         inside = min(max(ratio, self.low), self.high)
         return round(100 * math.log(inside / self.low) / math.log(self.high / self.low), 2)
 
-    def svg(self, c: Comparison, y: float) -> str:
-        """Return the mark and the interval of a comparison that has a ratio, ``y`` pixels from the top.
-
-        An arrow at an end says that the ratio or the interval goes on beyond it.
-        """
-        ratio = c.ratio or 1.0
-        low, high = c.ci or (ratio, ratio)
-        ends = (
-            (min(ratio, low) < self.low, "0", "M-1 0 6-4.5V4.5z"),
-            (max(ratio, high) > self.high, "100%", "M1 0-6-4.5V4.5z"),
-        )
-        arrows = "".join(
-            f'<svg x="{x}" y="{y}" overflow="visible"><path d="{path}" class="fill {c.verdict}"/></svg>'
-            for beyond, x, path in ends
-            if beyond
-        )
-        place = f'x1="{self.at(low)}%" x2="{self.at(high)}%" y1="{y}" y2="{y}"'
-        line = f'<line {place} class="interval {c.verdict}"/>' if low < high else ""
-        mark = f'<use href="#mark-{c.verdict}" x="{self.at(ratio)}%" y="{y}"/>'
-        return f"{line}{arrows}{mark if self.low < ratio < self.high else ''}"
-
-    def lines(self) -> str:
-        """Return a line from top to bottom for each tick, in SVG."""
-        drawn = ""
-        for tick, text in ratio_ticks(self.low, self.high):
-            place = f'x1="{self.at(tick)}%" x2="{self.at(tick)}%" y1="0" y2="100%"'
-            drawn += f'<line {place} class="{"none" if text == "0" else "tick"}"/>'
-        return drawn
-
-    def labels(self) -> str:
-        """Return the labels of the ticks, in SVG."""
-        drawn = ""
-        for tick, text in ratio_ticks(self.low, self.high):
-            x = self.at(tick)
-            side = "start" if x < _EDGE else "end" if x > 100 - _EDGE else "middle"
-            drawn += f'<text x="{x}%" y="13" text-anchor="{side}">{text}</text>'
-        return drawn
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return the ticks with their labels."""
+        return ratio_ticks(self.low, self.high)
 
 
 def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
@@ -425,10 +382,9 @@ def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | Non
     whole = metric.verdict if metric else tone(rows)
     words = metric_sentence(group, rows, metric).removeprefix(f"{rows[0].variant}: ")
     words = words.replace(f" points of {group.name}", " points").replace(f" on {group.name}", "")
-    picture = "".join(
-        f"<g><title>{escape(f'{point_text(c.point)}: {change(c)}, {c.verdict}')}</title>"
-        f"{axis.svg(c, round(step * (number + 1), 1))}</g>"
+    rows_of = [
+        (round(step * (number + 1), 1), f"{point_text(c.point)}: {change(c)}, {c.verdict}", c)
         for number, c in enumerate(rows)
         if c.ratio is not None
-    )
-    return Strip(group, whole, words, picture, height)
+    ]
+    return Strip(group, whole, words, draw_as("strip", axis, rows_of), height)
