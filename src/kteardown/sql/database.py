@@ -2,7 +2,7 @@
 
 ``records`` has a row for each line; a last line that was cut by a crash is left out. ``attempts`` and
 ``counted`` (the trials that count, by the rule of ``rundir.counting``) are made from it, and the tables for
-users are made from those.
+users are made from those (``schema.sql``, ``views.sql.j2``).
 """
 
 import json
@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 import duckdb
+from jinja2 import Environment, StrictUndefined
 
 from kteardown.errors import InputError, LabError
 from kteardown.model.clock import IN_INSTRUCTIONS
@@ -26,89 +27,16 @@ from kteardown.rundir.counting import EXACT
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import read_json
 
-_RECORD: Mapping[str, str] = {
-    **dict.fromkeys(("boot", "attempt", "trial", "repetition", "block", "seed", "session"), "BIGINT"),
-    **dict.fromkeys(("type", "kernel", "acceleration", "started_at", "outcome", "detail"), "VARCHAR"),
-    **dict.fromkeys(("workload", "metric", "name", "status", "release", "cmdline", "banner"), "VARCHAR"),
-    **dict.fromkeys(("clocksource", "cpu_model", "hypervisor"), "VARCHAR"),
-    **dict.fromkeys(("memory_kb", "cpus_online", "cpus_possible", "nodes", "peak_rss_kb"), "BIGINT"),
-    **dict.fromkeys(("value", "duration_s", "first_record_s", "host_load", "at_s"), "DOUBLE"),
-    **dict.fromkeys(("ok", "warmup"), "BOOLEAN"),
-    "bits": "BIGINT",
-    "buckets": "BIGINT[][]",
-    **dict.fromkeys(("params", "mitigations", "debug"), "JSON"),
-}
-"""The columns read from a line of ``records.ndjson``; NULL if the line does not have the field."""
-
-_OF = "(FROM records WHERE type = '{}')"
-_SAME_ATTEMPT = "USING (run, boot, attempt)"
-
-_ATTEMPTS = f"""
-SELECT s.run, s.boot, s.attempt, s.kernel, s.block, s.seed,
-    CASE s.acceleration WHEN '{EXACT}' THEN 'instructions' ELSE 'wall' END AS clock,
-    s.acceleration, s.session, try_cast(left(s.started_at, 23) AS TIMESTAMP) AS started_at,
-    e.outcome, e.detail, e.duration_s, e.first_record_s, e.peak_rss_kb,
-    s.host_load AS host_load_before, e.host_load AS host_load_after,
-    h.release, h.cpu_model, h.hypervisor, h.cpus_online, h.cpus_possible, h.nodes, h.memory_kb,
-    h.clocksource, h.cmdline, h.banner, h.mitigations, h.debug
-FROM {_OF.format("boot_start")} AS s
-LEFT JOIN {_OF.format("boot_end")} AS e {_SAME_ATTEMPT}
-LEFT JOIN {_OF.format("hello")} AS h {_SAME_ATTEMPT}"""
-
-# The table ``counting`` has every trial that counts, and whether its samples are usable (rundir.counting).
-_COUNTED = f"""
-SELECT run, kernel, block, seed, clock, boot, attempt, trial, workload, params, ended.status,
-    ended.detail, at_s, line, usable
-FROM counting
-    JOIN (SELECT run, boot, attempt, trial, workload, params, line FROM records WHERE type = 'trial_start')
-        USING (run, boot, attempt, trial)
-    JOIN attempts {_SAME_ATTEMPT}
-    LEFT JOIN (SELECT run, boot, attempt, trial, status, detail, at_s FROM records WHERE type = 'trial_end')
-        AS ended USING (run, boot, attempt, trial)"""
-
-_AS_MAP = "MAP_FROM_ENTRIES([{{k: key, v: {0} ->> key}} FOR key IN json_keys({0})])"
-_PLACE = "run, kernel, block, seed, clock, boot, attempt, trial, workload"
-_COUNTED_PARAMS = _AS_MAP.format("counted.params")
-_POINT = _AS_MAP.format("(c -> 'point')")
-_PAIR = "(c -> '{0}' ->> 0)::DOUBLE AS {1}_low, (c -> '{0}' ->> 1)::DOUBLE AS {1}_high"
-_PAIRS = ("ci", "null_ci", "layout_ci", "per_unit_ci", "exponent_ci")
-_SIDE = ", ".join(
-    f"(c -> '{{0}}' ->> '{name}')::{kind} AS {{0}}_{name}"
-    for name, kind in {
-        **dict.fromkeys(("median", "mean", "sd"), "DOUBLE"),
-        **dict.fromkeys(("n", "boots"), "BIGINT"),
-        "percentile": "DOUBLE",
-    }.items()
+_FILES = files("kteardown.sql")
+_TEMPLATE = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(
+    _FILES.joinpath("views.sql.j2").read_text()
 )
-_P_VALUES = ", ".join(f"(c ->> '{name}')::DOUBLE AS {name}" for name in ("p", "p_holm", "p_rank", "p_same"))
-
-
-def _value_unit(unit: str, clock: str) -> str:
-    """Return the SQL of ``model.value_unit``."""
-    counted = " ".join(f"WHEN '{name}' THEN '{of_values}'" for name, of_values in IN_INSTRUCTIONS.items())
-    return f"CASE {clock} WHEN 'instructions' THEN CASE {unit} {counted} ELSE {unit} END ELSE {unit} END"
-
-
-_CAST = re.compile(r"(\(c ->[^()]*\))::(\w+)")
-# The key of a metric ends in its unit.
-_OF_KEY = f"nullif(regexp_extract(metric, '_({'|'.join(get_args(Unit))})$', 1), '')"
-_OF_SAMPLE = f"{_value_unit(_OF_KEY, 'clock')} AS value_unit"
-_OF_RESULT = f"c ->> 'unit' AS unit, {_value_unit('unit', 'clock')} AS value_unit"
-
-_NAMED = {
-    **{"place": _PLACE, "params": _COUNTED_PARAMS, "point": _POINT, "p_values": _P_VALUES},
-    **{"unit_of_sample": _OF_SAMPLE, "unit_of_result": _OF_RESULT},
-    **{side: _SIDE.format(side) for side in ("base", "changed")},
-    **{pair: _PAIR.format(pair, pair.removesuffix("_ci")) for pair in _PAIRS},
-}
-_TEXT = files("kteardown.sql").joinpath("views.sql").read_text().format(**_NAMED)
+_TEXT = _TEMPLATE.render(in_instructions=IN_INSTRUCTIONS, units=get_args(Unit), exact=EXACT)
 _PARTS = re.split(r"\n\n-- (\w+)\n", _TEXT.rstrip())[1:]
-# A result whose fields have other types must not end the queries of all runs: there they are NULL.
-VIEWS = {n: _CAST.sub(r"try_cast(\1 AS \2)", t) for n, t in zip(_PARTS[::2], _PARTS[1::2], strict=True)}
-"""The tables for users. ``COLUMNS`` is replaced by a column for every parameter of any trial."""
-
-
-TABLES = tuple(VIEWS)
+_SELECTS = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))
+_STORED = ("attempts", "counted")
+TABLES = tuple(name for name in _SELECTS if name not in _STORED)
+"""The tables for users."""
 _ROWS = 10_000
 _READ = duckdb.StatementType
 # MULTI is PIVOT. A PRAGMA that sets something is a SET.
@@ -117,17 +45,6 @@ _READING = (_READ.SELECT, _READ.EXPLAIN, _READ.PRAGMA, _READ.MULTI)
 _READ_WELL = """
 SELECT count(*) FROM records
 WHERE params IS NULL OR len(json_keys(params)) = len(list_distinct(json_keys(params)))"""
-_TABLES: Mapping[str, Mapping[str, str]] = {
-    "records": {"run": "VARCHAR", "line": "BIGINT", **_RECORD},
-    "run_files": {"run": "VARCHAR", "path": "VARCHAR", "experiment": "JSON", "environment": "JSON"},
-    "results": {"run": "VARCHAR", "result": "JSON"},
-    "counted_attempts": {"run": "VARCHAR", "boot": "BIGINT", "attempt": "BIGINT"},
-    "counting": {
-        "run": "VARCHAR",
-        **dict.fromkeys(("boot", "attempt", "trial"), "BIGINT"),
-        "usable": "BOOLEAN",
-    },
-}
 # Every parameter, and whether all its values are integers.
 _PARAMS = """
 SELECT key, bool_and(try_cast(params ->> key AS BIGINT) IS NOT NULL)
@@ -179,7 +96,7 @@ class Database:
         Raises LabError.
         """
         how = "FORMAT csv, HEADER" if form == "csv" else "FORMAT parquet"
-        chosen = "* EXCLUDE (params)" if "params" in self.columns(table) else "*"
+        chosen = "* EXCLUDE (params)" if "params" in _kinds(self._connection, table) else "*"
         try:
             self._connection.execute(f"COPY (SELECT {chosen} FROM {table}) TO {_text(str(file))} ({how})")
             return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
@@ -187,10 +104,6 @@ class Database:
             raise LabError(
                 f"{file}: cannot be written: {error}", hint="check the folder and its disk."
             ) from error
-
-    def columns(self, table: str) -> list[str]:
-        """Return the names of the columns of a table."""
-        return [row[0] for row in self._connection.execute(f"DESCRIBE {table}").fetchall()]
 
     def _rows(self, chunk: list[tuple[Any, ...]], kinds: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         json_at = {index for index, kind in enumerate(kinds) if kind == "JSON"}
@@ -230,9 +143,7 @@ def _fill(
     connection: duckdb.DuckDBPyConnection, runs: Sequence[RunDir], parameters: Mapping[str, bool]
 ) -> dict[str, str]:
     """Make the tables and return why runs are left out, by name."""
-    for table, columns in _TABLES.items():
-        listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-        connection.execute(f"CREATE TABLE {table} ({listed})")
+    connection.execute(_FILES.joinpath("schema.sql").read_text())
     skipped: dict[str, str] = {}
     for run in runs:
         connection.begin()
@@ -243,13 +154,14 @@ def _fill(
             skipped[run.name] = str(error)
         else:
             connection.commit()
-    connection.execute(f"CREATE TABLE attempts AS {_ATTEMPTS}")
-    connection.execute(f"CREATE TABLE counted AS {_COUNTED}")
+    for name in _STORED:
+        connection.execute(f"CREATE TABLE {name} AS {_SELECTS[name]}")
     params = {**parameters, **dict(connection.execute(_PARAMS).fetchall())}
-    for name, select in VIEWS.items():
+    for name in TABLES:
+        select = _SELECTS[name]
         connection.execute(f"CREATE VIEW {name} AS {select.replace(' COLUMNS', '')}")
         if " COLUMNS" in select:
-            taken = set(Database(connection).columns(name))
+            taken = set(_kinds(connection, name))
             point = "c -> 'point'" if name == "comparisons" else "counted.params"
             columns_of = _columns(params, taken, point)
             connection.execute(f"CREATE OR REPLACE VIEW {name} AS {select.replace(' COLUMNS', columns_of)}")
@@ -266,7 +178,8 @@ def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
     if not records:
         return
     (before,) = connection.execute(_READ_WELL).fetchall()[0]
-    kinds = ", ".join(f"{name}: {_text(kind)}" for name, kind in _RECORD.items())
+    fields = list(_kinds(connection, "records").items())[2:]
+    kinds = ", ".join(f"{name}: {_text(kind)}" for name, kind in fields)
     # In brackets, a character of a pattern is only itself.
     file = re.sub(r"[*?[]", r"[\g<0>]", str(run.records_file))
     connection.execute(
@@ -282,6 +195,11 @@ def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
     _add_counting(connection, run.name, records)
 
 
+def _kinds(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    """Return the types of the columns of a table."""
+    return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
+
+
 def _add_counting(connection: duckdb.DuckDBPyConnection, run: str, records: Sequence[Record]) -> None:
     """Fill the tables of the attempts and trials that count, by the rule of ``rundir.counting``."""
     boots = counting.boots(records)
@@ -290,7 +208,7 @@ def _add_counting(connection: duckdb.DuckDBPyConnection, run: str, records: Sequ
     counted = [(run, trial.boot, trial.attempt, trial.index, trial.usable) for trial in trials]
     for table, rows in (("counted_attempts", attempts), ("counting", counted)):
         if rows:
-            kinds = _TABLES[table].values()
+            kinds = _kinds(connection, table).values()
             select = ", ".join(f"unnest(?::{kind}[])" for kind in kinds)
             connection.execute(
                 f"INSERT INTO {table} SELECT {select}", [list(column) for column in zip(*rows, strict=True)]
