@@ -27,36 +27,17 @@ from kteardown import version
 from kteardown.errors import INTERNAL, InputError, KteardownError, LabError
 from kteardown.visible import echo
 
-SUMMARIES: Mapping[str, str] = {
-    "try": "Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.",
-    "run": "Run an experiment: build its kernels, boot them, measure, and print the result.",
-    "compare": "Compare a patch with its base on one workload.",
-    "replicate": "Measure the posted patch itself, and say of each of its claims whether it replicates.",
-    "hunt": "Find kernel objects whose making or release costs more than in proportion to their number.",
-    "build": "Build the kernels of an experiment, unless they are in the cache, and print their image files.",
-    "plan": "Print the order of the boots, the trials of each boot, a forecast of time and memory, and what "
-    "the design can decide.",
-    "report": "Print or write the report of a run. The run directory is only read.",
-    "analyse": "Analyse a run again with the installed version, and print what changed.",
-    "show": "Show the boots of a run, or what a workload, a series, an experiment or a kernel is.",
-    "diff": "Compare two results: of an author and a reviewer, of two machines, or of two revisions of a "
-    "patch.",
-    "history": "Show a metric over the kernel releases and the time of all runs, and where its level "
-    "changes.",
-    "serve": "Serve web pages on this host: all runs, two runs compared, the history, and the progress of a "
-    "run.",
-    "query": "Query the records of all runs, in SQL. Nothing can be written.",
-    "export": "Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.",
-    "list": "List experiments, workloads, stress tests, kinds, series, fragments, postings, kernels and "
-    "runs.",
-    "new": "Write a skeleton that works unchanged, to be edited.",
-    "prune": "Remove kernels, build trees, sources, downloads and logs from the cache. Runs are never "
-    "removed.",
-    "doctor": "Check what this host can do: acceleration (by a real probe boot), toolchains, memory, disk.",
-    "selftest": "Show what this host measures: its settings, a probe boot, noise, and whether both clocks "
-    "agree.",
+_TEXT = (Path(__file__).parent / "help.txt").read_text(encoding="utf-8")
+HELP: Mapping[str, str] = {
+    name: "\n\n".join(
+        part if part.startswith(" ") else " ".join(part.split()) for part in text.strip().split("\n\n")
+    )
+    for name, text in re.findall(r"(?ms)^# (\w+)$(.*?)(?=^# |\Z)", _TEXT)
 }
-"""What `kteardown --help` says of each verb, in its order: the first paragraph of the verb's own help."""
+"""The help of each verb, of which `kteardown --help` has the first paragraph, in its order.
+
+A paragraph is on one line, unless it is indented.
+"""
 _FUNCTIONS = {"try": "try_patch", "list": "listing"}
 """The functions whose names differ from their verbs, because those are words of Python."""
 _MODULES = {**_FUNCTIONS, "compare": "run", "analyse": "diff", "export": "query", "build": "plan"}
@@ -75,9 +56,9 @@ class Verbs(TyperGroup):
         return with_short_types(super().get_params(ctx), ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help of the group from ``SUMMARIES``."""
+        """Print the help of the group from ``HELP``."""
         listed = copy.copy(self)
-        listed.commands = {name: TyperCommand(name, help=text) for name, text in SUMMARIES.items()}
+        listed.commands = {name: TyperCommand(name, help=text) for name, text in HELP.items()}
         super(Verbs, listed).format_help(ctx, formatter)
 
 
@@ -85,15 +66,15 @@ class _Commands(Mapping[str, Any]):
     """The command of each verb, from its module."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in SUMMARIES:
+        if name not in HELP:
             raise KeyError(name)
         return _command(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(SUMMARIES)
+        return iter(HELP)
 
     def __len__(self) -> int:
-        return len(SUMMARIES)
+        return len(HELP)
 
 
 @cache
@@ -102,28 +83,16 @@ def _command(name: str) -> Any:
 
     own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     module = import_module(f"kteardown.cli.{_MODULES.get(name, name)}")
-    own.command(name, cls=Verb)(grouped(getattr(module, _FUNCTIONS.get(name, name))))
+    own.command(name, cls=Verb, help=HELP[name])(grouped(getattr(module, _FUNCTIONS.get(name, name))))
     return get_command(own)
 
 
 class Verb(TyperCommand):
-    """A command whose help has short types, and paragraphs without the line breaks of the source."""
-
-    def __init__(self, *arguments: Any, **attributes: Any) -> None:
-        super().__init__(*arguments, **attributes)
-        self.help = joined(self.help or "")
+    """A command whose help has short types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters with short types."""
         return with_short_types(super().get_params(ctx), ctx)
-
-
-def joined(text: str) -> str:
-    """Return ``text`` with each paragraph on one line, and no empty line between indented lines."""
-    paragraphs = [
-        part if re.search("^ ", part, re.M) else " ".join(part.split()) for part in text.split("\n\n")
-    ]
-    return re.sub(r"(?m)^( .*)\n\n(?= )", r"\1\n", "\n\n".join(paragraphs))
 
 
 def with_short_types(parameters: list[Any], ctx: Any) -> list[Any]:

@@ -48,23 +48,6 @@ def diff(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare two results: of an author and a reviewer, of two machines, or of two revisions of a patch.
-
-    Prints the differences between the environments and between the kernels, then every comparison that both
-    have: the change on each side with its interval and verdict, whether the intervals overlap, and the base
-    of B divided by the base of A. For two variants with different names it says first what the second one
-    keeps, loses and adds; A and B may be the same run. The exit code is 0 even if the results differ. Of a
-    run on both clocks, each clock is compared with the same clock of the other run; --json then has the
-    differences by clock.
-
-    Examples:
-
-      kteardown diff 20260301-123059 last
-
-      kteardown diff last ./from-the-author/result.json --json
-
-      kteardown diff RUN RUN --map v1=v2
-    """
     given = dict(map(_mapped, pairs or ()))
     found = {}
     for clock, one, other in _pairs(a, b):
@@ -153,19 +136,6 @@ def print_difference(found: Difference, out: Console) -> None:
 
 
 def analyse(run: options.RunArg = "last") -> None:
-    """Analyse a run again with the installed version, and print what changed.
-
-    `run` analyses a run when it ends, and every report shows that analysis. This verb writes another one
-    into the folder analysis-1 (analysis-2, ...) of the run directory; the first one stays. A run without
-    an analysis gets its first one. An analysis that is damaged, or after which more boots have ended, is
-    replaced.
-
-    Examples:
-
-      kteardown analyse last
-
-      kteardown diff last RUN/analysis-1/result.json
-    """
     for directory in find_runs(run).runs:
         with locked(directory):
             _analyse(directory)

@@ -50,18 +50,6 @@ def history(
     ] = 100 * LEAST,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with lines of one figure.")] = False,
 ) -> None:
-    """Show a metric over the kernel releases and the time of all runs, and where its level changes.
-
-    A line has figures that can be compared: one experiment, clock, workload, metric, point, set of patches
-    and number of CPUs; in real time also one CPU model of the host and one acceleration. Lines of one figure
-    are not printed. If at most three lines are left, every figure is shown.
-
-    Examples:
-
-      kteardown history freezer --metric freeze_user_ns --point zombies=15000
-
-      kteardown history freezer --kernel unpatched --clock wall --order time
-    """
     need("history", "`history`")
     wanted = HistoryFilter(
         experiment=experiment,

@@ -135,23 +135,6 @@ def hunt(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Find kernel objects whose making or release costs more than in proportion to their number.
-
-    Every kind of the catalogue makes objects (open files with a lock, mounts, zombies, timers) and releases
-    them: by exit, by one call, or one by one in three orders. The instruction clock shows how the cost grows,
-    with little noise. First all kinds are screened with few sizes. A cost that may grow too fast is
-    confirmed with up to six sizes and three seeds, and profiled, to name the function whose own time grows.
-
-    Examples:
-
-      kteardown hunt --kinds files,mounts
-
-      kteardown hunt --source debian-image:7.3 --against debian-image:6.12
-
-      kteardown hunt --resume last --against debian-image:6.1
-
-      kteardown hunt --unprivileged
-    """
     options.need_writable(output.json_file)
     reporter = options.reporter(verbose, quiet)
     if show and resume:

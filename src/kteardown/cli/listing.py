@@ -62,7 +62,6 @@ def listing(
         typer.Option(metavar="FOLDER", help="With kinds: also compile and execute those in FOLDER/kinds."),
     ] = None,
 ) -> None:
-    """List experiments, workloads, stress tests, kinds, series, fragments, postings, kernels and runs."""
     if covers and kind not in (None, "workloads"):
         raise InputError(
             f"--covers is about workloads, not {kind}",

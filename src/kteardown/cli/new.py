@@ -57,21 +57,6 @@ def new(
     origin: OriginOption = "",
     assignments: AssignmentsOption = None,
 ) -> None:
-    """Write a skeleton that works unchanged, to be edited.
-
-    In the current folder, a workload is written to `workloads` and `agent/workloads`, an experiment to
-    `experiments`, a series to `series`. Every verb that runs in this folder finds them by name.
-
-    Examples:
-
-      kteardown new workload unmap_all
-
-      kteardown new workload freeze --from ./freeze.sh --set N=1000,2000
-
-      kteardown new experiment unmapping --workload unmap_all
-
-      kteardown new series my-change --from ./my.mbox
-    """
     _check_name(kind, name)
     if kind == "workload" and origin:
         _keep_script(name, origin, assignments or (), scripted)

@@ -30,18 +30,6 @@ def plan(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole plan as JSON.")] = False,
 ) -> None:
-    """Print the order of the boots, the trials of each boot, a forecast of time and memory, and what the
-    design can decide.
-
-    The forecast, and how much boots differ, are from earlier runs on this host. Nothing is built or booted.
-    With --clock both, the plan of each clock is printed; --json has them by clock.
-
-    Examples:
-
-      kteardown plan freezer --quick
-
-      kteardown plan freezer --clock wall --boots 20 --json
-    """
     wanted = on_clocks(load_experiment(experiment), asked)
     resolved = [resolve(one, ablate=asked.ablate) for one in wanted]
     if as_json:
@@ -101,7 +89,6 @@ def build(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Build the kernels of an experiment, unless they are in the cache, and print their image files."""
     # Kernels do not depend on the clock, but --layout-twin is accepted only with the wall clock.
     asked = Overrides.of(parts, kernels, clock="wall" if kernels.layout_twin else None)
     wanted = apply(load_experiment(experiment), asked)

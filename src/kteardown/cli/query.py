@@ -36,43 +36,6 @@ def query(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each row.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
 ) -> None:
-    """Query the records of all runs, in SQL. Nothing can be written.
-
-    Tables:
-
-      runs         runs: experiment, clock, source, command, host
-
-      boots        attempts: kernel, block, seed, outcome, seconds, memory, counts
-
-      trials       a workload at one point in one boot: status, at_s
-
-      samples      measured values: metric, repetition, warmup, value, value_unit
-
-      histograms   all values of a metric in buckets: low, width, n
-
-      checks       checks of invariants: ok, detail
-
-      comparisons  of the results: ratio, ci_low, ci_high, mde, verdict, p
-
-      laws         growth laws of the results: model, per_unit, exponent, r2
-
-    Every table has the column run, the id. Trials, samples, histograms, checks and comparisons have params, a
-    map, and a column for every parameter of the runs (zombies, make); laws have only the map. Trials,
-    samples, histograms and checks have only the records that count; the table records has every line.
-    value_unit is the unit that the clock gives: freeze_user_ns has instructions on the instruction clock.
-    DESCRIBE samples shows the columns of samples.
-
-    Examples:
-
-      kteardown query "SELECT kernel, zombies, median(value) FROM samples
-      WHERE metric = 'freeze_user_ns' AND NOT warmup GROUP BY ALL ORDER BY ALL"
-
-      kteardown query "SELECT run, kernel, outcome, detail FROM boots
-      WHERE outcome <> 'ok'"
-
-      kteardown query --csv "SELECT run, variant, metric, zombies, ratio
-      FROM comparisons WHERE verdict = 'better'" > better.csv
-    """
     if as_json and as_csv:
         raise InputError("--json and --csv cannot be used together", hint="use only one of them.")
     need("query", "`query`")
@@ -152,15 +115,6 @@ def export(
     form: Annotated[Literal["csv", "parquet"], typer.Option("--format", help="csv or parquet.")] = "csv",
     as_json: Annotated[bool, typer.Option("--json", help="Print the list of files as JSON.")] = False,
 ) -> None:
-    """Write each table of `kteardown query` to a file, such as samples.csv or samples.parquet.
-
-    Each parameter is a column, except in laws, which has none of them. Existing files of these names are
-    replaced.
-
-    Example:
-
-      kteardown export last --format parquet --to ./data
-    """
     need("query", "`export`")
     from kteardown.sql.database import TABLES, database
 

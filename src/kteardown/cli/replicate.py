@@ -47,22 +47,6 @@ def replicate(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Measure the posted patch itself, and say of each of its claims whether it replicates.
-
-    The patch is fetched from lore.kernel.org by its message id, or given with --patch. It is compared with
-    the kernel to which it applies, on the workload that measures what the posting measured. Each claim
-    replicates, is smaller, absent or opposite here, or stays undecided. A claim about a machine
-    that is not available here is not measured, and the reason is printed. With --script, a metric is that of
-    the claim if it has its name, and the first parameter with several values is the size.
-
-    Examples:
-
-      kteardown replicate freezer --quick
-
-      kteardown replicate freezer --patch ./v4.mbox --clock wall
-
-      kteardown replicate freezer --script ./posted.sh --file ./create_zombie.c
-    """
     options.need_writable(json_file)
     known = load_posting(posting)
     assert known is not None

@@ -59,26 +59,6 @@ def report(
     ] = "",
     fail_on: options.FailOnOption = None,
 ) -> None:
-    """Print or write the report of a run. The run directory is only read.
-
-    html is one file that needs no network; cover is the text for a cover letter, in 72 columns; comment is
-    Markdown with folded details for GitHub or GitLab; junit has each headline comparison as a test; svg and
-    png are the charts. Without --output, html is written to RUN.html and charts to the folder RUN-charts,
-    both in the current folder; the other formats are written to standard output.
-
-    The report of a run on both clocks has both side by side, and then each by itself. RUN/instructions and
-    RUN/wall are the runs of one clock.
-
-    Examples:
-
-      kteardown report last --format cover
-
-      kteardown report last --format html --output freezer.html
-
-      kteardown report last --format junit --output junit.xml
-
-      kteardown report last --format svg --chart forest --output ./figures
-    """
     if chart and form not in _PICTURES:
         raise InputError(
             f"--chart {chart}: --format {form} has no single charts", hint="add --format svg or png."

@@ -49,23 +49,6 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run an experiment: build its kernels, boot them, measure, and print the result.
-
-    Kernels in the cache are used again. Everything that is measured is kept in a run directory. --resume
-    finishes a run that was interrupted or killed. Only the first lines of the report are printed;
-    `kteardown report last` has all of it.
-
-    Examples:
-
-      kteardown run freezer --quick
-
-      kteardown run freezer --clock wall --until verdict --budget 1h
-
-      kteardown run freezer --clock both --quick --on slurm:perf
-
-      kteardown run freezer --variant freezer-skip-exited --ablate --json r.json
-
-      kteardown run freezer --set zombies=0:9000:3000 --source debian:7.2"""
     reporter = execution.begin()
     if resume is not None:
         if experiment or asked != Overrides():
@@ -182,27 +165,6 @@ def compare(
         ),
     ] = None,
 ) -> None:
-    """Compare a patch with its base on one workload.
-
-    The points and the design are those of the first experiment that runs the workload, unless options change
-    them. Without such an experiment every parameter has its default value.
-
-    A script, C file or command is run in the guests as it is, with the variables of --set (docs/script.md).
-
-    Examples:
-
-      kteardown compare zombies --source debian:6.12 --series ./my.mbox --quick
-
-      kteardown compare zombies --source git:~/linux --branch v6.12..my-topic
-
-      kteardown compare zombies --branch v6.12..my-topic --until ci=2%
-
-      kteardown compare zombies --source debian:6.12 --series ./v1 --series ./v2
-
-      kteardown compare ./freeze.sh --set N=1000,2000 --branch v6.12..my-topic
-
-      kteardown compare "perf bench sched pipe" --source debian:6.12 --series ./v1
-    """
     reporter = execution.begin()
     source, variants = base_and_variants(source, series or [], branch or [])
     asked = Overrides.of(kernels, designed, variant=variants)

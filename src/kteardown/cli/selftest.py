@@ -41,25 +41,6 @@ def selftest(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Show what this host measures: its settings, a probe boot, noise, and whether both clocks agree.
-
-    The comparison is one that is shipped: the zombies of the freezer experiment with freezer-skip-exited, on
-    the instruction clock and then on the wall clock, where base is also compared with itself (A/A). It takes
-    minutes, and longer where the two kernels are not built yet. The report ends with what this host cannot
-    show, and how another host can show it. It names processor, settings and kernel of this host, but no
-    user, file or host name.
-
-    The exit code is 0 if the clocks do not disagree, whatever the host lacks; 1 if they do; 4 or 5 if guests
-    or the host failed; 130 if it was interrupted, and --resume of `kteardown run` finishes it.
-
-    Examples:
-
-      kteardown selftest
-
-      kteardown selftest --host-only
-
-      kteardown selftest --boots 10 --json > selftest.json
-    """
     reporter = options.reporter(verbose, quiet)
     reporter.note("reading the host, and booting a probe guest")
     found = _of_host()

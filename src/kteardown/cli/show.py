@@ -87,21 +87,6 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the boots of a run, or what a workload, a series, an experiment or a kernel is.
-
-    Of a run: each boot with its outcome and the file of its console. Of a workload: its parameters and
-    metrics in words, and which files of the kernel it executes. Of a series: its patches, what they change,
-    and the workloads that execute that. Of an experiment: its points, and its last result. Of a kernel: what
-    it was built from.
-
-    Examples:
-
-      kteardown show last
-
-      kteardown show workload zombies
-
-      kteardown show series freezer-skip-exited --json
-    """
     kind = next((kind for kind in Thing if kind.value == what), None)
     if kind is not None and name:
         fields = describe(kind, name)

@@ -9,11 +9,10 @@ from typing import Any
 
 from kteardown.analysis.timing import NO_LIMIT
 from kteardown.model.record import Placed
-from kteardown.model.result import Made, Outlier, Result, Timing, VoidTrials
+from kteardown.model.result import Outlier, Result, Timing, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import (
-    CLOCKS,
-    OTHER_CLOCK,
+    WORDS,
     counted,
     percent,
     point_text,
@@ -42,11 +41,6 @@ from kteardown.report.table import Block, Cell, Table, Text
 _HASH = 10
 _LONG_FACT = 160
 _OUTLIERS = 10
-_COLUMNS = (
-    "A/A: base against itself, booted once more; layout: base against itself with its code moved by "
-    "functions that are never called; mde: smallest detectable change (80% power); rank p: p-value of the "
-    "signed-rank test over boots, before Holm's correction"
-)
 
 
 def verdicts(material: Material) -> list[Cell]:
@@ -182,12 +176,12 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
     ``alone``: only this clock was measured, so a line says what the other one would add.
     """
     boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
-    lines = [("clock", f"{result.clock}: {CLOCKS[result.clock]}")]
+    lines = [("clock", f"{result.clock}: {WORDS['clocks'][result.clock]}")]
     lines += [("time", text) for text in timing_lines(result.timing)]
     if alone:
-        lines.append(("other clock", OTHER_CLOCK[result.clock]))
+        lines.append(("other clock", WORDS["other_clock"][result.clock]))
     if result.clock == "wall" and result.comparisons:
-        lines.append(("columns", _COLUMNS))
+        lines.append(("columns", WORDS["columns"]))
     named = dict.fromkeys(c.workload for c in result.comparisons)
     if named:
         shown = ", ".join(f"`kteardown show workload {name}`" for name in named)
@@ -264,7 +258,7 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
             span = f"{percent(min(ends))} to {percent(max(ends))}"
             sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
     if alone:
-        sentences.append(as_sentence(OTHER_CLOCK[result.clock]))
+        sentences.append(as_sentence(WORDS["other_clock"][result.clock]))
     sentences += [
         f"{fault_sentence(f)}."
         for f in result.faults
@@ -308,24 +302,6 @@ def _basis(result: Result) -> str:
     )
 
 
-_MADE: Mapping[Made, str] = {
-    "instruction clock": "the instruction clock: QEMU counts the guest's instructions, one for each "
-    "nanosecond, and nothing of the host reaches a figure",
-    "kvm": "KVM on {processor}",
-    "nested kvm": "nested KVM on {processor}: the host is itself a guest ({hypervisor})",
-    "mttcg": "emulated real time (mttcg) on {processor}",
-}
-_DISTORTED: Mapping[Made, str] = {
-    "nested kvm": "nested KVM distorts what leaves the guest: page faults and TLB misses go through a "
-    "further page table, and timers, interrupts between CPUs, halts and devices through a further "
-    "hypervisor. Time inside the guest's own code is that of the processor; costs of waking, sleeping and "
-    "mapping memory are several times those of hardware, and so are their shares in a change",
-    "mttcg": "emulated real time distorts everything that is not the number of instructions: there are no "
-    "caches, a TLB miss and an atomic instruction have other costs, and an interrupt between CPUs waits for "
-    "the end of a translated block",
-}
-
-
 def timing_lines(timing: Timing | None) -> list[str]:
     """Return how the time was made as one line, and a warning for each way that distorts it.
 
@@ -337,7 +313,7 @@ def timing_lines(timing: Timing | None) -> list[str]:
         "processor": timing.processor or "an unknown processor",
         "hypervisor": "unnamed" if timing.hypervisor in (None, "yes") else timing.hypervisor,
     }
-    how = "; ".join(_MADE[made].format(**names) for made in timing.made)
+    how = "; ".join(WORDS["made"][made].format(**names) for made in timing.made)
     if timing.made == ("instruction clock",):
         return [how]
     turbo = "unknown" if timing.turbo is None else "on" if timing.turbo else "off"
@@ -358,7 +334,8 @@ def timing_lines(timing: Timing | None) -> list[str]:
         span = f"{least:.1f} to {most:.1f}, median {median:.1f}"
         parts.append(f"load of the host {span}, of which a guest is about 1")
     parts += _lost(timing)
-    warnings = [f"warning: {_DISTORTED[made]}" for made in timing.made if made in _DISTORTED]
+    distorted = WORDS["distorted"]
+    warnings = [f"warning: {distorted[made]}" for made in timing.made if made in distorted]
     return ["; ".join(parts), *warnings]
 
 

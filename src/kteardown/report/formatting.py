@@ -2,9 +2,12 @@
 
 import math
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
@@ -12,22 +15,8 @@ from kteardown.model.result import Comparison, OneClock, Part, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("broken", "better", "worse", "mixed", "same", "inconclusive")
 
-CLOCKS: Mapping[Clock, str] = {
-    "instructions": "the guest's instructions are counted, the same on every run and host. It shows path "
-    "length, growth and memory. It does not show seconds, caches, lock contention or the latency of "
-    "interrupts between CPUs. Several CPUs run in turn, in an order that rarely changes.",
-    "wall": "real time; the boots of all kernels are interleaved in randomized blocks, with base twice "
-    "(A/A). It shows the time on this machine, noise included; another machine can differ.",
-}
-
-
-OTHER_CLOCK: Mapping[Clock, str] = {
-    "instructions": "the wall clock would add whether the change shows in real time, with caches, contention "
-    "and noise (--clock both measures on both)",
-    "wall": "the instruction clock would add the exact change of the path length, also where it is too small "
-    "for the noise of this machine (--clock both measures on both)",
-}
-"""By clock, what a report would show in addition if the other clock had been measured too."""
+WORDS: Mapping[str, Any] = tomllib.loads((files("kteardown.report") / "words.toml").read_text("utf-8"))
+"""The longer texts of reports."""
 
 
 @dataclass(frozen=True)

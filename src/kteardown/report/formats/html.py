@@ -8,6 +8,7 @@ A script shows of each kind the chart that the reader chooses.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
@@ -17,7 +18,7 @@ from kteardown.report import contents
 from kteardown.report.charts import Chart, Forest, Gallery, asset, markup, stylesheet, templates
 from kteardown.report.contents import limits
 from kteardown.report.formats.json import metrics_in_words
-from kteardown.report.formatting import VERDICTS, without_options
+from kteardown.report.formatting import VERDICTS, WORDS, without_options
 from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.metrics import metric_anchor, metric_name, variants
 from kteardown.report.sections.ablation import waterfalls
@@ -156,63 +157,31 @@ def all_charts(material: Material) -> list[Chart]:
 def _sections(material: Material) -> Iterator[Section]:
     tables = contents.tables(material)
     message_id = material.reference.source.message_id if material.reference else ""
-    yield Section(
-        "Every change, with its interval",
-        "changes",
-        "One row is one point: the mark is the change from base, and the line through the mark is its "
-        "interval. If the interval crosses the middle line, the change is not significant. All plots have "
-        "the same logarithmic axis; an arrow says that an interval goes on beyond it.",
-        (),
-        tables["changes"],
-        comparison_table(material) if material.result.asked_for else None,
-        forest_plots(material),
-    )
-    yield Section(
-        "Growth",
-        "growth",
-        "A point is the median over boots, with its interval; open stars are extrapolated by the fitted "
-        "growth law.",
-        growth_galleries(material),
-        tables["growth"],
-    )
-    yield Section(
-        "Published figures",
-        "posting",
-        "The figures of the public posting of the change, and those measured here.",
-        [_single_chart(chart) for pair in posted_charts(material) for chart in pair],
-        tables["posting"],
-        thread=f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else "",
-    )
-    yield Section(
-        "Every sample",
-        "samples",
-        "Every mark is one execution of the workload. Every column is one boot, and the bar in it is its "
-        "median. Boots are compared, because executions inside one boot are not independent.",
-        [gallery for gallery in (spread_gallery(material),) if gallery],
-        (),
-        samples_table(material) if material.evidence.samples else None,
-    )
-    yield Section(
-        "Distributions",
-        "tail",
-        "Percentiles of metrics with thousands of values in a trial, over the values of all boots together.",
-        [gallery for gallery in (tail_gallery(material),) if gallery],
-        tables["tail"],
-    )
-    yield Section(
-        "Effect of each patch",
-        "patches",
-        "The patches of a series, added one after the other.",
-        [_single_chart(chart, ablation.metric) for ablation, chart in waterfalls(material)],
-        tables["patches"],
-    )
-    yield Section(
-        "Where the time goes",
-        "profile",
-        "Sampled in separate boots, which are not compared.",
-        [gallery for gallery in (flame_gallery(material),) if gallery],
-        tables["profile"],
-    )
+    shown: dict[str, dict[str, Any]] = {
+        "changes": {
+            "rows": comparison_table(material) if material.result.asked_for else None,
+            "plots": forest_plots(material),
+        },
+        "growth": {"galleries": growth_galleries(material)},
+        "posting": {
+            "galleries": [_single_chart(chart) for pair in posted_charts(material) for chart in pair],
+            "thread": f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else "",
+        },
+        "samples": {
+            "galleries": _if_any(spread_gallery(material)),
+            "rows": samples_table(material) if material.evidence.samples else None,
+        },
+        "tail": {"galleries": _if_any(tail_gallery(material))},
+        "patches": {"galleries": [_single_chart(chart, of.metric) for of, chart in waterfalls(material)]},
+        "profile": {"galleries": _if_any(flame_gallery(material))},
+    }
+    for anchor, words in WORDS["sections"].items():
+        found = tables.get(anchor, [])
+        yield Section(words["title"], anchor, words["intro"], tables=found, **shown[anchor])
+
+
+def _if_any(gallery: Gallery | None) -> list[Gallery]:
+    return [gallery] if gallery else []
 
 
 def _about_the_run(material: Material) -> list[Table]:

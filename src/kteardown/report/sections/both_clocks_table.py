@@ -6,17 +6,11 @@ from collections.abc import Mapping, Sequence
 from kteardown.model.clock import CLOCKS
 from kteardown.model.result import READINGS, BothClocks, ClockReading, OneClock, Reading, Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.formatting import change_of, decimals, number, percent, share, size_of
+from kteardown.report.formatting import WORDS, change_of, decimals, number, percent, share, size_of
 from kteardown.report.metrics import is_headline, metric_label, metric_name, point_cells
 from kteardown.report.sections.fault_lines import fault_lines
 from kteardown.report.table import Block, Cell, Table, Text
 
-EXPLAINED = (
-    "agree: both better, both worse or both the same; exact only, wall only: the other clock finds no "
-    "change, though it could have seen one; disagree: opposite directions; undecided: a clock is "
-    "inconclusive; mde: the smallest change in the direction of the exact one that the wall clock could "
-    "have seen (80% power)"
-)
 NO_RATE = 0.25
 """With a larger residual, no single rate is given."""
 _TONES: Mapping[Reading, Verdict] = {
@@ -94,7 +88,7 @@ def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[
 
 def clock_notes(both: BothClocks, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """Return what the readings mean, the rates, and the notes of the comparison."""
-    return (EXPLAINED, *rate_sentences(both, workloads), *both.notes)
+    return (WORDS["readings"], *rate_sentences(both, workloads), *both.notes)
 
 
 def least_seen(both: BothClocks, workloads: Mapping[str, Workload]) -> str:

@@ -8,37 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kteardown.model.point import key
-from kteardown.model.result import Fault, FaultKind, FaultStatus, Result, Uncompared, Verdict, boot_failed
-from kteardown.report.formatting import counted, point_text, probability
+from kteardown.model.result import Fault, FaultStatus, Result, Uncompared, Verdict, boot_failed
+from kteardown.report.formatting import WORDS, counted, point_text, probability
 from kteardown.report.table import Cell
 
-_WHAT: Mapping[FaultKind, str] = {
-    "panic": "it panics",
-    "hang": "it hangs",
-    "oom": "it runs out of memory",
-    "agent-error": "the agent cannot continue",
-    "invariant": "an invariant does not hold",
-    "failed trial": "a trial cannot run",
-    "oops": "an oops",
-    "lockdep": "a lockdep report",
-    "leak": "a leak",
-    "corruption": "corrupted memory",
-    "stall": "a stall",
-    "warning": "a warning",
-}
 _TONES: Mapping[FaultStatus, Verdict] = {
     "broken": "broken",
     "suspected": "broken",
     "base too": "inconclusive",
     "base": "inconclusive",
 }
-_BOOTS_FAILED: Mapping[str, str] = {
-    boot_failed("panic"): "the boot ended in a panic",
-    boot_failed("hang"): "the boot ended in a hang",
-    boot_failed("oom"): "the boot ended in an out-of-memory condition",
-    boot_failed("agent-error"): "the boot ended in an error of the agent",
-    boot_failed("infrastructure-error"): "the boot ended in an error outside the guest",
-}
+_BOOTS_FAILED: Mapping[str, str] = {boot_failed(end): text for end, text in WORDS["boots_failed"].items()}
 """The details of trials that are missing because their boot failed, in words."""
 _MANY = 3
 """Up to this many points are named individually; of more, the number is given."""
@@ -79,7 +59,7 @@ def fault_sentence(fault: Fault) -> str:
         where = ", outside of a trial"
     elif len(points) > _MANY:
         where = f" at {len(points)} points of {workloads}"
-    what = f"{_WHAT[fault.kind]}, in {bad}{where}"
+    what = f"{WORDS['faults'][fault.kind]}, in {bad}{where}"
     test = f"; p={probability(fault.p)}" if fault.p is not None else ""
     message = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}..."
     why = f": {message}" if message else ""

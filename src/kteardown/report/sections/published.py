@@ -16,6 +16,7 @@ from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.model.workload import Better, Workload
 from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug
 from kteardown.report.formatting import (
+    WORDS,
     Scale,
     change,
     change_of,
@@ -39,11 +40,6 @@ _Judgements = Mapping[tuple[str, ParamValue], "MeanVerdict"]
 
 _MARGIN = 0.02
 _TIMES = {"ns": Scale(1, "ns"), "us": Scale(1e3, "us"), "ms": Scale(1e6, "ms"), "s": Scale(1e9, "s")}
-_NOTE = (
-    "changes are of means, and positive if changed is better; verdicts on our figures are over boots, as "
-    "in the tables above; verdicts on posted figures are from their means and standard deviations alone "
-    "(Welch's test, Holm's correction over all posted rows)"
-)
 
 
 def published_tables(material: Material) -> list[Table]:
@@ -144,7 +140,9 @@ def _published_table(
     if figure.means:
         (first, *_), *_ = by_rest.values()
         keys = _keys_of_means(figure, posted, first.better, judged)
-        return Table(f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(*notes, _NOTE))
+        return Table(
+            f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(*notes, WORDS["means"])
+        )
     return Table(title, _keys(figure, posted), tuple(blocks), notes=notes)
 
 
