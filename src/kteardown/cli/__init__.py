@@ -27,7 +27,7 @@ from kteardown import version
 from kteardown.errors import INTERNAL, InputError, KteardownError, LabError
 from kteardown.visible import echo
 
-_TEXT = (Path(__file__).parent / "help.txt").read_text(encoding="utf-8")
+_TEXT = (Path(__file__).parent / "texts/help.txt").read_text(encoding="utf-8")
 HELP: Mapping[str, str] = {
     name: "\n\n".join(
         part if part.startswith(" ") else " ".join(part.split()) for part in text.strip().split("\n\n")

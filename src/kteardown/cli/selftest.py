@@ -1,10 +1,13 @@
 """``kteardown selftest``: a report on what this host measures, which a user with hardware can send."""
 
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
+from jinja2 import Environment, StrictUndefined
 
 from kteardown import version
 from kteardown.cli import options
@@ -15,7 +18,6 @@ from kteardown.errors import GateError
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
-from kteardown.model.result import OneClock
 from kteardown.model.selftest import CannotShow, Noise, SelfTest
 from kteardown.paths import cache_dir
 from kteardown.report.contents import timing_lines
@@ -27,6 +29,7 @@ from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.host_watch import wall_checks
 
+_TEXTS = Path(__file__).parent / "texts"
 _ARCH: Arch = next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
 """The architecture of guests that this host may run under KVM."""
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
@@ -80,36 +83,17 @@ def _of_host() -> SelfTest:
 def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iterator[CannotShow]:
     """Yield what a host cannot show. ``no_counters`` says why it cannot count events of guests."""
     topology, smt = machine["cpu"]["topology"], machine["cpu"]["smt"]
-    if best != "kvm":
-        yield CannotShow(
-            what="times under KVM",
-            why="guests are emulated here",
-            command="on a host with /dev/kvm: kteardown selftest",
-        )
-    if machine["hypervisor"]:
-        yield CannotShow(
-            what="what leaving the guest costs, and a host without steal",
-            why="this host is itself a guest",
-            command="on hardware: kteardown selftest",
-        )
-    if no_counters:
-        yield CannotShow(
-            what="cycles, cache misses and TLB misses of guests",
-            why=no_counters,
-            command="on a host with counters: kteardown run freezer --clock wall --quick --counts",
-        )
-    if (topology["nodes"] or 1) < 2:
-        yield CannotShow(
-            what="the choice of one of several nodes",
-            why="this host has one node",
-            command="on a host with several: kteardown run freezer --clock wall --quick",
-        )
-    if smt != "on":
-        yield CannotShow(
-            what="cores whose second CPU is kept free",
-            why=f"SMT is {smt or 'unknown'} here",
-            command="on a host with SMT: kteardown run freezer --clock wall --quick",
-        )
+    lacks = {
+        "kvm": best != "kvm",
+        "hardware": machine["hypervisor"],
+        "counters": no_counters,
+        "nodes": (topology["nodes"] or 1) < 2,
+        "smt": smt != "on",
+    }
+    for name, one in tomllib.loads((_TEXTS / "selftest.toml").read_text()).items():
+        if lacks[name]:
+            why = one["why"].format(counters=no_counters, smt=smt or "unknown")
+            yield CannotShow(**{**one, "why": why})
 
 
 def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
@@ -157,46 +141,8 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
 
 def text(found: SelfTest) -> str:
     """Return the report, with a newline at the end."""
-    cpu, machine = found.machine["cpu"], found.machine
-    topology = cpu["topology"]
-    host = (
-        f"{cpu['model']}, {cpu['architecture']}: {cpu['usable']} of {cpu['online']} CPUs, "
-        f"{topology['cores']} cores, {topology['packages']} packages, {topology['nodes']} nodes; "
-        f"Linux {machine['kernel']}, QEMU {machine['qemu'].get('x86_64')}"
-    )
-    checks = [f"{'ok' if check.ok else 'no'}  {check.name}: {check.state}" for check in found.checks]
-    parts = [
-        [f"kteardown {found.kteardown}, selftest"],
-        ["The host:", f"  {host}", *(f"  {line}" for line in checks)],
-        ["The probe:", f"  {found.probe or f'a probe guest ran under KVM in {found.probe_s:.2f} s'}"],
-    ]
-    if found.run:
-        parts.append([f"A comparison on both clocks ({found.run}):", *_compared(found)])
-    else:
-        parts.append(["No guests were booted: there is no noise and no comparison here."])
-    cannot = [
-        line for one in found.cannot_show for line in (f"  {one.what}: {one.why}", f"    {one.command}")
-    ]
-    parts.append(["What this host cannot show:", *(cannot or ["  nothing is left"])])
-    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
-
-
-def _compared(found: SelfTest) -> Iterator[str]:
-    yield from (f"  {line}" for line in timing_lines(found.timing))
-    yield "  base compared with itself on the wall clock (A/A), and the smallest change that could be found:"
-    for noise in found.noise:
-        interval = " to ".join(percent(end) for end in noise.null_ci) if noise.null_ci else "no interval"
-        least = "unknown" if noise.mde is None else detectable(noise.mde)
-        name = f"{shipped_name(noise.workload, noise.metric)} {point_text(noise.point)}"
-        yield f"    {name}: {interval}; {least}"
-    yield "  the instruction clock and the wall clock:"
-    for reading in found.readings:
-        name = shipped_name(reading.workload, reading.metric, reading.statistic)
-        sides = f"{_side(reading.instructions)} and {_side(reading.wall)}"
-        yield f"    {name} {point_text(reading.point)}: {reading.reading}: {sides} ({reading.reason})"
-
-
-def _side(side: OneClock | None) -> str:
-    if side is None or side.ratio is None:
-        return "not compared"
-    return f"{percent(side.ratio)} {side.verdict}"
+    words = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
+    words.globals |= {f.__name__: f for f in (percent, detectable, shipped_name, point_text)}
+    words.filters["percent"] = percent
+    template = words.from_string((_TEXTS / "selftest.txt.j2").read_text())
+    return template.render(found=found, timing=timing_lines(found.timing))
