@@ -2,7 +2,7 @@
 
 To import all of them takes most of a second, more than `kteardown --version` and many verbs need in all. A
 command ends with its own exit code, and writes all of its files, whatever becomes of what it prints: a closed
-pipe or a full disk do not fail it.
+pipe or a full disk do not fail it. What --help says of the verbs and of their own options is in ``texts``.
 """
 
 import copy
@@ -13,6 +13,7 @@ import re
 import shlex
 import signal
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -27,17 +28,20 @@ from kteardown import version
 from kteardown.errors import INTERNAL, InputError, KteardownError, LabError
 from kteardown.visible import echo
 
-_TEXT = (Path(__file__).parent / "texts/help.txt").read_text(encoding="utf-8")
-HELP: Mapping[str, str] = {
+_TEXTS = Path(__file__).parent / "texts"
+HELP = {
     name: "\n\n".join(
         part if part.startswith(" ") else " ".join(part.split()) for part in text.strip().split("\n\n")
     )
-    for name, text in re.findall(r"(?ms)^# (\w+)$(.*?)(?=^# |\Z)", _TEXT)
+    for name, text in re.findall(
+        r"(?ms)^# (\w+)$(.*?)(?=^# |\Z)", _TEXTS.joinpath("help.txt").read_text(encoding="utf-8")
+    )
 }
 """The help of each verb, of which `kteardown --help` has the first paragraph, in its order.
 
 A paragraph is on one line, unless it is indented.
 """
+_ABOUT, _, _EXIT_CODES = HELP.pop("kteardown").rpartition("\n\n")
 _FUNCTIONS = {"try": "try_patch", "list": "listing"}
 """The functions whose names differ from their verbs, because those are words of Python."""
 _MODULES = {**_FUNCTIONS, "compare": "run", "analyse": "diff", "export": "query", "build": "plan"}
@@ -84,7 +88,11 @@ def _command(name: str) -> Any:
     own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     module = import_module(f"kteardown.cli.{_MODULES.get(name, name)}")
     own.command(name, cls=Verb, help=HELP[name])(grouped(getattr(module, _FUNCTIONS.get(name, name))))
-    return get_command(own)
+    command = get_command(own)
+    texts = tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8")).get(name, {})
+    for parameter in cast(Any, command.params):
+        parameter.help = texts.get(parameter.name, parameter.help)
+    return command
 
 
 class Verb(TyperCommand):
@@ -127,15 +135,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Benchmarks Linux kernel patches that kill, freeze or free things in bulk, and says whether the "
-    "difference is real.\n\n"
-    "`kteardown doctor` says what this machine lacks, `kteardown run freezer --quick` measures an example, "
-    "and `kteardown try ./patch.mbox` your patch.",
-    epilog="Exit codes: 0 done; 1 a verdict matched --fail-on; 2 the input is wrong; "
-    "3 a kernel or the agent did not build, or a patch did not apply; 4 guests failed so often that "
-    "there is nothing to report; 5 the host or a tool on it failed; "
-    "6 a variant is broken; 7 nothing of a patch is in the kernel; 8 no workload executes what it changes; "
-    "70 an error in kteardown itself; 130 interrupted, resumable.",
+    help=_ABOUT,
+    epilog=_EXIT_CODES,
 )
 _INTERRUPTED = 130
 _HOST_HINT = (

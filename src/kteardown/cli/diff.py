@@ -26,27 +26,10 @@ from kteardown.visible import echo
 
 
 def diff(
-    a: Annotated[
-        str,
-        typer.Argument(
-            help="A run (its id or the beginning of it, its path, or `last`) or a result.json file.",
-            autocompletion=complete.runs,
-        ),
-    ],
-    b: Annotated[
-        str, typer.Argument(help="The run or file to compare A with.", autocompletion=complete.runs)
-    ],
-    pairs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="VARIANT=VARIANT",
-            help="Compare this variant of A with this variant of B, such as two revisions of a patch. "
-            "Repeatable. Default: variants of the same name; if each result has one variant that the other "
-            "lacks, these two as well.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    a: Annotated[str, typer.Argument(autocompletion=complete.runs)],
+    b: Annotated[str, typer.Argument(autocompletion=complete.runs)],
+    pairs: Annotated[list[str] | None, typer.Option("--map", metavar="VARIANT=VARIANT")] = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     given = dict(map(_mapped, pairs or ()))
     found = {}

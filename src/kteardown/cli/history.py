@@ -19,36 +19,15 @@ _IN_DETAIL = 3
 
 
 def history(
-    experiment: Annotated[
-        str | None, typer.Argument(help="Only runs of this experiment.", autocompletion=complete.experiments)
-    ] = None,
-    workload: Annotated[
-        str | None, typer.Option("--workload", help="Only this workload.", autocompletion=complete.workloads)
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option("--metric", help="Only this metric: freeze_user_ns. Default: the headline metrics."),
-    ] = None,
-    point: Annotated[
-        list[str] | None,
-        typer.Option("--point", metavar="PARAM=VALUES", help="Only these points: zombies=3000,15000."),
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel",
-            help="Only kernels with this series; `unpatched`: only kernels without patches.",
-            autocompletion=complete.series,
-        ),
-    ] = None,
-    clock: Annotated[Clock | None, typer.Option("--clock", help="Only this clock.")] = None,
-    order: Annotated[
-        Order, typer.Option("--order", help="Order by release and then time, or only by time.")
-    ] = "release",
-    least: Annotated[
-        float, typer.Option("--least", metavar="PERCENT", min=0, help="Ignore smaller changes of level.")
-    ] = 100 * LEAST,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with lines of one figure.")] = False,
+    experiment: Annotated[str | None, typer.Argument(autocompletion=complete.experiments)] = None,
+    workload: Annotated[str | None, typer.Option(autocompletion=complete.workloads)] = None,
+    metric: str | None = None,
+    point: Annotated[list[str] | None, typer.Option(metavar="PARAM=VALUES")] = None,
+    kernel: Annotated[str | None, typer.Option(autocompletion=complete.series)] = None,
+    clock: Clock | None = None,
+    order: Order = "release",
+    least: Annotated[float, typer.Option(metavar="PERCENT", min=0)] = 100 * LEAST,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     need("history", "`history`")
     wanted = HistoryFilter(

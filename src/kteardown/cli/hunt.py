@@ -27,110 +27,35 @@ from kteardown.report.formats import text
 class Asked:
     """What to hunt for, and where."""
 
-    source: Annotated[
-        str,
-        typer.Option(
-            help="The kernel: debian-image:6.12, debian:6.12, git:PATH@REV, tar:FILE, image:FILE, "
-            "SERIES on SOURCE."
-        ),
-    ] = "debian-image:6.12"
-    against: Annotated[
-        list[str] | None,
-        typer.Option(help="Measure the finds on this kernel, or with this series, too. Repeatable."),
-    ] = None
-    locks: Annotated[
-        str,
-        typer.Option(
-            metavar="SOURCE",
-            help="Also name the lock that is held in each find, from a build of this source with lock "
-            "statistics, which takes 6 to 12 minutes.",
-        ),
-    ] = ""
+    source: str = "debian-image:6.12"
+    against: list[str] | None = None
+    locks: Annotated[str, typer.Option(metavar="SOURCE")] = ""
     config: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONFIG_X=y",
-            help="A symbol or a fragment (`kteardown list fragments`, or a path) for kernels that are built.",
-            autocompletion=complete.fragments,
-        ),
+        list[str] | None, typer.Option(metavar="CONFIG_X=y", autocompletion=complete.fragments)
     ] = None
-    compiler: Annotated[
-        str,
-        typer.Option(
-            metavar="COMPILER",
-            help="For kernels that are built: gcc-14, clang-19, or a path. Default: gcc.",
-        ),
-    ] = ""
-    kinds: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Only these kinds or parts of the catalogue (`kteardown list kinds`): flocks,mounts. "
-            "Another word means all kinds whose names contain it: locks.",
-        ),
-    ] = ""
-    own: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Also use the kinds whose C files are in FOLDER/kinds. They are executed on this host.",
-        ),
-    ] = None
-    unprivileged: Annotated[
-        bool,
-        typer.Option(
-            "--unprivileged", help="Run only what an ordinary user may do, with that user's limits."
-        ),
-    ] = False
-    owners: Annotated[
-        str,
-        typer.Option(
-            metavar="2,4",
-            help="Also measure, on the wall clock, how long so many processes take to release objects of "
-            "their own at the same time, each on a CPU of its own. Needs as many CPUs.",
-        ),
-    ] = ""
-    budget: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Leave out numbers of objects that are expected to take more than so many million "
-            "instructions of the guest. (--budget of `kteardown run` is a time.)",
-        ),
-    ] = 300
+    compiler: Annotated[str, typer.Option(metavar="COMPILER")] = ""
+    kinds: Annotated[str, typer.Option(metavar="NAMES")] = ""
+    own: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
+    unprivileged: Annotated[bool, typer.Option("--unprivileged")] = False
+    owners: Annotated[str, typer.Option(metavar="2,4")] = ""
+    budget: Annotated[int, typer.Option(min=1)] = 300
 
 
 @dataclass(frozen=True)
 class Output:
     """What is printed and written at the end."""
 
-    everything: Annotated[bool, typer.Option("--all", help="Also print every kind that was measured.")] = (
-        False
-    )
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the result to this file.")] = (
-        None
-    )
-    reproducers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write a C program and the text of a report for each find to this folder."
-        ),
-    ] = None
+    everything: Annotated[bool, typer.Option("--all")] = False
+    json_file: Annotated[Path | None, typer.Option("--json")] = None
+    reproducers: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
 
 
 def hunt(
     context: typer.Context,
     asked: Asked,
     output: Output,
-    resume: Annotated[
-        str,
-        typer.Option(
-            metavar="HUNT",
-            help="Finish this hunt, or `last`. With --against its finds are also measured on that kernel, "
-            "with --locks the locks are named.",
-        ),
-    ] = "",
-    show: Annotated[str, typer.Option(metavar="HUNT", help="Print the result of this hunt, or `last`.")] = "",
+    resume: Annotated[str, typer.Option(metavar="HUNT")] = "",
+    show: Annotated[str, typer.Option(metavar="HUNT")] = "",
     jobs: options.JobsOption = None,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,

@@ -38,29 +38,11 @@ ListKind = Literal[
 
 
 def listing(
-    kind: Annotated[
-        ListKind | None,
-        typer.Argument(
-            help="Only these: experiments, workloads, stress-tests (workloads that only check), kinds (of "
-            "objects, for `kteardown hunt`), series, fragments (of the kernel configuration), postings, "
-            "kernels or runs. Default: all but kinds."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list for each kind.")] = False,
-    covers: Annotated[
-        str,
-        typer.Option(
-            help="Only workloads that execute this function of the kernel, or any of this file: "
-            "mm/zsmalloc.c:zs_free, mm/zsmalloc.c."
-        ),
-    ] = "",
-    source: Annotated[
-        str, typer.Option(help="With --covers: the kernel to which the function belongs.")
-    ] = "debian:6.12",
-    own: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="With kinds: also compile and execute those in FOLDER/kinds."),
-    ] = None,
+    kind: Annotated[ListKind | None, typer.Argument()] = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+    covers: str = "",
+    source: str = "debian:6.12",
+    own: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None,
 ) -> None:
     if covers and kind not in (None, "workloads"):
         raise InputError(

@@ -27,35 +27,13 @@ SkeletonKind = Literal["workload", "experiment", "series"]
 _A = {"workload": "a workload", "experiment": "an experiment", "series": "a series"}
 
 
-OriginOption = Annotated[
-    str,
-    typer.Option(
-        "--from",
-        metavar="FILES",
-        help="Of a series: a patch, a folder, an mbox, or BASE..TOPIC of the git tree in the current folder. "
-        "Of a workload: a script, a C file or a command line of your own.",
-    ),
-]
-AssignmentsOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PARAM=VALUES", help="With --from: a parameter of the script. Repeatable."),
-]
-
-
 def new(
     scripted: Scripted,
-    kind: Annotated[SkeletonKind, typer.Argument(help="workload, experiment or series.")],
-    name: Annotated[
-        str, typer.Argument(help="Its name: lower-case letters, digits, and - (in a workload's name _).")
-    ],
-    workload: Annotated[
-        str,
-        typer.Option(
-            "--workload", help="The workload that a new experiment runs.", autocompletion=complete.workloads
-        ),
-    ] = "zombies",
-    origin: OriginOption = "",
-    assignments: AssignmentsOption = None,
+    kind: Annotated[SkeletonKind, typer.Argument()],
+    name: Annotated[str, typer.Argument()],
+    workload: Annotated[str, typer.Option(autocompletion=complete.workloads)] = "zombies",
+    origin: Annotated[str, typer.Option("--from", metavar="FILES")] = "",
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="PARAM=VALUES")] = None,
 ) -> None:
     _check_name(kind, name)
     if kind == "workload" and origin:

@@ -22,13 +22,8 @@ from kteardown.visible import echo
 def plan(
     experiment: options.ExperimentArg,
     asked: Overrides,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", min=1, help="Guests that run at the same time, for the forecast (instruction clock)."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole plan as JSON.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1)] = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     wanted = on_clocks(load_experiment(experiment), asked)
     resolved = [resolve(one, ablate=asked.ablate) for one in wanted]

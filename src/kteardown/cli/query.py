@@ -32,9 +32,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def query(
-    sql: Annotated[str, typer.Argument(help="The query, in DuckDB's SQL.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each row.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
+    sql: Annotated[str, typer.Argument()],
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv")] = False,
 ) -> None:
     if as_json and as_csv:
         raise InputError("--json and --csv cannot be used together", hint="use only one of them.")
@@ -107,13 +107,10 @@ def _flat(value: Any) -> Any:
 
 
 def export(
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="The folder to write to.")],
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(help="Runs: ids or beginnings of ids, paths, or `last`. Default: all runs."),
-    ] = None,
-    form: Annotated[Literal["csv", "parquet"], typer.Option("--format", help="csv or parquet.")] = "csv",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the list of files as JSON.")] = False,
+    to: Annotated[Path, typer.Option(metavar="FOLDER")],
+    runs: Annotated[list[str] | None, typer.Argument()] = None,
+    form: Annotated[Literal["csv", "parquet"], typer.Option("--format")] = "csv",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     need("query", "`export`")
     from kteardown.sql.database import TABLES, database

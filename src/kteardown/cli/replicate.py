@@ -35,15 +35,11 @@ _NOT_REPEATED = {"--patch", "--json", "--jobs"}
 def replicate(
     designed: Designed,
     scripted: Scripted,
-    posting: Annotated[
-        str, typer.Argument(help="A posting (`kteardown list postings`).", autocompletion=complete.postings)
-    ],
+    posting: Annotated[str, typer.Argument(autocompletion=complete.postings)],
     patch: options.PatchOption = "",
     script: options.ScriptOption = "",
     jobs: options.JobsOption = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the claims and findings to this file.")
-    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json")] = None,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:

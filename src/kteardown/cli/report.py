@@ -45,18 +45,8 @@ _FormatOption = Annotated[
 def report(
     run: options.RunArg = "last",
     form: _FormatOption = "text",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="The file to write, or - to print it (svg, png: a file or a folder)."
-        ),
-    ] = None,
-    chart: Annotated[
-        str,
-        typer.Option(
-            "--chart", help="svg, png: only the charts whose names begin with this. Default: all charts."
-        ),
-    ] = "",
+    output: Annotated[Path | None, typer.Option("--output", "-o")] = None,
+    chart: str = "",
     fail_on: options.FailOnOption = None,
 ) -> None:
     if chart and form not in _PICTURES:

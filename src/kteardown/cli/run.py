@@ -25,29 +25,12 @@ from kteardown.run.resolve import base_and_variants
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
-WorkloadArg = Annotated[
-    str,
-    typer.Argument(
-        help="A workload (`kteardown list workloads`), or a script, a C file or a command of your own.",
-        autocompletion=complete.workloads,
-    ),
-]
-
 
 def run(
     asked: Overrides,
     execution: options.Execution,
     experiment: options.ExperimentArg = "",
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            "--resume",
-            metavar="RUN",
-            help="Finish this interrupted run: its id or the beginning of it, its path, or `last`. The "
-            "experiment cannot be changed then.",
-            autocompletion=complete.runs,
-        ),
-    ] = None,
+    resume: Annotated[str | None, typer.Option(metavar="RUN", autocompletion=complete.runs)] = None,
 ) -> None:
     reporter = execution.begin()
     if resume is not None:
@@ -132,38 +115,14 @@ def command_line() -> str:
 
 
 def compare(
-    workload: WorkloadArg,
+    workload: Annotated[str, typer.Argument(autocompletion=complete.workloads)],
     kernels: Kernels,
     designed: Designed,
     scripted: Scripted,
     execution: options.Execution,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--source",
-            help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE, debian-image:6.12. "
-            "With --branch it may be omitted or be only git:PATH; base is then the start of the branch.",
-            autocompletion=complete.sources,
-        ),
-    ] = "",
-    series: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--series",
-            help="What to compare with base: a patch, a folder of patches, an mbox as `b4 am` writes it, "
-            "a shipped series, or a second source. Repeatable: give two revisions of a patch at once.",
-            autocompletion=complete.series_and_sources,
-        ),
-    ] = None,
-    branch: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--branch",
-            metavar="BASE..TOPIC",
-            help="What to compare with base, from git: the commits of TOPIC that are not in BASE. The git "
-            "tree is that of --source, or else of the current folder. Repeatable.",
-        ),
-    ] = None,
+    source: Annotated[str, typer.Option(autocompletion=complete.sources)] = "",
+    series: Annotated[list[str] | None, typer.Option(autocompletion=complete.series_and_sources)] = None,
+    branch: Annotated[list[str] | None, typer.Option(metavar="BASE..TOPIC")] = None,
 ) -> None:
     reporter = execution.begin()
     source, variants = base_and_variants(source, series or [], branch or [])

@@ -36,11 +36,9 @@ _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-
 
 
 def selftest(
-    boots: Annotated[int, typer.Option("--boots", min=2, help="Boots of each kernel on the wall clock.")] = 6,
-    host_only: Annotated[
-        bool, typer.Option("--host-only", help="Build and boot no kernel: only the host and the probe.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    boots: Annotated[int, typer.Option(min=2)] = 6,
+    host_only: Annotated[bool, typer.Option("--host-only")] = False,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:

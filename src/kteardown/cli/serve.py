@@ -12,9 +12,7 @@ _PORT = 8377
 
 
 def serve(
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 is any free port.")
-    ] = _PORT,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = _PORT,
 ) -> None:
     need("serve", "`serve`")
     # Imported here, so that no other verb takes the time to import a web server.

@@ -67,25 +67,11 @@ class Thing(StrEnum):
 
 def show(
     what: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN|KIND",
-            help="A run: its id or the beginning of it, its path, or `last`; or workload, series, experiment "
-            "or kernel, followed by a name.",
-            autocompletion=complete.runs_and_things,
-        ),
+        str, typer.Argument(metavar="RUN|KIND", autocompletion=complete.runs_and_things)
     ] = "last",
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="The workload, series, experiment or kernel (its key in the cache, or a source).",
-            autocompletion=complete.things,
-        ),
-    ] = "",
-    console: Annotated[
-        int | None, typer.Option("--console", help="Print the console of the boot with this number.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    name: Annotated[str, typer.Argument(autocompletion=complete.things)] = "",
+    console: int | None = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     kind = next((kind for kind in Thing if kind.value == what), None)
     if kind is not None and name:

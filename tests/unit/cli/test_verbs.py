@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 
 import pytest
@@ -12,7 +13,7 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kteardown.cli import _MODULES, HELP, app
+from kteardown.cli import _MODULES, _TEXTS, HELP, app
 from unit.processes import forked
 
 HEAVY = {"asyncio", "duckdb", "numpy", "scipy"}
@@ -69,6 +70,16 @@ def test_the_list_has_the_first_paragraph_of_each_verb() -> None:
     )
     for name, text in HELP.items():
         assert f" {name} {text.splitlines()[0]}" in listed
+
+
+def test_every_option_has_a_text_and_every_text_an_option() -> None:
+    texts = tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8"))
+    verbs = get_command(app).commands  # type: ignore[attr-defined]
+    assert set(texts) <= set(verbs)
+    for name, verb in verbs.items():
+        shown = {parameter.name: parameter.help for parameter in verb.params}
+        assert all(shown.values()), name
+        assert {**shown, **texts.get(name, {})} == shown
 
 
 @pytest.mark.parametrize("name", HELP)
