@@ -79,19 +79,6 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Check what this host can do: acceleration (by a real probe boot), toolchains, memory, disk.
-
-    The lines `wall:` show what adds noise to the wall clock on this host, what each of these costs, and what
-    changes it; --fix changes none of them. The exit code is 5 if something is missing that kteardown needs.
-
-    Examples:
-
-      kteardown doctor
-
-      kteardown doctor --fix
-
-      kteardown doctor --on slurm:perf
-    """
     if on is not None and on != lab.LOCAL:
         if fix or yes:
             raise InputError("--fix and --on cannot be used together", hint="use only one of them.")

@@ -35,11 +35,6 @@ def prune(
         bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
     ] = False,
 ) -> None:
-    """Remove kernels, build trees, sources, downloads and logs from the cache. Runs are never removed.
-
-    What is removed is made or downloaded again when it is needed. What a run or a build uses now is kept. A
-    run that was interrupted cannot be resumed without its kernels.
-    """
     if not kernels and older_than_days is None and not everything:
         raise InputError(
             "nothing is named to be removed", hint="name kernels, or add --older-than DAYS or --all."

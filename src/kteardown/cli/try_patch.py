@@ -137,22 +137,6 @@ def try_patch(
         typer.Option("--dry-run", help="Say what would be done; fetch no source, build and boot nothing."),
     ] = False,
 ) -> None:
-    """Try a patch from a mailing list: find its base kernel and its workload, measure, print one page.
-
-    Replies, older revisions and duplicates in the mails are left out, and the answer names them. The known
-    sources are tried from the newest to the oldest. Configuration symbols that the patch
-    needs are added to base and to the patched kernel.
-
-    Examples:
-
-      kteardown try ./v4-freezer.mbox --workload zombies
-
-      kteardown try lore:20250716062639.1528066-1-zhangzihuan@kylinos.cn --dry-run
-
-      kteardown try ./thread.mbox.gz --source git:~/linux --markdown reply.txt
-
-      kteardown try ./thread.mbox --script ./repro.sh --set N=1000,2000
-    """
     reporter = execution.begin()
     named = [*(workload or ()), *scripts_in(script or ())]
     tried, chosen = prepare(what, kernels, named, source or [], reporter, fetch=not dry_run)
