@@ -38,20 +38,14 @@ def history(
         clock=clock,
         points=parse_assignments(point or (), "--point"),
     )
-    found = _find(wanted, order, least / 100)
+    runs = all_runs()
+    found = history_of(runs, wanted, order=order, least=least / 100)
+    if not found.lines and wanted != HistoryFilter():
+        raise nothing_found(history_of(runs, HistoryFilter()).lines, wanted)
     if as_json:
         echo(found.model_dump_json(indent=1, by_alias=True))
     else:
         show(found, options.output(), every_metric=metric is not None)
-
-
-def _find(wanted: HistoryFilter, order: Order, least: float) -> History:
-    """Return the selected lines. Raises InputError if the selection matches no line of any run."""
-    runs = all_runs()
-    found = history_of(runs, wanted, order=order, least=least)
-    if not found.lines and wanted != HistoryFilter():
-        raise nothing_found(history_of(runs, HistoryFilter()).lines, wanted)
-    return found
 
 
 def show(found: History, out: Console, *, every_metric: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.show import Fields, covering, kernel_fields, table_of
+from kteardown.cli.show import Fields, covering, kernel_fields, pick, table_of
 from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
@@ -84,8 +84,7 @@ def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:
 
 def _experiments() -> list[Fields]:
     def row(name: str) -> Fields:
-        e = load_experiment(name)
-        return {"name": e.name, "source": e.source, "question": e.question}
+        return pick(load_experiment(name), "name", "source", "question")
 
     return _rows(row, experiment_names(Path.cwd()))
 
@@ -124,18 +123,9 @@ def _rows(row: Callable[[str], Fields], names: Sequence[str]) -> list[Fields]:
 
 def _kinds(own: Path | None) -> list[Fields]:
     """Return the kinds of the hunt, with the user's own in the folder ``own``."""
-    return [
-        {
-            "part": k.part,
-            "name": k.name,
-            "ways": " ".join(k.ways),
-            "object": k.object,
-            "privileged": k.privileged,
-            "needs": k.needs,
-            "limit": k.limit,
-        }
-        for k in load_kinds(own_kinds(own), options.reporter(verbose=False, quiet=False))
-    ]
+    names = ("part", "name", "ways", "object", "privileged", "needs", "limit")
+    kinds = load_kinds(own_kinds(own), options.reporter(verbose=False, quiet=False))
+    return [{**pick(kind, *names), "ways": " ".join(kind.ways)} for kind in kinds]
 
 
 def _postings() -> list[Fields]:

@@ -13,12 +13,10 @@ from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, check_built, material_of_folder
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
-from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed, Overrides, Scripted, on_clocks
 from kteardown.inputs.published import Posting, load_posting
-from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
@@ -52,7 +50,11 @@ def replicate(
     reporter = options.reporter(verbose, quiet)
     variant, source = posted_patch(known, patch, reporter)
     if script:
-        experiments = _of_script(script, known, Overrides.of(designed, variant=[variant]), scripted, reporter)
+        base, asked = known.run.source if known.run else _BASE, Overrides.of(designed, variant=[variant])
+        experiments = tuple(
+            one.model_copy(update={"reference": known.name})
+            for one in experiments_on(script, base, asked, scripted, reporter)
+        )
     else:
         experiments = on_clocks(experiment_of(known, variant), Overrides.of(designed))
     execution = options.Execution(jobs=jobs)
@@ -69,16 +71,6 @@ def replicate(
     for result in results:
         check_broken(found.name, result)
         check_built(result)
-
-
-def _of_script(
-    script: str, posting: Posting, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
-) -> tuple[Experiment, ...]:
-    base = posting.run.source if posting.run else _BASE
-    return tuple(
-        experiment.model_copy(update={"reference": posting.name})
-        for experiment in experiments_on(script, base, asked, scripted, reporter)
-    )
 
 
 def measured_with(posting: Posting, script: str, size: str) -> Posting:

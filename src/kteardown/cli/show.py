@@ -198,6 +198,11 @@ def heading(key: str) -> str:
     return _HEADINGS.get(key, key.replace("_", " "))
 
 
+def pick(of: object, *names: str) -> Fields:
+    """Return these attributes of an object."""
+    return {name: getattr(of, name) for name in names}
+
+
 def cell(value: Any) -> str:
     """Return a value of the JSON as text: shares in percent, values with names as ``make=shared,own``."""
     if isinstance(value, Mapping):
@@ -233,12 +238,12 @@ def _workload(name: str) -> Fields:
     return {
         "name": name,
         "summary": workload.summary,
-        "needs": {"cpus": workload.cpus, "memory_mb": workload.memory_mb, "config": workload.config},
+        "needs": pick(workload, "cpus", "memory_mb", "config"),
         "parameters": [_parameter(key, p) for key, p in workload.parameters.items()],
         "metrics": [_metric(key, called[key], spec) for key, spec in workload.metrics.items()],
         "invariants": [{"name": key, "must_hold": text} for key, text in workload.invariants.items()],
         "executes": _executed_files(name),
-        "experiments": [{"name": e.name, "question": e.question} for e in users],
+        "experiments": [pick(e, "name", "question") for e in users],
         "more": _pages([*(e.name for e in users), name]),
     }
 
@@ -310,7 +315,7 @@ def _series(name: str) -> Fields:
         "backports": backports if len(backports) > 1 else [],
         "changes": [{"file": file, "functions": of} for file, of in sorted(changes.items())],
         "executed_by": covering(changed, shipped_sources()[0]),
-        "experiments": [{"name": e.name, "question": e.question} for e in users],
+        "experiments": [pick(e, "name", "question") for e in users],
         "more": _pages([e.name for e in users]),
     }
 
@@ -368,12 +373,7 @@ def _experiment(name: str) -> Fields:
         "name": found.name,
         "summary": found.question,
         "source": found.source,
-        "design": {
-            "clock": design.clock,
-            **number,
-            "warmup": design.warmup,
-            "repetitions": design.repetitions,
-        },
+        "design": {"clock": design.clock, **number, **pick(design, "warmup", "repetitions")},
         "variants": [{"name": variant} for variant in found.variants],
         "workloads": [
             {
@@ -416,15 +416,9 @@ def _kernel(name: str) -> Fields:
 
 def kernel_fields(entry: CacheEntry) -> Fields:
     """Return what is known of a kernel in the cache."""
-    return {
-        "name": entry.key,
-        "release": entry.release,
-        "arch": entry.arch,
-        "source": entry.source,
-        "series": entry.series,
-        "size_mb": entry.size_kb // 1024,
-        "last_used": entry.last_used.strftime("%Y-%m-%d %H:%M"),
-    }
+    known = pick(entry, "release", "arch", "source", "series")
+    used = entry.last_used.strftime("%Y-%m-%d %H:%M")
+    return {"name": entry.key, **known, "size_mb": entry.size_kb // 1024, "last_used": used}
 
 
 def _source(name: str) -> Fields:
