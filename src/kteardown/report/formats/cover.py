@@ -19,7 +19,7 @@ from kteardown.report.sections.both_clocks_table import (
     rate_sentences,
 )
 from kteardown.report.sections.changes import brief_table
-from kteardown.report.sections.fault_lines import fault_lines, fault_reports
+from kteardown.report.sections.fault_lines import fault_lines, reported_faults
 from kteardown.report.sentence import lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line
@@ -43,9 +43,9 @@ def render(material: Measured) -> str:
         brief, texts = brief_table(material.result, material.workloads), limits(material.result)
     first = "\n".join(wrapped(line.text, "- ") for line in lines(material.answer, material.workloads))
     parts = [first, wrapped(material.result.question), *(wrapped(cell.text, "- ") for cell in failed)]
-    for fault in (fault for one in results for fault in fault_reports(one) if fault.lines):
+    for fault in (fault for one in results for fault in reported_faults(one) if fault.excerpt):
         # What the kernel printed is a quotation: its lines are not wrapped.
-        quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.lines[:_FAULT_LINES]]
+        quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.excerpt[:_FAULT_LINES]]
         parts.append("\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted]))
     parts += [layout(table) for table in (brief, *tables(material)) if table]
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in texts)]))

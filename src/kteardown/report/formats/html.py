@@ -24,7 +24,12 @@ from kteardown.report.metrics import metric_anchor, metric_name, variants
 from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.changes import cards, comparison_table, forest_plots, forests
-from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
+from kteardown.report.sections.fault_lines import (
+    fault_source,
+    fault_title,
+    reported_faults,
+    uncompared_sentences,
+)
 from kteardown.report.sections.growth import growth_galleries
 from kteardown.report.sections.profile import flame_gallery
 from kteardown.report.sections.published import posted_charts
@@ -118,7 +123,7 @@ def _page(
         material=material,
         result=result,
         answer=answer,
-        faults=fault_reports(result),
+        faults=[(fault, fault_title(fault), fault_source(fault)) for fault in reported_faults(result)],
         uncompared=uncompared_sentences(result),
         opening=opening,
         cards=cards(material),

@@ -16,7 +16,12 @@ from kteardown.report.contents import limits
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.changes import brief_table
-from kteardown.report.sections.fault_lines import fault_reports, uncompared_sentences
+from kteardown.report.sections.fault_lines import (
+    fault_sentence,
+    fault_source,
+    reported_faults,
+    uncompared_sentences,
+)
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
@@ -58,10 +63,10 @@ def report(material: Measured, *, alone: bool = True) -> str:
         return "\n\n".join(filter(None, parts)) + "\n"
     parts.append(f"## {plain(result.experiment)}: {plain(result.question)}")
     parts.append(listed(line.text for line in contents.verdicts(material)))
-    for fault in fault_reports(result):
-        if fault.lines:
-            source = f"The whole console: {plain(fault.source)}"
-            parts.append(f"**{plain(fault.title.text)}**\n\n{code(fault.lines)}\n\n{source}")
+    for fault in reported_faults(result):
+        if fault.excerpt:
+            source = f"The whole console: {plain(fault_source(fault))}"
+            parts.append(f"**{plain(fault_sentence(fault))}**\n\n{code(fault.excerpt)}\n\n{source}")
     parts += [layout(table) for table in contents.all_tables(material)]
     parts.append("### What was run")
     parts.append(layout(contents.kernels_table(result)))
@@ -130,16 +135,16 @@ def comment(material: Measured) -> str:
         folded += map(_folded_table, clock_tables(material.both, material.workloads))
     for one in material.clocks:
         first += [f"On {CLOCKS[one.result.clock]}:"] if one is not material else []
-        first += [f"- {plain(fault.title.text)}" for fault in fault_reports(one.result)]
+        first += [f"- {plain(fault_sentence(fault))}" for fault in reported_faults(one.result)]
         first += [f"- {plain(text)}" for text in uncompared_sentences(one.result)]
         first += map(layout, filter(None, [brief_table(one.result, one.workloads)]))
         # The most important parts are first.
-        for fault in fault_reports(one.result):
-            if fault.lines:
-                log = visible("\n".join(fault.lines))
+        for fault in reported_faults(one.result):
+            if fault.excerpt:
+                log = visible("\n".join(fault.excerpt))
                 # Fences that are longer than every run of backticks in it.
                 fence = "`" * max(4, 1 + max(map(len, re.findall("`+", log)), default=0))
-                title = f"The log of {fault.kernel}, {fault.source}"
+                title = f"The log of {fault.kernel}, {fault_source(fault)}"
                 folded.append(_folding(title, f"{fence}\n{log}\n{fence}"))
         folded += map(_folded_table, contents.all_tables(one))
         facts = listed(f"{name}: {value}" for name, value in contents.facts(one.result))

@@ -14,7 +14,7 @@ from kteardown.report import contents
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_summary, clock_tables
 from kteardown.report.sections.changes import brief_table
-from kteardown.report.sections.fault_lines import fault_lines, fault_reports
+from kteardown.report.sections.fault_lines import fault_lines, fault_source, reported_faults
 from kteardown.report.sections.growth import law_tables
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Table
@@ -57,11 +57,11 @@ def report(material: Measured, console: Console, *, alone: bool = True) -> None:
         console.print()
     for line in found:
         console.print(Text(line.text, style=STYLES[line.tone]))
-    for fault in fault_reports(result):
-        if fault.lines:
+    for fault in reported_faults(result):
+        if fault.excerpt:
             console.print()
-            console.print(Text(f"The log of {fault.kernel}, {fault.source}:", style="bold"))
-        for logged in fault.lines[:_FAULT_LINES]:
+            console.print(Text(f"The log of {fault.kernel}, {fault_source(fault)}:", style="bold"))
+        for logged in fault.excerpt[:_FAULT_LINES]:
             console.print(Text(f"  | {on_one_line(logged)}"), soft_wrap=True)
     room = None if console.options.ascii_only else (console.width, _GAP)
     for table in (*contents.all_tables(material, room), contents.kernels_table(result)):

@@ -5,7 +5,6 @@ These are the first lines of every report.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kteardown.model.point import key
 from kteardown.model.result import Fault, FaultStatus, Result, Uncompared, Verdict, boot_failed
@@ -25,20 +24,9 @@ _MANY = 3
 _LONGEST = 200
 
 
-@dataclass(frozen=True)
-class FaultReport:
-    """One fault with what the kernel printed. ``title`` is one sentence; ``lines`` are of the console."""
-
-    kernel: str
-    title: Cell
-    lines: tuple[str, ...]
-    source: str
-    """The boot, and the file of its whole console."""
-
-
 def fault_lines(result: Result) -> list[Cell]:
     """Return a sentence for each fault, then one for each variant with points that were not compared."""
-    lines = [fault.title for fault in fault_reports(result)]
+    lines = [fault_title(fault) for fault in reported_faults(result)]
     lines += [
         Cell(f"a part of an ablation, which is no variant: {fault_sentence(fault)}", "inconclusive")
         for fault in result.faults
@@ -101,21 +89,19 @@ def detail_in_words(detail: str) -> str:
     return _BOOTS_FAILED.get(detail, detail)
 
 
-def fault_reports(result: Result) -> list[FaultReport]:
-    """Return the faults of requested kernels and of base, with what the kernel printed.
+def reported_faults(result: Result) -> list[Fault]:
+    """Return the faults of requested kernels and of base."""
+    return [fault for fault in result.faults if result.is_asked_for(fault.kernel)]
 
-    It is nothing for an invariant that failed.
-    """
-    return [
-        FaultReport(
-            fault.kernel,
-            Cell(fault_sentence(fault), _TONES[fault.status]),
-            fault.excerpt,
-            f"boot {fault.boots[0]} (console/{fault.boots[0]:04d}-*.log in the run directory)",
-        )
-        for fault in result.faults
-        if result.is_asked_for(fault.kernel)
-    ]
+
+def fault_title(fault: Fault) -> Cell:
+    """Return the sentence of a fault with its tone."""
+    return Cell(fault_sentence(fault), _TONES[fault.status])
+
+
+def fault_source(fault: Fault) -> str:
+    """Return the boot of a fault, and the file of its whole console."""
+    return f"boot {fault.boots[0]} (console/{fault.boots[0]:04d}-*.log in the run directory)"
 
 
 def broken_message(result: Result) -> str:
