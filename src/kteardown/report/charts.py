@@ -18,16 +18,15 @@ from functools import cache
 from importlib.resources import files
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from jinja2.environment import TemplateModule
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kteardown.errors import InputError, LabError
 from kteardown.model.result import Verdict
 from kteardown.report.metrics import Group
 from kteardown.visible import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 KERNEL_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 DASHES = ("", "", "7 4", "7 3 2 3", "12 5")
@@ -356,8 +355,11 @@ FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',
 """What draws PNG files has no other fonts than those that are named."""
 
 
-def templates(package: str, **options: Any) -> Environment:
+def templates(package: str, **options: Any) -> "Environment":
     """Return the templates in the folder ``page`` of a package; ``options`` are those of jinja2."""
+    # Imported here: tables, which import this module, need no templates.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     return Environment(
         loader=PackageLoader(package, "page"),
         autoescape=True,
@@ -369,7 +371,7 @@ def templates(package: str, **options: Any) -> Environment:
 
 
 @cache
-def _drawing() -> TemplateModule:
+def _drawing() -> Any:
     return templates("kteardown.report").get_template("charts.svg.j2").module
 
 
@@ -408,7 +410,7 @@ def svg_file(chart: Chart) -> str:
         height = top + _ROW_PX * len(rows)
         body = draw_as("file_of_forest", drawn, rows, top)
     assets = asset("charts.css"), asset("symbols.svg")
-    whole = draw_as("file", chart.title, width, height + _EDGE_PX, FONT, *assets, Markup(body))
+    whole = draw_as("file", chart.title, width, height + _EDGE_PX, FONT, *assets, body)
     return visible(re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: LIGHT.get(name[1], name[0]), whole))
 
 
