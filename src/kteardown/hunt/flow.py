@@ -12,7 +12,7 @@ from typing import Any
 from kteardown import version
 from kteardown.hunt import decide, locks
 from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, possible
-from kteardown.hunt.costs import MeasuredCase, growing_functions, measured, scalings
+from kteardown.hunt.decide import MeasuredCase, growing_functions, measured, scalings
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.measure import measure_stage, requests_of
 from kteardown.hunt.plan import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from kteardown.hunt.catalogue import Kind, Way
-from kteardown.hunt.curve import spaced
+from kteardown.hunt.growth import spaced
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import ParamValue
 

@@ -11,11 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -178,40 +178,6 @@ class Setting:
     reporter: Reporter
 
 
-class Executor(Protocol):
-    """Runs pieces of a plan."""
-
-    ahead: bool
-    """Whether boots run before it is known whether they count. Their records are not in the log before
-    ``Ended.keep`` is called, which is not done for a boot that turns out not to count."""
-    words: str
-    """Where and how many boots run at a time, to follow ``booting 12 guests``; may be empty."""
-
-    def unsettled(self, log: RecordWriter) -> bool:
-        """Return whether an interrupted run left something to do, even if every boot has ended."""
-
-    def open(self, setting: Setting) -> AbstractContextManager[None]:
-        """Run pieces of this plan in the block. Nothing of it is left running on this machine afterwards."""
-
-    def stop(self) -> None:
-        """End every boot: ``wait`` raises KeyboardInterrupt. May be called from any thread."""
-
-    def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
-        """Divide the boots of ``plan`` that have to run into pieces, in the order of the plan."""
-
-    def room(self) -> bool:
-        """Return whether another piece may be submitted now."""
-
-    def submit(self, piece: Piece) -> None:
-        """Begin to run ``piece``. Raises LabError, InputError."""
-
-    def wait(self) -> Sequence[Ended]:
-        """Wait until boots have ended, and return them; each boot of each piece is returned once.
-
-        Raises LabError if a boot cannot be run, KeyboardInterrupt after ``stop``.
-        """
-
-
 def execute(
     plan: Plan,
     kernels: Mapping[str, Bootable],
@@ -231,7 +197,7 @@ def execute(
     """
     done = log.finished()
     todo = [boot for boot in plan.boots if boot.index not in done]
-    executor = lab.executor or _Local(lab)
+    executor = lab.executor or Executor(lab)
     if not todo and not executor.unsettled(log):
         return
     total = sum(weight(trial) for boot in todo for trial in boot.trials)
@@ -244,7 +210,7 @@ def execute(
 class _Course:
     """The course of a plan: what is left, what runs, and what has ended."""
 
-    def __init__(self, plan: Plan, executor: Executor, log: RecordWriter, reporter: Reporter) -> None:
+    def __init__(self, plan: Plan, executor: "Executor", log: RecordWriter, reporter: Reporter) -> None:
         self._given_up = GivenUp(plan)
         self._executor = executor
         self._reporter = reporter
@@ -445,21 +411,26 @@ def _job(
     )
 
 
-class _Local:
-    """The executor of this host, with the machine and the jobs of a lab."""
+class Executor:
+    """Runs pieces of a plan on this host, with the machine and the jobs of a lab; others replace methods."""
 
     ahead = False
+    """Whether boots run before it is known whether they count. Their records are not in the log before
+    ``Ended.keep`` is called, which is not done for a boot that turns out not to count."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self.words = f", {lab.jobs} at a time" if lab.jobs > 1 else ""
+        """Where and how many boots run at a time, to follow ``booting 12 guests``; may be empty."""
         self._running: dict[Future[list[BootEnd]], Piece] = {}
 
     def unsettled(self, log: RecordWriter) -> bool:
+        """Return whether an interrupted run left something to do, even if every boot has ended."""
         return False  # Guests end with their process.
 
     @contextmanager
     def open(self, setting: Setting) -> Iterator[None]:
+        """Run pieces of this plan in the block. Nothing of it is left running on this machine afterwards."""
         self._setting = setting
         with ThreadPoolExecutor(self._lab.jobs) as self._pool:
             try:
@@ -469,10 +440,14 @@ class _Local:
                 raise
 
     def stop(self) -> None:
+        """End every boot: ``wait`` raises KeyboardInterrupt. May be called from any thread."""
         self._lab.machine.stop()
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
-        """Return each boot by itself; a block that was begun on a node of a cluster whole."""
+        """Divide the boots of ``plan`` that have to run into pieces, in the order of the plan.
+
+        Here, each boot by itself; a block that was begun on a node of a cluster whole.
+        """
         elsewhere = self._setting.log.of_jobs() if self._lab.acceleration != EXACT else frozenset()
         left = {boot.block for boot in plan.boots if boot.index not in finished}
         torn = left & {boot.block for boot in plan.boots if boot.index in elsewhere}
@@ -483,13 +458,18 @@ class _Local:
         return [tuple(boots) for boots in blocks.values()]
 
     def room(self) -> bool:
+        """Return whether another piece may be submitted now."""
         return len(self._running) < self._lab.jobs
 
     def submit(self, piece: Piece) -> None:
+        """Begin to run ``piece``. Raises LabError, InputError."""
         self._running[self._pool.submit(self._run, piece)] = piece
 
     def wait(self) -> Sequence[Ended]:
-        """Wait for the next boots to end. Raises LabError if one failed three times because of the host."""
+        """Wait until boots have ended, and return them; each boot of each piece is returned once.
+
+        Raises LabError if one failed three times because of the host, KeyboardInterrupt after ``stop``.
+        """
         ended: list[Ended] = []
         for future in wait(self._running, return_when=FIRST_COMPLETED).done:
             piece = self._running.pop(future)

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -102,15 +101,19 @@ def _built(
         agent = cache / "agent" / f"{arch}-{digest.hexdigest()[:16]}{kind}"
         if seal.is_intact(agent, reporter):
             return agent
-        agent.parent.mkdir(parents=True, exist_ok=True)
-        work = tempfile.TemporaryDirectory(prefix=".building-", dir=agent.parent)
-        with work as folder, reporter.task(f"Building {program} for {arch}"):
-            for path, content in sources.items():
-                Path(folder, path).parent.mkdir(parents=True, exist_ok=True)
-                Path(folder, path).write_bytes(content)
-            _make(Path(folder), compiler, reporter, f"build/{program}", *variables)
-            seal.publish(Path(folder, "build", program), agent)
-    return agent
+        make = shutil.which("make")
+        if make is None:
+            raise MissingError("cannot build the agent: make is not installed", ["make"])
+        # make cannot quote names with blanks: therefore the path of the folder is not an argument.
+        jobs = f"--jobs={len(os.sched_getaffinity(0))}"
+        target = f"build/{program}"
+        argv = [make, "--silent", jobs, f"CC={Path(compiler).name}", "BUILD=build", target, *variables]
+        error = BuildError(
+            f"the agent did not build with {compiler}",
+            hint="fix the first error above in agent/; if a header or library is missing, install libc6-dev.",
+        )
+        with reporter.task(f"Building {program} for {arch}"):
+            return seal.make(agent, sources, argv, target, reporter, error)
 
 
 def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Path, Path]:
@@ -127,29 +130,3 @@ def _hunt_sources(kinds: Sequence[Path]) -> dict[Path, Path]:
     """Return the files of the agent with the hunt; a kind of the user's own replaces one of its name."""
     own = {Path("hunt/kinds") / path.name: path for path in kinds}
     return {**_sources((), (*_SOURCES, *_HUNT_SOURCES)), **own}
-
-
-def _make(folder: Path, compiler: str, reporter: Reporter, *variables: str) -> None:
-    make = shutil.which("make")
-    if make is None:
-        raise MissingError("cannot build the agent: make is not installed", ["make"])
-    # make cannot quote names with blanks: therefore the path of the folder is not an argument.
-    jobs = f"--jobs={len(os.sched_getaffinity(0))}"
-    argv = [make, "--silent", jobs, f"CC={Path(compiler).name}", "BUILD=build", *variables]
-    reporter.command(argv)
-    # An outer `make demo` would pass its own flags to this make.
-    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
-    done = subprocess.run(
-        argv,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise BuildError(
-            f"the agent did not build with {compiler}:\n{(done.stderr or done.stdout).strip()}",
-            hint="fix the first error above in agent/; if a header or library is missing, install libc6-dev.",
-        )

@@ -16,7 +16,6 @@ import platform
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -142,19 +141,12 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
     if compiler is None:
         raise MissingError(f"cannot build {name}.c for QEMU: no C compiler is installed", ["gcc"])
     with seal.building(cache, f"{name}.c"):
-        library.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=library.parent) as folder:
-            Path(folder, f"{name}.c").write_bytes(text)
-            argv = [compiler, *_FLAGS, *flags, "-o", f"{name}.so", f"{name}.c"]
-            reporter.command(argv)
-            done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise BuildError(
-                    f"{name}.c, which is loaded into QEMU, did not build:\n{done.stderr.strip()}",
-                    hint="install the C library's headers: apt install libc6-dev",
-                )
-            seal.publish(Path(folder, f"{name}.so"), library)
-    return library
+        argv = [compiler, *_FLAGS, *flags, "-o", f"{name}.so", f"{name}.c"]
+        error = BuildError(
+            f"{name}.c, which is loaded into QEMU, did not build",
+            hint="install the C library's headers: apt install libc6-dev",
+        )
+        return seal.make(library, {Path(f"{name}.c"): text}, argv, f"{name}.so", reporter, error)
 
 
 def main_loop_library(reporter: Reporter) -> Path:

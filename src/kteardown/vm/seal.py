@@ -6,10 +6,12 @@ Its digests, in ``.digests`` beside it, are not of folders: a build may mount an
 import hashlib
 import os
 import subprocess
+import tempfile
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from kteardown.errors import LabError, failing
+from kteardown.errors import BuildError, LabError, failing
 from kteardown.paths import replace_text, sync
 from kteardown.progress import Reporter
 
@@ -26,6 +28,37 @@ def building(cache: Path, what: str) -> AbstractContextManager[None]:
     """Turn an OSError of the block, which builds a program in ``cache``, into a LabError."""
     hint = "free some space there, or set KTEARDOWN_CACHE to a folder that can be written."
     return failing(f"cannot build {what} in {cache}", hint=hint, kind=LabError)
+
+
+def make(
+    target: Path,
+    files: Mapping[Path, bytes],
+    argv: list[str],
+    made: str,
+    reporter: Reporter,
+    error: BuildError,
+) -> Path:
+    """Return ``target``, which ``argv`` makes as ``made`` of these files in a folder beside it.
+
+    Raises ``error``, with what ``argv`` wrote after its message, if that fails.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as folder:
+        for path, content in files.items():
+            Path(folder, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(folder, path).write_bytes(content)
+        reporter.command(argv)
+        # An outer `make demo` would pass its own flags to make.
+        own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+        null = subprocess.DEVNULL
+        done = subprocess.run(
+            argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            text = f"{error.message}:\n{(done.stderr or done.stdout).strip()}"
+            raise BuildError(text, hint=error.hint)
+        publish(Path(folder, made), target)
+    return target
 
 
 def keep(target: Path, made: Path) -> None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kteardown.hunt.curve import Array, Curve, spaced
-from kteardown.hunt.growth import judge, may_be_steep, predict, screen
+from kteardown.hunt.growth import Array, Curve, judge, may_be_steep, predict, screen, spaced
 
 Cost = Callable[[Array], Array]
 """The cost of each number of objects, in instructions."""

@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.hunt import decide, limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.costs import MeasuredCase, function_of, growing_functions, measured
+from kteardown.hunt.decide import MeasuredCase, function_of, growing_functions, measured
 from kteardown.hunt.plan import Case
 from kteardown.hunt.reproducer import report_text, waiting_text
 from kteardown.hunt.result import (

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd, BootStart, Outcome
-from kteardown.run.execute import Ended, Piece, Setting
+from kteardown.run.execute import Ended, Executor, Piece, Setting
 from kteardown.rundir.writer import RecordWriter
 
 
-class FakeExecutor:
+class FakeExecutor(Executor):
     """``outcome`` says how each boot ends; ``choose`` picks, of so many that run, which one ends next."""
 
     def __init__(
@@ -25,7 +25,7 @@ class FakeExecutor:
         self.most = room
         self.stopped = False
         self.submitted: list[int] = []
-        self._running: list[Piece] = []
+        self._waiting: list[Piece] = []
 
     ahead = True
     words = " on a fake cluster"
@@ -45,14 +45,14 @@ class FakeExecutor:
         return [(boot,) for boot in plan.boots if boot.index not in finished]
 
     def room(self) -> bool:
-        return len(self._running) < self.most
+        return len(self._waiting) < self.most
 
     def submit(self, piece: Piece) -> None:
         self.submitted += [boot.index for boot in piece]
-        self._running.append(piece)
+        self._waiting.append(piece)
 
     def wait(self) -> Sequence[Ended]:
-        piece = self._running.pop(self.choose(len(self._running)))
+        piece = self._waiting.pop(self.choose(len(self._waiting)))
         return [self._ended(boot) for boot in piece]
 
     def _ended(self, boot: PlannedBoot) -> Ended:

@@ -1,1 +1,1 @@
-"""What runs the boots of a plan: this machine, or a cluster's scheduler. ``port`` is the interface."""
+"""What runs the boots of a plan on other machines: the scheduler of a cluster."""

@@ -23,7 +23,7 @@ from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
-from kteardown.run.execute import Bootable, Ended, Piece, Setting
+from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import Order
 from kteardown.run.executors.slurm import Job, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import RunDir, writing
@@ -91,7 +91,7 @@ class _Work:
 
 
 @dataclass
-class Cluster:
+class Cluster(Executor):
     """The nodes of a cluster. ``sleep`` and ``now`` are those of a clock, for tests."""
 
     scheduler: Slurm
@@ -109,11 +109,9 @@ class Cluster:
         self.words = f" on {self.scheduler.words}"
 
     def unsettled(self, log: RecordWriter) -> bool:
-        """Return whether jobs of an interrupted session may still be there."""
         return Journal(log.run).unsettled
 
     def stop(self) -> None:
-        """Make ``wait`` raise KeyboardInterrupt."""
         self.stopped = True
 
     @contextmanager
@@ -198,7 +196,6 @@ class Cluster:
         self._begin(_Work(key_of(piece, exact=self._exact), "done", piece, self.config.minutes))
 
     def wait(self) -> Sequence[Ended]:
-        """Wait until pieces have a result. Raises LabError if one was lost too often."""
         while True:
             self._collect("check")
             if ended := self._collect("done"):
