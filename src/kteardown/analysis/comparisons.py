@@ -76,11 +76,6 @@ class Pair:
     found: Estimate
     supporting: SupportingResults
 
-    @property
-    def figures(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the values of base and changed, by block."""
-        return self.base.quantiles(self.figure.quantile), self.changed.quantiles(self.figure.quantile)
-
 
 def figures_of(data: Data) -> list[Quantity]:
     """Return every compared quantity, headline metrics first."""
@@ -263,10 +258,8 @@ def _test(data: Data, pairs: Sequence[Pair], laws: Sequence[SlopeRatio]) -> Metr
 
 
 def _planned(data: Data, pair: Pair) -> int:
-    """Return at how many points the metric is to be compared.
-
-    A point is not one of them if both kernels recorded other metrics there, and neither this one.
-    """
+    """Return at how many points the metric is to be compared."""
+    # A point is not one of them if both kernels recorded other metrics there, and neither this one.
     figure = pair.figure
     sides, collected = (BASE, pair.variant), data.collected
     return sum(
@@ -336,7 +329,8 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
     figures = figures_of(data)
     pairs = [pair for figure in figures for pair in pairs_of(data, figure)]
     if data.clock == "wall":
-        ranks = rank_tests([pair.figures for pair in pairs])
+        sides = [(p.base.quantiles(p.figure.quantile), p.changed.quantiles(p.figure.quantile)) for p in pairs]
+        ranks = rank_tests(sides)
         pairs = [
             replace(pair, supporting=replace(pair.supporting, rank=rank))
             for pair, rank in zip(pairs, ranks, strict=True)
@@ -374,7 +368,7 @@ _Outliers = Mapping[tuple[str, Quantity], tuple[Outlier, ...]]
 
 def _outliers(data: Data, figures: Sequence[Quantity]) -> _Outliers:
     """Return the outlier boots by kernel and quantity, only where there are any."""
-    groups = {}
+    found = {}
     for figure in figures:
         for kernel in (BASE, TWIN, *data.variants):
             boots = data.collected.boots(kernel, figure.point, figure.metric)
@@ -386,9 +380,10 @@ def _outliers(data: Data, figures: Sequence[Quantity]) -> _Outliers:
                     "statistic": figure.statistic,
                     "point": figure.point.shown,
                 }
-                groups[kernel, figure] = about, boots.quantiles(figure.quantile)
-    found = find_outliers(list(groups.values()), data.rules.same_within)
-    return {name: outliers for name, outliers in zip(groups, found, strict=True) if outliers}
+                group = boots.quantiles(figure.quantile)
+                if outliers := find_outliers(about, group, data.rules.same_within):
+                    found[kernel, figure] = outliers
+    return found
 
 
 def _comparison(pair: Pair, p_adjusted: float | None, outliers_of: _Outliers, rules: Rules) -> Comparison:
@@ -411,12 +406,10 @@ def _comparison(pair: Pair, p_adjusted: float | None, outliers_of: _Outliers, ru
     )
 
 
-def find_outliers(
-    groups: Sequence[tuple[Mapping[str, Any], Mapping[int, float]]], within: float
-) -> list[tuple[Outlier, ...]]:
-    """Return the outliers of each group, which are reported and not removed.
+def find_outliers(about: Mapping[str, Any], group: Mapping[int, float], within: float) -> tuple[Outlier, ...]:
+    """Return the outliers of a group of boots, which are reported and not removed.
 
-    A group is what its outliers are about (the other fields of ``Outlier``), and its values by block.
+    ``about`` has the other fields of ``Outlier``, ``group`` the values by block.
 
     An outlier is beyond the outer fences of its group: three interquartile ranges below the lower or above
     the upper quartile (J. Tukey, "Exploratory Data Analysis", 1977, section 2D). The log scale is used,
@@ -425,33 +418,23 @@ def find_outliers(
     Tukey, J. American Statistical Association 81, 1986). Differences from the median below ``within`` (0.02
     is two percent) do not matter for a verdict. A group with a value at or below zero has no outliers.
     """
-    found: list[tuple[Outlier, ...]] = [()] * len(groups)
-    by_size: dict[int, list[int]] = {}
-    for index, (_, group) in enumerate(groups):
-        if len(group) >= MIN_BOOTS and min(group.values()) > 0:
-            by_size.setdefault(len(group), []).append(index)
-    for indices in by_size.values():
-        logs = np.log([list(groups[index][1].values()) for index in indices])
-        low, middle, high = np.quantile(logs, (0.25, 0.5, 0.75), axis=1)[:, :, None]
-        outside = np.maximum(low - logs, logs - high)
-        is_outlier = (outside > FENCE * (high - low)) & (np.abs(logs - middle) > np.log1p(within))
-        for row in np.flatnonzero(is_outlier.any(axis=1)):
-            (about, group), spread = groups[indices[row]], float(high[row, 0] - low[row, 0])
-            median = float(np.median(list(group.values())))
-            found[indices[row]] = tuple(
-                Outlier(
-                    **about,
-                    block=block,
-                    value=value,
-                    median=median,
-                    ranges=tidy(float(distance / spread)) if spread > 0 else None,
-                )
-                for (block, value), beyond, distance in zip(
-                    group.items(), is_outlier[row], outside[row], strict=True
-                )
-                if beyond
-            )
-    return found
+    if len(group) < MIN_BOOTS or min(group.values()) <= 0:
+        return ()
+    logs = np.log([*group.values()])
+    low, middle, high = np.quantile(logs, (0.25, 0.5, 0.75))
+    outside, spread = np.maximum(low - logs, logs - high), float(high - low)
+    is_outlier = (outside > FENCE * spread) & (np.abs(logs - middle) > np.log1p(within))
+    return tuple(
+        Outlier(
+            **about,
+            block=block,
+            value=value,
+            median=float(np.median([*group.values()])),
+            ranges=tidy(float(distance / spread)) if spread > 0 else None,
+        )
+        for (block, value), beyond, distance in zip(group.items(), is_outlier, outside, strict=True)
+        if beyond
+    )
 
 
 def nodes_of(boots: Sequence[BootRecords]) -> dict[int, str]:

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.verdict import Rules
@@ -120,10 +121,7 @@ class Dataset:
                     merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
 
     def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
-        """Return the samples of one metric of one kernel at one point, by block; None if it has no samples.
-
-        They are in the unit of the metric.
-        """
+        """Return the samples of a metric of a kernel at a point, by block, in its unit; None without any."""
         place = (kernel, point.workload, point.full, metric)
         if place in self._samples and place not in self._boots:
             self._boots[place] = Boots(self._samples[place])
@@ -151,9 +149,7 @@ class Dataset:
                     if (point.workload, point.full) not in ended:
                         counts[kernel, point.workload, point.full, "missing", why] += 1
         shown = {(point.workload, point.full): point.shown for point in expected}
-        order = {
-            (kernel, *place): n for n, (kernel, place) in enumerate((k, p) for k in kernels for p in shown)
-        }
+        order = {(kernel, *place): n for n, (kernel, place) in enumerate(product(kernels, shown))}
         keys = sorted(counts, key=lambda key: (order.get(key[:3], len(order)), key[3:]))
         return tuple(
             VoidTrials.model_validate(

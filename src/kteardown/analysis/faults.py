@@ -219,10 +219,8 @@ def _boots_of_all(
     variant: Sequence[BootRecords],
     base: Sequence[BootRecords],
 ) -> int:
-    """Return in how many boots of each side all of the variant have the fault there and base passed.
-
-    0: it is not in all boots of the variant that began this part.
-    """
+    """Return in how many boots of each side all of the variant have the fault there and base passed."""
+    # 0: it is not in all boots of the variant that began this part.
     began = {
         _unit(boot)
         for boot in _alike(one.boot, variant)

@@ -65,14 +65,8 @@ def gather(
                     intervals={name: ends for name, ends in intervals.items() if ends is not None},
                 )
             )
-    return Evidence(tuple(found), tuple(_stacks(workloads, points, profiled)))
-
-
-def _stacks(
-    workloads: Mapping[str, Workload], points: Sequence[Point], profiled: Sequence[BootRecords]
-) -> list[Stacks]:
     shown = {(point.workload, point.full): point.shown for point in points}
-    found = []
+    stacks = []
     for stretches in collect(profiled):
         ns: dict[tuple[str, ...], float] = {}
         for text, weight in stretches.stacks.items():
@@ -81,5 +75,5 @@ def _stacks(
                 ns[frames] = ns.get(frames, 0.0) + weight.ns / stretches.count
         point = shown.get((stretches.workload, stretches.key), dict(stretches.key))
         law = workloads[stretches.workload].law
-        found.append(Stacks(stretches.kernel, stretches.workload, law, point, ns))
-    return found
+        stacks.append(Stacks(stretches.kernel, stretches.workload, law, point, ns))
+    return Evidence(tuple(found), tuple(stacks))

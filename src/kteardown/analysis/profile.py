@@ -389,10 +389,6 @@ class _KernelCosts:
         self.objects = self.sizes[-1] or 1.0
         """The number of objects at the largest point, by which its times are divided."""
 
-    def growth(self, function: str) -> TimeGrowth | None:
-        """Return the growth of the time in the function itself."""
-        return growth(self.sizes, [costs.own(function) for costs in self.costs])
-
 
 def _cost(
     name: str, kernel: str, one: _KernelCosts, base: _KernelCosts | None, z: float, confidence: float
@@ -403,7 +399,7 @@ def _cost(
     """
     shown = quantile(confidence, 1)
     costs, own, per = one.largest, one.largest.own(name), 1 / one.objects
-    share, grown = costs.share(name), one.growth(name)
+    share, grown = costs.share(name), growth(one.sizes, [each.own(name) for each in one.costs])
     fields: dict[str, object] = {}
     if grown is not None:
         ends = (grown.exponent - shown * grown.se, grown.exponent + shown * grown.se)

@@ -31,10 +31,7 @@ Headline = set[tuple[str, str]]
 
 @dataclass(frozen=True)
 class StopRule:
-    """When a run may end.
-
-    ``width`` is used by ``ci`` only: 0.02 is two percent to either side of the ratio.
-    """
+    """When a run may end. ``width``, for ``ci`` only: 0.02 is two percent to either side of the ratio."""
 
     kind: Literal["verdict", "ci"]
     width: float | None = None
@@ -146,10 +143,8 @@ def conclude(
 
 
 def _is_met(metric: MetricVerdict, width: float | None) -> bool:
-    """Return whether a metric has a verdict, or its interval extends at most ``width`` to either side.
-
-    Without an interval, the test is whether it has a verdict other than inconclusive.
-    """
+    """Return whether a metric has a verdict, or its interval extends at most ``width`` to either side."""
+    # Without an interval, the test is whether it has a verdict other than inconclusive.
     if width is None or metric.ci is None or not metric.ratio:
         return metric.verdict != "inconclusive"
     low, high = metric.ci

@@ -84,12 +84,8 @@ def choose(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ...]:
     known = {kind.name for kind in kinds} | {kind.part for kind in kinds}
     chosen = set()
     for word in words:
-        exact = word in known
-        found = {
-            kind.name
-            for kind in kinds
-            if (word in (kind.name, kind.part) if exact else word and word in kind.name)
-        }
+        found = {kind.name for kind in kinds if word in (kind.name, kind.part)}
+        found = found or {kind.name for kind in kinds if word and word in kind.name}
         chosen |= found
         if not found:
             raise InputError(

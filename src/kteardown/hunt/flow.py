@@ -94,10 +94,7 @@ class _Hunt:
 
 
 def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
-    """Return the kinds that are asked for and that the user can make objects of.
-
-    Raises InputError, BuildError, LabError.
-    """
+    """Return the kinds that are asked for and possible. Raises InputError, BuildError, LabError."""
     return possible(choose(load_kinds(request.own_kinds, reporter), request.kinds), request.user)
 
 
@@ -110,10 +107,8 @@ def kernels_of(request: Request, reporter: Reporter) -> Mapping[str, KernelImage
 
 
 def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -> HuntResult:
-    """Boot the rest of a hunt and write its result. Raises InputError, BuildError, LabError.
-
-    What the screen shows is written before it is confirmed, which can take hours.
-    """
+    """Boot the rest of a hunt and write its result. Raises InputError, BuildError, LabError."""
+    # What the screen shows is written before it is confirmed, which can take hours.
     hunt = _prepare(folder, reporter, jobs)
     source = hunt.request.source
     reporter.note(f"screening on {source}; kinds: {len(hunt.kinds)}")

@@ -106,10 +106,7 @@ class HuntFolder(RunDir):
             ) from error
 
     def extend(self, against: Sequence[str], locks: str) -> None:
-        """Add kernels on which the finds are to be measured, too, or the one whose locks are counted.
-
-        Raises InputError, LabError.
-        """
+        """Add kernels for the finds, or the one whose locks are counted. Raises InputError, LabError."""
         request = self._saved_request()
         new = [name for name in dict.fromkeys(against) if name not in request.against]
         added = "".join(f" --against {shlex.quote(name)}" for name in new)

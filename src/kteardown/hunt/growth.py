@@ -190,10 +190,8 @@ def ratio(ends: tuple[int | float, ...], powers: Array) -> Array:
 
 
 def half_width(figures: Array, confidence: float) -> Array:
-    """Return how far the mean over seeds, the rows of ``figures``, may be from the truth, to either side.
-
-    Zero for one seed, which does not show how seeds differ.
-    """
+    """Return how far the mean over seeds, the rows of ``figures``, may be from the truth, to either side."""
+    # Zero for one seed, which does not show how seeds differ.
     seeds = len(figures)
     if seeds < 2:
         return np.zeros(figures.shape[1:])
@@ -218,10 +216,8 @@ class Growth:
 
 
 def judge(curve: Curve, confidence: float = 0.95) -> Growth:
-    """Return the verdict; ``confidence`` is that of each one-sided bound.
-
-    With one seed the bounds contain the floor of the curve and no differences between boots.
-    """
+    """Return the verdict; ``confidence`` is that of each one-sided bound."""
+    # With one seed the bounds contain the floor of the curve and no differences between boots.
     whole = curve.complete()
     steps = whole.ladder()
     if len(steps.sizes) < MIN_SIZES:

@@ -18,9 +18,8 @@ from kteardown.hunt.result import Find, LockResult
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import split
-from kteardown.model.record import Check, Sample, TrialEnd, TrialStart
 from kteardown.paths import cache_dir
-from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.counting import BootRecords, trials
 
 FRAGMENT = "lockstat"
 LOCK_COSTS: Final[dict[Cost, tuple[str, str]]] = {
@@ -67,22 +66,12 @@ def request_of(source: str, config: Sequence[str], compiler: str = "") -> Kernel
 def held_locks(boots: Iterable[BootRecords]) -> dict[tuple[Case, Cost], tuple[LockResult, ...]]:
     """Return the locks of each case and cost: the one held for longest, then others held for most of it."""
     found: dict[tuple[Case, Cost], tuple[LockResult, ...]] = {}
-    for boot in boots:
-        case: Case | None = None
-        counted: dict[str, str] = {}
-        times: dict[str, float] = {}
-        for record in boot.records:
-            if isinstance(record, TrialStart):
-                # A warm-up comes before the repetition that counts, whose records replace its own.
-                case, counted, times = case_of(record.params), {}, {}
-            elif isinstance(record, Check):
-                counted[record.name] = record.detail
-            elif isinstance(record, Sample):
-                times[record.metric] = record.value
-            elif isinstance(record, TrialEnd) and record.status == "ok" and case is not None:
-                for cost, (invariant, metric) in LOCK_COSTS.items():
-                    if locks := _locks(counted.get(invariant, ""), times.get(metric, 0.0)):
-                        found[case, cost] = locks
+    for trial in (trial for boot in boots for trial in trials(boot.records) if trial.usable):
+        for cost, (invariant, metric) in LOCK_COSTS.items():
+            # Of the repetition that counts, which comes after a warm-up.
+            text, (*_, time_ns) = trial.details.get(invariant, ""), trial.samples.get(metric, [0.0])
+            if locks := _locks(text, time_ns):
+                found[case_of(trial.params), cost] = locks
     return found
 
 

@@ -97,10 +97,8 @@ def measure_stage(
 
 
 def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
-    """Return boots for the trials that come after one in which a guest failed, and release in another way.
-
-    With more objects, the way that failed would fail as well.
-    """
+    """Return boots for the trials that come after one in which a guest failed, and release in another way."""
+    # With more objects, the way that failed would fail as well.
     return rest_of_failed(
         plan,
         run.boots(),

@@ -103,10 +103,8 @@ def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
 
 
 def with_what_is_missing(planned: Plan, plan: Plan) -> Plan:
-    """Return ``planned`` with more boots, for the kernels, seeds and ways that only ``plan`` has.
-
-    A way that is planned for a kernel and a seed keeps its sizes.
-    """
+    """Return ``planned`` with more boots, for the kernels, seeds and ways that only ``plan`` has."""
+    # A way that is planned for a kernel and a seed keeps its sizes.
     known = {(boot.kernel, boot.seed, _way(trial)) for boot in planned.boots for trial in boot.trials}
     boots = list(planned.boots)
     for boot in plan.boots:

@@ -44,10 +44,7 @@ def is_fragment_path(fragment: str) -> bool:
 
 
 def fragment_file(fragment: str, places: Sequence[Path]) -> Path:
-    """Return the file of a fragment that is a name or a path.
-
-    Raises InputError that names the folders which were searched.
-    """
+    """Return the file of a fragment that is a name or a path. Raises InputError with the folders searched."""
     if is_fragment_path(fragment):
         path = Path(fragment).expanduser().absolute()
         if path.is_file():

@@ -289,10 +289,7 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
 
 
 def on_clocks(experiment: Experiment, asked: Overrides) -> tuple[Experiment, ...]:
-    """Return ``experiment`` changed by these options, once for each clock that is to be measured.
-
-    Raises InputError.
-    """
+    """Return ``experiment`` changed by these options, once for each clock to measure. Raises InputError."""
     if asked.clock != "both":
         return (apply(experiment, asked),)
     exact = replace(asked.only_of("instructions"), clock="instructions", layout_twin=False)

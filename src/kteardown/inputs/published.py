@@ -193,10 +193,7 @@ def posting_names() -> list[str]:
 
 
 def load_posting(name: str | None) -> Posting | None:
-    """Load the shipped ``postings/NAME.toml``; None for None.
-
-    Raises InputError that names the file and the key.
-    """
+    """Load the shipped ``postings/NAME.toml``; None for None. Raises InputError with the file and the key."""
     return None if name is None else read_posting(data_dir("postings") / f"{name}.toml")
 
 

@@ -1,7 +1,4 @@
-"""The architectures of guests: one record with everything that depends on the architecture.
-
-CONTRIBUTING.md lists what else an architecture needs.
-"""
+"""The architectures of guests; CONTRIBUTING.md lists what another one needs besides its record here."""
 
 import platform
 from collections.abc import Mapping

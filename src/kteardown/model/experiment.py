@@ -64,10 +64,7 @@ class Design(StrictModel):
     same_within: float = Field(default=0.02, gt=0, lt=1)
     """The margin of the verdict "same": 0.02 is two percent."""
     until: Annotated[str, Field(pattern=UNTIL)] = ""
-    """Stop as soon as the verdicts are certain: ``verdict`` or ``ci=2%``.
-
-    ``boots`` (or ``seeds``) is then a maximum.
-    """
+    """Stop as soon as verdicts are certain: ``verdict`` or ``ci=2%``. ``boots`` (``seeds``) is a maximum."""
     budget_s: float | None = Field(default=None, gt=0)
     """With ``until``: take no further look that would need more seconds of measuring than this."""
     lost_limit: float | None = Field(default=None, gt=0, le=1)
@@ -82,10 +79,7 @@ class Design(StrictModel):
 
 
 class MachineSpec(StrictModel):
-    """The guest. ``cpus``, ``possible_cpus`` and ``numa_nodes`` may each be a list.
-
-    Every value of a list has its own boots, and is a parameter of every point.
-    """
+    """The guest. Its CPUs and nodes may be lists: each value has its own boots, and is a parameter."""
 
     arch: Arch = DEFAULT_ARCH
     cpus: Counts = None
@@ -129,10 +123,7 @@ class Experiment(StrictModel):
     name: Name
     question: str
     source: str
-    """The base kernel.
-
-    ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE``, ``image:FILE`` or ``debian-image:6.12``.
-    """
+    """Base: ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE``, ``image:FILE`` or ``debian-image:6.12``."""
     compiler: str = ""
     """For kernels that are built: ``gcc-14``, ``clang-19`` or a path; empty: the default of this host."""
     variants: tuple[str, ...] = ()

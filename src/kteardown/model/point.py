@@ -37,10 +37,8 @@ def size_of(params: Mapping[str, ParamValue], law: str) -> int:
 
 
 def sweep_points(sweep: Sweep, workload: Workload) -> list[dict[str, ParamValue]]:
-    """Every parameter point of a sweep: the product of its values, defaults filled in.
-
-    The last parameter of the workload's file varies fastest.
-    """
+    """Every parameter point of a sweep: the product of its values, defaults filled in."""
+    # The last parameter of the workload's file varies fastest.
     result: list[dict[str, ParamValue]] = [{}]
     for name, parameter in workload.parameters.items():
         values = sweep.params.get(name, (parameter.default,))

@@ -230,19 +230,14 @@ class LostTime(_Open):
 
     @property
     def share(self) -> float:
-        """Return the lost time as a share of the trial, at most 1.
-
-        A thread that is throttled counts as runnable as well, so of these two the larger is taken.
-        """
+        """Return the lost time as a share of the trial, at most 1."""
+        # A thread that is throttled counts as runnable as well, so of these two the larger is taken.
         waited = max(self.run_delay_s or 0.0, self.throttled_s or 0.0) + (self.steal_s or 0.0)
         return min(1.0, max(waited, self.hot_s or 0.0) / self.elapsed_s) if self.elapsed_s else 0.0
 
 
 class TrialEnd(_Record):
-    """``void``: an invariant failed, and the samples must not be used.
-
-    ``failed``: the trial could not run.
-    """
+    """``void``: an invariant failed, so the samples must not be used. ``failed``: it could not run."""
 
     type: Literal["trial_end"] = "trial_end"
     trial: Int

@@ -1,7 +1,4 @@
-"""The models of ``result.json``, which the analysis produces and reports read.
-
-Field names are fixed by schema 1; fields may be added.
-"""
+"""The models of ``result.json``. Field names are fixed by schema 1; fields may be added."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, get_args

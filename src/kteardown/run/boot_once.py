@@ -152,10 +152,8 @@ def _initramfs(
 
 
 def check_size(size: int, memory_mb: int) -> None:
-    """Raise InputError if the files of a guest do not fit into its memory.
-
-    They are in it twice while it starts, and a tmpfs may use half of what the archive leaves.
-    """
+    """Raise InputError if the files of a guest do not fit into its memory."""
+    # They are in it twice while it starts, and a tmpfs may use half of what the archive leaves.
     size_mb = -(-size // 2**20)
     if 3 * size_mb + _KERNEL_MB > memory_mb:
         raise InputError(

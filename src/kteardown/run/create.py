@@ -125,11 +125,7 @@ def missing_kernels(run: RunDir) -> list[KernelRequest]:
 
 
 def bootable(run: RunDir) -> dict[str, Bootable]:
-    """Return the built kernels by their names in the plan.
-
-    They stay in the cache until this process ends. Raises InputError if an image is no longer there, or is
-    damaged.
-    """
+    """Return the built kernels by name, held in the cache. Raises InputError if an image is not whole."""
     kernels: dict[str, Bootable] = {}
     for name, fields in _json(run.kernels_file).items():
         image = Path(fields["image"])
@@ -145,10 +141,7 @@ def bootable(run: RunDir) -> dict[str, Bootable]:
 
 
 def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
-    """Build the layout twin from the patch that the run keeps, and add it to the run's kernels.
-
-    Raises InputError if the run has no such patch, BuildError, LabError.
-    """
+    """Build the layout twin from the patch that the run keeps. Raises InputError, BuildError, LabError."""
     run = snapshot.run
     patch = run.path / _TWIN_PATCH
     if not patch.is_file():
@@ -186,20 +179,14 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def settle(resolved: Resolved, reporter: Reporter) -> Resolved:
-    """Return ``resolved`` with kernels that a later build makes of the same source and configuration.
-
-    Raises InputError, LabError.
-    """
+    """Return ``resolved`` with kernels that a later build makes of the same. Raises InputError, LabError."""
     sources = Sources(cache_dir(), reporter)
     plan_boots(resolved)
     return replace(resolved, kernels=tuple(build.settle(kernel, sources) for kernel in resolved.kernels))
 
 
 def build_kernels(resolved: Resolved, reporter: Reporter) -> Built:
-    """Build every kernel of an experiment that is not in the cache.
-
-    The layout twin is one of them if the design has it. Raises BuildError, InputError, LabError.
-    """
+    """Build every kernel that is not cached, the layout twin too. Raises BuildError, InputError, LabError."""
     return _build(_requests(resolved, reporter), reporter)
 
 
@@ -224,10 +211,7 @@ def build_first(resolved: Resolved, reporter: Reporter, *, measured_later: bool 
 def create_run(
     resolved: Resolved, built: Built, command: str, reporter: Reporter, run: RunDir | None = None
 ) -> RunDir:
-    """Write a run directory with all that measuring, resuming and reporting need: a new one, or ``run``.
-
-    Raises LabError.
-    """
+    """Write a run directory, a new one or ``run``, with all that later stages need. Raises LabError."""
     run = run or RunDir.create(runs_dir(), resolved.experiment.name)
     with removed_unless_whole(run.path):
         plan = plan_boots(resolved, built.left_out)
@@ -267,10 +251,8 @@ def plan_profiled_boots(resolved: Resolved, plan: Plan) -> Plan:
 
 
 def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None) -> tuple[Building, Forecast]:
-    """Return the expected cost of building and of booting ``plan``, from earlier builds and runs.
-
-    Builds, boots and downloads nothing.
-    """
+    """Return the expected cost of building and of booting ``plan``, from earlier builds and runs."""
+    # Builds, boots and downloads nothing.
     requests = list(resolved.kernels)
     if LAYOUT in controls(resolved.experiment.design):
         sources = Sources(cache_dir(), SilentReporter())

@@ -68,20 +68,10 @@ class Bootable:
     lines: Path | None = None
     """The folder with its line table; None: that of the image."""
 
-    def files(self) -> Iterator[Path]:
-        """Yield every file that a guest needs."""
-        yield from (self.image, *self.modules)
-        for paths in self.optional_modules.values():
-            yield from paths
-
     def modules_of(self, boot: PlannedBoot) -> tuple[Path, ...]:
         """Return the modules that ``boot`` loads, in order."""
         more = (path for name in boot.modules for path in self.optional_modules.get(name, ()))
         return tuple(dict.fromkeys((*self.modules, *more)))
-
-    def source_lines(self, arch: Arch) -> SourceLines:
-        """Return the source lines of the kernel."""
-        return SourceLines(self.lines or self.image.parent, arch)
 
 
 @dataclass(frozen=True)
@@ -126,9 +116,13 @@ class Watch:
     _now: dict[int, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def boot(self, boot: PlannedBoot, doing: str = "starting") -> None:
-        """Show that ``boot`` is being started, or what it does."""
-        self._set(boot, doing)
+    def boot(self, boot: PlannedBoot, doing: str = "starting", more: float = 0.0) -> None:
+        """Show what ``boot`` is doing, unless that is empty, and add ``more`` to what is completed."""
+        with self._lock:
+            self._done += more
+            if doing:
+                self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
+            self.update(self._done, "\n".join(self._now.values()))
 
     def trial(self, boot: PlannedBoot, index: int) -> None:
         """Show that trial ``index`` of ``boot`` began."""
@@ -136,24 +130,17 @@ class Watch:
             trial = boot.trials[index]
             params = {**boot.machine, **trial.params}
             words = " ".join([trial.workload, *(f"{name}={value}" for name, value in params.items())])
-            self._set(boot, f"{words}, trial {index + 1} of {len(boot.trials)}")
+            self.boot(boot, f"{words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
         """Add trial ``index`` of ``boot`` to the completed ones."""
         if index < len(boot.trials):
-            self._set(boot, "", self.weight(boot.trials[index]))
+            self.boot(boot, "", self.weight(boot.trials[index]))
 
     def ended(self, boot: PlannedBoot) -> None:
         """Remove the guest of ``boot`` from the display."""
         with self._lock:
             self._now.pop(boot.index, None)
-
-    def _set(self, boot: PlannedBoot, doing: str, more: float = 0.0) -> None:
-        with self._lock:
-            self._done += more
-            if doing:
-                self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
-            self.update(self._done, "\n".join(self._now.values()))
 
 
 @dataclass(frozen=True)
@@ -326,7 +313,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
         result = lab.machine.boot(_job(boot, setting, console, initramfs, host), on_line)
     finally:
         initramfs.unlink(missing_ok=True)
-    result = _with_source_lines(result, kernel.source_lines(lab.arch))
+    result = _with_source_lines(result, SourceLines(kernel.lines or kernel.image.parent, lab.arch))
     keep(result)
     return result
 
@@ -350,10 +337,8 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
 def _completed(
     raw: bytes, boot: PlannedBoot, host: HostWatch | None, began: float, limit: float | None
 ) -> Record:
-    """Return a line of the agent as a record with what the lab adds; an unparsable one is an AgentError.
-
-    The host is watched from start to end of a trial.
-    """
+    """Return a line of the agent as a record with what the lab adds; an unparsable one is an AgentError."""
+    # The host is watched from start to end of a trial.
     try:
         record: Record = parse(raw)
     except ValidationError:

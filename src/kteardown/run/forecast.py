@@ -77,10 +77,7 @@ class Forecast:
     """The seconds of every trial whose workload is known, by its place."""
 
     def weight(self, trial: PlannedTrial) -> float:
-        """Return the seconds of ``trial``, of the first trial with the overhead of its boot.
-
-        1 for every trial if the forecast is unknown.
-        """
+        """Return the seconds of ``trial``, of the first with the overhead of its boot; 1 if unknown."""
         if self.seconds is None:
             return 1.0
         return self.trial_s[place(trial)] + (self.overhead_s if trial.index == 0 else 0.0)
@@ -146,10 +143,8 @@ def forecast(
 
 
 def _at(trial: PlannedTrial, law: str, every: Sequence[SeenTrial]) -> tuple[float, bool]:
-    """Return the seconds of ``trial``, and whether exactly its point was measured.
-
-    They are a function of the parameter of the growth law of its workload, of which ``every`` trial is.
-    """
+    """Return the seconds of ``trial``, and whether exactly its point was measured."""
+    # They are a function of the parameter of the growth law of its workload, of which ``every`` trial is.
     others = {name: value for name, value in trial.params.items() if name != law}
     nearest = max(_agree(others, seen.params) for seen, _ in every)
     executions = trial.warmup + trial.repetitions
@@ -169,10 +164,8 @@ def _agree(wanted: Mapping[str, ParamValue], seen: Mapping[str, ParamValue]) -> 
 
 
 def _seconds(group: Sequence[tuple[int, float]], executions: int) -> float:
-    """Return the seconds of ``executions`` at one point, from the trials with the nearest number.
-
-    In proportion if they have fewer executions.
-    """
+    """Return the seconds of ``executions`` at one point, from the trials with the nearest number."""
+    # In proportion if they have fewer executions.
     nearest = min((abs(count - executions), count) for count, _ in group)[1]
     found = median(seconds for count, seconds in group if count == nearest)
     return found * max(1.0, executions / nearest)

@@ -142,10 +142,8 @@ class Follower:
                 del self._records[number]
 
     def _drop_cut(self) -> None:
-        """Of the boots that an earlier session did not finish, drop what this one runs again.
-
-        In real time all is kept that an attempt of this session can be put together with.
-        """
+        """Of the boots that an earlier session did not finish, drop what this one runs again."""
+        # In real time all is kept that an attempt of this session can be put together with.
         for number, records in list(self._records.items()):
             kept = [
                 attempt

@@ -47,10 +47,8 @@ def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variant
 def with_layout_twin(
     plan: Plan, experiment: Experiment, workloads: Mapping[str, Workload], blocks: int
 ) -> Plan:
-    """Return ``plan`` with ``blocks`` more blocks of base and the layout twin.
-
-    Their order has its own random numbers, so that the blocks of ``plan`` do not change.
-    """
+    """Return ``plan`` with ``blocks`` more blocks of base and the layout twin."""
+    # Their order has its own random numbers, so that the blocks of ``plan`` do not change.
     rng = random.Random(f"{experiment.design.seed} {LAYOUT}")
     first = blocks_of(experiment.design)
     boots = list(plan.boots)

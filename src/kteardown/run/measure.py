@@ -168,10 +168,7 @@ def _due(snapshot: Snapshot, after: Result | None) -> Plan:
 
 
 def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Reporter) -> None:
-    """Build the missing kernels and add them to the run directory.
-
-    Raises NotBuiltError if nothing is left to measure.
-    """
+    """Build the missing kernels, and add them. Raises NotBuiltError if nothing is left to measure."""
     try:
         built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
     except BuildError as error:

@@ -81,10 +81,7 @@ class Rehearsed:
 
 
 def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Reporter) -> Rehearsed:
-    """Build base, and run the only workload of ``experiment``, a script, at its two smallest sizes.
-
-    Raises BuildError, and as ``rehearse_on`` does.
-    """
+    """Build base, and run the script of ``experiment`` on it. Raises BuildError, and as ``rehearse_on``."""
     base = base_of(experiment)
     image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
     return rehearse_on(Bootable(image.image, image.modules), experiment, acceleration, reporter)
@@ -106,11 +103,16 @@ def rehearse_on(
     sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
     boots = [_rehearsed_at(point, workload, kernel, experiment, acceleration, reporter) for point in points]
-    return Rehearsed(
-        tuple(run for run, _ in boots),
-        sum(end.duration_s for _, end in boots),
-        _seen(workload, boots, acceleration, experiment.machine.memory_mb or workload.memory_mb),
-    )
+    trials = []
+    for index, (run, end) in enumerate(boots):
+        trial = PlannedTrial(index=index, workload=name, params={**run.params}, warmup=0, repetitions=1)
+        trials.append((trial, run.ended_s - (end.first_record_s or 0)))
+    seconds = sum(end.duration_s for _, end in boots)
+    # For the forecast, how long a boot takes besides its trials.
+    overhead_s = (seconds - sum(taken for _, taken in trials)) / len(boots)
+    memory_mb, peak_kb = experiment.machine.memory_mb or workload.memory_mb, boots[-1][1].peak_rss_kb
+    seen = SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s, peak_kb, tuple(trials))
+    return Rehearsed(tuple(run for run, _ in boots), seconds, seen)
 
 
 def _rehearsed_at(
@@ -148,24 +150,6 @@ def _rehearsed_at(
     if run.status != "ok":
         raise failure(workload, run)
     return run, booted.end
-
-
-def _seen(
-    workload: Workload,
-    boots: Sequence[tuple[Rehearsal, BootEnd]],
-    acceleration: Acceleration,
-    memory_mb: int,
-) -> SeenBoot:
-    """Return how long the trials took, and a boot without them, for the forecast."""
-    trials = []
-    for index, (run, end) in enumerate(boots):
-        trial = PlannedTrial(
-            index=index, workload=workload.name, params={**run.params}, warmup=0, repetitions=1
-        )
-        trials.append((trial, run.ended_s - (end.first_record_s or 0)))
-    overhead_s = sum(end.duration_s for _, end in boots) - sum(seconds for _, seconds in trials)
-    peak_kb = boots[-1][1].peak_rss_kb
-    return SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s / len(boots), peak_kb, tuple(trials))
 
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:

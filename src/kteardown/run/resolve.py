@@ -57,10 +57,7 @@ class Resolved:
 
 
 def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
-    """Find the workloads, series and fragments; with ``ablate`` also the parts of every series.
-
-    Raises InputError.
-    """
+    """Find workloads, series and fragments; with ``ablate`` the parts of series, too. Raises InputError."""
     if experiment.design.until:
         # Imported here: it loads numpy and scipy.
         from kteardown.analysis.sequential import parse_until
@@ -208,10 +205,8 @@ def experiment_for(workload: str, source: str) -> Experiment:
 
 
 def experiment_of_script(workload: str, source: str, folder: Path) -> Experiment:
-    """Return an experiment with the script ``workload``, which is described in ``folder``.
-
-    A script is run once in each guest: what it leaves behind would be there when it is run again.
-    """
+    """Return an experiment with the script ``workload``, which is described in ``folder``."""
+    # A script is run once in each guest: what it leaves behind would be there when it is run again.
     return Experiment(
         name=f"compare-{workload.replace('_', '-')}",
         question=f"What does the change do to {workload}?",

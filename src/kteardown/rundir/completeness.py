@@ -36,10 +36,8 @@ def complete_blocks(plan: Plan, boots: Sequence[BootRecords], most: int) -> int:
 
 
 def boots_left(plan: Plan, boots: Sequence[BootRecords], most: int) -> list[PlannedBoot]:
-    """Return the boots of the first ``most`` blocks that have not ended.
-
-    A boot that is skipped because earlier boots of its kernel failed is not left.
-    """
+    """Return the boots of the first ``most`` blocks that have not ended."""
+    # A boot that is skipped because earlier boots of its kernel failed is not left.
     ended: Mapping[int, Outcome] = {
         boot.boot: boot.end.outcome for boot in boots if boot.end.outcome != "infrastructure-error"
     }

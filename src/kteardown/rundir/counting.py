@@ -1,7 +1,4 @@
-"""Which records count: the rule, applied to the records of a run directory.
-
-docs/formats.md states it, under "Which records count".
-"""
+"""Which records count: the rule of docs/formats.md, applied to the records of a run directory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -70,6 +67,8 @@ class Trial:
     detail: str = ""
     samples: dict[str, list[float]] = field(default_factory=dict)
     histograms: dict[str, list[Buckets]] = field(default_factory=dict)
+    details: dict[str, str] = field(default_factory=dict)
+    """What the last check of each invariant says, by its name."""
     failed: Check | None = None
     """The last invariant that failed."""
 
@@ -81,6 +80,7 @@ class Trial:
     def take(self, record: Record) -> None:
         """Add one record of this trial."""
         if isinstance(record, Check):
+            self.details[record.name] = record.detail
             if not record.ok:
                 self.failed = record
         elif isinstance(record, Sample):

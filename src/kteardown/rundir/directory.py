@@ -117,10 +117,8 @@ class RunDir:
             target.write_bytes(content)
 
     def keep_fragments(self, fragments: Iterable[str]) -> tuple[str, ...]:
-        """Copy the fragments that are not shipped, which may change later, to the run.
-
-        Returns all of them as the run names them. Raises LabError.
-        """
+        """Copy fragments that are not shipped to the run; return all as it names them. Raises LabError."""
+        # They may change later.
         kept = []
         for fragment in fragments:
             name = f"fragments/{Path(fragment).name}" if is_fragment_path(fragment) else fragment

@@ -66,10 +66,12 @@ def differences(
     of the two hosts has, because an older kteardown recorded the other, is left out.
     """
     first, second = _flat(a), _flat(b)
+    # A single mitigation counts as present in both if both records have the table of mitigations.
+    tables = tuple(f"{name}." for name in _PREFIXES if name in a and name in b)
     return [
         f"{_label(name)}: {_word(first.get(name))} / {_word(second.get(name))}"
         for name in dict.fromkeys((*first, *second))
-        if _in_both(name, a, b)
+        if (name.startswith(tables) or (name in first and name in second))
         and name not in _IGNORED
         and (not exact or name.startswith("qemu."))
         and (arch is None or not name.startswith("qemu.") or name == f"qemu.{arch}")
@@ -102,15 +104,18 @@ def guest_differences(a: RunDir, b: RunDir) -> list[str]:
     """Return the differences of the guests of two runs, for each kernel of both. Raises InputError."""
     ones, others = (dict(reversed(_guests(contributing(run.records())))) for run in (a, b))
     labels = {**_GUEST_LABELS, **_OF_ONE_KERNEL}
-    return [
-        *(
-            f"guest of {kernel}: {sentence}"
-            for kernel, facts in reversed(ones.items())
-            if kernel in others
-            for sentence in _spread([facts, others[kernel]], labels)
-        ),
-        *_file_differences(_files_of(a), _files_of(b)),
+    notes = [
+        f"guest of {kernel}: {sentence}"
+        for kernel, facts in reversed(ones.items())
+        if kernel in others
+        for sentence in _spread([facts, others[kernel]], labels)
     ]
+    one, other = _files_of(a), _files_of(b)
+    unlike = sorted(path for path in {*one, *other} if one.get(path) != other.get(path))
+    if one and other and unlike:
+        more = f" and {len(unlike) - _SHOWN} more" if len(unlike) > _SHOWN else ""
+        notes.append(f"files of the guests differ: {', '.join(unlike[:_SHOWN])}{more}")
+    return notes
 
 
 def _files_of(run: RunDir) -> dict[str, str]:
@@ -120,13 +125,6 @@ def _files_of(run: RunDir) -> dict[str, str]:
         kept = json.loads(run.guest_file.read_bytes())
         files = kept.get("files") if isinstance(kept, Mapping) else None
     return files if isinstance(files, dict) else {}
-
-
-def _file_differences(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[str]:
-    unlike = sorted(path for path in a.keys() | b.keys() if a.get(path) != b.get(path)) if a and b else []
-    if unlike:
-        more = f" and {len(unlike) - _SHOWN} more" if len(unlike) > _SHOWN else ""
-        yield f"files of the guests differ: {', '.join(unlike[:_SHOWN])}{more}"
 
 
 def _agents(run: RunDir) -> list[str]:
@@ -161,10 +159,8 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _nodes(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
-    """Yield how many blocks each node of a cluster measured, and what differs between the nodes.
-
-    On the instruction clock only QEMU counts, and a block may be on several nodes.
-    """
+    """Yield how many blocks each node of a cluster measured, and what differs between the nodes."""
+    # On the instruction clock only QEMU counts, and a block may be on several nodes.
     facts = run.environment().get("nodes", {}) if tried else {}
     names = list(dict.fromkeys(attempt.start.node for attempt in tried))
     exact = all(attempt.exact for attempt in tried)
@@ -260,19 +256,6 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             result[f"{prefix}{name}"] = value
     return result
-
-
-def _in_both(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Return whether both records have this fact.
-
-    A single mitigation counts as present in both if both records have the table of mitigations.
-    """
-    head, _, rest = name.partition(".")
-    if head not in a or head not in b:
-        return False
-    if head in _PREFIXES or not rest:
-        return True
-    return isinstance(a[head], Mapping) and isinstance(b[head], Mapping) and _in_both(rest, a[head], b[head])
 
 
 def _same(name: str, a: object, b: object) -> bool:

@@ -100,18 +100,12 @@ def find_runs(name: str) -> RunFolder:
 
 
 def all_runs() -> Sequence[RunDir]:
-    """Return every run directory, oldest first, those of both clocks one after the other.
-
-    Raises LabError if the folder of runs cannot be read.
-    """
+    """Return every run directory, oldest first, those of both clocks one after the other. Raises LabError."""
     return [run for folder in all_folders() for run in folder.runs]
 
 
 def all_folders() -> Sequence[RunFolder]:
-    """Return every run, on one clock or both, oldest first.
-
-    Raises LabError if the folder of runs cannot be read.
-    """
+    """Return every run, on one clock or both, oldest first. Raises LabError if they cannot be read."""
     root = runs_dir()
     if root.is_file():
         raise LabError(f"{root}: is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs.")

@@ -11,14 +11,14 @@ remembers.
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kteardown.errors import LabError
+from kteardown.errors import LabError, failing
 from kteardown.model.record import BootEnd, BootStart, Record, parse
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir, writing
@@ -84,10 +84,8 @@ class Published:
     boots: Mapping[int, Sequence[Record]]
 
     def attempts(self, boot: int) -> list[Sequence[Record]]:
-        """Return the attempts at ``boot`` on that node, without those that failed because of the host.
-
-        The number of each is that of its console.
-        """
+        """Return the attempts at ``boot`` on that node, without those that failed because of the host."""
+        # The number of each is that of its console.
         found: dict[int, list[Record]] = {}
         for record in self.boots[boot]:
             found.setdefault(record.attempt, []).append(record)
@@ -127,10 +125,8 @@ class Journal:
         file = self.path / "token"
         if not file.is_file():
             self._run.save(file, secrets.token_hex(5))
-        try:
+        with _reading(file):
             return file.read_text()
-        except OSError as error:
-            raise _read_failed(error, file) from error
 
     def new_attempt(self, key: str) -> tuple[int, Path]:
         """Make the folder of a further attempt, and return its number, from 0. Raises LabError."""
@@ -160,10 +156,8 @@ class Journal:
     def read(self, kind: Kind, key: str) -> Published:
         """Return the result of a piece. Raises ValueError if the file is damaged, LabError."""
         file = self.path / kind / f"{key}.ndjson"
-        try:
+        with _reading(file):
             return read_published(file, self.path)
-        except OSError as error:
-            raise _read_failed(error, file) from error
 
     def put_aside(self, kind: Kind, key: str) -> None:
         """Take back a result that cannot be used. Raises LabError."""
@@ -200,19 +194,14 @@ class Journal:
         return found
 
     def add_compared(self, found: Sequence[Compared]) -> None:
-        """Write what was compared. Raises LabError.
-
-        The whole file is replaced: a line that is appended to one which a full disk cut would be lost.
-        """
+        """Write what was compared. Raises LabError."""
+        # The whole file is replaced: a line that is appended to one which a full disk cut would be lost.
         lines = [each.model_dump_json() + "\n" for each in (*self.compared(), *found)]
         self._run.save(self.path / "compared.ndjson", "".join(lines))
 
 
 def publish(journal: Path, kind: Kind, own: Path, receipt: Receipt, records: Sequence[Record]) -> bool:
-    """Write a result into the folder ``own`` and publish it; return whether it was the first.
-
-    Raises OSError: nothing is published then.
-    """
+    """Write a result into ``own`` and publish it; return whether it was the first. Raises OSError."""
     file = own / "result.ndjson"
     with file.open("w", encoding="utf-8") as stream:
         stream.write(receipt.model_dump_json() + "\n")
@@ -232,10 +221,9 @@ def write_failure(journal: Path, failure: Failure, name: str) -> None:
     partial.rename(journal / "failed" / f"{failure.key}.{failure.attempt}.{name}.json")
 
 
-def _read_failed(error: OSError, file: Path) -> LabError:
-    return LabError(
-        f"{file}: cannot be read: {error.strerror}", hint="check the file system, then resume the run."
-    )
+def _reading(file: Path) -> AbstractContextManager[None]:
+    hint = "check the file system, then resume the run."
+    return failing(f"{file}: cannot be read", hint=hint, kind=LabError)
 
 
 def _link(file: Path, name: Path) -> bool:

@@ -82,18 +82,13 @@ class RecordWriter:
             raise
 
     def append(self, *records: Record, boot: int, attempt: int) -> None:
-        """Write records with their boot and attempt; they are on the disk on return.
-
-        Raises LabError if the disk is full or fails; the records before it stay intact.
-        """
+        """Write records with their boot and attempt, synced. Raises LabError; those before it stay intact."""
         with self._lock:
             self._write([self._stamped(record, boot, attempt) for record in records])
 
     def adopt(self, attempts: Sequence[Sequence[Record]], *, boot: int) -> int:
-        """Write the attempts of a job at a boot, with one sync; return the number of the first.
-
-        Nothing is written if they are the last ones at this boot already. Raises LabError.
-        """
+        """Write the attempts of a job at a boot; return the number of the first. Raises LabError."""
+        # With one sync; nothing is written if they are the last ones at this boot already.
         start, end = attempts[-1][0], attempts[-1][-1]
         with self._lock:
             last = self._attempts.get(boot, -1)
@@ -210,33 +205,19 @@ class RecordWriter:
 
     def _open_session(self) -> int:
         """Return the number of this session; its first boot adds it to the environment."""
-        if self._session is None:
-            if self._machine is None:
-                self._session = 0
-            else:
-                environment = self.run.environment()
-                sessions = [
-                    *environment.get("sessions", ()),
-                    {"machine": dict(self._machine), "agent_hash": self.agent_hash},
-                ]
-                self.run.save(
-                    self.run.environment_file, json.dumps({**environment, "sessions": sessions}, indent=1)
-                )
-                self._session = len(sessions) - 1
-        return self._session
+        if self._session is None and self._machine is not None:
+            environment = self.run.environment()
+            session = {"machine": dict(self._machine), "agent_hash": self.agent_hash}
+            sessions = [*environment.get("sessions", ()), session]
+            text = json.dumps({**environment, "sessions": sessions}, indent=1)
+            self.run.save(self.run.environment_file, text)
+            self._session = len(sessions) - 1
+        return self._session or 0
 
     def _drop_cut_line(self) -> int:
-        size = os.fstat(self._fd).st_size
-        end = size
-        while end > 0:
-            step = min(end, 1 << 16)
-            block = os.pread(self._fd, step, end - step)
-            newline = block.rfind(b"\n")
-            if newline >= 0:
-                end = end - step + newline + 1
-                break
-            end -= step
-        if end != size:
+        content = self.run.records_file.read_bytes()
+        end = content.rfind(b"\n") + 1
+        if end != len(content):
             os.ftruncate(self._fd, end)
             os.fsync(self._fd)
         return end

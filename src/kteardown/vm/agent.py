@@ -37,10 +37,7 @@ def build_agent(
 
 
 def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
-    """Return the agent with the workload ``hunt``; ``kinds`` are C files besides the shipped ones.
-
-    Raises as ``build_agent`` does.
-    """
+    """Return the agent with the workload ``hunt`` and further ``kinds``. Raises as ``build_agent`` does."""
     return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-hunt-agent")
 
 

@@ -80,10 +80,7 @@ def usable(
 
 
 def read(root: Path = Path("/"), affinity: Collection[int] | None = None) -> list[Cpu]:
-    """Return the CPUs that a guest may use on this host, or on that of ``root``; empty if /sys lacks them.
-
-    ``affinity`` is that of this process by default.
-    """
+    """Return the CPUs that a guest may use on this host, or on that of ``root``; empty if /sys lacks them."""
     folder = root / "sys/devices/system"
     online, isolated = (cpu_list(read_or_empty(folder / f"cpu/{name}")) for name in ("online", "isolated"))
     cpuset = cpu_list(read_or_empty(_cpuset(root))) or online
@@ -183,10 +180,8 @@ def pinned(job: BootJob) -> Iterator[Pinned]:
 
 @contextlib.contextmanager
 def placed(job: BootJob, placement: Placed) -> Iterator[Pinned]:
-    """Yield how to start QEMU so that the guest of ``job`` runs there.
-
-    Its memory is of the same node, since the kernel takes it from that of the CPU which first uses a page.
-    """
+    """Yield how to start QEMU so that the guest of ``job`` runs there."""
+    # Its memory is of the same node, since the kernel takes it from that of the CPU which first uses a page.
     large = not job.numa_nodes and huge_pages_reserved(job.memory_mb, placement.node)
     near = replace(job, huge_pages=large)
     prefix = ("taskset", "--cpu-list", ",".join(map(str, placement.others)))

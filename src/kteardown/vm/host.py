@@ -118,10 +118,8 @@ def _read(path: Path) -> str | None:
 
 
 def why_guests_have_no_counters(root: Path = Path("/")) -> str:
-    """Return why guests under KVM have no counters of their own on this host; empty if that is not known.
-
-    KVM counts for them itself, so what this user may count does not matter.
-    """
+    """Return why guests under KVM have no counters of their own on this host; empty if that is not known."""
+    # KVM counts for them itself, so what this user may count does not matter.
     allowed = root / "sys/module/kvm/parameters/enable_pmu"
     if allowed.is_file() and allowed.read_text().strip() in ("N", "0"):
         return "KVM gives guests no counters (its parameter enable_pmu is off)"

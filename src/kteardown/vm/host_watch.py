@@ -125,10 +125,7 @@ def steal(stat: str, cpus: Sequence[int]) -> dict[int, float]:
 
 
 def own_groups(cgroups: str, root: Path = Path("/")) -> list[Path]:
-    """Return the folders of the control groups of this process and of those above them, for the CPU.
-
-    ``cgroups`` is the text of ``/proc/self/cgroup``.
-    """
+    """Return the folders of our CPU control groups and of those above, from the text of /proc/self/cgroup."""
     folders = []
     for line in cgroups.splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]

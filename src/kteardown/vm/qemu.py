@@ -159,10 +159,7 @@ class Monitor:
         return await self._ask("inject-nmi") is not None
 
     async def shutdown_reason(self) -> str:
-        """Wait until QEMU has ended and return ``guest-shutdown``, ``guest-reset`` and so on.
-
-        Return an empty string if QEMU gave no reason.
-        """
+        """Wait until QEMU has ended; return ``guest-shutdown``, ``guest-reset`` and so on, or empty."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_REPLY_S):
                 while self._client.runstate is Runstate.RUNNING:

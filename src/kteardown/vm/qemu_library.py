@@ -85,10 +85,7 @@ def _works(command: Words) -> bool:
 
 @contextlib.contextmanager
 def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
-    """Yield ``job`` with descriptors in place of paths, these descriptors, and options that QEMU needs.
-
-    Raises LabError if a file cannot be opened.
-    """
+    """Yield ``job`` with descriptors for its paths, these, and options for QEMU. Raises LabError."""
     inherit: list[int] = []
     with contextlib.ExitStack() as files:
 
@@ -150,19 +147,13 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
 
 
 def main_loop_library(reporter: Reporter) -> Path:
-    """Return ``plugins/main_loop.c`` as a library, which says why it is needed.
-
-    Raises MissingError, BuildError, LabError.
-    """
+    """Return ``plugins/main_loop.c`` as a library. Raises MissingError, BuildError, LabError."""
     return build_library("main_loop", cache=cache_dir(), reporter=reporter)
 
 
 @contextlib.contextmanager
 def preloaded(job: BootJob) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
-    """Yield what comes before QEMU's command for ``job``, and the descriptors that QEMU inherits.
-
-    Raises as ``main_loop_library`` does.
-    """
+    """Yield what comes before QEMU's command, and what it inherits. Raises as ``main_loop_library`` does."""
     if job.acceleration != "icount":
         yield (), ()
         return

@@ -135,10 +135,8 @@ class Resampler:
     _drawn: dict[tuple[int, int], _Indices] = field(default_factory=dict)
 
     def medians(self, figures: Array, *, stream: int) -> Array:
-        """Return ``draws`` medians of resampled boots; ``figures`` has the value of each boot.
-
-        An equal ``stream`` draws the same blocks, if there are as many.
-        """
+        """Return ``draws`` medians of resampled boots; ``figures`` has the value of each boot."""
+        # An equal ``stream`` draws the same blocks, if there are as many.
         key = (len(figures), stream)
         if key not in self._drawn:
             rng = np.random.default_rng([self.seed, 0, *key])
@@ -267,10 +265,8 @@ def calibration(boots: int) -> float:
 
 
 def _block_correlation(one: Array, two: Array) -> float:
-    """Return the correlation of both sides over blocks minus its standard error, at least 0.
-
-    The standard error is that of Fisher's z (R. Fisher, Metron 1, 1921).
-    """
+    """Return the correlation of both sides over blocks minus its standard error, at least 0."""
+    # The standard error is that of Fisher's z (R. Fisher, Metron 1, 1921).
     if len(one) < 4 or np.ptp(one) < _ROUNDING or np.ptp(two) < _ROUNDING:
         return 0.0
     a, b = one - one.mean(), two - two.mean()

@@ -84,10 +84,7 @@ class _State:
         ]
 
     def best(self) -> tuple[_Place, float] | None:
-        """Return the hypothesis with the least p-value for its part of alpha, and p divided by the part.
-
-        None if every hypothesis is rejected.
-        """
+        """Return the hypothesis with the least p / part of alpha, and that; None if all are rejected."""
         waiting = [
             n for n, f in enumerate(self.families) if f.metric is not None and (n, None) not in self.adjusted
         ]

@@ -225,10 +225,8 @@ def log_ratios(base: Mapping[int, float], changed: Mapping[int, float]) -> dict[
 
 
 def _mean(groups: Sequence[Sequence[float]]) -> tuple[float, float, int] | None:
-    """Return the mean of the log ratios over nodes, its standard error, and the degrees of freedom of that.
-
-    None with one node, or if no node has two blocks that differ.
-    """
+    """Return the mean of the log ratios over nodes, its standard error, and the degrees of freedom."""
+    # None with one node, or if no node has two blocks that differ.
     count, blocks = len(groups), sum(map(len, groups))
     if count < 2 or blocks == count:
         return None

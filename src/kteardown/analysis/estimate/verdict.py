@@ -47,10 +47,6 @@ class RankTest:
     p: float
     least: float
 
-    def contradicts(self, alpha: float) -> bool:
-        """Return whether the test could have found a change at this level, and does not."""
-        return self.least < alpha <= self.p
-
 
 def rank_sum(base: Figures, changed: Figures) -> float:
     """Return the two-sided p-value of no change without pairing. Each side needs at least two boots."""
@@ -61,10 +57,8 @@ def rank_sum(base: Figures, changed: Figures) -> float:
 
 
 def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None]:
-    """Return a test for each pair (base, changed); pairs with equally many blocks are tested together.
-
-    The test is None with fewer than two boots on a side.
-    """
+    """Return a test for each pair (base, changed); None with fewer than two boots on a side."""
+    # Pairs with equally many blocks are tested together, which is faster.
     found: list[RankTest | None] = [None] * len(pairs)
     by_size: dict[int, dict[int, NDArray[np.float64]]] = {}
     for index, (base, changed) in enumerate(pairs):
@@ -206,10 +200,8 @@ def estimate(
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's step-down adjustment of ``ps``, in the given order; None is kept and is not counted.
-
-    S. Holm, Scandinavian Journal of Statistics 6, 1979.
-    """
+    """Return Holm's step-down adjustment of ``ps``, in the given order; None is kept and is not counted."""
+    # S. Holm, Scandinavian Journal of Statistics 6, 1979.
     tested = sorted((p, index) for index, p in enumerate(ps) if p is not None)
     adjusted: list[float | None] = [None] * len(ps)
     highest = 0.0
@@ -234,14 +226,15 @@ def judge(
     if found.p >= alpha:
         reason = found.reason or "the interval includes 0%"
         by_rank = supporting.rank is not None and supporting.rank.p < alpha
-        return "inconclusive", _with_addition(reason, _RANK_ALONE if by_rank else "")
+        return "inconclusive", "; ".join(filter(None, (reason, _RANK_ALONE * by_rank)))
     if p_adjusted is None or p_adjusted >= alpha:
         return "inconclusive", _NOT_AFTER_CORRECTION
     if explained := explained_by_twin(found, supporting, alpha):
         return "inconclusive", explained
     verdict: Verdict = "better" if found.higher == (better == "higher") else "worse"
-    doubted = supporting.rank is not None and supporting.rank.contradicts(alpha)
-    return verdict, "exact" if found.exact else _with_addition(found.reason, _NO_RANK if doubted else "")
+    # The rank test could have found a change at this level, and does not.
+    doubted = supporting.rank is not None and supporting.rank.least < alpha <= supporting.rank.p
+    return verdict, "exact" if found.exact else "; ".join(filter(None, (found.reason, _NO_RANK * doubted)))
 
 
 def explained_by_twin(found: Estimate, supporting: SupportingResults, alpha: float) -> str:
@@ -258,10 +251,7 @@ def explained_by_twin(found: Estimate, supporting: SupportingResults, alpha: flo
 
 
 def both_exact(base: Boots, changed: Boots) -> bool:
-    """Return whether both sides are exact.
-
-    They are exact with at least two seeds, and either one number on each side or equal samples seed by seed.
-    """
+    """Return whether both sides have two seeds and are one number each, or equal seed by seed."""
     if min(len(base.samples), len(changed.samples)) < 2:
         return False
     constant = np.ptp(base.flat) == 0 and np.ptp(changed.flat) == 0
@@ -302,7 +292,3 @@ def _by_rank(
         return Estimate(ratio, None, 1.0, None, identical=True, higher=higher)
     p, reason = rank_sum(base, changed), "rank test without an interval: not all samples are above zero"
     return Estimate(ratio, None, p, None, reason=reason, higher=higher)
-
-
-def _with_addition(reason: str, more: str) -> str:
-    return "; ".join(text for text in (reason, more) if text)

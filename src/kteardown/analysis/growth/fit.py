@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import Array, Resampler, calibration, student
-from kteardown.model.result import LawModel, Prediction
+from kteardown.model.result import LawModel, Prediction, tidy
 
 PARSIMONY = 1e-3
 """A law whose relative error is below one thousandth is not rejected for a law with more parameters."""
@@ -72,10 +72,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """One fitted law.
-
-    The constant is the first coefficient; ``rss`` is the weighted residual sum of squares.
-    """
+    """One fitted law. The constant is the first coefficient; ``rss`` the weighted residual sum of squares."""
 
     model: LawModel
     terms: _Terms
@@ -278,7 +275,8 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
         reason = f"models disagree ({_rounded(low)} to {_rounded(high)}; {names})"
         return Prediction(at=at, refused=reason)
     law = next(curve for curve in found.curves if curve.model == found.model)
-    return Prediction(at=at, value=float(law.values(np.array([at]))[0]), low=low, high=high)
+    value = float(law.values(np.array([at]))[0])
+    return Prediction(at=at, value=tidy(value), low=tidy(low), high=tidy(high))
 
 
 def _rounded(value: float) -> str:
@@ -287,10 +285,8 @@ def _rounded(value: float) -> str:
 
 
 def _ends(curve: FittedLaw, costs: Costs, at: float, confidence: float) -> tuple[float, float]:
-    """Return the prediction interval of one law.
-
-    D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988, section 2.3.
-    """
+    """Return the prediction interval of one law."""
+    # D. Bates, D. Watts, "Nonlinear Regression Analysis", 1988, section 2.3.
     points = len(costs.x)
     value = float(curve.values(np.array([at]))[0])
     weights = costs.weights(costs.y)

@@ -180,12 +180,7 @@ def laws(
                     unit=spec.unit,
                     param=param,
                     point={name: value for name, value in family[0].shown.items() if name != param},
-                    predictions=tuple(
-                        p.model_copy(
-                            update={name: tidy(getattr(p, name)) for name in ("value", "low", "high")}
-                        )
-                        for p in (predict(found, at, data.rules.confidence) for at in wanted)
-                    ),
+                    predictions=tuple(predict(found, at, data.rules.confidence) for at in wanted),
                     model=found.model,
                     per_unit=tidy(found.per_unit),
                     per_unit_ci=tidy_pair(found.per_unit_ci),

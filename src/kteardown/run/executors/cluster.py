@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -383,13 +384,13 @@ class Cluster(Executor):
 
     def _order_of(self, work: _Work) -> Order:
         lab, config, hashes = self._setting.lab, self.config, self.hashes
-        kernels = {}
+        agent, programs, archives = lab.agent.absolute(), _absolute(lab.programs), _absolute(lab.archives)
+        kernels, used = {}, [agent, *programs, *archives]
         for name in dict.fromkeys(boot.kernel for boot in work.piece):
             files = self._setting.kernels[name]
             more = {module: _absolute(paths) for module, paths in files.optional_modules.items()}
             kernels[name] = Bootable(files.image.absolute(), _absolute(files.modules), more)
-        agent, programs, archives = lab.agent.absolute(), _absolute(lab.programs), _absolute(lab.archives)
-        used = [*(path for files in kernels.values() for path in files.files()), agent, *programs, *archives]
+            used += [kernels[name].image, *kernels[name].modules, *chain(*more.values())]
         hashes |= {path: file_hash(path) for path in used if path not in hashes}
         return Order(
             key=work.key,

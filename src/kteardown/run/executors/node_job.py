@@ -108,10 +108,7 @@ class _Log(RecordWriter):
 
 
 def run_order(order: Order, me: Me) -> bool:
-    """Boot the piece and publish its records; return whether this was the first execution to do so.
-
-    Raises KteardownError, OSError.
-    """
+    """Boot the piece and publish it; return whether it was the first time. Raises KteardownError, OSError."""
     own = RunDir.create_at(order.journal / "attempts" / order.key / str(order.attempt) / me.name)
     folder = order.lock_folder or next(f for f in _LOCK_FOLDERS if f.is_dir() and os.access(f, os.W_OK))
     with host_lock(folder, exclusive=order.exclusive, wait_s=order.lock_wait_s) as lock:
