@@ -138,7 +138,6 @@ class MetricTest:
 
     @property
     def single(self) -> bool:
-        """Return whether the metric has one point only, and is that point."""
         return len(self.pairs) == 1
 
     @property
@@ -271,13 +270,11 @@ def _planned(data: Data, pair: Pair) -> int:
 
 
 def _p_mixed(test: MetricTest, points: Sequence[Comparison], alpha: float) -> float | None:
-    """Return the p-value of no opposite changes: no point higher, or no point lower (Gail, Simon 1985).
-
-    Both are tested by the most extreme point, with Bonferroni's correction over the points, as in the range
-    test of S. Piantadosi and M. Gail (Statistics in Medicine 12, 1993). As both must be rejected, neither
-    needs a further correction (R. Berger, Technometrics 24, 1982). Points whose change is inside the margin
-    or within that of a twin are no evidence.
-    """
+    """Return the p-value of no opposite changes: no point higher, or no point lower (Gail, Simon 1985)."""
+    # Both are tested by the most extreme point, with Bonferroni's correction over the points, as in the range
+    # test of S. Piantadosi and M. Gail (Statistics in Medicine 12, 1993). As both must be rejected, neither
+    # needs a further correction (R. Berger, Technometrics 24, 1982). Points whose change is inside the margin
+    # or within that of a twin are no evidence.
     higher: list[float] = []
     lower: list[float] = []
     for pair, point in zip(test.pairs, points, strict=True):
@@ -444,13 +441,11 @@ def nodes_of(boots: Sequence[BootRecords]) -> dict[int, str]:
 
 
 def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
-    """Return notes for each claimed change of a metric, if the blocks were on several nodes.
-
-    Comparisons are inside blocks, each on one node, so what makes a node faster or slower as a whole is not
-    in a ratio. A change whose size depends on the machine can be, and the interval includes it
-    (``over_nodes``). Whether its size differs between the nodes is tested by one-way analysis of variance,
-    unless a node has a single block.
-    """
+    """Return notes for each claimed change of a metric, if the blocks were on several nodes."""
+    # Comparisons are inside blocks, each on one node, so what makes a node faster or slower as a whole is not
+    # in a ratio. A change whose size depends on the machine can be, and the interval includes it
+    # (``over_nodes``). Whether its size differs between the nodes is tested by one-way analysis of variance,
+    # unless a node has a single block.
     notes = []
     for claim, logs in zip(found.metric_verdicts, found.figures, strict=True) if nodes else ():
         by_node: dict[str, list[float]] = {}

@@ -186,7 +186,6 @@ def _notes(
 
 
 def _cautions(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
-    """Return warnings about the verdicts."""
     notes = []
     if needs_layout_twin(result, workloads):
         notes.append(

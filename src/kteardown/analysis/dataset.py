@@ -37,7 +37,6 @@ class Histogram:
 
     @property
     def n(self) -> int:
-        """Return the number of all values."""
         return sum(self.counts.values())
 
     @property
@@ -189,7 +188,6 @@ class Data:
 
     @property
     def clock(self) -> Clock:
-        """Return the clock of the design."""
         return self.experiment.design.clock
 
 

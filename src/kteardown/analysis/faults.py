@@ -195,11 +195,9 @@ def _is_proven(
 
 
 def _clean_in_base(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootRecords]) -> set[_Part]:
-    """Return where a fault occurred and base, booted with the same seed, passed.
-
-    Base must have the fault there with no seed; a report in the log, nowhere. The boot as a whole is such a
-    part if base has the fault nowhere.
-    """
+    """Return where a fault occurred and base, booted with the same seed, passed."""
+    # Base must have the fault there with no seed; a report in the log, nowhere. The boot as a whole is such a
+    # part if base has the fault nowhere.
     if one.kind in get_args(ProblemKind) and of_base and one.kind not in OUTCOMES:
         return set()
     passed = {
@@ -255,7 +253,6 @@ def _passed(boot: BootRecords, base: Sequence[BootRecords]) -> set[_Part]:
 
 
 def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
-    """Yield the faults of one boot."""
     end = boot.end
     places = {
         record.trial: (record.workload, key(record.params))

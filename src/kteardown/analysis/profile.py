@@ -74,7 +74,6 @@ class Stretches:
 
     @property
     def count(self) -> int:
-        """Return the number of repetitions of all boots."""
         return len(self.periods)
 
 
@@ -180,7 +179,6 @@ class FunctionCosts:
         return self._self[function].count if function in self._self else 0
 
     def share(self, function: str) -> float:
-        """Return the function's own share of the busy time."""
         return self.own(function).ns / self.busy_ns if self.busy_ns else 0.0
 
     def share_with_callees(self, function: str) -> float:

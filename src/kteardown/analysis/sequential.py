@@ -55,10 +55,8 @@ def parse_until(text: str) -> StopRule:
 
 
 def looks(most: int) -> tuple[int, ...]:
-    """Return the numbers of blocks after which a run of at most ``most`` may stop; the last is ``most``.
-
-    They grow by a factor of about 1.4, because a look that adds few blocks still uses a part of alpha.
-    """
+    """Return the numbers of blocks after which a run of at most ``most`` may stop; the last is ``most``."""
+    # They grow by a factor of about 1.4, because a look that adds few blocks still uses a part of alpha.
     found = []
     look = FIRST_LOOK
     while look * 1.2 <= most:

@@ -19,11 +19,9 @@ NO_LIMIT = "--lost-limit 100%"
 
 
 def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
-    """Return how the time of a run with these records was made; None before its first boot.
-
-    On the instruction clock it does not depend on the host, so that a run which was killed and resumed has
-    the same.
-    """
+    """Return how the time of a run with these records was made; None before its first boot."""
+    # On the instruction clock it does not depend on the host, so that a run which was killed and resumed has
+    # the same.
     tried = attempts(records)
     if not tried:
         return None
@@ -89,13 +87,11 @@ def _lost(tried: Sequence[Attempt], ended: Sequence[BootRecords]) -> tuple[LostS
 
 
 def disturbance_notes(timing: Timing | None) -> list[str]:
-    """Return the notes on disturbed trials; empty without any, or if no limit was set.
-
-    There is one for each variant whose trials were disturbed more or less often than those of base. The
-    limit is the same for all kernels, so a kernel whose trials exceed it more often loses more time to the
-    host, for example because it wakes up more often. Fisher's exact test, two-sided, with Bonferroni's
-    correction over the variants.
-    """
+    """Return the notes on disturbed trials; empty without any, or if no limit was set."""
+    # There is one for each variant whose trials were disturbed more or less often than those of base. The
+    # limit is the same for all kernels, so a kernel whose trials exceed it more often loses more time to the
+    # host, for example because it wakes up more often. Fisher's exact test, two-sided, with Bonferroni's
+    # correction over the variants.
     if timing is None or timing.lost_limit is None or not any(of.disturbed for of in timing.lost):
         return []
     from scipy.stats import fisher_exact

@@ -87,7 +87,6 @@ class MeasuredCase:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the numbers of objects that were measured."""
         return tuple(sorted({size for by in self.figures.values() for _, size in by}))
 
     @property
@@ -237,11 +236,9 @@ def scaling(
 
 
 def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
-    """Return the cases that may have a find, with the largest number of objects that the screen measured.
-
-    Memory does not depend on how it is released. A guest reports it only while the number of objects grows,
-    so of one way of each kind at all sizes: that of the other ways, at one size or two, asks for nothing.
-    """
+    """Return the cases that may have a find, with the largest number of objects that the screen measured."""
+    # Memory does not depend on how it is released. A guest reports it only while the number of objects grows,
+    # so of one way of each kind at all sizes: that of the other ways, at one size or two, asks for nothing.
     return {
         each.case: max(each.sizes)
         for each in screened
@@ -261,7 +258,6 @@ def _asks_for(cost: Cost, curve: Curve) -> bool:
 
 
 def grows(each: MeasuredCase) -> list[Cost]:
-    """Return the costs of a case that are superlinear."""
     return [cost for cost, curve in _curves(each).items() if judge(curve).verdict == "superlinear"]
 
 

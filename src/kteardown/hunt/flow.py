@@ -52,8 +52,6 @@ _RATE_CASES = 6
 
 @dataclass(frozen=True)
 class _Hunt:
-    """What every stage needs."""
-
     folder: HuntFolder
     request: Request
     kinds: tuple[Kind, ...]

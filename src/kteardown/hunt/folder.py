@@ -31,8 +31,6 @@ STAGES = (*(name + alone for name in _SHARED for alone in ("", "-alone")), "rate
 
 
 class Request(StrictModel):
-    """What a hunt is asked for."""
-
     source: str
     against: tuple[str, ...] = ()
     locks: str = ""

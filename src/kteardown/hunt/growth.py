@@ -263,10 +263,8 @@ def screen(curve: Curve, worth: float = WORTH_CONFIRMING) -> bool:
 
 
 def may_be_steep(curve: Curve) -> bool:
-    """Return whether more seeds may make a find of a cost that was confirmed with one.
-
-    Both of the last doublings of a find are steep, so both exponents must be as ``screen`` asks of one.
-    """
+    """Return whether more seeds may make a find of a cost that was confirmed with one."""
+    # Both of the last doublings of a find are steep, so both exponents must be as ``screen`` asks of one.
     found = judge(curve)
     steep = [
         each.value > WORTH_CONFIRMING and each.high > _limit(each.sizes) for each in found.exponents[-2:]

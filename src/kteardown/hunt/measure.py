@@ -129,5 +129,4 @@ def without(boot: BootRecords, parts: Collection[tuple[int, str]]) -> BootRecord
 
 
 def case_of(params: Mapping[str, int | str]) -> Case:
-    """Return the case that a trial with these parameters is of."""
     return Case(str(params["kind"]), cast(Way, params["way"]), str(params["user"]))

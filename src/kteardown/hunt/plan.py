@@ -67,7 +67,6 @@ class Options:
 
 
 def cases_of(kinds: Iterable[Kind], options: Options) -> list[Case]:
-    """Return every way of every kind."""
     return [Case(kind.name, way, options.user) for kind in kinds for way in kind.ways]
 
 
@@ -153,11 +152,9 @@ def _doublings(largest: int) -> int:
 
 
 def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options) -> Plan:
-    """Return the plan of releases by one process and by each number of ``owners`` at once, in real time.
-
-    Each process has the largest number of objects of the case divided by the most owners, so that all fit
-    into memory.
-    """
+    """Return the plan of releases by one process and by each number of ``owners`` at once, in real time."""
+    # Each process has the largest number of objects of the case divided by the most owners, so that all fit
+    # into memory.
     most = max(owners)
     several = replace(options, owners=(1, *owners), cpus=most)
     sizes = {case: [max(1, size // most)] for case, size in largest.items()}
@@ -227,11 +224,9 @@ def plan_of_sizes(
 
 
 def _groups(names: Sequence[str], seed: int) -> list[list[str]]:
-    """Return ``FEWEST_BOOTS`` groups or more, of up to ``KINDS_PER_BOOT`` names from different parts.
-
-    Each seed has other groups, and begins them with another member, so that what a kind leaves to the next
-    one shows as a difference between seeds.
-    """
+    """Return ``FEWEST_BOOTS`` groups or more, of up to ``KINDS_PER_BOOT`` names from different parts."""
+    # Each seed has other groups, and begins them with another member, so that what a kind leaves to the next
+    # one shows as a difference between seeds.
     boots = min(len(names), max(FEWEST_BOOTS, -(-len(names) // KINDS_PER_BOOT)))
     rows = [names[first : first + boots] for first in range(0, len(names), boots)]
     groups = []

@@ -80,8 +80,6 @@ class FailureResult(StrictModel):
 
 
 class CaseResult(StrictModel):
-    """One way to release the objects of a kind."""
-
     kind: str
     part: str
     object: str
@@ -188,8 +186,6 @@ class OwnersResult(StrictModel):
 
 
 class HuntResult(StrictModel):
-    """The whole result."""
-
     schema_version: int = 1
     kteardown: str
     command: str

@@ -88,10 +88,8 @@ def screened_table(result: HuntResult) -> Table | None:
 
 
 def undecided_table(result: HuntResult) -> Table | None:
-    """Return the table of costs that were confirmed and may still be superlinear; None if there is none.
-
-    Costs of a kind that has a find of the same sort are left out. So is memory, whose steps are uneven.
-    """
+    """Return the table of costs that were confirmed and may still be superlinear; None if there is none."""
+    # Costs of a kind that has a find of the same sort are left out. So is memory, whose steps are uneven.
     ways = [(way, find.cost) for find in result.finds for way in (find.kind, *find.also)]
     known = {(way.partition(",")[0], cost) for way, cost in ways}
     return _growth_table(
@@ -175,7 +173,6 @@ def verdicts_line(result: HuntResult) -> str:
 
 
 def cases_table(result: HuntResult) -> Table:
-    """Return the table of every case."""
     columns = (
         *("part", "kind", "way", "release each", "verdict"),
         *("deferred each", "idle each", "making each", "kB each"),

@@ -68,8 +68,6 @@ class SlurmConfig(StrictModel):
 
 
 class Config(StrictModel):
-    """The whole file."""
-
     slurm: SlurmConfig = SlurmConfig()
 
 

@@ -253,11 +253,9 @@ def _named(kind: str, name: str, own: Path | None) -> Path | None:
 
 
 def _folder_of(experiment: Experiment, path: Path) -> str:
-    """Return the folder of what is not shipped, or an empty string if all that is named is shipped.
-
-    It is the current folder, or else the one that contains the folder of the experiment file. The workloads
-    decide; only where all of them are shipped, the fragments do.
-    """
+    """Return the folder of what is not shipped, or an empty string if all that is named is shipped."""
+    # It is the current folder, or else the one that contains the folder of the experiment file. The workloads
+    # decide; only where all of them are shipped, the fragments do.
     folders = (Path.cwd(), path.absolute().parent.parent)
     own = {sweep.workload for sweep in experiment.workloads}.difference(workload_names())
     if own:
@@ -501,7 +499,6 @@ def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> di
 
 
 def without_counts(experiment: Experiment) -> Experiment:
-    """Return ``experiment`` without counts."""
     return experiment.model_copy(update={"design": experiment.design.model_copy(update={"counts": False})})
 
 

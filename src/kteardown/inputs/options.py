@@ -310,10 +310,8 @@ def _refuse_empty(asked: Overrides) -> None:
 
 
 def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
-    """Return the fields of the experiment that change if only the workloads called ``names`` are run.
-
-    The fragments stay those of the whole experiment, so that every part of it uses the same kernel images.
-    """
+    """Return the fields of the experiment that change if only the workloads called ``names`` are run."""
+    # The fragments stay those of the whole experiment, so that every part of it uses the same kernel images.
     workloads = load_workloads(experiment)
     fields = experiment.model_dump()
     have = [sweep.workload for sweep in experiment.workloads]

@@ -115,7 +115,6 @@ class Claim(_Finite):
 
     @property
     def ratio(self) -> float:
-        """Return after / before."""
         return self.after / self.before
 
     @property
@@ -142,8 +141,6 @@ class Run(_Finite):
 
 
 class Posting(_Finite):
-    """A file of ``postings/``."""
-
     name: str
     source: PublishedSource
     result: dict[str, Any] = Field(default={})
@@ -188,7 +185,6 @@ class Posting(_Finite):
 
 
 def posting_names() -> list[str]:
-    """Return the names of the shipped postings."""
     return sorted(file.stem for file in data_dir("postings").glob("*.toml"))
 
 

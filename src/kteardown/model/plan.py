@@ -55,8 +55,6 @@ class PlannedBoot(StrictModel):
 
 
 class Plan(StrictModel):
-    """Every boot in order."""
-
     boots: tuple[PlannedBoot, ...]
     points: tuple[Point, ...] = ()
     """Every point that is measured, in the order of the report."""

@@ -363,7 +363,6 @@ class KernelFacts(_Result):
 
     @property
     def for_ablation(self) -> bool:
-        """Return whether it was built only for an ablation."""
         return self.patch_set is not None and self.patch_set.for_ablation
 
 
@@ -541,8 +540,6 @@ class MetricFacts(_Result):
 
 
 class Result(Document, _Result):
-    """A whole ``result.json``."""
-
     experiment: str
     question: str
     clock: Clock

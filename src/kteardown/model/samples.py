@@ -33,7 +33,6 @@ class Samples:
 
     @property
     def count(self) -> int:
-        """Return the number of samples of all boots."""
         return sum(len(values) for values in self.boots.values())
 
 

@@ -97,10 +97,8 @@ def save_built(run: RunDir, built: Built) -> None:
 
 
 def check_same_source(snapshot: Snapshot, requests: Sequence[KernelRequest], built: Built) -> None:
-    """Raise InputError if a kernel of the source of base was built from another state of it than base.
-
-    A variant can be built later than base: a git tree, a distribution or the compiler may have changed.
-    """
+    """Raise InputError if a kernel of the source of base was built from another state of it than base."""
+    # A variant can be built later than base: a git tree, a distribution or the compiler may have changed.
     base, source = snapshot.kernels[BASE], _base_request(snapshot).source
     for request in requests:
         image = built.images.get(request.name)

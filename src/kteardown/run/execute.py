@@ -138,7 +138,6 @@ class Watch:
             self.boot(boot, "", self.weight(boot.trials[index]))
 
     def ended(self, boot: PlannedBoot) -> None:
-        """Remove the guest of ``boot`` from the display."""
         with self._lock:
             self._now.pop(boot.index, None)
 

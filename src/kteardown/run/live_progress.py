@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from kteardown.model.plan import Plan
 from kteardown.model.record import OUTCOMES, BootStart, Outcome, ParamValue, Record, parse
-from kteardown.rundir.counting import Attempt, Trial, attempts, boots, counted, trials
+from kteardown.rundir.counting import EXACT, Trial, attempts, boots, counted, trials
 from kteardown.rundir.directory import RunDir
 
 Place = tuple[str, str, tuple[tuple[str, ParamValue], ...]]
@@ -134,9 +134,9 @@ class Follower:
 
     def _update(self, changed: Iterable[int]) -> None:
         for number in changed:
-            *before, last = attempts(self._records[number])
-            self._boots[number] = _boot(before, last)
-            if last.exact and self._boots[number].outcome not in (None, "infrastructure-error"):
+            boot = self._boots[number] = _boot(self._records[number])
+            exact = boot.start.acceleration == EXACT
+            if exact and boot.outcome not in (None, "infrastructure-error"):
                 # There will be no further attempt, so its records are not needed any more. In real time there
                 # can be one: it repeats the trials that were disturbed.
                 del self._records[number]
@@ -145,25 +145,22 @@ class Follower:
         """Of the boots that an earlier session did not finish, drop what this one runs again."""
         # In real time all is kept that an attempt of this session can be put together with.
         for number, records in list(self._records.items()):
-            kept = [
-                attempt
+            kept = {
+                attempt.attempt
                 for attempt in attempts(records)
                 if not (attempt.exact or (attempt.end and attempt.end.outcome == "infrastructure-error"))
-            ]
+            }
             if kept:
-                self._records[number] = [record for attempt in kept for record in _all_records(attempt)]
-                self._boots[number] = _boot(kept[:-1], kept[-1])
+                self._records[number] = [record for record in records if record.attempt in kept]
+                self._boots[number] = _boot(self._records[number])
             else:
                 del self._records[number], self._boots[number]
 
 
-def _all_records(attempt: Attempt) -> Sequence[Record]:
-    return (attempt.start, *attempt.records, *([attempt.end] if attempt.end else []))
-
-
-def _boot(before: Sequence[Attempt], last: Attempt) -> FollowedBoot:
+def _boot(records: Sequence[Record]) -> FollowedBoot:
+    *before, last = attempts(records)
     if last.end is not None:
-        (ended,) = boots(record for attempt in (*before, last) for record in _all_records(attempt))
+        (ended,) = boots(records)
         return FollowedBoot(ended.start, ended.end.outcome, "", _medians_by_trial(trials(ended.records)))
     found = list(trials(counted(before, last)))
     running = [trial for trial in found if not trial.status and trial.attempt == last.attempt]

@@ -198,10 +198,8 @@ class RunDir:
 
 
 def started(file: Path) -> float:
-    """Return when a run or a hunt began, in seconds since 1970: ``started`` in a JSON file of its folder.
-
-    If that cannot be read, by the local time in the name of the folder, or else by the age of the file.
-    """
+    """Return when a run or a hunt began, in seconds since 1970: ``started`` in a JSON file of its folder."""
+    # If that cannot be read, by the local time in the name of the folder, or else by the age of the file.
     try:
         return datetime.fromisoformat(json.loads(file.read_bytes())["started"]).timestamp()
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):

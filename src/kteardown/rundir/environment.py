@@ -80,11 +80,9 @@ def differences(
 
 
 def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
-    """Return notes on the environment that readers of the run's result need. Raises InputError.
-
-    They come only from its ``records`` and ``environment.json``. The list is empty if every session and every
-    guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
-    """
+    """Return notes on the environment that readers of the run's result need. Raises InputError."""
+    # They come only from its ``records`` and ``environment.json``. The list is empty if every session and
+    # every guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
     tried = contributing(records)
     return [
         *_sessions(run, [attempt for attempt in tried if not attempt.start.node]),

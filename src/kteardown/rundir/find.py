@@ -30,7 +30,6 @@ class RunFolder:
 
     @property
     def both_clocks(self) -> bool:
-        """Whether it has a run for each clock."""
         return len(self.runs) > 1
 
     @classmethod

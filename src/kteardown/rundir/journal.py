@@ -93,8 +93,6 @@ class Published:
 
 
 class Journal:
-    """The folder ``jobs`` of a run directory."""
-
     def __init__(self, run: RunDir) -> None:
         self._run = run
         # Jobs run in another folder.
@@ -141,7 +139,6 @@ class Journal:
                     return number, parent / str(number)
 
     def attempt(self, key: str, number: int) -> Path:
-        """Return the folder of an attempt."""
         return self.path / "attempts" / key / str(number)
 
     def published(self, kind: Kind) -> set[str]:
@@ -150,7 +147,6 @@ class Journal:
         return {name.removesuffix(".ndjson") for name in names if name.endswith(".ndjson")}
 
     def has(self, kind: Kind, key: str) -> bool:
-        """Return whether a piece has a result."""
         return os.path.exists(f"{self.path}/{kind}/{key}.ndjson")
 
     def read(self, kind: Kind, key: str) -> Published:
@@ -227,10 +223,8 @@ def _reading(file: Path) -> AbstractContextManager[None]:
 
 
 def _link(file: Path, name: Path) -> bool:
-    """Give ``file`` a further name unless that exists; return whether ``name`` is ``file`` now.
-
-    A network file system may answer a request that it has carried out with an error, if it was sent twice.
-    """
+    """Give ``file`` a further name unless that exists; return whether ``name`` is ``file`` now."""
+    # A network file system may answer a request that it has carried out with an error, if it was sent twice.
     try:
         os.link(file, name)
     except FileExistsError:

@@ -170,7 +170,6 @@ class RecordWriter:
             return disturbed - self._completed_of(boot) if disturbed else disturbed
 
     def next_attempt(self, boot: int) -> int:
-        """Return the number of the next attempt at this boot, from 0."""
         with self._lock:
             return self._attempts.get(boot, -1) + 1
 

@@ -36,10 +36,8 @@ class Cpu:
 
 
 def choose(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
-    """Return where a guest of ``vcpus`` virtual CPUs runs; None if no node has so many cores and one more.
-
-    Isolated CPUs come first, then fast ones; the core of CPU 0, to which most interrupts go, comes last.
-    """
+    """Return where a guest of ``vcpus`` virtual CPUs runs; None if no node has so many cores and one more."""
+    # Isolated CPUs come first, then fast ones; the core of CPU 0, to which most interrupts go, comes last.
     found = []
     for node in sorted({cpu.node for cpu in cpus}):
         of_core: dict[tuple[int, ...], list[Cpu]] = defaultdict(list)

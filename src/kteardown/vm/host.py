@@ -37,7 +37,6 @@ def qemu_version(arch: Arch) -> str:
 
 
 def missing_qemu(arch: Arch) -> MissingError:
-    """Return the error for a missing QEMU for ``arch``."""
     known = ARCHITECTURES[arch]
     return MissingError(f"{known.qemu} is not installed", [known.qemu_package])
 

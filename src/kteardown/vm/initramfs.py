@@ -45,7 +45,6 @@ def symlink(path: str, target: str) -> ArchiveEntry:
 
 
 def character_device(path: str, major: int, minor: int) -> ArchiveEntry:
-    """Return a character device node that only root may open."""
     return ArchiveEntry(path, stat.S_IFCHR | 0o600, device=(major, minor))
 
 

@@ -17,8 +17,6 @@ HUGE_PAGE_MB = 2
 
 @dataclass(frozen=True)
 class BootJob:
-    """The parameters of one boot."""
-
     image: Path
     initramfs: Path
     arch: Arch

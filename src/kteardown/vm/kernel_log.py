@@ -120,11 +120,9 @@ def kind_of(line: str) -> ProblemKind | None:
 
 
 def signature(kind: ProblemKind, excerpt: Sequence[str]) -> str:
-    """Return what a report has in common with a report of the same problem in another boot or kernel.
-
-    The first line has no addresses, offsets, tasks and line numbers. Where it names no place, what does is
-    added: the locks of a lockdep report, the functions that allocated what leaked.
-    """
+    """Return what a report has in common with a report of the same problem in another boot or kernel."""
+    # The first line has no addresses, offsets, tasks and line numbers. Where it names no place, what does is
+    # added: the locks of a lockdep report, the functions that allocated what leaked.
     first = _ADDRESS.sub("#", _SUFFIX.sub("", _TASK.sub("", excerpt[0])))
     if kind == "lockdep":
         locks = dict.fromkeys(name for line in excerpt[:20] for name in _LOCK.findall(line))
@@ -170,10 +168,8 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
 
 
 def last_lines_of(console: str) -> tuple[str, ...]:
-    """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log.
-
-    If the CPUs were idle, the stacks of the blocked tasks say more, where the kernel printed them.
-    """
+    """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log."""
+    # If the CPUs were idle, the stacks of the blocked tasks say more, where the kernel printed them.
     lines = [line for line in lines_of(console) if not _REGISTERS.match(line)]
     panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
     if panic is None:
@@ -234,11 +230,9 @@ class Ending:
 
 
 def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:
-    """Return the outcome of a boot and one line with the reason, which is empty for an ``ok`` boot.
-
-    A failure of QEMU takes precedence, then an error record of the agent, then the kernel's messages: a
-    kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``.
-    """
+    """Return the outcome of a boot and one line with the reason, which is empty for an ``ok`` boot."""
+    # A failure of QEMU takes precedence, then an error record of the agent, then the kernel's messages: a
+    # kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``.
     lines = lines_of(console)
     outcome: Outcome
     if ending.how == "broken":

@@ -114,11 +114,9 @@ class Monitor:
         return await self.state()
 
     async def keep_awake(self) -> None:
-        """Wake the guest whenever it suspends to memory: nothing else does. Runs until it is cancelled.
-
-        The clock of a guest that counts instructions does not advance while it is suspended, so when the host
-        answers changes nothing in the guest. ``plugins/main_loop.c`` has what is needed besides.
-        """
+        """Wake the guest whenever it suspends to memory: nothing else does. Runs until it is cancelled."""
+        # The clock of a guest that counts instructions does not advance while it is suspended, so when the
+        # host answers changes nothing in the guest. ``plugins/main_loop.c`` has what is needed besides.
         while True:
             await self._suspended.get()
             await self._ask("system_wakeup")
@@ -168,7 +166,6 @@ class Monitor:
         return str(events[-1].get("reason", "")) if events and isinstance(events[-1], dict) else ""
 
     async def close(self) -> None:
-        """End the session in any state."""
         with contextlib.suppress(QMPError, OSError, EOFError):
             await self._client.disconnect()
 
@@ -358,11 +355,9 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
 
 
 def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
-    """Return the options that divide memory and CPUs among NUMA nodes.
-
-    Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin, so
-    that the few that come online are not all on the first node.
-    """
+    """Return the options that divide memory and CPUs among NUMA nodes."""
+    # Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin,
+    # so that the few that come online are not all on the first node.
     words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
     for node in range(nodes):
         size_mb = memory_mb * (node + 1) // nodes - memory_mb * node // nodes

@@ -57,10 +57,8 @@ _NEWEST = 7
 
 
 def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
-    """Return the words before QEMU's command, with which it ends with the lab, and options to add to it.
-
-    They are the strictest with which QEMU starts on this host, and change nothing in the guest.
-    """
+    """Return the words before QEMU's command, with which it ends with the lab, and options to add to it."""
+    # They are the strictest with which QEMU starts on this host, and change nothing in the guest.
     kvm = acceleration == "kvm"
     group = os.stat(_KVM).st_gid if kvm else 0
     other = (*_OTHER_USER, f"--groups={group}" if group else "--clear-groups")

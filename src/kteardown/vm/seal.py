@@ -68,10 +68,8 @@ def keep(target: Path, made: Path) -> None:
 
 
 def is_intact(target: Path, reporter: Reporter) -> bool:
-    """Return whether ``target`` is what was made. If it is there and is not, note that it is made again.
-
-    The contents are read only if the metadata differ: 0.3 s and 2 s for a source tree that is in memory.
-    """
+    """Return whether ``target`` is what was made. If it is there and is not, note that it is made again."""
+    # The contents are read only if the metadata differ: 0.3 s and 2 s for a source tree that is in memory.
     if not target.exists():
         return False
     with suppress(OSError, ValueError):

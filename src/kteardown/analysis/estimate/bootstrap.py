@@ -79,7 +79,6 @@ class Boots:
         return _quantile(sorted(self.quantiles(q).values()), 0.5)
 
     def only(self, blocks: Sequence[int]) -> "Boots":
-        """Return only the boots of these blocks."""
         return Boots({block: self.samples[block] for block in blocks})
 
 
@@ -252,13 +251,11 @@ def power_quantile(df: float, *, twin: bool) -> float:
 
 
 def calibration(boots: int) -> float:
-    """Return the factor that corrects the bootstrap's standard error of a median of few boots.
-
-    For two boots it is the usual n / (n - 1) of a variance. For more boots, it is the ratio of the 95% point
-    of |error| / standard error to that of Student's t, for normal boots (``bench/validate_stats.py`` checks
-    that it still holds): 0.81 to 0.85 for odd numbers from 3 to 11, 0.88 to 0.90 for even ones, and towards 1
-    for many boots.
-    """
+    """Return the factor that corrects the bootstrap's standard error of a median of few boots."""
+    # For two boots it is the usual n / (n - 1) of a variance. For more boots, it is the ratio of the 95%
+    # point of |error| / standard error to that of Student's t, for normal boots (``bench/validate_stats.py``
+    # checks that it still holds): 0.81 to 0.85 for odd numbers from 3 to 11, 0.88 to 0.90 for even ones, and
+    # towards 1 for many boots.
     if boots == 2:
         return math.sqrt(2)
     return max(0.82 if boots % 2 else 0.9, 1 - 2.2 / boots)

@@ -35,7 +35,6 @@ class Family:
 
     @property
     def tested(self) -> bool:
-        """Return whether the family has any test."""
         return self.metric is not None or any(p is not None for p in self.points)
 
 

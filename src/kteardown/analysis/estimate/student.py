@@ -79,7 +79,6 @@ class OverPoints:
 
     @property
     def points(self) -> int:
-        """Return how many points count."""
         return len(self.used)
 
 
@@ -245,15 +244,12 @@ def _mean(groups: Sequence[Sequence[float]]) -> tuple[float, float, int] | None:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of ``n`` runs and their standard deviation."""
-
     value: float
     sd: float
     n: int
 
     @property
     def variance(self) -> float:
-        """Return the variance of the logarithm of the mean."""
         return (self.sd / self.value) ** 2 / self.n
 
 

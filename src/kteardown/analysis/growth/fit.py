@@ -113,11 +113,9 @@ class FittedLaw:
 
 
 def power(costs: Costs, confidence: float) -> FittedLaw:
-    """Return a + b * n**p: for each p the rest is linear, so only p is searched.
-
-    The interval of p is that of the profile likelihood (D. Bates, D. Watts, "Nonlinear Regression Analysis",
-    1988, section 6.1); None if the data does not bound it.
-    """
+    """Return a + b * n**p: for each p the rest is linear, so only p is searched."""
+    # The interval of p is that of the profile likelihood (D. Bates, D. Watts, "Nonlinear Regression
+    # Analysis", 1988, section 6.1); None if the data does not bound it.
     weights = costs.weights(costs.y)
     w2 = weights**2
     grown = (costs.x / np.max(costs.x)) ** _EXPONENTS[:, None]

@@ -85,7 +85,6 @@ class _Work:
 
     @property
     def words(self) -> str:
-        """Return the name of the piece for readers."""
         boots = ", ".join(f"{boot.index} of {boot.kernel}" for boot in self.piece[:2])
         more = f" and {len(self.piece) - 2} more" if len(self.piece) > 2 else ""
         return f"boot {boots}{more}" + (" on a second node" if self.kind == "check" else "")

@@ -159,11 +159,9 @@ class Slurm:
 
 
 def script(config: SlurmConfig, command: Sequence[str]) -> str:
-    """Return the script of a job that runs ``command``, a module of kteardown with its arguments.
-
-    Every word is quoted. -P: no folder in which others may write, such as /tmp, can replace a module. Nodes
-    with the same Python use this kteardown.
-    """
+    """Return the script of a job that runs ``command``, a module of kteardown with its arguments."""
+    # Every word is quoted. -P: no folder in which others may write, such as /tmp, can replace a module. Nodes
+    # with the same Python use this kteardown.
     folder = str(Path(kteardown.__file__).resolve().parents[1])
     path = "" if config.python else f"export PYTHONPATH={shlex.quote(folder)}\n"
     words = [config.python or sys.executable, "-P", "-m", *command]
