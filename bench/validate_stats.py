@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
 
-from kteardown.analysis.sequential import StopRule, looks, parse_until  # noqa: E402
+from kteardown.analysis.sequential import looks, parse_until  # noqa: E402
 from kteardown.model.clock import Clock  # noqa: E402
 from markdown_table import markdown  # noqa: E402
 from unit import validation as v  # noqa: E402
@@ -145,7 +145,7 @@ def sequential(runs: int) -> Iterator[dict[str, Any]]:
             row = {"world": world.name, "until": text, "ratio": ratio, "comparisons": 1, "runs": runs}
             yield {**row, **asdict(found)}
     for points, variants, ratio in ((3, 2, 1.0), (8, 1, 0.9), (8, 1, 0.7)):
-        found = v.stopped(WORLDS[1], ratio, 20, StopRule("verdict"), runs, points=points, variants=variants)
+        found = v.stopped(WORLDS[1], ratio, 20, None, runs, points=points, variants=variants)
         row = {"world": WORLDS[1].name, "until": "verdict", "ratio": ratio}
         yield {**row, "comparisons": points * variants, "runs": runs, **asdict(found)}
 

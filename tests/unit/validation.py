@@ -17,7 +17,7 @@ from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interv
 from kteardown.analysis.estimate.student import PointBoots, estimate_over_points, log_ratios, over_nodes
 from kteardown.analysis.estimate.verdict import Rules, estimate, holm
 from kteardown.analysis.growth.fit import fit, predict
-from kteardown.analysis.sequential import StopRule, conclude
+from kteardown.analysis.sequential import conclude
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.result import Comparison, KernelFacts, Result, Verdict
@@ -295,7 +295,14 @@ class Stopped:
 
 
 def stopped(
-    world: World, ratio: float, most: int, rule: StopRule, runs: int, *, points: int = 1, variants: int = 1
+    world: World,
+    ratio: float,
+    most: int,
+    width: float | None,
+    runs: int,
+    *,
+    points: int = 1,
+    variants: int = 1,
 ) -> Stopped:
     """Simulate runs of at most ``most`` blocks, at a confidence of 95% over all their looks."""
     wanted = experiment(most, points=points, variants=variants)
@@ -304,7 +311,7 @@ def stopped(
     right.add("same" if ratio == 1 else "worse" if ratio > 1 else "better")
     for run in range(runs):
         analysed = reports(world, ratio, wanted, run)
-        result, stopping = conclude(analysed, most, most, rule, 0.95, HEADLINE)
+        result, stopping = conclude(analysed, most, most, width, 0.95, HEADLINE)
         assert stopping is not None
         assert stopping.done
         wrong += bool(every_verdict(result) - right)

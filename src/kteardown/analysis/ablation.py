@@ -28,8 +28,11 @@ from kteardown.model.result import (
     tidy,
     tidy_pair,
 )
-from kteardown.model.workload import Metric
 
+_OF_THE_WHOLE = (
+    *("workload", "variant", "metric", "unit", "better"),
+    *("point", "ratio", "ci", "confidence", "exact"),
+)
 _NO_CHANGE = "the change of the whole series is not significant"
 
 
@@ -84,11 +87,11 @@ def ablations(
     }
     result = []
     for series in _all_series(kernels, unavailable):
-        for workload, metric, spec in headlines(data.experiment, data.workloads):
+        for workload, metric, _ in headlines(data.experiment, data.workloads):
             for point in data.expected:
                 whole = wholes.get((series.variant, workload, metric, tuple(point.shown.items())))
                 if point.workload == workload and whole is not None:
-                    result.append(_ablation(data, series, point, metric, spec, whole))
+                    result.append(_ablation(data, series, point, metric, whole))
     return tuple(result)
 
 
@@ -112,9 +115,7 @@ def _all_series(
     return result
 
 
-def _ablation(
-    data: Data, series: _SeriesKernels, point: Point, metric: str, spec: Metric, whole: Comparison
-) -> Ablation:
+def _ablation(data: Data, series: _SeriesKernels, point: Point, metric: str, whole: Comparison) -> Ablation:
     found = {name: data.collected.boots(name, point, metric) for name in series.kernels.values()}
     have = {name: boots for name, boots in found.items() if boots is not None}
     common = sorted(set.intersection(*(set(boots.samples) for boots in have.values())))
@@ -123,17 +124,8 @@ def _ablation(
     refused = _refused(whole)
     subjects = series.whole.subjects or ("",) * series.whole.total
     return Ablation(
-        workload=point.workload,
-        variant=series.variant,
+        **{name: getattr(whole, name) for name in _OF_THE_WHOLE},
         series=series.whole.series,
-        metric=metric,
-        unit=spec.unit,
-        better=spec.better,
-        point=point.shown,
-        ratio=whole.ratio,
-        ci=whole.ci,
-        confidence=data.rules.confidence,
-        exact=whole.exact,
         patches=tuple(
             PatchParts(
                 patch=k,

@@ -13,8 +13,6 @@ extends at most log(1 + W) to either side. METHODOLOGY.md has the reasons and so
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from kteardown.errors import InputError
 from kteardown.model.result import MetricVerdict, Result, Stopping
@@ -29,21 +27,10 @@ Headline = set[tuple[str, str]]
 """Workload and metric of the metrics that decide when the run stops."""
 
 
-@dataclass(frozen=True)
-class StopRule:
-    """When a run may end. ``width``, for ``ci`` only: 0.02 is two percent to either side of the ratio."""
-
-    kind: Literal["verdict", "ci"]
-    width: float | None = None
-
-    def __str__(self) -> str:
-        return self.kind if self.width is None else f"ci={self.width * 100:g}%"
-
-
-def parse_until(text: str) -> StopRule:
-    """Parse ``verdict`` or ``ci=2%``. Raises InputError for anything else."""
+def parse_until(text: str) -> float | None:
+    """Return the width of a stopping rule: 0.02 for ``ci=2%``, None for ``verdict``. Raises InputError."""
     if text == "verdict":
-        return StopRule("verdict")
+        return None
     found = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
     width = float(found[1]) / 100 if found else 0.0
     if not 0 < width < 1:
@@ -51,7 +38,7 @@ def parse_until(text: str) -> StopRule:
             f"--until: {text!r} is not a stopping rule",
             hint="give verdict, or ci=W% with W above 0 and below 100, as in ci=2%.",
         )
-    return StopRule("ci", width)
+    return width
 
 
 def looks(most: int) -> tuple[int, ...]:
@@ -73,13 +60,13 @@ def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
     )
 
 
-def stop_here(result: Result, rule: StopRule, headline: Headline) -> tuple[bool, str]:
-    """Return whether ``rule`` holds for all headline metrics, and the reason in a few words."""
+def stop_here(result: Result, width: float | None, headline: Headline) -> tuple[bool, str]:
+    """Return whether the rule holds for all headline metrics, and the reason in a few words."""
     decisive = [m for m in result.metric_verdicts if (m.workload, m.metric) in headline]
     if not decisive:
         return False, "nothing to compare yet"
-    count = sum(_is_met(metric, rule.width) for metric in decisive)
-    what = "have a verdict" if rule.width is None else f"are known to within {rule.width * 100:g}%"
+    count = sum(_is_met(metric, width) for metric in decisive)
+    what = "have a verdict" if width is None else f"are known to within {width * 100:g}%"
     return count == len(decisive), f"{count} of {len(decisive)} headline metrics {what}"
 
 
@@ -87,19 +74,20 @@ def conclude(
     analyse_at: Callable[[int, float], Result],
     complete_blocks: int,
     most: int,
-    rule: StopRule,
+    width: float | None,
     confidence: float,
     headline: Headline,
     spent: bool = False,
 ) -> tuple[Result, Stopping | None]:
-    """Return the result at the first look at which ``rule`` holds, or at the last look so far.
+    """Return the result at the first look at which the rule holds, or at the last look so far.
 
     The function is pure: equal records give an equal result, whether the run continued in between or not.
-    ``analyse_at`` gets the number of blocks to use and the confidence. ``spent``: the time budget is used up,
-    so no blocks will be added; the last look then gets all of the remaining alpha. Before the first look, the
-    result is computed at the confidence of that look, and it decides nothing.
+    ``width`` is that of ``parse_until``. ``analyse_at`` gets the number of blocks to use and the confidence.
+    ``spent``: the time budget is used up, so no blocks will be added; the last look then gets all of the
+    remaining alpha. Before the first look, the result is computed at the confidence of that look, and it
+    decides nothing.
     """
-    planned = looks(most)
+    planned, rule = looks(most), "verdict" if width is None else f"ci={width * 100:g}%"
     plan = list(zip(planned, levels(planned, confidence), strict=True))
     reached = [(look, level) for look, level in plan if look <= complete_blocks]
     if spent and complete_blocks < most:
@@ -107,7 +95,7 @@ def conclude(
         reached = [*before, (complete_blocks, confidence + sum(1 - level for _, level in before))]
     if not reached:
         stopping = Stopping(
-            rule=str(rule),
+            rule=rule,
             looks=planned,
             stopped_at=complete_blocks,
             confidence=plan[0][1],
@@ -120,7 +108,7 @@ def conclude(
     for look, level in reached:
         alpha += 1 - level
         result = analyse_at(look, level)
-        holds, reason = stop_here(result, rule, headline)
+        holds, reason = stop_here(result, width, headline)
         if holds:
             break
     last = look == reached[-1][0]
@@ -129,7 +117,7 @@ def conclude(
     elif not holds and spent:
         reason += "; the budget is used up"
     return result, Stopping(
-        rule=str(rule),
+        rule=rule,
         looks=planned,
         stopped_at=look,
         confidence=level,

@@ -108,7 +108,7 @@ def _measured(
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     from kteardown.hunt import flow, locks
-    from kteardown.hunt.measure import requests_of
+    from kteardown.hunt.folder import requests_of
 
     own_kinds(asked.own)
     folder = str(asked.own.absolute()) if asked.own else ""

@@ -14,6 +14,7 @@ import numpy as np
 from kteardown.analysis.profile import FunctionCosts, Stretches, collect, growth
 from kteardown.hunt import limits
 from kteardown.hunt.catalogue import Cost, Kind
+from kteardown.hunt.folder import case_of
 from kteardown.hunt.growth import (
     MEMORY_WORTH_CONFIRMING,
     STEEP,
@@ -24,7 +25,6 @@ from kteardown.hunt.growth import (
     predict,
     screen,
 )
-from kteardown.hunt.measure import case_of
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import (
     CaseResult,
@@ -223,9 +223,7 @@ def scaling(
     between = (1 + owners) / 2
     verdict = "parallel" if high < between else "serial" if low > between else "unknown"
     return OwnersResult(
-        kind=case.kind,
-        way=case.way,
-        user=case.user,
+        **vars(case),
         owners=owners,
         objects=max(at[1] for at in both),
         boots=len(both),
@@ -284,15 +282,10 @@ def case_results(
         }
         failed = tuple(failure for each in both for failure in each.failures)
         result = CaseResult(
-            kind=kind.name,
-            part=kind.part,
-            object=kind.object,
-            shape=kind.shape,
-            way=case.way,
-            user=case.user,
+            **vars(case),
+            **kind.model_dump(include={"part", "object", "shape", "needs"}),
             growth=growth,
             call=kind.call if case.way == "call" else "",
-            needs=kind.needs,
             causes=dict(causes.get(case, {})),
             elsewhere={source: _growths(each) for source, each in others.items()},
             failed_elsewhere={source: each.failures[0] for source, each in others.items() if each.failures},

@@ -13,8 +13,7 @@ from kteardown import version
 from kteardown.hunt import decide, locks
 from kteardown.hunt.catalogue import Cost, Kind, choose, load_kinds, possible
 from kteardown.hunt.decide import MeasuredCase, growing_functions, measured, scalings
-from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import measure_stage, requests_of
+from kteardown.hunt.folder import HuntFolder, Request, measure_stage, requests_of
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
     Case,

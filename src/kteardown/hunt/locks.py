@@ -11,8 +11,7 @@ from typing import Final
 
 from kteardown.errors import InputError
 from kteardown.hunt.catalogue import Cost
-from kteardown.hunt.folder import Request
-from kteardown.hunt.measure import case_of, requests_of
+from kteardown.hunt.folder import Request, case_of, requests_of
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import Find, LockResult
 from kteardown.kernels import build

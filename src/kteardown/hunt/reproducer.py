@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kteardown.hunt.limits import PREDICTED_AT_MOST, RAISED
-from kteardown.hunt.result import CaseResult, Find, HuntResult, OwnersResult, Rate, predicted_time
+from kteardown.hunt.result import Find, HuntResult, OwnersResult, Rate, predicted_time
 from kteardown.paths import data_dir
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
@@ -160,7 +160,7 @@ def _locks(find: Find, result: HuntResult) -> list[str]:
 
 def _delays(find: Find, result: HuntResult) -> list[str]:
     """Return how long the release kept others waiting; making and memory have no such figures."""
-    case = _case(find, result)
+    case = result.case_of(find)
     found = {} if case is None else case.bystanders
     irqs, realtime, probe = (found.get(name) for name in ("irqs_off_ns", "realtime_ns", "probe_ns"))
     if find.cost not in ("sync", "deferred") or irqs is None or realtime is None or probe is None:
@@ -201,10 +201,5 @@ def _limit(find: Find, objects: int) -> list[str]:
 
 def _way(of: Find | OwnersResult, result: HuntResult) -> str:
     """Return how the objects are released, with the call that does it where the result has it."""
-    case = _case(of, result)
+    case = result.case_of(of)
     return _WAYS[of.way] + (f": {case.call}" if case and case.call else "")
-
-
-def _case(of: Find | OwnersResult, result: HuntResult) -> CaseResult | None:
-    key = (of.kind, of.way, of.user)
-    return next((each for each in result.cases if (each.kind, each.way, each.user) == key), None)

@@ -210,6 +210,11 @@ class HuntResult(StrictModel):
     unconfirmed: int = 0
     """Ways to release that the screen asks for and that are not confirmed yet; 0: the hunt is finished."""
 
+    def case_of(self, of: Find | OwnersResult) -> CaseResult | None:
+        """Return the case of a find, or of a release by several processes; None if the result lacks it."""
+        key = (of.kind, of.way, of.user)
+        return next((each for each in self.cases if (each.kind, each.way, each.user) == key), None)
+
 
 def predicted_time(found: CostPrediction, rate: Rate) -> str:
     """Return the predicted time with its upper bound: ``3.4 h (up to 4.2 days)``."""

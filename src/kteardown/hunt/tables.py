@@ -213,7 +213,8 @@ def _row(find: Find, result: HuntResult) -> tuple[Text, ...]:
         failure = find.failed.brief if find.failed else find.failure
         return (name, (failure, "broken"), *[""] * others)
     cost, exponent, *rest = _growth_cells(find.cost, growth)
-    case = next(c for c in result.cases if (c.kind, c.way, c.user) == (find.kind, find.way, find.user))
+    case = result.case_of(find)
+    assert case is not None
     off = " (interrupts off)" if find.function and find.function.no_interrupts > 0.5 else ""
     locks = (
         f"{lock.name}{' (shared)' if lock.reading else ''} {share(lock.share)}, {number(lock.longest_ns)}"

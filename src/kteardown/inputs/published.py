@@ -17,7 +17,7 @@ from kteardown.errors import InputError
 from kteardown.inputs.load import read_toml, validated
 from kteardown.model.clock import Clock
 from kteardown.model.record import Float, Int, ParamValue
-from kteardown.model.workload import Name, StrictModel
+from kteardown.model.workload import FiniteModel, Name
 from kteardown.paths import data_dir
 
 
@@ -34,11 +34,7 @@ class PublishedSource(BaseModel):
     method: str = ""
 
 
-class _Finite(StrictModel):
-    model_config = ConfigDict(allow_inf_nan=False)
-
-
-class Figure(_Finite):
+class Figure(FiniteModel):
     """One posted comparison: keys of ``[result]``, with dots for tables, and the metric they belong to."""
 
     metric: str
@@ -91,7 +87,7 @@ class PostedRow(BaseModel):
         return change if math.isfinite(change) else None
 
 
-class Claim(_Finite):
+class Claim(FiniteModel):
     """One claim: a value before and after the posted change, at a point of one of our workloads."""
 
     what: str
@@ -124,7 +120,7 @@ class Claim(_Finite):
         return self.before - half, self.after + half
 
 
-class Run(_Finite):
+class Run(FiniteModel):
     """How a posting is replicated: what is run with the posted patch."""
 
     patch: str = ""
@@ -140,7 +136,7 @@ class Run(_Finite):
     """What differs from what was posted, such as a smaller size."""
 
 
-class Posting(_Finite):
+class Posting(FiniteModel):
     name: str
     source: PublishedSource
     result: dict[str, Any] = Field(default={})

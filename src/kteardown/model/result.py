@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from kteardown.model.clock import Clock, value_unit
 from kteardown.model.record import NOT_VARIANTS, Outcome, ParamValue, Placed, ProblemKind
-from kteardown.model.workload import Better, Document, StrictModel
+from kteardown.model.workload import Better, Document, FiniteModel, StrictModel
 
 _DIGITS = 10
 """Significant digits of values computed with logarithms and roots, whose last digits depend on the host."""
@@ -163,11 +163,7 @@ FaultStatus = Literal["broken", "suspected", "base too", "base"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown"]
 
 
-class _Result(StrictModel):
-    model_config = ConfigDict(allow_inf_nan=False)
-
-
-class _Valued(_Result):
+class _Valued(FiniteModel):
     """Something with values of a metric: ``unit`` is that of the workload's file, ``value_unit`` theirs.
 
     On the instruction clock a metric in ns has values in instructions. ``value_unit`` is empty in results
@@ -180,7 +176,7 @@ class _Valued(_Result):
     value_unit: str = ""
 
 
-class Summary(_Result):
+class Summary(FiniteModel):
     """The summary of one kernel at one point: ``median`` is the median over boots of the medians inside them.
 
     ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile`` is the
@@ -283,7 +279,7 @@ class Distribution(_Valued):
     error: float
 
 
-class Prediction(_Result):
+class Prediction(FiniteModel):
     """A growth law evaluated at ``at``, in the metric's unit, with its prediction interval.
 
     ``refused`` is the reason why there is no value, if the data does not support one; otherwise it is empty.
@@ -325,7 +321,7 @@ class Law(_Valued):
     reason: str = ""
 
 
-class PatchSet(_Result):
+class PatchSet(FiniteModel):
     """The patches of a series that a kernel has: ``patches``, counted from 1, of ``total``.
 
     ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was built to find
@@ -344,7 +340,7 @@ class PatchSet(_Result):
         return self.patches == tuple(range(1, self.total + 1))
 
 
-class KernelFacts(_Result):
+class KernelFacts(FiniteModel):
     """One kernel of a result, as it was built and with the release that it reported when it ran."""
 
     release: str
@@ -375,7 +371,7 @@ def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
     )
 
 
-class Unavailable(_Result):
+class Unavailable(FiniteModel):
     """A kernel of an ablation that could not be built, and why: its patches do not apply, or do not build."""
 
     kernel: str
@@ -383,7 +379,7 @@ class Unavailable(_Result):
     reason: str
 
 
-class Part(_Result):
+class Part(FiniteModel):
     """The effect of one patch on one metric, as a change and as a share of the effect of the whole series.
 
     ``ratio`` is with the patch / without it, ``ci`` its interval. ``share`` is the logarithm of ``ratio``
@@ -400,7 +396,7 @@ class Part(_Result):
     reason: str = ""
 
 
-class PatchParts(_Result):
+class PatchParts(FiniteModel):
     """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` removes it alone."""
 
     patch: int
@@ -428,7 +424,7 @@ class Ablation(_Valued):
     unavailable: tuple[Unavailable, ...] = ()
 
 
-class Outlier(_Result):
+class Outlier(FiniteModel):
     """A boot whose value is far from those of the other boots of its kernel. It is not removed.
 
     ``value`` is that of the boot (of ``statistic``), ``median`` that over all boots. ``ranges`` is the
@@ -447,7 +443,7 @@ class Outlier(_Result):
     ranges: float | None
 
 
-class Stopping(_Result):
+class Stopping(FiniteModel):
     """The status of a run with a stopping rule at its last look.
 
     ``rule`` is as given: ``verdict`` or ``ci=2%``. ``looks`` are the numbers of blocks after which it may
@@ -466,7 +462,7 @@ class Stopping(_Result):
     reason: str
 
 
-class VoidTrials(_Result):
+class VoidTrials(FiniteModel):
     """Trials that cannot be used, counted by kernel, workload and reason."""
 
     kernel: str
@@ -482,14 +478,14 @@ def boot_failed(outcome: Outcome) -> str:
     return f"boot: {outcome}"
 
 
-class FaultPoint(_Result):
+class FaultPoint(FiniteModel):
     """A point of a workload at which a kernel failed."""
 
     workload: str
     point: dict[str, ParamValue]
 
 
-class Fault(_Result):
+class Fault(FiniteModel):
     """A way in which a kernel failed: how boots ended, an invariant, or a problem that its log reports.
 
     ``status``: ``broken``, the kernel fails where base does not; ``suspected``, too few boots show it;
@@ -514,7 +510,7 @@ class Fault(_Result):
     excerpt: tuple[str, ...] = ()
 
 
-class Uncompared(_Result):
+class Uncompared(FiniteModel):
     """A point of the plan at which nothing of a variant was compared with base, and why."""
 
     variant: str
@@ -523,7 +519,7 @@ class Uncompared(_Result):
     reason: str
 
 
-class MetricFacts(_Result):
+class MetricFacts(FiniteModel):
     """A metric of the comparisons in words.
 
     ``unit`` is what the clock of the run gives: instructions, not the ns of the workload's file. The values
@@ -539,7 +535,7 @@ class MetricFacts(_Result):
     headline: bool
 
 
-class Result(Document, _Result):
+class Result(Document, FiniteModel):
     experiment: str
     question: str
     clock: Clock

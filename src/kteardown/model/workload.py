@@ -29,6 +29,12 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class FiniteModel(StrictModel):
+    """Base class of models whose numbers are finite."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
 class Document(StrictModel, populate_by_name=True, alias_generator=lambda name: name.rstrip("_")):
     """Base class of models that are a JSON document: its key ``schema`` is the field ``schema_``."""
 

@@ -13,12 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.model.arch import DEFAULT_ARCH
-from kteardown.paths import cache_dir
+from kteardown.model.workload import StrictModel
+from kteardown.paths import cache_dir, replace_text
 from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.slurm import Job, Node, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import writing
@@ -30,10 +31,8 @@ _JOB_MB = 512
 _PAUSE_S = 0.5
 
 
-class NodeFacts(BaseModel):
+class NodeFacts(StrictModel):
     """What a job found on its node."""
-
-    model_config = ConfigDict(frozen=True)
 
     qemu: str
     """The SHA-256 of QEMU for x86-64; empty if there is none."""
@@ -52,10 +51,8 @@ class NodeFacts(BaseModel):
     governor: str
 
 
-class Surveyed(BaseModel):
+class Surveyed(StrictModel):
     """A node with what was found, or with the reason why nothing was."""
-
-    model_config = ConfigDict(frozen=True)
 
     node: str
     state: str
@@ -152,9 +149,7 @@ def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
 def main(arguments: Sequence[str]) -> int:
     """Write what this host is like to the file that is named."""
     file, cache, node_cache = map(Path, arguments)
-    partial = file.with_suffix(".partial")
-    partial.write_text(look(cache, node_cache).model_dump_json())
-    partial.rename(file)
+    replace_text(file, look(cache, node_cache).model_dump_json())
     return 0
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kteardown.errors import LabError, failing
 from kteardown.model.record import BootEnd, BootStart, Record, parse
+from kteardown.paths import replace_text
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir, writing
 
@@ -212,9 +213,8 @@ def publish(journal: Path, kind: Kind, own: Path, receipt: Receipt, records: Seq
 
 def write_failure(journal: Path, failure: Failure, name: str) -> None:
     """Write why an execution failed. Raises OSError."""
-    partial = journal / "failed" / f"{name}.partial"
-    partial.write_text(failure.model_dump_json())
-    partial.rename(journal / "failed" / f"{failure.key}.{failure.attempt}.{name}.json")
+    file = journal / "failed" / f"{failure.key}.{failure.attempt}.{name}.json"
+    replace_text(file, failure.model_dump_json())
 
 
 def _reading(file: Path) -> AbstractContextManager[None]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.sequential import StopRule, conclude, levels, looks, parse_until, stop_here
+from kteardown.analysis.sequential import conclude, levels, looks, parse_until, stop_here
 from kteardown.errors import InputError
 from kteardown.model.clock import Clock
 from kteardown.model.result import Result
@@ -16,7 +16,7 @@ from unit.simulation import Noise
 from unit.validation import HEADLINE, reports
 from unit.worlds import experiment
 
-VERDICT = StopRule("verdict")
+VERDICT = None
 QUIET = Noise(block=0.05, boot=0.002, sample=0.002)
 LOUD = Noise(block=0.05, boot=0.1, sample=0.02)
 At = Callable[[int, float], Result]
@@ -26,9 +26,13 @@ def run(noise: Noise, ratio: float, most: int = 20, clock: Clock = "wall") -> At
     return reports(noise, ratio, experiment(most, clock=clock), seed=1)
 
 
-@pytest.mark.parametrize("text", ["verdict", "ci=2%", "ci=0.5%", "ci=10%"])
-def test_a_rule_reads_as_it_was_written(text: str) -> None:
-    assert str(parse_until(text)) == text
+@pytest.mark.parametrize(
+    ("text", "width"), [("verdict", None), ("ci=2%", 0.02), ("ci=0.5%", 0.005), ("ci=10%", 0.1)]
+)
+def test_a_rule_reads_as_it_was_written(text: str, width: float | None) -> None:
+    assert parse_until(text) == width
+    _, stopping = conclude(run(QUIET, 0.9), 4, 4, width, 0.95, HEADLINE)
+    assert stopping is not None and stopping.rule == text
 
 
 @pytest.mark.parametrize(

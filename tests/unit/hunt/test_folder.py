@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import requests_of
+from kteardown.hunt.folder import HuntFolder, Request, requests_of
 from kteardown.paths import runs_dir
 
 

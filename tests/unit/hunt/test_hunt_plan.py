@@ -15,8 +15,7 @@ from kteardown.errors import InputError
 from kteardown.hunt import growth, limits, plan
 from kteardown.hunt.catalogue import Kind, choose, load_kinds, possible
 from kteardown.hunt.decide import measured
-from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.measure import further_boots, requests_of, without, without_figures
+from kteardown.hunt.folder import HuntFolder, Request, further_boots, requests_of, without, without_figures
 from kteardown.hunt.plan import (
     AFTER_THEM,
     CONFIRM_SIZES,

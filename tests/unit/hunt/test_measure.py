@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt.folder import HuntFolder
-from kteardown.hunt.measure import measure_stage
+from kteardown.hunt.folder import HuntFolder, measure_stage
 from kteardown.hunt.plan import Case, Options, plan_of_sizes
 from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter, Task

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict
 
 from kteardown.errors import KteardownError, LabError
 from kteardown.kernels.source import file_hash
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Record
+from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, Setting, Watch, run_boot
@@ -42,10 +42,8 @@ _LOCK_EVERY_S = 0.25
 _LOCK_FOLDERS = (Path("/run/lock"), Path("/tmp"))
 
 
-class Order(BaseModel):
+class Order(StrictModel):
     """All that a job needs; the only argument of a job is the file of its order."""
-
-    model_config = ConfigDict(frozen=True)
 
     key: str
     attempt: int
