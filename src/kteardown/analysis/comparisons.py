@@ -41,7 +41,6 @@ from kteardown.model.point import Point, weight_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import Comparison, Fault, MetricVerdict, Outlier, Verdict, tidy, tidy_pair
 from kteardown.model.workload import Metric
-from kteardown.rundir.counting import EXACT, BootRecords
 
 _OPPOSITE = "the changes at its points are opposite"
 _HIDDEN = "the mean is the same, single points are not"
@@ -114,16 +113,13 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
             if data.nodes and found.ci is not None:
                 logs = log_ratios(before.quantiles(figure.quantile), after.quantiles(figure.quantile))
                 found = over_nodes(found, logs, data.nodes, data.rules)
-            own = replace(supporting, coarse=_is_coarse(figure, before, after, data.rules))
+            # One step of what is printed at most, and that is not little.
+            step, value = figure.spec.resolution, before.quantile(figure.quantile)
+            one_step = abs(after.quantile(figure.quantile) - value) <= step
+            coarse = one_step and step > data.rules.same_within * abs(value)
+            own = replace(supporting, coarse=coarse)
             pairs.append(Pair(figure, variant, before, after, found, own))
     return pairs
-
-
-def _is_coarse(figure: Quantity, base: Boots, changed: Boots, rules: Rules) -> bool:
-    """Return whether the sides differ by one step of what is printed at most, and that is not little."""
-    step = figure.spec.resolution
-    before, after = (side.quantile(figure.quantile) for side in (base, changed))
-    return step > rules.same_within * abs(before) and abs(after - before) <= step
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,12 +428,6 @@ def find_outliers(about: Mapping[str, Any], group: Mapping[int, float], within: 
         for (block, value), beyond, distance in zip(group.items(), is_outlier, outside, strict=True)
         if beyond
     )
-
-
-def nodes_of(boots: Sequence[BootRecords]) -> dict[int, str]:
-    """Return the node of each block; empty on the instruction clock, on one node, and on this host."""
-    nodes = {boot.start.block: boot.start.node for boot in boots if boot.start.acceleration != EXACT}
-    return nodes if len(set(nodes.values())) > 1 else {}
 
 
 def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:

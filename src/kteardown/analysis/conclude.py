@@ -12,7 +12,7 @@ from typing import Any
 
 from kteardown.analysis import sequential
 from kteardown.analysis.ablation import ablations
-from kteardown.analysis.comparisons import compare_all, node_notes, nodes_of
+from kteardown.analysis.comparisons import compare_all, node_notes
 from kteardown.analysis.dataset import Data, Dataset, headlines
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
@@ -36,7 +36,7 @@ from kteardown.model.result import (
 )
 from kteardown.model.workload import Workload
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
-from kteardown.rundir.counting import BootRecords, trials
+from kteardown.rundir.counting import EXACT, BootRecords, trials
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.printed import printed_notes
 from kteardown.rundir.snapshot import Snapshot
@@ -123,6 +123,7 @@ def _data(
     blocks = {boot.start.block for boot in used if boot.start.kernel == LAYOUT}
     moved = [boot for boot in used if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
     variants = [name for name in kernels if name not in (*NOT_VARIANTS, *not_built(kernels))]
+    nodes = {boot.start.block: boot.start.node for boot in main if boot.start.acceleration != EXACT}
     return Data(
         experiment=experiment,
         workloads=workloads,
@@ -133,7 +134,7 @@ def _data(
         asked_for=[name for name in variants if not kernels[name].for_ablation],
         rules=Rules(confidence or design.confidence, design.same_within),
         resampler=Resampler(design.seed),
-        nodes=nodes_of(main),
+        nodes=nodes if len(set(nodes.values())) > 1 else {},
     )
 
 

@@ -498,10 +498,6 @@ def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> di
     return found
 
 
-def without_counts(experiment: Experiment) -> Experiment:
-    return experiment.model_copy(update={"design": experiment.design.model_copy(update={"counts": False})})
-
-
 def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
     """Check that ``counts``, if the design has it, is possible at all. Raises InputError."""
     if not experiment.design.counts:

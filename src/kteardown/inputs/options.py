@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 from kteardown import sandbox
 from kteardown.errors import InputError, did_you_mean
 from kteardown.inputs.fragments import fragments
-from kteardown.inputs.load import check_experiment, check_values, load_workloads, without_counts
+from kteardown.inputs.load import check_experiment, check_values, load_workloads
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
@@ -293,8 +293,9 @@ def on_clocks(experiment: Experiment, asked: Overrides) -> tuple[Experiment, ...
     if asked.clock != "both":
         return (apply(experiment, asked),)
     exact = replace(asked.only_of("instructions"), clock="instructions", layout_twin=False)
+    uncounted = experiment.design.model_copy(update={"counts": False})
     return (
-        apply(without_counts(experiment), exact),
+        apply(experiment.model_copy(update={"design": uncounted}), exact),
         apply(experiment, replace(asked.only_of("wall"), clock="wall")),
     )
 

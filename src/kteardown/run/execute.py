@@ -68,11 +68,6 @@ class Bootable:
     lines: Path | None = None
     """The folder with its line table; None: that of the image."""
 
-    def modules_of(self, boot: PlannedBoot) -> tuple[Path, ...]:
-        """Return the modules that ``boot`` loads, in order."""
-        more = (path for name in boot.modules for path in self.optional_modules.get(name, ()))
-        return tuple(dict.fromkeys((*self.modules, *more)))
-
 
 @dataclass(frozen=True)
 class Lab:
@@ -284,7 +279,8 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     console = log.run.console_path(boot.index, attempt)
     # In the run directory, so that a killed kteardown leaves no file elsewhere.
     initramfs = console.with_suffix(".cpio")
-    modules = kernel.modules_of(boot)
+    more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
+    modules = tuple(dict.fromkeys((*kernel.modules, *more)))
     done = log.completed(boot.index)
     left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
     try:

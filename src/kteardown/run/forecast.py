@@ -8,6 +8,7 @@ long rather than too short in this case.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -223,7 +224,13 @@ def forecast_of(
     experiment: Experiment, workloads: Mapping[str, Workload], plan: Plan, jobs: int | None
 ) -> Forecast:
     """Return the forecast for ``plan`` from the earlier runs on this host, and from a rehearsal."""
-    boots = [*seen(experiment, all_runs()), *_rehearsed(experiment)]
+    boots = seen(experiment, all_runs())
+    with suppress(OSError, ValidationError):
+        # The rehearsal of a script, if it was on this clock.
+        text = (Path(experiment.folder) / REHEARSAL_FILE).read_bytes() if experiment.folder else b""
+        rehearsed = TypeAdapter(SeenBoot).validate_json(text)
+        if (rehearsed.acceleration == "icount") == (experiment.design.clock == "instructions"):
+            boots.append(rehearsed)
     return forecast(plan, workloads, boots, jobs=jobs_of(experiment, jobs))
 
 
@@ -231,17 +238,6 @@ def keep_rehearsal(boot: SeenBoot, folder: Path) -> None:
     """Write the times of a rehearsal beside the description of its script. Raises LabError."""
     with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
         replace_text(folder / REHEARSAL_FILE, TypeAdapter(SeenBoot).dump_json(boot).decode() + "\n")
-
-
-def _rehearsed(experiment: Experiment) -> list[SeenBoot]:
-    """Return the rehearsal of a script on the clock of ``experiment``; empty if there is none."""
-    try:
-        text = (Path(experiment.folder) / REHEARSAL_FILE).read_bytes() if experiment.folder else b""
-        boot = TypeAdapter(SeenBoot).validate_json(text)
-    except (OSError, ValidationError):
-        return []
-    exact = experiment.design.clock == "instructions"
-    return [boot] if (boot.acceleration == "icount") == exact else []
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:

@@ -145,27 +145,23 @@ def _block(
                     script=script_of(workloads[sweep.workload]),
                 )
             )
+    others = [trial for trial in trials if trial.script is None]
+    groups = [others, *([trial] for trial in trials if trial.script is not None)]
+    boots = [
+        tuple(trial.model_copy(update={"index": index}) for index, trial in enumerate(group))
+        for group in groups
+        if group
+    ]
     # Kernels on the same machine are compared with each other, so they are booted one after another.
     order = [
         (kernel, machine, together)
         for machine in machines
-        for together in _in_one_boot(trials)
+        for together in boots
         for kernel in (rng.sample(kernels, len(kernels)) if wall else kernels)
     ]
     return [
         PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=together, machine=machine)
         for n, (kernel, machine, together) in enumerate(order)
-    ]
-
-
-def _in_one_boot(trials: Sequence[PlannedTrial]) -> list[tuple[PlannedTrial, ...]]:
-    """Return the trials of each boot: those of scripts are alone."""
-    others = [trial for trial in trials if trial.script is None]
-    alone = [[trial] for trial in trials if trial.script is not None]
-    return [
-        tuple(trial.model_copy(update={"index": index}) for index, trial in enumerate(group))
-        for group in (others, *alone)
-        if group
     ]
 
 

@@ -75,7 +75,8 @@ def differences(
         and name not in _IGNORED
         and (not exact or name.startswith("qemu."))
         and (arch is None or not name.startswith("qemu.") or name == f"qemu.{arch}")
-        and not _same(name, first.get(name), second.get(name))
+        and first.get(name) != second.get(name)
+        and not (name == "memory_kb" and _near(first[name], second[name]))
     ]
 
 
@@ -256,10 +257,8 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return result
 
 
-def _same(name: str, a: object, b: object) -> bool:
-    if name == "memory_kb" and isinstance(a, int) and isinstance(b, int):
-        return abs(a - b) <= _MEMORY_SHARE * max(a, b)
-    return a == b
+def _near(a: object, b: object) -> bool:
+    return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= _MEMORY_SHARE * max(a, b)
 
 
 def _label(name: str) -> str:

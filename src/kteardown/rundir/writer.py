@@ -116,7 +116,15 @@ class RecordWriter:
     def _stamped(self, record: Record, boot: int, attempt: int) -> Record:
         stamp: dict[str, int] = {"boot": boot, "attempt": attempt}
         if isinstance(record, BootStart):
-            stamp["session"] = self._open_session()
+            # The first boot of this session adds it to the environment.
+            if self._session is None and self._machine is not None:
+                environment = self.run.environment()
+                session = {"machine": dict(self._machine), "agent_hash": self.agent_hash}
+                sessions = [*environment.get("sessions", ()), session]
+                text = json.dumps({**environment, "sessions": sessions}, indent=1)
+                self.run.save(self.run.environment_file, text)
+                self._session = len(sessions) - 1
+            stamp["session"] = self._session or 0
         return record.model_copy(update=stamp)
 
     def _write(self, records: Sequence[Record]) -> None:
@@ -202,19 +210,9 @@ class RecordWriter:
     def _completed_of(self, boot: int) -> frozenset[int]:
         return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
 
-    def _open_session(self) -> int:
-        """Return the number of this session; its first boot adds it to the environment."""
-        if self._session is None and self._machine is not None:
-            environment = self.run.environment()
-            session = {"machine": dict(self._machine), "agent_hash": self.agent_hash}
-            sessions = [*environment.get("sessions", ()), session]
-            text = json.dumps({**environment, "sessions": sessions}, indent=1)
-            self.run.save(self.run.environment_file, text)
-            self._session = len(sessions) - 1
-        return self._session or 0
-
     def _drop_cut_line(self) -> int:
-        content = self.run.records_file.read_bytes()
+        with self.run.records_file.open("rb") as stream:
+            content = stream.read(os.fstat(self._fd).st_size)
         end = content.rfind(b"\n") + 1
         if end != len(content):
             os.ftruncate(self._fd, end)
