@@ -136,8 +136,10 @@ class FunctionCosts:
     ``stretches`` must have at least one repetition.
     """
 
-    def __init__(self, stretches: Stretches) -> None:
+    def __init__(self, stretches: Stretches, law: str = "") -> None:
         self.stretches = stretches
+        self.size = float(size_of(dict(stretches.key), law))
+        """The value of the parameter ``law``; 0 without one."""
         idle = 0
         self._self: dict[str, Weight] = defaultdict(Weight)
         self._all: Counter[str] = Counter()
@@ -325,14 +327,11 @@ def _profile(
 ) -> Profile:
     law = workload.law
     by_kernel = {
-        kernel: sorted(
-            (FunctionCosts(s) for s in found if s.kernel == kernel),
-            key=lambda c: size_of(dict(c.stretches.key), law),
-        )
+        kernel: sorted((FunctionCosts(s, law) for s in found if s.kernel == kernel), key=lambda c: c.size)
         for kernel in kernels
     }
-    series = {kernel: _KernelCosts(costs, law) for kernel, costs in by_kernel.items() if costs}
-    largest = [one.largest for one in series.values()]
+    series = {kernel: costs for kernel, costs in by_kernel.items() if costs}
+    largest = [costs[-1] for costs in series.values()]
     sampled_at_all = set[str]().union(*(costs.functions for costs in largest))
     names = sorted(sampled_at_all, key=lambda name: (-max(costs.own(name).ns for costs in largest), name))
     z = quantile(confidence, len(names) * len(series))
@@ -342,8 +341,8 @@ def _profile(
             _cost(name, kernel, one, series.get(BASE), z, confidence) for kernel, one in series.items()
         )
         if any(c.self_share >= LEAST_SHARE or c.grows or c.differs for c in costs):
-            sampled = next((one for one in series.values() if one.largest.sampled(name)), None)
-            callers = sampled.largest.callers(name) if sampled else ()
+            sampled = next((each for each in largest if each.sampled(name)), None)
+            callers = sampled.callers(name) if sampled else ()
             functions.append(ProfiledFunction(function=name, callers=callers, costs=costs))
     stretches = []
     for one in (costs for costs_of_kernel in by_kernel.values() for costs in costs_of_kernel):
@@ -377,27 +376,22 @@ def _profile(
     )
 
 
-class _KernelCosts:
-    """The costs of one kernel at each size, smallest first."""
-
-    def __init__(self, costs: Sequence[FunctionCosts], law: str) -> None:
-        self.costs = costs
-        self.largest = costs[-1]
-        self.sizes = [float(size_of(dict(c.stretches.key), law)) for c in costs]
-        self.objects = self.sizes[-1] or 1.0
-        """The number of objects at the largest point, by which its times are divided."""
-
-
 def _cost(
-    name: str, kernel: str, one: _KernelCosts, base: _KernelCosts | None, z: float, confidence: float
+    name: str,
+    kernel: str,
+    costs: Sequence[FunctionCosts],
+    base: Sequence[FunctionCosts] | None,
+    z: float,
+    confidence: float,
 ) -> FunctionCost:
-    """Return the cost of a function on a kernel.
+    """Return the cost of a function on a kernel, from its costs at each size, the smallest first.
 
     ``z`` is the quantile for one claim among all; the shown intervals are each at ``confidence``.
     """
     shown = quantile(confidence, 1)
-    costs, own, per = one.largest, one.largest.own(name), 1 / one.objects
-    share, grown = costs.share(name), growth(one.sizes, [each.own(name) for each in one.costs])
+    last, own = costs[-1], costs[-1].own(name)
+    per, share = 1 / (last.size or 1.0), last.share(name)
+    grown = growth([each.size for each in costs], [each.own(name) for each in costs])
     fields: dict[str, object] = {}
     if grown is not None:
         ends = (grown.exponent - shown * grown.se, grown.exponent + shown * grown.se)
@@ -405,14 +399,14 @@ def _cost(
         fields["grows"] = (
             grown.exponent - z * grown.se > 1 + MARGIN
             and share >= LEAST_SHARE
-            and costs.sampled(name) >= _LEAST_SAMPLES
+            and last.sampled(name) >= _LEAST_SAMPLES
         )
     if base is not None and kernel != BASE:
-        before, after = base.largest.own(name), own
-        difference = after.ns * per - before.ns / base.objects
-        se = ((after.se * per) ** 2 + (before.se / base.objects) ** 2) ** 0.5
-        enough = max(costs.sampled(name), base.largest.sampled(name)) >= _LEAST_SAMPLES
-        large = abs(difference) >= LEAST_SHARE * base.largest.busy_ns / base.objects
+        before, objects = base[-1].own(name), base[-1].size or 1.0
+        difference = own.ns * per - before.ns / objects
+        se = ((own.se * per) ** 2 + (before.se / objects) ** 2) ** 0.5
+        enough = max(last.sampled(name), base[-1].sampled(name)) >= _LEAST_SAMPLES
+        large = abs(difference) >= LEAST_SHARE * base[-1].busy_ns / objects
         fields |= {
             "difference_ns": tidy(difference),
             "difference_ci": tidy_pair((difference - shown * se, difference + shown * se)),
@@ -422,12 +416,12 @@ def _cost(
         {
             "kernel": kernel,
             "self_share": tidy(share),
-            "all_share": tidy(costs.share_with_callees(name)),
-            "smallest_share": tidy(one.costs[0].share(name)),
+            "all_share": tidy(last.share_with_callees(name)),
+            "smallest_share": tidy(costs[0].share(name)),
             "self_ns": tidy(own.ns * per),
             "self_ci": tidy_pair(own.interval(shown, per)),
-            "no_interrupts": tidy(costs.no_interrupts(name)),
-            "samples": costs.sampled(name),
+            "no_interrupts": tidy(last.no_interrupts(name)),
+            "samples": last.sampled(name),
             **fields,
         }
     )

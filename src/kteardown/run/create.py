@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 from pydantic import TypeAdapter, ValidationError
 
 from kteardown import version
@@ -233,7 +234,7 @@ def plan_boots(resolved: Resolved, left_out: dict[str, str] | None = None) -> Pl
     """
     variants = [kernel.name for kernel in resolved.kernels[1:] if kernel.name not in (left_out or {})]
     plan = make_plan(resolved.experiment, resolved.workloads, variants)
-    if plan.memory_mb > (most := host.memory_mb()):
+    if plan.memory_mb > (most := int(psutil.virtual_memory().total) >> 20):
         raise InputError(
             f"a guest of {plan.memory_mb:,} MB does not fit into this host, which has {most:,} MB",
             hint="choose less with --memory-mb.",

@@ -10,7 +10,6 @@ from kteardown.inputs.load import own_sources, uncounted
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import prebuilt
 from kteardown.kernels.source import Sources, file_hash
-from kteardown.model.arch import Arch
 from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
@@ -48,7 +47,15 @@ def make_lab(
     counted = counts and experiment.design.counts
     own = own_sources(snapshot.workloads, experiment.folder)
     agent = build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own, counts=counted)
-    cluster = _cluster(on, spec.arch)
+    cluster = None
+    if on:
+        config = load_config().slurm
+        try:
+            qemu = config.qemu or qemu_hash(spec.arch)
+        except LabError as error:
+            hint = f"set qemu to the SHA-256 of the QEMU of the nodes in {config_file()}."
+            raise LabError(error.message, hint=hint) from error
+        cluster = Cluster(scheduler(on), config, qemu)
     # On the wall clock all nodes of a cluster must use the same.
     of_nodes = load_config().slurm.wall if cluster and experiment.design.clock == "wall" else None
     best = of_nodes or choose_acceleration(experiment, reporter)
@@ -153,20 +160,6 @@ def check_place(on: str | None) -> None:
 def scheduler(on: str) -> Slurm:
     """Return the scheduler that ``on`` names. Raises InputError."""
     return Slurm(load_config().slurm, _partition(on))
-
-
-def _cluster(on: str, arch: Arch) -> Cluster | None:
-    """Return what runs the boots; None for this host. Raises InputError, LabError."""
-    if not on:
-        return None
-    config = load_config().slurm
-    try:
-        qemu = config.qemu or qemu_hash(arch)
-    except LabError as error:
-        raise LabError(
-            error.message, hint=f"set qemu to the SHA-256 of the QEMU of the nodes in {config_file()}."
-        ) from error
-    return Cluster(scheduler(on), config, qemu)
 
 
 def remembered_place(run: Path, on: str | None) -> str:

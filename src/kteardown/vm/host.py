@@ -41,11 +41,6 @@ def missing_qemu(arch: Arch) -> MissingError:
     return MissingError(f"{known.qemu} is not installed", [known.qemu_package])
 
 
-def memory_mb() -> int:
-    """Return the memory of the host."""
-    return int(psutil.virtual_memory().total) >> 20
-
-
 def facts() -> dict[str, Any]:
     """Return facts that may explain a figure measured on this host. JSON-able; None where unknown.
 
