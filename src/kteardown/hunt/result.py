@@ -28,7 +28,7 @@ class GrowthResult(StrictModel):
 
 
 class FunctionResult(StrictModel):
-    """The function that is responsible, and how its own time grows (``hunt.costs``).
+    """The function that is responsible, and how its own time grows (``hunt.decide``).
 
     ``share`` is that of all time at the largest size. ``callers``: the nearest first. ``no_interrupts``: the
     share of its time in which the CPU took no interrupts; such time is attributed to the function that
@@ -158,7 +158,7 @@ class Rate(StrictModel):
 
 
 class OwnersResult(StrictModel):
-    """The time of several processes that released at once, relative to one (``hunt.costs``)."""
+    """The time of several processes that released at once, relative to one (``hunt.decide``)."""
 
     kind: str
     way: Way
