@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from kteardown.errors import BuildError, LabError
-from kteardown.kernels import apply_patches, git
+from kteardown.kernels import apply_patches, cache_folder, git
 from kteardown.kernels.source import Sources
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
@@ -410,7 +410,7 @@ class _Repository:
         objects = [git.folders(each)[1] / "objects" for each in repositories]
         alternates = self._git_dir / "objects/info/alternates"
         alternates.write_text("".join(f"{path}\n" for path in objects))
-        self._series = apply_patches.read_series(tree, patches)
+        self.series = apply_patches.read_series(tree, patches)
 
     def git(self, *argv: str) -> git.Done:
         """Run git in the work tree."""
@@ -426,7 +426,7 @@ class _Repository:
 
     def am(self, *how: str) -> bool:
         """Commit the patches until one does not apply, and return whether all do. Raises InputError."""
-        for patch in self._series:
+        for patch in self.series:
             if not self.git("am", "-q", *how, f"-p{patch.strip}", str(patch.path.absolute())).ok:
                 return False
             apply_patches.check_links(self._work, patch)
@@ -434,9 +434,29 @@ class _Repository:
 
     def fitted(self, how: str) -> list[tuple[str, bytes]] | None:
         """Apply the patches to the tree and return them as they then are; None if that fails."""
-        self.commit(apply_patches.touched(self._tree, self._series))
+        self.commit(apply_patches.touched(self._tree, self.series))
         if not self.am(how):
             return None
         options = ("--no-signature", "--zero-commit", "--full-index")  # Equal for equal patches.
-        written = self.git("format-patch", *options, "-o", str(self._out), f"-{len(self._series)}")
+        written = self.git("format-patch", *options, "-o", str(self._out), f"-{len(self.series)}")
         return [(path.name, path.read_bytes()) for path in map(Path, written.text.splitlines())]
+
+
+def history(patches: Sequence[Path], tree: Path, target: Path) -> tuple[Path, str, str]:
+    """Commit a series on the files of ``tree`` that it touches, once, to a repository in ``target``.
+
+    Return the git folder, the commit of base and the last one. Raises BuildError if a patch does not apply.
+    """
+    if not target.is_dir():
+        with cache_folder.published(target) as work:
+            made = _Repository(work, (), tree, patches)
+            made.commit(apply_patches.touched(tree, made.series))
+            if not made.am():
+                applied = len(made.git("rev-list", "HEAD").text.splitlines()) - 1
+                raise BuildError(
+                    f"{patches[applied]} does not apply on top of the patches before it",
+                    hint="name the source for which the series was made with --source.",
+                )
+            made.git("config", "--unset", "core.worktree")  # The folder is renamed.
+    first, *_, last = git.run("rev-list", "--reverse", "HEAD", git_dir=target / "git").text.splitlines()
+    return target / "git", first, last

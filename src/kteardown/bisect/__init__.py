@@ -1,0 +1,1 @@
+"""Which commits made a difference: git bisect walks, and measurements judge."""

@@ -1,0 +1,133 @@
+"""Find the commits that made a difference, with git bisect on each part of it that is not explained.
+
+Bisection finds one change. Where several commits share a difference, or a later one takes a part of it back,
+what remains on either side of the first one is searched in the same way.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kteardown.errors import InputError
+from kteardown.kernels import git
+
+Value = Callable[[str], float | None]
+"""The value of a commit; None if it has none, as one that does not build."""
+_LEAST = 0.05
+"""A smaller part of the whole difference is not searched for: the layout of the code makes as much."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference that one of ``commits`` made: one, unless those between could not be measured."""
+
+    commits: tuple[str, ...]
+    before: float
+    after: float
+
+    @property
+    def by(self) -> float:
+        """The difference."""
+        return self.after - self.before
+
+
+class Walk:
+    """The commits of a repository between two of them, in a git folder of its own.
+
+    Nothing is written into the repository, and nothing of its configuration is executed.
+    """
+
+    def __init__(
+        self, repository: Path, folder: Path, paths: Sequence[str] = (), *, first_parent: bool = False
+    ) -> None:
+        self.git_dir = folder
+        self._options = ["--first-parent"] if first_parent else []
+        self._paths = ["--", *paths] if paths else []
+        common = git.folders(repository)[1]
+        if not folder.is_dir():
+            git.prepare(folder)
+            git.run("init", "-q", "--bare", git_dir=folder)
+            (folder / "objects/info").mkdir(parents=True, exist_ok=True)
+            (folder / "objects/info/alternates").write_text(f"{common.resolve() / 'objects'}\n")
+        if (common / "shallow").is_file():
+            shutil.copyfile(common / "shallow", folder / "shallow")
+
+    def changes(self, good: str, bad: str, value: Value) -> list[Change]:
+        """Return the commits that made the difference between two commits, in their order.
+
+        Raises InputError if git cannot bisect between them, or if one of the two has no value.
+        """
+        return list(self._changes(good, bad, value, self._difference(good, bad, value)))
+
+    def _difference(self, good: str, bad: str, value: Value) -> float:
+        before, after = value(good), value(bad)
+        if before is None or after is None:
+            raise InputError(
+                f"{(good if before is None else bad)[:12]} cannot be measured",
+                hint="name another commit that builds and boots.",
+            )
+        return after - before
+
+    def _changes(self, good: str, bad: str, value: Value, whole: float) -> Iterator[Change]:
+        start, gap = value(good), self._difference(good, bad, value)
+        if good == bad or start is None or abs(gap) <= _LEAST * abs(whole):
+            return
+
+        def is_bad(commit: str) -> bool | None:
+            found = value(commit)
+            return None if found is None else (found - start) / gap > 0.5
+
+        found = self.first_bad(good, bad, is_bad)
+        # Of several, the first has the last commit before the change as its parent.
+        before = self._ask("rev-parse", f"{found[-1]}^") if len(found) == 1 else self._last_good(found, value)
+        old, new = value(before), value(found[0])
+        if old is None or new is None:
+            return
+        yield from self._changes(good, before, value, whole)
+        if abs(new - old) > _LEAST * abs(whole):
+            yield Change(tuple(reversed(found)), old, new)
+        yield from self._changes(found[0], bad, value, whole)
+
+    def _last_good(self, found: Sequence[str], value: Value) -> str:
+        parent = self._ask("rev-parse", f"{found[-1]}^")
+        return parent if value(parent) is not None else found[-1]
+
+    def first_bad(self, good: str, bad: str, is_bad: Callable[[str], bool | None]) -> list[str]:
+        """Return the first bad commit; several, newest first, if commits without a verdict lie between.
+
+        Raises InputError if git refuses.
+        """
+        (self.git_dir / "HEAD").write_text(f"{bad}\n")
+        said = self._bisect("start", "--no-checkout", *self._options, bad, good, *self._paths)
+        while "is the first bad commit" not in said:
+            if "only 'skip'ped commits left" in said:
+                words = (line.strip() for line in said.splitlines())
+                left = {word for word in words if len(word) in (40, 64)}
+                return [one for one in self._ask("rev-list", f"{good}..{bad}").split() if one in left]
+            commit = self._ask("rev-parse", "BISECT_HEAD")
+            verdict = is_bad(commit)
+            term = "skip" if verdict is None else "bad" if verdict else "good"
+            said = self._bisect(term, commit)
+        return [self._ask("rev-parse", "refs/bisect/bad")]
+
+    @property
+    def log(self) -> str:
+        """What `git bisect replay` needs to do the last bisection again."""
+        return git.run("bisect", "log", git_dir=self.git_dir).text
+
+    def _bisect(self, *argv: str) -> str:
+        done = git.run("bisect", *argv, git_dir=self.git_dir)
+        said = f"{done.text}\n{done.said}"
+        if not done.ok and "only 'skip'ped commits left" not in said:
+            raise InputError(
+                f"git cannot bisect: {said.strip()[-300:]}",
+                hint="the good commit must come before the bad one.",
+            )
+        return said
+
+    def _ask(self, *argv: str) -> str:
+        done = git.run(*argv, git_dir=self.git_dir)
+        if not done.ok:
+            raise InputError(f"git: {done.said.strip()[-300:]}", hint="check the repository with `git fsck`.")
+        return done.text
