@@ -11,8 +11,8 @@ import typer
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.bisect.walk import Change, Walk
-from kteardown.cli import options
-from kteardown.cli.run import WorkloadArg, boot_rest, start
+from kteardown.cli import complete, options
+from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
@@ -172,7 +172,7 @@ class Judge:
 
 
 def bisect(
-    workload: WorkloadArg,
+    workload: Annotated[str, typer.Argument(autocompletion=complete.workloads)],
     kernels: Kernels,
     designed: Designed,
     scripted: Scripted,
