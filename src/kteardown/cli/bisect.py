@@ -139,8 +139,11 @@ class Judge:
             self.reporter.note(f"commit {len(self.measured) - 1}: {self.subject(commit)}")
             try:
                 run, result = self.result(commit)
-                self.keep(commit, run, result)
-            except NotBuiltError:  # Nothing differs.
+                if result.not_built:  # Nothing differs from the good one.
+                    self._save(commit, self.measured[self.good])
+                else:
+                    self.keep(commit, run, result)
+            except NotBuiltError:
                 self._save(commit, self.measured[self.good])
             except (BuildError, GuestError) as error:
                 self._save(commit, Measured(why=on_one_line(error.message)))

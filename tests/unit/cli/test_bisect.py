@@ -15,7 +15,7 @@ from kteardown.cli import app
 from kteardown.cli.bisect import Judge
 from kteardown.errors import BuildError, NotBuiltError
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Fault
+from kteardown.model.result import Fault, PatchSet
 from kteardown.model.result import Result as Measured
 from unit.simulation import Noise, analysed, freezer, simulate
 
@@ -41,7 +41,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of the commits that were measured. Commit 7 does not build, and nothing of 2 is in it."""
+    """The numbers of the commits that were measured. Commit 7 does not build; nothing of 2 and 3 is built."""
     ids = _git(tree, "rev-list", "--reverse", "main").split()
     seen: list[int] = []
 
@@ -52,10 +52,20 @@ def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             raise BuildError("kernel/freezer.c:9: error: \x1b[2J expected ;", hint="fix it.")
         if number == 2:
             raise NotBuiltError.of("it")
-        return f"run-{number}", simulated(commit, sum(EFFECTS[n] for n in EFFECTS if n <= number))
+        found = simulated(commit, sum(EFFECTS[n] for n in EFFECTS if n <= number))
+        return f"run-{number}", alike(found) if number == 3 else found
 
     monkeypatch.setattr(Judge, "result", result)
     return seen
+
+
+def alike(result: Measured) -> Measured:
+    """A result whose variant has the kernel of base, and is not booted."""
+    (name,) = result.requested
+    patches = PatchSet(series=name, patches=(1,), total=1)
+    facts = result.kernels[name].model_copy(update={"unchanged": True, "patch_set": patches})
+    kernels = {**result.kernels, name: facts}
+    return result.model_copy(update={"kernels": kernels, "comparisons": (), "laws": ()})
 
 
 def simulated(commit: str, more: float) -> Measured:
@@ -97,6 +107,8 @@ def test_the_commits_are_found_each_with_its_part(tree: Path, measured: list[int
     assert "not explained: 0%" in done.stdout
     assert "\x1b" not in done.stdout
     assert len(measured) == len(set(measured))
+    assert 3 in measured
+    assert all(one["value"] for number, one in enumerate(facts["measured"].values()) if not one["why"])
 
 
 def test_the_same_command_goes_on_and_measures_nothing_twice(tree: Path, measured: list[int]) -> None:
