@@ -30,6 +30,12 @@ def runs_dir() -> Path:
     return Path(chosen) if chosen else Path(platformdirs.user_data_dir(_APP)) / "runs"
 
 
+def queue_dir() -> Path:
+    """Return the folder of the queue: ``KTEARDOWN_QUEUE``, or ``queue`` in the user's data folder."""
+    chosen = os.environ.get("KTEARDOWN_QUEUE")
+    return Path(chosen) if chosen else Path(platformdirs.user_data_dir(_APP)) / "queue"
+
+
 def programs_dir() -> Path | None:
     """Return the folder of the user's programs for guests: ``KTEARDOWN_PROGRAMS``, or None if it is unset."""
     chosen = os.environ.get("KTEARDOWN_PROGRAMS")

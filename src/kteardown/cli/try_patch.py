@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
+from kteardown.cli.queue import check_for_b4
 from kteardown.cli.run import boot_rest, command_line, start
 from kteardown.cli.script import described_in, experiments_on
 from kteardown.cli.terminal import TerminalReporter
@@ -28,6 +29,7 @@ from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.propose import Proposal, Proposals, propose
 from kteardown.errors import (
+    BuildError,
     GuestError,
     InputError,
     KteardownError,
@@ -136,7 +138,16 @@ def try_patch(
         bool,
         typer.Option("--dry-run", help="Say what would be done; fetch no source, build and boot nothing."),
     ] = False,
+    form: Annotated[
+        Literal["b4-check"] | None,
+        typer.Option(
+            "--format",
+            help="b4-check: print what is known of the series of the mail as a check of b4 (docs/ci.md).",
+        ),
+    ] = None,
 ) -> None:
+    if form:
+        return check_for_b4(what)
     reporter = execution.begin()
     named = [*(workload or ()), *scripts_in(script or ())]
     tried, chosen = prepare(what, kernels, named, source or [], reporter, fetch=not dry_run)
@@ -146,7 +157,10 @@ def try_patch(
     if not dry_run and tried.error is None:
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
         quick = replace(designed, quick=designed.quick or not full)
-        tried = measure(tried, chosen, wanted, quick, scripted, execution, reporter)
+        try:
+            tried = measure(tried, chosen, wanted, quick, scripted, execution, reporter)
+        except (BuildError, GuestError) as error:  # An answer about the series, which the files keep.
+            tried = replace(tried, error=error)
         text = try_page.page(tried)
         shown = try_page.first_page(tried, text) if sys.stdout.isatty() else text
         show = partial(echo, shown, nl=False)

@@ -256,18 +256,21 @@ def mails_of(path: Path, name: str = "") -> list[Mail]:
     it cannot be read, or if a mail is damaged.
     """
     if path.is_dir():
-        files = [file for part in ("cur", "new") if (path / part).is_dir() for file in _files(path / part)]
-        files = files or [file for file in _files(path) if file.suffix in _SUFFIXES]
-        folders = [folder for folder in path.iterdir() if folder.is_dir()]
-        if not files and len(folders) == 1:
-            return mails_of(folders[0])
-        return [mail for file in files for mail in _mails_in(file, str(file))]
+        return [mail for file in mail_files(path) for mail in _mails_in(file, str(file))]
     if not path.is_file():
         raise InputError(
             f"there is no file {path}",
             hint="give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC.",
         )
     return _mails_in(path, name or str(path))
+
+
+def mail_files(folder: Path) -> list[Path]:
+    """Return the files of a folder of mails, or of a Maildir, in the order of their names."""
+    files = [file for part in ("cur", "new") if (folder / part).is_dir() for file in _files(folder / part)]
+    files = files or [file for file in _files(folder) if file.suffix in _SUFFIXES]
+    inner = [one for one in folder.iterdir() if one.is_dir()]
+    return mail_files(inner[0]) if not files and len(inner) == 1 else files
 
 
 def split_mbox(content: bytes) -> list[bytes]:
@@ -285,6 +288,16 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _mails_in(file: Path, name: str) -> list[Mail]:
+    texts, found = raw_mails(file), []
+    for number, text in enumerate(texts, 1):
+        place = f"{name}, mail {number} of {len(texts)}" if len(texts) > 1 else name
+        with damaged(place, hint="save the mail again, as plain text."):
+            found.append(parse(text, file.name, place))
+    return found
+
+
+def raw_mails(file: Path) -> list[bytes]:
+    """Return the mails of a file, which may be compressed, as they are. Raises InputError."""
     try:
         with file.open("rb") as plain:
             packed = plain.peek(2).startswith(b"\x1f\x8b")
@@ -302,12 +315,7 @@ def _mails_in(file: Path, name: str) -> list[Mail]:
             f"{_MOST_BYTES_OF_A_MAIL // 1_000_000} MB or {_MOST_LINES_OF_A_MAIL:,} lines",
             hint="give the mails of one series only.",
         )
-    found = []
-    for number, text in enumerate(texts, 1):
-        place = f"{name}, mail {number} of {len(texts)}" if len(texts) > 1 else name
-        with damaged(place, hint="save the mail again, as plain text."):
-            found.append(parse(text, file.name, place))
-    return found
+    return texts
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,7 @@ def as_json(tried: Tried) -> str:
         ],
         "not_executed": tried.not_executed,
         "sentence": sentence(tried),
+        "verdict": found[0].tone if (found := answers(tried)) else "",
         "exit_code": tried.error.exit_code if tried.error else 0,
         "command": tried.command,
     }
@@ -177,7 +178,15 @@ def as_json(tried: Tried) -> str:
 
 
 def sentence(tried: Tried) -> str:
-    """Return the answer in lines, those that alarm most first."""
+    """Return the answer in lines, or why there is none."""
+    if found := answers(tried):
+        return "\n".join(line.text for line in found)
+    reason = tried.error.message if tried.error else "nothing was measured"
+    return f"{reason[:1].upper()}{reason[1:]}."
+
+
+def answers(tried: Tried) -> list[VariantLine]:
+    """Return the lines of the answer, those that alarm most first; none if nothing was measured."""
     found: list[VariantLine] = []
     for one in tried.measured:
         if one.material is not None:
@@ -191,10 +200,7 @@ def sentence(tried: Tried) -> str:
                 answer = [line for line in answer if line.tone not in _NO_CHANGE]
                 answer.append(VariantLine("inconclusive", text))
             found += answer
-    if not found:
-        reason = tried.error.message if tried.error else "nothing was measured"
-        return f"{reason[:1].upper()}{reason[1:]}."
-    return "\n".join(line.text for line in sorted(found, key=lambda line: _ORDER.index(line.tone)))
+    return sorted(found, key=lambda line: _ORDER.index(line.tone))
 
 
 def compared(tried: Tried) -> list[str]:

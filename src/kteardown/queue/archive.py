@@ -1,0 +1,142 @@
+"""The new series of a mailing list: from its archive, a git repository of public-inbox, or saved mails."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+from kteardown.errors import InputError, KteardownError, LabError
+from kteardown.kernels import cache_folder, git
+from kteardown.patches.mails import mail_files, raw_mails
+from kteardown.paths import replace_text
+from kteardown.progress import Reporter
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_ARCHIVE = "https://lore.kernel.org"
+_ID = re.compile(r"<([^<>\s]+)>")
+_POSTED = re.compile(r"\s*\[[^\]]*(?:PATCH|RFC)[^\]]*\]", re.IGNORECASE)
+_MOST_MAILS, _MOST_BYTES = 20_000, 500_000_000
+_MOST_EPOCHS = 100
+_KEPT = 50_000
+"""So many message ids of series that were seen are kept."""
+
+
+def mails_of_list(where: str, days: float, cache: Path, reporter: Reporter) -> list[bytes]:
+    """Return the mails in ``where``; of a list or a git repository, those of the last ``days`` days.
+
+    ``where`` is the name of a list in the archive of kernel.org, a git repository of public-inbox, or a file
+    or folder of mails. Raises InputError, LabError.
+    """
+    path, since = Path(where).expanduser(), datetime.now(UTC) - timedelta(days=days)
+    if not path.exists():
+        if not _NAME.fullmatch(where):
+            raise InputError(
+                f"there is no file or folder {where}",
+                hint="give the name of a list (cgroups), a git repository of public-inbox, or an mbox.",
+            )
+        path = _fetched(where, since, cache, reporter)
+    if (path / ".git").exists() or (path / "HEAD").is_file():
+        return list(_of_repository(path, since))
+    files = mail_files(path) if path.is_dir() else [path]
+    return [mail for file in files for mail in raw_mails(file)]
+
+
+def _fetched(name: str, since: datetime, cache: Path, reporter: Reporter) -> Path:
+    """Fetch the mails of a list, of which the archive has a repository for each epoch, into the cache."""
+    base = os.environ.get("KTEARDOWN_ARCHIVE") or _ARCHIVE
+    target = cache / "archive" / name
+    with cache_folder.locked(target, reporter, f"fetch {name}"), reporter.task(f"Fetching {name}"):
+        if not target.is_dir():
+            with cache_folder.published(target) as work:
+                git.prepare(work)
+                git.run("init", "-q", "--bare", git_dir=work)
+        epochs: list[str] = []
+        while len(epochs) < _MOST_EPOCHS:
+            done = git.run("ls-remote", "--heads", f"{base}/{name}/{len(epochs)}", git_dir=target)
+            if not done.ok or not done.text:
+                break
+            epochs.append(f"{base}/{name}/{len(epochs)}")
+        if not epochs:
+            raise LabError(
+                f"the list {name} cannot be fetched from {base}: {done.said.strip()[-200:] or 'it is empty'}",
+                hint="check the name and the network, or give a file or folder of mails.",
+            )
+        for epoch in epochs[-2:]:  # The newest may have begun a moment ago.
+            heads = f"+refs/heads/*:refs/heads/{epoch.rpartition('/')[2]}/*"
+            git.run("fetch", "-q", f"--shallow-since={since:%Y-%m-%d}", epoch, heads, git_dir=target)
+    return target
+
+
+def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:
+    """Yield the mails that the commits of a repository added: the file ``m`` of each."""
+    asked = ["log", "--all", f"--since={since.isoformat()}", f"--max-count={_MOST_MAILS}", "--format=%H:m"]
+    names = git.read(repository, *asked).out
+    with git.view(repository) as git_dir:
+        out = git.run("cat-file", "--batch", git_dir=git_dir, data=names).out
+    place = 0
+    while place < len(out):
+        head, _, _ = out[place:].partition(b"\n")
+        place += len(head) + 1
+        if head.endswith(b"missing"):
+            continue
+        size = int(head.rpartition(b" ")[2])
+        yield out[place : place + size]
+        place += size + 1
+
+
+def threads(mails: Sequence[bytes]) -> list[list[bytes]]:
+    """Return the posted patches and cover letters of ``mails`` by their threads, the oldest first."""
+    parent: dict[str, str] = {}
+    posted: dict[str, bytes] = {}
+    for raw in mails:
+        head = message_from_bytes(raw.partition(b"\n\n")[0].replace(b"\r", b""))
+        own = next(iter(_ids(head, "Message-ID")), "")
+        above = _ids(head, "References") or _ids(head, "In-Reply-To")
+        if above:
+            parent[own] = above[0]
+        if own and _POSTED.match(str(head["Subject"] or "")):
+            posted.setdefault(own, raw)
+    found: dict[str, list[bytes]] = {}
+    for own, raw in posted.items():
+        root, seen = own, set[str]()
+        while root in parent and root not in seen:
+            seen.add(root)
+            root = parent[root]
+        found.setdefault(root, []).append(raw)
+    return list(found.values())
+
+
+def _ids(head: Message, name: str) -> list[str]:
+    return _ID.findall(str(head[name] or ""))
+
+
+def as_mbox(mails: Sequence[bytes]) -> bytes:
+    """Return mails, each with or without the first line of an mbox, as one mbox (mboxrd)."""
+    plain = (re.sub(rb"\AFrom .*\n", b"", mail).rstrip(b"\n") for mail in mails)
+    quoted = (re.sub(rb"^(>*From )", rb">\1", mail, flags=re.M) for mail in plain)
+    return b"".join(b"From mboxrd@z Thu Jan  1 00:00:00 1970\n" + mail + b"\n\n" for mail in quoted)
+
+
+class Seen:
+    """The series of a list that were looked at before, by their message ids, in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._ids: list[str] = []
+        with suppress(OSError, ValueError, KteardownError):
+            found = json.loads(file.read_bytes())
+            self._ids = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+    def __contains__(self, message_id: object) -> bool:
+        return message_id in self._ids
+
+    def add(self, message_id: str) -> None:
+        """Add a series, and write the file. Raises OSError."""
+        self._ids = [*self._ids, message_id][-_KEPT:]
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(self._file, json.dumps(self._ids, indent=0))
