@@ -61,6 +61,8 @@ from kteardown.visible import echo
 _MOST = 2
 """So many of the proposed workloads are run; the others are named."""
 _SHOWN = 3
+_SEEDS = 3
+"""With so many seeds the executions of a change are counted, or with fewer, if the design has fewer."""
 WhatArg = Annotated[
     list[str],
     typer.Argument(
@@ -247,7 +249,9 @@ def measure(
         run = start(experiments, reporter, execution, ablate=kernels.ablate)
         boot_rest(run, reporter, execution)
         changed = changed_for_certain(chosen.changed, image)
-        exercise = counted.get(choice) or count_executions(choice, image, experiments[0], changed, reporter)
+        exercise = counted.get(choice) or count_executions(
+            choice, tried.kernels, experiments[0], changed, reporter
+        )
         found.append(
             MeasuredWorkload(choice.workload, choice.why, run.name, material_of_folder(run), exercise)
         )
@@ -283,7 +287,7 @@ def _counted(
         if tried.error:
             return tried, Exercise()
         changed = changed_for_certain(chosen.changed, image)
-        return tried, count_executions(choice, image, experiment, changed, reporter)
+        return tried, count_executions(choice, tried.kernels, experiment, changed, reporter)
 
 
 def scripts_in(words: Sequence[str]) -> list[str]:
@@ -465,23 +469,24 @@ def needed_settings(choice: Choice, experiment: Experiment) -> list[str]:
 
 def count_executions(
     choice: Choice,
-    variant: KernelImage,
+    kernels: Sequence[KernelImage],
     experiment: Experiment,
     changed: Sequence[ChangedFunction],
     reporter: TerminalReporter,
 ) -> Exercise:
-    """Boot the variant once more and count how often the changed lines are executed."""
+    """Boot base and the variant and count how often the changed lines are executed, and what they cost."""
     workload = load_workload(experiment.workloads[0].workload, experiment.folder)
     params = choice.params or points_of_experiment(experiment, {workload.name: workload})[0].params
     own = {name: params[name] for name in workload.parameters}
+    seeds = min(experiment.design.seeds, _SEEDS)
     try:
-        found = executed(variant, workload, own, changed, reporter, folder=experiment.folder)
+        found = executed(kernels, workload, own, changed, reporter, folder=experiment.folder, seeds=seeds)
     except (GuestError, LabError) as error:
         return Exercise((f"{choice.workload}: not counted: {error.message}",))
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.
-    known = found.exercised or build.functions_of(variant) is not None or not may_change_users(changed)
+    known = found.exercised or build.functions_of(kernels[-1]) is not None or not may_change_users(changed)
     exercised = found.exercised if known and found.functions else None
-    return Exercise(tuple(_sentences(found)), exercised, found.share)
+    return Exercise(tuple(_sentences(found)), exercised, found.share, found.cost)
 
 
 def _sentences(found: Exercised) -> list[str]:

@@ -21,6 +21,9 @@ from kteardown.kernels.source_lines import Chain, Frame, parse_addr2line
 from kteardown.vm.qemu_library import TrialBlocks
 
 _CALL = re.compile(r"^\s*([0-9a-f]+):\s+(?:call|jmp)\s+([0-9a-f]+) <[^+>]+>", re.MULTILINE)
+# What it costs depends on the other tasks: it is not followed.
+_SCHEDULER = "__schedule"
+_MOST_SWEEPS = 100
 _SYSTEM_CALL = re.compile(r"^__(?:do|se|x64)_(?:compat_)?sys_(\w+)$")
 
 
@@ -150,6 +153,40 @@ class DebugInfo:
         places = ((self._places[address], count) for address, count in counts.items())
         return sum(count for place, count in places if place and not numbers.isdisjoint(place.within))
 
+    def with_callees(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> float:
+        """Return how many instructions were executed in ``functions`` and in all that they call.
+
+        Of a function that others call too, their part of its calls counts, as in gprof. Calls through
+        pointers are not known, and the scheduler is not followed.
+        """
+        self.learn(counts)
+        numbers = {self._functions[function] for function in functions}
+        own = {at for at in counts if (one := self._places[at]) and not numbers.isdisjoint(one.within)}
+        rest: dict[int, int] = defaultdict(int)
+        for address in counts.keys() - own:
+            rest[self._symbol(address)] += counts[address]
+        callers: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        apart = {start for start, name in zip(self._starts, self._names, strict=True) if name == _SCHEDULER}
+        for at, to in calls_of(self._vmlinux):
+            if at in counts and counts.get(to) and to not in own and to not in apart:
+                callers[to].append((-1 if at in own else self._symbol(at), counts[at]))
+        # The share of each function, by its address, that counts; that of all in ``own`` is 1.
+        shares, moved = {-1: 1.0}, 1.0
+        for _ in range(_MOST_SWEEPS):  # They only grow, and recursion is rare.
+            if moved < 1e-6:
+                break
+            moved = 0.0
+            for to, known in callers.items():
+                share = min(sum(n * shares.get(at, 0.0) for at, n in known) / counts[to], 1.0)
+                moved = max(moved, share - shares.get(to, 0.0))
+                shares[to] = share
+        called = sum(count * shares.get(to, 0.0) for to, count in rest.items())
+        return sum(counts[address] for address in own) + called
+
+    def _symbol(self, address: int) -> int:
+        """Return the address of the function that ``address`` is in."""
+        return self._starts[max(bisect.bisect_right(self._starts, address) - 1, 0)]
+
     def _place(self, address: int, chain: Chain) -> _Place | None:
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0:
@@ -211,14 +248,19 @@ class CallPath:
 
 
 @lru_cache(maxsize=2)
+def calls_of(vmlinux: Path) -> tuple[tuple[int, int], ...]:
+    """Return each direct call of a kernel: the addresses of the instruction and of what it calls."""
+    code = sandbox.capture(["objdump", "--disassemble", "--no-show-raw-insn", str(vmlinux)], [vmlinux])
+    return tuple((int(at, 16), int(to, 16)) for at, to in _CALL.findall(code))
+
+
+@lru_cache(maxsize=2)
 def callers_of(folder: Path) -> Callers:
     """Return the callers of each function of the kernel in ``folder``. It takes about 15 seconds.
 
     A function that is inlined is called by the one that it is inlined into.
     """
-    vmlinux = folder / "vmlinux"
-    code = sandbox.capture(["objdump", "--disassemble", "--no-show-raw-insn", str(vmlinux)], [vmlinux])
-    calls = [(int(at, 16), int(to, 16)) for at, to in _CALL.findall(code)]
+    calls = calls_of(folder / "vmlinux")
     info = DebugInfo(folder)
     chains = info.chains({address for call in calls for address in call})
     callers: dict[FunctionId, set[FunctionId]] = defaultdict(set)

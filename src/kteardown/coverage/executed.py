@@ -1,10 +1,12 @@
-"""Whether a variant executed what it changes: boots it with the plugin, at two sizes of a workload.
+"""What a workload executes of a change, and what that costs: boots base and variant with the plugin.
 
 "Same" says little about lines that were never executed. What is counted here is apart from what is compared.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
 
 from kteardown.coverage.attribute import (
     Counts,
@@ -25,6 +27,7 @@ from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import CountedBoot, CountedTrial, boot_counted
 from kteardown.run.execute import Bootable
+from kteardown.vm.qemu import QemuMachine
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,19 @@ class ExercisedFunction:
     """How many more for one object more; None if the workload has no growth law."""
     statements: int
     """How many of its changed statements were executed."""
-    outside: int = 0
-    """As ``executions``, but outside of the stretch."""
+
+
+@dataclass(frozen=True)
+class PathCost:
+    """What the changed functions cost, with all that they call: instructions, one value for each seed.
+
+    docs/coverage.md says what it misses.
+    """
+
+    objects: str
+    """The parameter of which one more costs this; empty if it is the cost of a whole stretch."""
+    base: tuple[float, ...]
+    changed: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +76,7 @@ class Exercised:
     A change of the code of these functions can save at most this; one that calls other functions less often
     can save more, since those are not counted.
     """
-    seconds: float
+    cost: PathCost | None = None
 
     @property
     def exercised(self) -> bool:
@@ -76,53 +90,98 @@ class Exercised:
 
 
 def executed(
-    image: KernelImage,
+    kernels: Sequence[KernelImage],
     workload: Workload,
     params: Mapping[str, ParamValue],
     changed: Sequence[ChangedFunction],
     reporter: Reporter,
     *,
     folder: str = "",
+    seeds: int = 1,
 ) -> Exercised:
-    """Boot the variant ``image`` once and return what of ``changed`` the stretch of ``workload`` executed.
+    """Return what of ``changed`` the stretch of ``workload`` executes, and what that costs.
 
-    ``params`` is the smaller point; the larger one has twice its size. The first repetition at each point is
-    not counted, since it does some things for the first time. Raises GuestError, LabError, InputError.
+    ``kernels`` are base and the variant; each is booted once with each of ``seeds`` seeds. ``params`` is the
+    smaller point; the larger one has twice its size. The first repetition at each point is not counted, since
+    it does some things for the first time. Raises GuestError, LabError, InputError.
     """
     sizes = two_sizes(workload, params)
     # A trial at the small size first, for what the kernel does only once.
-    kernel = Bootable(image.image, image.modules)
-    booted = boot_counted(kernel, workload, [sizes[0], *sizes], reporter, folder=folder)
-    trials = booted.trials[1:]
-    for trial in trials:
-        if not trial.ran:
-            raise GuestError(
-                f"{workload.name} did not run in the guest that counts what it executes: {trial.detail}",
-                hint="run the workload alone, with `kteardown compare` and the same series, to see more.",
-            )
-    info = DebugInfo(image.image.parent)
-    info.learn(addresses_of(trial.executed for trial in trials))
-    return _exercised(workload, trials, changed, info, booted.end.duration_s)
+    booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds)
+    functions = {one.id for one in changed if one.kind == "function"}
+    costs: list[list[float]] = []
+    for kernel, boots in zip(kernels, booted, strict=True):
+        info = DebugInfo(kernel.image.parent)
+        sides = [[counts_of(trials[at].executed, inside=True) for trials in boots] for at in (0, -1)]
+        info.learn(set().union(*(counts for side in sides for counts in side)))
+        costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
+    return replace(_exercised(workload, booted[-1][0], changed, info), cost=_cost(workload, sizes, costs))
+
+
+def _booted(
+    kernels: Sequence[KernelImage],
+    workload: Workload,
+    points: Sequence[Mapping[str, ParamValue]],
+    reporter: Reporter,
+    folder: str,
+    seeds: int,
+) -> list[list[tuple[CountedTrial, ...]]]:
+    """Return for each kernel and each seed the trials, without the first. ^C ends the guests."""
+    qemu, wanted = QemuMachine(reporter.command), [(k, seed) for k in kernels for seed in range(1, seeds + 1)]
+    title = f"Counting what {workload.name} executes of the change"
+    with reporter.task(title, total=len(wanted)) as task, ThreadPoolExecutor(len(kernels)) as pool:
+        boot = partial(boot_counted, folder=folder, qemu=qemu)
+        booting = [
+            pool.submit(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
+            for kernel, seed in wanted
+        ]
+        try:
+            while (state := wait(booting, timeout=1)).not_done:
+                task.update(len(state.done))
+            trials = [one.result().trials[1:] for one in booting]
+        except BaseException:
+            qemu.stop()
+            raise
+    for trial in (trial for each in trials for trial in each if not trial.ran):
+        raise GuestError(
+            f"{workload.name} did not run in the guest that counts what it executes: {trial.detail}",
+            hint="run the workload alone, with `kteardown compare` and the same series, to see more.",
+        )
+    return [trials[start : start + seeds] for start in range(0, len(trials), seeds)]
+
+
+def _cost(
+    workload: Workload, sizes: Sequence[Mapping[str, ParamValue]], costs: Sequence[Sequence[float]]
+) -> PathCost:
+    """``costs``: of base at the smaller size and at the larger one, then of the variant, by seed."""
+    objects = _objects(workload, sizes)
+    if objects:
+        each = [
+            tuple((more - less) / objects for less, more in zip(*pair, strict=True))
+            for pair in (costs[:2], costs[2:])
+        ]
+        # Less is what did not grow with the number of objects.
+        if any(abs(value) >= 1 for one in each for value in one):
+            return PathCost(workload.law, *each)
+    return PathCost("", tuple(costs[1]), tuple(costs[3]))
+
+
+def _objects(workload: Workload, points: Sequence[Mapping[str, ParamValue]]) -> int:
+    """Return how many more objects the larger size has; 0 if there is one size."""
+    small, large = (point.get(workload.law) for point in (points[0], points[-1]))
+    return large - small if isinstance(small, int) and isinstance(large, int) else 0
 
 
 def _exercised(
-    workload: Workload,
-    trials: Sequence[CountedTrial],
-    changed: Sequence[ChangedFunction],
-    info: DebugInfo,
-    seconds: float,
+    workload: Workload, trials: Sequence[CountedTrial], changed: Sequence[ChangedFunction], info: DebugInfo
 ) -> Exercised:
     here = [one for one in changed if one.kind == "function" and one.exists_after]
     wanted = {one.id for one in here}
     counts = [counts_of(trial.executed, inside=True) for trial in trials]
     sides = [info.count(count) for count in counts]
     own = info.instructions_in(counts[-1], wanted)
-    sizes = [trial.params.get(workload.law) for trial in trials]
-    small, large = sizes[0], sizes[-1]
-    # 0 if there is one size.
-    objects = large - small if isinstance(small, int) and isinstance(large, int) else 0
-    outside = info.count(counts_of(trials[-1].executed, inside=False))
-    functions = [_function(one, sides, outside, objects) for one in here]
+    objects = _objects(workload, [trial.params for trial in trials])
+    functions = [_function(one, sides, objects) for one in here]
     functions.sort(key=lambda one: (-one.executions, -one.calls, str(one.function)))
     return Exercised(
         workload.name,
@@ -131,18 +190,15 @@ def _exercised(
         tuple(functions),
         own,
         own / sides[-1].instructions if sides[-1].instructions else 0.0,
-        seconds,
     )
 
 
-def _function(
-    changed: ChangedFunction, sides: Sequence[Executed], outside: Executed, objects: int
-) -> ExercisedFunction:
-    before, after, elsewhere = (_executions(changed, side) for side in (sides[0], sides[-1], outside))
+def _function(changed: ChangedFunction, sides: Sequence[Executed], objects: int) -> ExercisedFunction:
+    before, after = (_executions(changed, side) for side in (sides[0], sides[-1]))
     most = max(range(len(after)), key=after.__getitem__)
     per_object = (after[most] - before[most]) / objects if objects else None
     calls, statements = _calls(changed, sides[-1]), sum(1 for count in after if count)
-    return ExercisedFunction(changed, calls, after[most], per_object, statements, max(elsewhere))
+    return ExercisedFunction(changed, calls, after[most], per_object, statements)
 
 
 def _calls(changed: ChangedFunction, side: Executed) -> int:

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from statistics import median
 from textwrap import indent
 from typing import Any
 
 from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.executed import PathCost
 from kteardown.errors import KteardownError
 from kteardown.kernels.request import KernelImage
 from kteardown.model.result import Verdict
@@ -17,6 +19,7 @@ from kteardown.report.contents import limits
 from kteardown.report.formats import junit
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.formats.text import LINES
+from kteardown.report.formatting import number, percent
 from kteardown.report.material import Material, Measured
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.visible import on_one_line, visible
@@ -41,6 +44,7 @@ class Exercise:
     """None if nothing was counted."""
     share: float = 0.0
     """Of the changed functions in what the kernel executes in the stretch."""
+    cost: PathCost | None = None
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,7 @@ def as_json(tried: Tried) -> str:
                 "run": one.run,
                 "exercised": one.exercise.exercised,
                 "exercise": one.exercise.sentences,
+                "cost": asdict(one.exercise.cost) if one.exercise.cost else None,
                 "results": [material.result.model_dump(mode="json") for material in one.materials],
             }
             for one in tried.measured
@@ -178,11 +183,12 @@ def as_json(tried: Tried) -> str:
 
 
 def sentence(tried: Tried) -> str:
-    """Return the answer in lines, or why there is none."""
+    """Return the answer in lines, or why there is none: first what the changed functions cost."""
+    costs = [text for one in tried.measured if (text := path_cost(one.workload, one.exercise))]
     if found := answers(tried):
-        return "\n".join(line.text for line in found)
+        return "\n".join([*costs, *(line.text for line in found)])
     reason = tried.error.message if tried.error else "nothing was measured"
-    return f"{reason[:1].upper()}{reason[1:]}."
+    return "\n".join([*costs, f"{reason[:1].upper()}{reason[1:]}."])
 
 
 def answers(tried: Tried) -> list[VariantLine]:
@@ -201,6 +207,21 @@ def answers(tried: Tried) -> list[VariantLine]:
                 answer.append(VariantLine("inconclusive", text))
             found += answer
     return sorted(found, key=lambda line: _ORDER.index(line.tone))
+
+
+def path_cost(workload: str, exercise: Exercise) -> str:
+    """Return in a sentence what the changed functions cost; empty if the workload does not execute them."""
+    cost = exercise.cost
+    if cost is None or exercise.exercised is False or not any((*cost.base, *cost.changed)):
+        return ""
+    base, changed = median(cost.base), median(cost.changed)
+    ranges = (f"{number(min(one))} to {number(max(one))}" for one in (cost.base, cost.changed))
+    spread = "1 seed" if len(cost.base) == 1 else f"{len(cost.base)} seeds: {' -> '.join(ranges)}"
+    return (
+        f"{workload}: {number(base)} -> {number(changed)} instructions "
+        f"{f'for one more of {cost.objects}' if cost.objects else 'in a stretch'} in the changed functions "
+        f"and what they call ({f'{percent(changed / base)}; ' if base > 0 else ''}{spread})."
+    )
 
 
 def compared(tried: Tried) -> list[str]:

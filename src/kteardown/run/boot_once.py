@@ -88,6 +88,7 @@ def boot_counted(
     acceleration: Acceleration = "icount",
     counted: bool = True,
     qemu: QemuMachine | None = None,
+    seed: int = 1,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
@@ -95,7 +96,7 @@ def boot_counted(
     nothing is counted. ``qemu``: what boots it, which another thread may stop. Raises GuestError if the
     guest did not end well, LabError, BuildError, InputError.
     """
-    planned = _planned(workload, points)
+    planned = _planned(workload, points, seed)
     lines: list[tuple[float, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Path(name)
@@ -162,7 +163,7 @@ def check_size(size: int, memory_mb: int) -> None:
         )
 
 
-def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:
+def _planned(workload: Workload, points: Sequence[Params], seed: int) -> PlannedBoot:
     script = script_of(workload)
     trials = [
         PlannedTrial(
@@ -170,7 +171,7 @@ def _planned(workload: Workload, points: Sequence[Params]) -> PlannedBoot:
         )
         for n, point in enumerate(points)
     ]
-    return PlannedBoot(index=0, block=0, kernel=BASE, seed=1, trials=tuple(trials))
+    return PlannedBoot(index=0, block=0, kernel=BASE, seed=seed, trials=tuple(trials))
 
 
 def _trials(

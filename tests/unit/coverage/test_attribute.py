@@ -19,7 +19,7 @@ from kteardown.errors import InputError
 from kteardown.vm.qemu_library import CodeBlock, TrialBlocks
 
 SOURCE = """\
-volatile int a, b;
+volatile int a, b; void __schedule(void);
 static inline __attribute__((always_inline)) void inlined(int n)
 {
 	a = n;
@@ -30,9 +30,16 @@ __attribute__((noinline)) void outer(int n)
 	b = n;
 	inlined(n + 1);
 }
+__attribute__((noinline)) void deep(int n) { a = n; b = n; a = b; }
+__attribute__((noinline)) void helper(int n) { b = n; deep(a); a = n; }
+__attribute__((noinline)) void changed(int n) { helper(a); b = n; }
+__attribute__((noinline)) void other(int n) { b = n; helper(a); helper(b); b = 1; __schedule(); }
+__attribute__((noinline)) void __schedule(void) { deep(b); a = 2; }
 int main(void)
 {
 	outer(1);
+	changed(2);
+	other(3);
 	return 0;
 }
 """
@@ -50,9 +57,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def blocks_of(folder: Path, inside: int, outside: int) -> tuple[CodeBlock, ...]:
-    """Every instruction of ``outer`` as a block of its own."""
-    argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=outer", "vmlinux"]
+def blocks_of(folder: Path, inside: int, outside: int, name: str = "outer") -> tuple[CodeBlock, ...]:
+    """Every instruction of a function as a block of its own."""
+    argv = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", "vmlinux"]
     text = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout
     words = [line.split() for line in text.splitlines()]
     at = [
@@ -78,6 +85,24 @@ def test_inlined_functions_have_their_own_counts(program: Path) -> None:
     counts = counts_of(trial, inside=True)
     assert info.instructions_in(counts, {FunctionId("p.c", "outer")}) == inside.instructions
     assert info.instructions_in(counts, {FunctionId("p.c", "inlined")}) == inlined.instructions
+
+
+def test_a_cost_has_its_part_of_what_others_call_too(program: Path) -> None:
+    info = DebugInfo(program)
+    # As often as if changed() was called twice and other() three times.
+    times = {"changed": 2, "other": 3, "helper": 8, "deep": 11, "__schedule": 3}
+    blocks = {name: blocks_of(program, count, 0, name) for name, count in times.items()}
+    counts = counts_of(
+        TrialBlocks(1, tuple(block for each in blocks.values() for block in each)), inside=True
+    )
+    cost = {name: len(each) for name, each in blocks.items()}
+    found = info.with_callees(counts, {FunctionId("p.c", "changed")})
+    assert found == pytest.approx(2 * cost["changed"] + 2 * cost["helper"] + 2 * cost["deep"])
+    # The scheduler is not followed, only counted where it is changed.
+    other = info.with_callees(counts, {FunctionId("p.c", "other")})
+    assert other == pytest.approx(3 * cost["other"] + 6 * cost["helper"] + 6 * cost["deep"])
+    own = info.with_callees(counts, {FunctionId("p.c", "__schedule")})
+    assert own == pytest.approx(3 * cost["__schedule"] + 3 * cost["deep"])
 
 
 def test_overlapping_blocks_add_up(program: Path) -> None:

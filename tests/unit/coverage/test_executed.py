@@ -7,7 +7,7 @@ import pytest
 from kteardown.coverage import executed as module
 from kteardown.coverage.attribute import Counts, Executed, FunctionId
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.executed import ExercisedFunction, _exercised, _function
+from kteardown.coverage.executed import ExercisedFunction, PathCost, _cost, _exercised, _function
 from kteardown.inputs.load import load_workload
 from kteardown.run.boot_once import CountedTrial
 from kteardown.vm.qemu_library import TrialBlocks
@@ -23,20 +23,20 @@ def side(calls: int, **lines: int) -> Executed:
 
 def test_the_slope_of_the_statement_that_is_executed_most() -> None:
     changed = ChangedFunction(FILE, "free", (), (5, 9), statements_after=((4, 5), (9, 9), (20, 20)))
-    found = _function(changed, [side(10, l4=10, l9=1), side(30, l4=30, l9=1)], side(1, l20=7), objects=10)
-    assert found == ExercisedFunction(changed, 30, 30, 2.0, 2, 7)
+    found = _function(changed, [side(10, l4=10, l9=1), side(30, l4=30, l9=1)], objects=10)
+    assert found == ExercisedFunction(changed, 30, 30, 2.0, 2)
 
 
 def test_lines_that_are_not_executed() -> None:
     changed = ChangedFunction(FILE, "free", (), (9,), statements_after=((9, 9),))
-    found = _function(changed, [side(10, l4=10), side(30, l4=30)], side(0), objects=10)
+    found = _function(changed, [side(10, l4=10), side(30, l4=30)], objects=10)
     assert (found.calls, found.executions, found.statements) == (30, 0, 0)
 
 
 def test_where_lines_are_only_removed_the_function_counts() -> None:
     changed = ChangedFunction(FILE, "free", (5,), ())
-    found = _function(changed, [side(10), side(30)], side(5), objects=0)
-    assert (found.executions, found.executions_per_object, found.outside) == (30, None, 5)
+    found = _function(changed, [side(10), side(30)], objects=0)
+    assert (found.executions, found.executions_per_object) == (30, None)
 
 
 class _Info:
@@ -63,7 +63,16 @@ def test_a_change_is_exercised_if_a_line_of_it_is(
         ChangedFunction(FILE, "LIMIT", (), (1,), "macro"),
         ChangedFunction(FILE, "gone", (3,), (), exists_after=False),
     ]
-    done = _exercised(load_workload("zombies"), trials, changed, _Info(), 1.0)  # type: ignore[arg-type]
+    done = _exercised(load_workload("zombies"), trials, changed, _Info())  # type: ignore[arg-type]
     assert [one.function.name for one in done.functions] == ["free"]
     assert (done.exercised, done.called) == (exercised, True)
     assert (done.objects, done.instructions, done.share) == ("zombies", 40, 0.25)
+
+
+def test_the_cost_is_that_of_one_more_object() -> None:
+    workload, sizes = load_workload("zombies"), [{"zombies": 10}, {"zombies": 20}]
+    found = _cost(workload, sizes, [[700, 701], [1380, 1391], [230, 230], [440, 450]])
+    assert found == PathCost("zombies", (68, 69), (21, 22))
+    # What is done once for all objects is the cost of the stretch.
+    assert _cost(workload, sizes, [[700], [701], [230], [231]]) == PathCost("", (701,), (231,))
+    assert _cost(workload, sizes[:1], [[700], [700], [230], [230]]) == PathCost("", (700,), (230,))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.coverage.executed import PathCost
 from kteardown.errors import NotExercisedError
 from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, TouchedFile
@@ -90,6 +91,31 @@ def same_everywhere() -> Material:
         ),
     }
     return replace(whole, result=whole.result.model_copy(update=update))
+
+
+def with_cost(cost: PathCost, exercised: bool | None = True) -> Tried:
+    whole = tried(exercised)
+    exercise = replace(whole.measured[0].exercise, cost=cost)
+    return replace(whole, measured=(replace(whole.measured[0], exercise=exercise),))
+
+
+def test_the_cost_of_the_changed_functions_comes_first() -> None:
+    cost = PathCost("zombies", (68.0, 68.5, 67.5), (21.0, 21.0, 21.0))
+    answer = json.loads(as_json(with_cost(cost)))
+    assert answer["sentence"].startswith(
+        "zombies: 68.00 -> 21.00 instructions for one more of zombies in the changed functions and what they "
+        "call (-69.1%; 3 seeds: 67.50 to 68.50 -> 21.00 to 21.00).\n"
+    )
+    assert answer["workloads"][0]["cost"] == {
+        "objects": "zombies",
+        "base": [68.0, 68.5, 67.5],
+        "changed": [21.0, 21.0, 21.0],
+    }
+    assert page(with_cost(cost)).split("\n\n")[1].startswith("zombies: 68.00 -> 21.00 instructions")
+    # A function that only the series has costs base nothing.
+    assert "0 -> 21.00 instructions in a stretch in" in page(with_cost(PathCost("", (0.0,), (21.0,))))
+    assert "they call (1 seed)." in " ".join(page(with_cost(PathCost("", (0.0,), (21.0,)))).split())
+    assert "instructions for one more" not in page(with_cost(cost, exercised=False))
 
 
 @pytest.mark.parametrize(("exercised", "said"), [(False, True), (True, False), (None, False)])
