@@ -78,6 +78,7 @@ lint-plugins:
 	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.c
 lint-results:
 	$(PY) scripts/results.py check
+	$(PY) scripts/spreads.py check
 lint-coverage:
 	$(PY) scripts/coverage_maps.py check
 

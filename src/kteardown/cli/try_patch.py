@@ -27,6 +27,7 @@ from kteardown.coverage.changed import (
 from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import shipped_map
 from kteardown.coverage.points import points_of, stress_tests
+from kteardown.coverage.power import smallest_change
 from kteardown.coverage.propose import Proposal, Proposals, propose
 from kteardown.errors import (
     BuildError,
@@ -61,6 +62,10 @@ from kteardown.visible import echo
 _MOST = 2
 """So many of the proposed workloads are run; the others are named."""
 _SHOWN = 3
+_LEAST_SHARE = 0.01
+"""Of its stretch: a workload that executes less of what is changed, and not for each object, is not run."""
+_NOISY = 0.05
+"""A workload whose metrics show no smaller change is run only after the others."""
 _SEEDS = 3
 """With so many seeds the executions of a change are counted, or with fewer, if the design has fewer."""
 WhatArg = Annotated[
@@ -107,6 +112,14 @@ class Choice:
     workload: str
     why: str
     params: dict[str, ParamValue] = field(default_factory=dict)
+    smallest: float = 0.0
+    """The smallest change that its metrics show; 0 if it is not known."""
+    only_counted: bool = False
+    """Whether that is more than the change can be, as far as is known before it is counted."""
+
+    def shows(self, share: float) -> bool:
+        """Return whether its metrics can show that ``share`` of its instructions is saved."""
+        return share >= self.smallest / (1 + self.smallest)
 
 
 @dataclass(frozen=True)
@@ -119,6 +132,8 @@ class Chosen:
     notes: tuple[str, ...]
     known: bool
     """Whether it is known what the workloads execute."""
+    unmeasured: str = ""
+    """How workloads execute what is changed, if that is too seldom to be measured."""
     after_build: bool = False
     """Whether the code of the kernels has to say first which functions use what the diffs change."""
 
@@ -152,13 +167,13 @@ def try_patch(
         return check_for_b4(what)
     reporter = execution.begin()
     named = [*(workload or ()), *scripts_in(script or ())]
-    tried, chosen = prepare(what, kernels, named, source or [], reporter, fetch=not dry_run)
+    quick = replace(designed, quick=designed.quick or not full)
+    tried, chosen = prepare(what, kernels, quick, named, source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)
     show = partial(echo, "", nl=False)
     if not dry_run and tried.error is None:
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
-        quick = replace(designed, quick=designed.quick or not full)
         try:
             tried = measure(tried, chosen, wanted, quick, scripted, execution, reporter)
         except (BuildError, GuestError) as error:  # An answer about the series, which the files keep.
@@ -172,6 +187,7 @@ def try_patch(
 def prepare(
     what: Sequence[str],
     kernels: Kernels,
+    designed: Designed,
     workloads: Sequence[str],
     specs: Sequence[str],
     reporter: TerminalReporter,
@@ -195,7 +211,7 @@ def prepare(
             BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or ""
         )
         config = config_of_series(plain, base.patches, sources)
-    chosen = choose_workloads(workloads, base, sources)
+    chosen = choose_workloads(workloads, base, sources, designed)
     error = no_workload(chosen)
     if not config.compiled:
         error = NotBuiltError(
@@ -226,20 +242,23 @@ def measure(
     If nothing of the series is in the kernel, nothing is run. Raises all that a run raises.
     """
     if chosen.after_build:
-        tried, chosen = _chosen_by_code(tried, chosen, kernels, reporter)
+        tried, chosen = _chosen_by_code(tried, chosen, kernels, designed, reporter)
         if tried.error:
             return tried
     asked = Overrides.of(kernels, designed, variant=[str(tried.base.patches[0].parent)])
     counted: dict[Choice, Exercise] = {}
-    for choice in (one for one in chosen.choices if is_script(one.workload)):
+    for choice in (one for one in chosen.choices if is_script(one.workload) or one.only_counted):
         tried, counted[choice] = _counted(choice, tried, chosen, asked, scripted, reporter)
         if tried.error:
             return tried
     # Nothing else says which scripts execute what is changed.
-    scripts = sorted(counted, key=lambda one: -counted[one].share)
-    best = [one for one in scripts if counted[one].exercised is not False][:_MOST]
+    first = sorted(counted, key=lambda one: -counted[one].share)
+    able = [one for one in first if (cost := counted[one].cost) is None or one.shows(cost.share)]
+    best = [one for one in able if counted[one].exercised is not False][:_MOST]
     found = [
-        MeasuredWorkload(one.workload, one.why, exercise=counted[one]) for one in scripts if one not in best
+        MeasuredWorkload(one.workload, one.why, exercise=counted[one], only_counted=one.only_counted)
+        for one in first
+        if one not in best
     ]
     for choice in [*best, *(one for one in chosen.choices if one not in counted)]:
         experiments = _experiments(choice, tried, asked, scripted, reporter)
@@ -261,6 +280,8 @@ def measure(
             "no workload that ran executed a line that the series changes",
             hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
         )
+    elif not any(one.run for one in found):
+        error = _too_noisy(first[0], counted[first[0]])
     return replace(tried, measured=tuple(found), error=error)
 
 
@@ -280,9 +301,12 @@ def _counted(
     scripted: Scripted,
     reporter: TerminalReporter,
 ) -> tuple[Tried, Exercise]:
-    """Count what a script executes of the change, before it is rehearsed."""
+    """Count what is executed of the change before a workload is run, and before a script is rehearsed."""
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
-        _, experiment = described_in(Path(folder), choice.workload, tried.base.source, asked, scripted)
+        if is_script(choice.workload):
+            _, experiment = described_in(Path(folder), choice.workload, tried.base.source, asked, scripted)
+        else:
+            experiment = _experiments(choice, tried, asked, scripted, reporter)[0]
         tried, image = _built(experiment, tried, reporter)
         if tried.error:
             return tried, Exercise()
@@ -336,7 +360,7 @@ def check(tried: Tried, execution: options.Execution) -> None:
 
 
 def _chosen_by_code(
-    tried: Tried, chosen: Chosen, kernels: Kernels, reporter: TerminalReporter
+    tried: Tried, chosen: Chosen, kernels: Kernels, designed: Designed, reporter: TerminalReporter
 ) -> tuple[Tried, Chosen]:
     """Build base and the series, and choose the workloads that execute functions whose code differs."""
     fragments = located(kernels.config or ())
@@ -352,14 +376,16 @@ def _chosen_by_code(
     tried = _with_kernels(tried, built[base.name], built[series.name])
     if tried.error:
         return tried, chosen
-    chosen = choose_by_code(chosen, tried.base, built[series.name])
+    chosen = choose_by_code(chosen, tried.base, built[series.name], designed)
     return replace(tried, **_facts(chosen), error=no_workload(chosen)), chosen
 
 
 def _facts(chosen: Chosen) -> dict[str, Any]:
     """Return what the page says of the choice of workloads, as fields of ``Tried``."""
     return {
-        "measured": tuple(MeasuredWorkload(choice.workload, choice.why) for choice in chosen.choices),
+        "measured": tuple(
+            MeasuredWorkload(one.workload, one.why, only_counted=one.only_counted) for one in chosen.choices
+        ),
         "not_executed": chosen.not_executed,
         "notes": chosen.notes,
         "changed": chosen.changed,
@@ -373,22 +399,22 @@ def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Trie
     return replace(tried, kernels=(base, variant), changed_objects=changed, error=error)
 
 
-def choose_workloads(named: Sequence[str], base: Base, sources: Sources) -> Chosen:
+def choose_workloads(named: Sequence[str], base: Base, sources: Sources, designed: Designed) -> Chosen:
     """Return the workloads that the user named, or else those that execute most of what is changed.
 
     Raises InputError if a named workload does not exist.
     """
     changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
-    chosen = _choose(named, base, changed)
+    chosen = _choose(named, base, changed, designed)
     if chosen.choices or not chosen.known or not may_change_executed(changed, shipped_map(base.source)):
         return chosen
     note = "The workloads are chosen when the code of both kernels says which functions use what is changed."
     return replace(chosen, notes=(*chosen.notes, note), after_build=True)
 
 
-def choose_by_code(chosen: Chosen, base: Base, variant: KernelImage) -> Chosen:
+def choose_by_code(chosen: Chosen, base: Base, variant: KernelImage, designed: Designed) -> Chosen:
     """Return the workloads that execute functions whose code differs, after the build of ``variant``."""
-    return _choose((), base, changed_for_certain(chosen.changed, variant))
+    return _choose((), base, changed_for_certain(chosen.changed, variant), designed)
 
 
 def changed_for_certain(
@@ -401,7 +427,9 @@ def changed_for_certain(
     return by_code(changed, functions, DebugInfo(variant.image.parent))
 
 
-def _choose(named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ...]) -> Chosen:
+def _choose(
+    named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ...], designed: Designed
+) -> Chosen:
     choices = [
         Choice(name, "a script of your own")
         if is_script(name)
@@ -420,12 +448,54 @@ def _choose(named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ..
     for proposal in found.measured:
         if proposal.workload not in stress_tests():
             best.setdefault(proposal.workload, proposal)
+    unmeasured = ""
     if not choices:
-        choices = [Choice(p.workload, _why(p), p.params) for p in list(best.values())[:_MOST]]
-        others = list(best)[_MOST:]
+        choices = _deciding([one for one in best.values() if _worth_running(one)], base.source, designed)
+        others = [one for one in best if one not in {choice.workload for choice in choices}]
         if others:
             notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
-    return Chosen(tuple(choices), changed, _not_executed(found), tuple(notes), known=True)
+        if best and not choices:
+            most = max(best.values(), key=lambda one: one.share)
+            unmeasured = (
+                f"at most {_share(most.share)} of what a workload executes in its stretch ({most.workload}), "
+                "and not for each of its objects"
+            )
+    return Chosen(
+        tuple(choices), changed, _not_executed(found), tuple(notes), known=True, unmeasured=unmeasured
+    )
+
+
+def _worth_running(proposal: Proposal) -> bool:
+    """Return whether changed functions are a part of the stretch, or are executed for each object."""
+    objects = proposal.params.get(load_workload(proposal.workload).law)
+    most = max(counts.calls for counts in proposal.functions.values())
+    return proposal.share >= _LEAST_SHARE or (isinstance(objects, int) and 0 < objects <= most)
+
+
+def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[Choice]:
+    """Return the workloads to run: those whose metrics can show the change, the quiet ones first.
+
+    If none can, the one that comes nearest, in which the change is only counted.
+    """
+    found = {}
+    for one in proposals:
+        smallest = _smallest(one.workload, source, designed)
+        found[Choice(one.workload, _why(one), one.params, smallest)] = one.share
+    able = sorted((one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY)
+    if able or not found:
+        return able[:_MOST]
+    nearest = max(found, key=lambda one: found[one] / one.smallest)
+    why = f"{nearest.why}; its metrics show a change from {_share(nearest.smallest)} on"
+    return [replace(nearest, why=why, only_counted=True)]
+
+
+def _smallest(workload: str, source: str, designed: Designed) -> float:
+    """Return the smallest change that the metrics of a workload show with this design."""
+    experiment = experiment_for(workload, source)
+    # What is asked of parameters may be for another workload.
+    asked = replace(Overrides.of(designed), assignments=None, predict=None)
+    own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
+    return min(map(smallest_change, on_clocks(experiment, own)))
 
 
 def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
@@ -450,9 +520,27 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
         )
     functions = [one.name for one in chosen.changed if one.kind == "function"]
     what = ", ".join(functions[:_SHOWN]) or "the declarations and macros that the patch changes"
+    if chosen.unmeasured:
+        return _not_measured(f"what the patch changes ({what}) is {chosen.unmeasured}")
     return NotExercisedError(
         f"no workload executes in its measured stretch what the patch changes: {what}",
         hint="name a workload with --workload, or write one: `kteardown new workload NAME`.",
+    )
+
+
+def _not_measured(why: str) -> NotExercisedError:
+    return NotExercisedError(
+        f"executed, but not measured by anything here: {why}",
+        hint="run a script that executes it more often, with --script (docs/script.md), or name a workload "
+        "with --workload.",
+    )
+
+
+def _too_noisy(choice: Choice, exercise: Exercise) -> NotExercisedError:
+    share = exercise.cost.share if exercise.cost else 0.0
+    return _not_measured(
+        f"with all that they call, the changed functions are {_share(share)} of what the kernel executes in "
+        f"the stretch of {choice.workload}, whose metrics show a change from {_share(choice.smallest)} on"
     )
 
 

@@ -55,6 +55,8 @@ class PathCost:
     """The parameter of which one more costs this; empty if it is the cost of a whole stretch."""
     base: tuple[float, ...]
     changed: tuple[float, ...]
+    share: float = 0.0
+    """Of all that the kernel executes in a stretch at the larger size: of base or the variant, the larger."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,15 @@ def executed(
     booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds)
     functions = {one.id for one in changed if one.kind == "function"}
     costs: list[list[float]] = []
+    share = 0.0
     for kernel, boots in zip(kernels, booted, strict=True):
         info = DebugInfo(kernel.image.parent)
         sides = [[counts_of(trials[at].executed, inside=True) for trials in boots] for at in (0, -1)]
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
-    return replace(_exercised(workload, booted[-1][0], changed, info), cost=_cost(workload, sizes, costs))
+        share = max(share, costs[-1][0] / (sum(sides[-1][0].values()) or 1))
+    cost = replace(_cost(workload, sizes, costs), share=share)
+    return replace(_exercised(workload, booted[-1][0], changed, info), cost=cost)
 
 
 def _booted(
@@ -162,7 +167,7 @@ def _cost(
         ]
         # Less is what did not grow with the number of objects.
         if any(abs(value) >= 1 for one in each for value in one):
-            return PathCost(workload.law, *each)
+            return PathCost(workload.law, each[0], each[1])
     return PathCost("", tuple(costs[1]), tuple(costs[3]))
 
 

@@ -56,6 +56,8 @@ class MeasuredWorkload:
     run: str = ""
     material: Measured | None = None
     exercise: Exercise = field(default_factory=Exercise)
+    only_counted: bool = False
+    """Whether its metrics are too noisy to show the change, whose cost is only counted."""
 
     @property
     def materials(self) -> tuple[Material, ...]:
@@ -121,7 +123,10 @@ def first_page(tried: Tried, page: str) -> str:
 
 def plan(tried: Tried) -> str:
     """Return what would be done, before anything is built."""
-    steps = [f"would run {one.workload}: {one.why}" for one in tried.measured]
+    steps = [
+        f"would {'only count the change in' if one.only_counted else 'run'} {one.workload}: {one.why}"
+        for one in tried.measured
+    ]
     none = "none: name one with --workload" if tried.error else "chosen after the build"
     parts = [
         _heading(tried.posted),

@@ -26,7 +26,9 @@ from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.coverage.points import points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.inputs.load import load_workload
+from kteardown.inputs.options import Designed
 from kteardown.kernels.request import KernelImage
+from kteardown.model.record import ParamValue
 from kteardown.patches.find_base import Base
 from kteardown.run.resolve import experiment_for
 
@@ -134,12 +136,60 @@ def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.Monke
     macro = ChangedFunction("include/linux/freezer.h", "LIMIT", (1,), (1,), "macro")
     before = Chosen((), (macro,), (), (), known=True, after_build=True)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())
-    found = choose_by_code(before, base, IMAGE)
+    found = choose_by_code(before, base, IMAGE, Designed(quick=True))
     assert [choice.workload for choice in found.choices] == ["zombies"]
     assert [str(one) for one in found.changed] == [str(macro), "kernel/freezer.c:freeze_task"]
     assert no_workload(before) is no_workload(found) is None
     functions.clear()
-    assert isinstance(no_workload(choose_by_code(before, base, IMAGE)), NotExercisedError)
+    assert isinstance(
+        no_workload(choose_by_code(before, base, IMAGE, Designed(quick=True))), NotExercisedError
+    )
+
+
+SELDOM = {"zombies": 300}
+
+
+@pytest.mark.parametrize(
+    ("calls", "own", "params", "smallest", "chosen"),
+    [
+        (1, 100, SELDOM, 0.0, "run"),  # 1% of its stretch.
+        (300, 10, SELDOM, 0.0, "run"),  # Once for each zombie.
+        (299, 99, SELDOM, 0.0, "nothing"),
+        (300, 10, SELDOM, 0.002, "count"),  # 0.1% of the stretch, and its metrics show 0.2%.
+        (1, 1000, SELDOM, 0.1, "run"),
+        (1, 1000, SELDOM, 0.2, "count"),
+    ],
+)
+def test_a_workload_is_run_if_its_metrics_can_show_the_change(
+    monkeypatch: pytest.MonkeyPatch,
+    calls: int,
+    own: int,
+    params: dict[str, ParamValue],
+    smallest: float,
+    chosen: str,
+) -> None:
+    function = FunctionId("kernel/freezer.c", "freeze_task")
+    point = PointCoverage(params, 10_000, {function: Counts(calls, own)})
+    coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
+    monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
+    monkeypatch.setattr(try_patch, "smallest_change", lambda experiment: smallest)
+    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
+    before = Chosen((), changed, (), (), known=True)
+    base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
+    found = choose_by_code(before, base, IMAGE, Designed(quick=True, assignments=["other=1"]))
+    assert [one.only_counted for one in found.choices] == {"run": [False], "count": [True], "nothing": []}[
+        chosen
+    ]
+    error = no_workload(found)
+    if chosen == "nothing":
+        assert isinstance(error, NotExercisedError)
+        assert error.message.startswith("executed, but not measured by anything here: what the patch changes")
+        assert "1.0% of what a workload executes in its stretch (zombies)" in error.message
+        assert "--script" in error.hint
+    else:
+        assert error is None
+    assert all("show a change from" in one.why for one in found.choices if one.only_counted)
 
 
 def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,9 +204,9 @@ def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytes
     monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
     changed = tuple(ChangedFunction(one.file, one.name, (1,), (1,)) for one in (both, stress))
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
-    found = choose_by_code(
-        Chosen((), changed, (), (), known=True), Base("debian:6.12", "", "exactly", (), ()), IMAGE
-    )
+    before = Chosen((), changed, (), (), known=True)
+    base = Base("debian:6.12", "", "exactly", (), ())
+    found = choose_by_code(before, base, IMAGE, Designed(quick=True))
     assert [choice.workload for choice in found.choices] == ["zombies"]
     assert found.not_executed == ("stress (only in stress tests, which have no figures)",)
 

@@ -81,6 +81,20 @@ def test_a_page_shows_what_is_hostile_on_its_own_line() -> None:
         ]
 
 
+def test_what_no_metric_can_show_is_only_counted() -> None:
+    cost = PathCost("tasks", (1204.0,), (1131.0,))
+    error = NotExercisedError("executed, but not measured by anything here: it is 0.5%", hint="a script.")
+    measured = MeasuredWorkload(
+        "pipechain", "executes f", exercise=Exercise((), True, 0.005, cost), only_counted=True
+    )
+    whole = replace(tried(), measured=(measured,), error=error)
+    answer = json.loads(as_json(whole))
+    assert answer["sentence"].split("\n")[0].startswith("pipechain: 1,204 -> 1,131 instructions")
+    assert answer["sentence"].endswith("\nExecuted, but not measured by anything here: it is 0.5%.")
+    assert answer["exit_code"] == 8
+    assert "would only count the change in pipechain: executes f" in plan(whole)
+
+
 def same_everywhere() -> Material:
     whole = instructions()
     verdict: Verdict = "same"
@@ -100,7 +114,7 @@ def with_cost(cost: PathCost, exercised: bool | None = True) -> Tried:
 
 
 def test_the_cost_of_the_changed_functions_comes_first() -> None:
-    cost = PathCost("zombies", (68.0, 68.5, 67.5), (21.0, 21.0, 21.0))
+    cost = PathCost("zombies", (68.0, 68.5, 67.5), (21.0, 21.0, 21.0), 0.25)
     answer = json.loads(as_json(with_cost(cost)))
     assert answer["sentence"].startswith(
         "zombies: 68.00 -> 21.00 instructions for one more of zombies in the changed functions and what they "
@@ -110,6 +124,7 @@ def test_the_cost_of_the_changed_functions_comes_first() -> None:
         "objects": "zombies",
         "base": [68.0, 68.5, 67.5],
         "changed": [21.0, 21.0, 21.0],
+        "share": 0.25,
     }
     assert page(with_cost(cost)).split("\n\n")[1].startswith("zombies: 68.00 -> 21.00 instructions")
     # A function that only the series has costs base nothing.

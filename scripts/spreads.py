@@ -1,0 +1,51 @@
+"""Write ``coverage/spreads.json``: how much boots differ in each metric of the results.
+
+    scripts/spreads.py make     writes it
+    scripts/spreads.py check    fails if it is not what the results give
+
+It has a row for each metric of a workload: the medians over all results on the instruction clock of the
+standard deviations over boots of the log ratio, of the metric and of one point. ``kteardown try`` reads it
+(kteardown.coverage.power).
+"""
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "coverage" / "spreads.json"
+
+
+def text(results: Path) -> str:
+    """Return the content of the file."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for path in sorted(results.glob("*/result.json")):
+        result = json.loads(path.read_text())
+        if result.get("clock") != "instructions":
+            continue
+        for m in result["metric_verdicts"]:
+            spreads = m.get("spread"), m.get("point_spread")
+            if m.get("statistic", "median") == "median" and None not in spreads:
+                found[m["workload"], m["metric"]].append(spreads)
+    rows = [
+        [*name, *(float(f"{median(column):.3g}") for column in zip(*spreads, strict=True))]
+        for name, spreads in sorted(found.items())
+    ]
+    return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n"
+
+
+def main() -> int:
+    if sys.argv[1:] == ["make"]:
+        FILE.write_text(text(ROOT / "results"))
+        return 0
+    if FILE.read_text() != text(ROOT / "results"):
+        print("coverage/spreads.json is not what results/ gives: run scripts/spreads.py make")
+        return 1
+    print("spreads: coverage/spreads.json is what results/ gives")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""How small a change of a workload's metrics can be seen, before it is measured."""
+
+import json
+from functools import cache
+
+from kteardown.analysis.decidable import decidable
+from kteardown.inputs.load import load_workload
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Spread
+from kteardown.model.point import points_of
+from kteardown.paths import data_dir
+from kteardown.run.create import spreads
+from kteardown.rundir.find import all_runs
+
+_MEMORY = ("kb", "bytes")
+_OF_MEMORY = 0.01
+"""A change of less of the instructions is taken to be too small to change how much memory is held."""
+
+
+def smallest_change(experiment: Experiment) -> float:
+    """Return the smallest change, 0.1 for 10%, that a headline metric of ``experiment`` shows.
+
+    It shows it four times in five, by the spreads of the newest runs on this host or, on the instruction
+    clock, of the shipped results. 0 if none is known.
+    """
+    workloads = {one.workload: load_workload(one.workload, experiment.folder) for one in experiment.workloads}
+    shipped = _shipped() if experiment.design.clock == "instructions" else {}
+    known = {**shipped, **spreads(experiment, all_runs())}
+    found = decidable(experiment, workloads, 1, points_of(experiment, workloads), known)
+    sizes = [
+        _OF_MEMORY if workloads[row.workload].metrics[row.metric_name].unit in _MEMORY else row.metric
+        for row in found.rows
+        if row.run and row.metric is not None
+    ]
+    return min(sizes, default=0.0)
+
+
+@cache
+def _shipped() -> dict[tuple[str, str], Spread]:
+    """Return the spreads of the shipped results by workload and metric (``scripts/spreads.py``)."""
+    rows = json.loads((data_dir("coverage") / "spreads.json").read_text())
+    return {(one, metric): Spread(of_all, of_point, "results") for one, metric, of_all, of_point in rows}
