@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.kernels import build, kconfig
+from kteardown.kernels.request import KernelRequest
+from kteardown.kernels.source import Sources
 from kteardown.patches.posted import resolve
+from kteardown.paths import cache_dir, data_dir
+from kteardown.progress import SilentReporter
 from vm.test_run import kteardown
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
@@ -76,12 +81,19 @@ def test_a_patch_of_which_nothing_is_compiled_is_not_the_same(tmp_path: Path) ->
     assert [one["release"] for one in answer["kernels"]] == [answer["kernels"][0]["release"]] * 2
 
 
+def test_what_a_configuration_resolves_to_is_known_before_it_is_built() -> None:
+    """FREEZER has no prompt: Kconfig sets it, and no fragment names it."""
+    sources = Sources(cache_dir(), SilentReporter())
+    other = KernelRequest("base", "debian:6.12", fragments=("CONFIG_INPUT_MISC=y?",))
+    config = build.resolved_config(other, sources, SilentReporter())
+    assert (config["FREEZER"], config["X86"], config.get("PREEMPT_RT")) == ("y", "y", None)
+    assert "FREEZER" not in {
+        want.symbol for want in kconfig.wanted_symbols(data_dir("kernels"), "x86_64", ())
+    }
+
+
 def _context() -> str:
     """Return a hunk that adds a comment to lines 7 to 9 of kernel/power/process.c of 6.12."""
-    from kteardown.kernels.source import Sources
-    from kteardown.paths import cache_dir
-    from kteardown.progress import SilentReporter
-
     sources = Sources(cache_dir(), SilentReporter())
     tree = sources.tree(sources.identify("debian:6.12"))
     lines = (tree / "kernel/power/process.c").read_text().splitlines()[6:9]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, Literal
 
 import typer
@@ -42,13 +43,14 @@ from kteardown.inputs.fragments import located
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, on_clocks
 from kteardown.kernels import build
+from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of as points_of_experiment
 from kteardown.model.record import BASE, ParamValue
-from kteardown.patches.config_of_series import config_of_series, reasons
+from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
 from kteardown.patches.find_base import KNOWN, Base
 from kteardown.patches.stack import base_of_stack, read_stack
 from kteardown.paths import cache_dir
@@ -66,6 +68,7 @@ _LEAST_SHARE = 0.01
 """Of its stretch: a workload that executes less of what is changed, and not for each object, is not run."""
 _NOISY = 0.05
 """A workload whose metrics show no smaller change is run only after the others."""
+_WHOLE = 0.5
 _SEEDS = 3
 """With so many seeds the executions of a change are counted, or with fewer, if the design has fewer."""
 WhatArg = Annotated[
@@ -210,7 +213,7 @@ def prepare(
         plain = KernelRequest(
             BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or ""
         )
-        config = config_of_series(plain, base.patches, sources)
+        config = config_of_series(plain, base.patches, sources, reporter)
     chosen = choose_workloads(workloads, base, sources, designed)
     error = no_workload(chosen)
     if not config.compiled:
@@ -222,10 +225,26 @@ def prepare(
     if isinstance(error, NotExercisedError) and objects is not None:
         with reporter.task("Looking for the system calls that reach what it changes"):
             chosen = with_call_paths(chosen, objects)
-    tried = Tried(
-        posted, base, config, changed_objects=(), command=command_line(), error=error, **_facts(chosen)
-    )
-    return tried, chosen
+    facts = {**_facts(chosen), "builds": whole_builds(plain, config)}
+    return Tried(
+        posted, base, config, changed_objects=(), command=command_line(), error=error, **facts
+    ), chosen
+
+
+def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
+    """Return in sentences which of the kernels are built from the beginning, and how long that takes."""
+    base = replace(plain, fragments=(*plain.fragments, *config.fragments))
+    missing = bool(build.missing([base], cache_dir=cache_dir()))
+    whole = config.recompiled > _WHOLE
+    seconds = Cache(cache_dir()).built(plain.arch, "seconds", variant=False)
+    each = f"about {max(1, round(median(seconds) / 60))} minutes, as" if seconds else "as long as"
+    lines = [f"The base kernel is not in the cache: its build takes {each} others on this host."] * missing
+    if whole:
+        lines.append(
+            f"{config.recompiled:.0%} of all files include a header of the patch, so the patched kernel is "
+            f"compiled as a whole{', too' if missing else f': {each} others on this host'}."
+        )
+    return tuple(lines)
 
 
 def measure(

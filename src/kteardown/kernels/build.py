@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from kteardown import paths, sandbox
-from kteardown.errors import BuildError, InputError, LabError
+from kteardown.errors import BuildError, InputError, LabError, MissingError
 from kteardown.inputs.fragments import is_fragment_path
 from kteardown.kernels import (
     apply_patches,
@@ -33,6 +33,7 @@ from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash
 from kteardown.model.record import LAYOUT
+from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
 
 _TREE_MB = 700
@@ -120,6 +121,36 @@ def base_objects(request: KernelRequest, sources: Sources) -> Path | None:
     """Return the build folder of the base kernel of ``request``, if it is in the cache."""
     objects = Cache(sources.folder).tree_path(_plan(request, sources).base_key)
     return objects if (objects / ".config").is_file() else None
+
+
+def resolved_config(request: KernelRequest, sources: Sources, reporter: Reporter) -> Mapping[str, str]:
+    """Return the symbols that the configuration of ``request`` sets: what Kconfig makes of its fragments.
+
+    If the kernel is not built, Kconfig runs, once for each configuration. If it cannot, which the build will
+    report, only what the fragments name is returned. Raises InputError, LabError.
+    """
+    plan, kernels = _plan(request, sources), Cache(sources.folder, reporter)
+    kept = sources.folder / "resolved" / f"{plan.base_key}.config"
+    known = [
+        kernels.tree_path(plan.base_key) / ".config",
+        kernels.kernel_path(plan.base_key) / "config",
+        kept,
+    ]
+    path = next((path for path in known if path.is_file()), None)
+    if path is None:
+        folder = kernels.tree_path(f"config-{os.getpid()}")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if not (sources.tree(plan.source) / "scripts" / "kconfig").is_dir():
+                raise BuildError("the source has no Kconfig", hint="")
+            toolchain.need_build_tools(plan.request.arch, plan.request.compiler)
+            with cache_folder.locked(folder, reporter, "config"), cache_folder.scratch(folder) as work:
+                text = _Builder(kernels, sources, reporter, work).resolve(plan, work)
+        except (BuildError, MissingError):
+            return {want.symbol: want.value for want in plan.wanted}
+        kept.parent.mkdir(exist_ok=True)
+        replace_text(path := kept, text)
+    return kconfig.parse_config(path.read_text(errors="replace"))
 
 
 def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
@@ -299,6 +330,13 @@ class _Builder:
         if patched:
             apply_patches.install(patched, tree.path)
         return tree
+
+    def resolve(self, plan: _Plan, work: Path) -> str:
+        """Return the ``.config`` of ``plan`` without its patches."""
+        tree = self._tree(plan, work, f"config-{plan.base_key}", None)
+        self._configure(plan, tree)
+        cache_folder.remove(tree.logs)
+        return (tree.build / ".config").read_text(errors="replace")
 
     def _configure(self, plan: _Plan, tree: kbuild.Tree) -> None:
         with _naming_log(plan, tree, "config"):

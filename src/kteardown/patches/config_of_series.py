@@ -8,6 +8,7 @@ by a makefile of another folder (``../../../virt/kvm/file.o``).
 import heapq
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,13 +17,14 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from kteardown import paths
-from kteardown.kernels import apply_patches, build, kconfig
+from kteardown.kernels import apply_patches, build
 from kteardown.kernels.kconfig import conditions_of, selectors_of
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.patches import changed_lines
 from kteardown.patches.find_base import is_code
+from kteardown.progress import Reporter
 
 _PLAIN = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s*!=\s*n|\s*=\s*y)?")
 _MOST_NEEDED = 40
@@ -37,6 +39,11 @@ _ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "vir
 _DEPTH = 12
 # A patch may change a makefile: that of drivers/gpu/drm/amd is 11 kB, with its longest word of 60 letters.
 _MOST_TEXT, _MOST_INCLUDED, _LONGEST_WORD = 1 << 18, 16, 200
+# With one of these it is another kernel, about which the mail does not ask.
+_MODEL = re.compile(
+    r"PREEMPT\w*|SMP|NUMA|EXPERT|64BIT|X86(?:_64|_32)?|ARM64|RISCV|K[AMC]S?SAN\w*|UBSAN\w*|LOCKDEP|LOCK_STAT|KMEMLEAK"
+    r"|PROVE_\w+|DEBUG_(?!FS\b|KERNEL\b)\w+|\w+_DEBUG"
+)
 _NOT_BUILT = frozenset(("arch", "Documentation", "samples", "scripts", "tools", "usr"))
 Trees = tuple[Path, ...]
 
@@ -57,6 +64,8 @@ class SeriesConfig:
     """The files that a series touches, and the symbols that compile those that base does not compile."""
 
     files: tuple[TouchedFile, ...]
+    recompiled: float = 0.0
+    """The share of the objects of a kernel that include a touched header."""
 
     @property
     def compiled(self) -> bool:
@@ -74,24 +83,26 @@ class SeriesConfig:
         return tuple(f"CONFIG_{symbol}=y?" for symbol in self.symbols)
 
 
-def config_of_series(base: KernelRequest, patches: Sequence[Path], sources: Sources) -> SeriesConfig:
-    """Return what ``patches`` need so that all that they touch is compiled. Builds nothing.
+def config_of_series(
+    base: KernelRequest, patches: Sequence[Path], sources: Sources, reporter: Reporter
+) -> SeriesConfig:
+    """Return what ``patches`` need so that all that they touch is compiled. Compiles no kernel.
 
     Raises BuildError, LabError.
     """
     tree = sources.tree(sources.identify(base.source))
     objects = build.base_objects(base, sources)
-    if objects is not None:
-        config = kconfig.parse_config((objects / ".config").read_text())
-    else:
-        wanted = kconfig.wanted_symbols(paths.data_dir("kernels"), base.arch, base.fragments)
-        config = {want.symbol: want.value for want in wanted}
+    config = build.resolved_config(base, sources, reporter)
     names = [name for patch in patches for name, _ in apply_patches.files_in(patch, tree=tree)]
     names = [name for name in dict.fromkeys(names) if is_code(name)]
     with TemporaryDirectory(prefix="kteardown-") as folder:
         apply_patches.apply(tree, patches, Path(folder), base.source)
         files = tuple(built_files(names, (Path(folder), tree), config, base.arch, objects))
-    return SeriesConfig(files)
+    # What includes a header differs little between versions.
+    built = objects or next((path.parent for path in sorted(sources.folder.glob("trees/*/.config"))), None)
+    return SeriesConfig(
+        files, _including(built, [name for name in names if name.endswith(".h")]) if built else 0
+    )
 
 
 def reasons(files: Sequence[TouchedFile]) -> str:
@@ -121,8 +132,22 @@ def built_files(
     the source. ``objects`` is the build folder of a base kernel with this configuration, if it is in the
     cache; only it knows which headers are included.
     """
-    found = (_compiled(name, trees, config, arch, objects) for name in names)
-    return [_in_conditions(file, trees, config, arch) for file in found]
+    compiled = [_compiled(name, trees, config, arch, objects) for name in names]
+    found = [_in_conditions(file, trees, config, arch) for file in compiled]
+    others = [one for one in found if not any(map(_MODEL.fullmatch, one.symbols))]
+    if not any(one.built or one.symbols for one in others):
+        return found
+    return [one if one in others else _as_it_is(one) for one in found]
+
+
+def _as_it_is(file: TouchedFile) -> TouchedFile:
+    """Return ``file`` without its symbols, of which one makes another kernel, and with how to ask for it."""
+    models = (one for one in file.symbols if _MODEL.fullmatch(one) and one != "EXPERT")
+    model = next(models, "EXPERT")
+    fragments = sorted(paths.data_dir("kernels").glob("fragments/*.config"))
+    named = [one.stem for one in fragments if f"CONFIG_{model}=y\n" in one.read_text()]
+    asked = min(named, key=len, default="") or " --config ".join(f"CONFIG_{one}=y" for one in file.symbols)
+    return TouchedFile(file.name, False, reason=f"also changes CONFIG_{model}: --config {asked}")
 
 
 def _compiled(
@@ -171,12 +196,18 @@ def _in_conditions(file: TouchedFile, trees: Trees, config: Mapping[str, str], a
 
 
 @cache
-def _dependencies(objects: Path) -> frozenset[str]:
-    """Return every file of the source tree that an object of a build depends on."""
-    found: set[str] = set()
+def _dependencies(objects: Path) -> Counter[str]:
+    """Return by each file of the source tree how many objects of a build depend on it; "" for all."""
+    found: Counter[str] = Counter()
     for path in objects.rglob(".*.o.cmd"):
-        found.update(re.findall(r"^\s+\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE))
-    return frozenset(found)
+        words = re.findall(r"^\s+\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE)
+        found.update({*words, ""})
+    return found
+
+
+def _including(objects: Path, headers: Sequence[str]) -> float:
+    """Return the share of the objects of a build that depend on that of ``headers`` on which most depend."""
+    return max((_dependencies(objects)[name] / _dependencies(objects)[""] for name in headers), default=0.0)
 
 
 def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) -> list[str] | None:

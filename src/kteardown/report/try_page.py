@@ -78,6 +78,8 @@ class Tried:
     changed_objects: tuple[str, ...]
     command: str
     notes: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
+    """Which kernels have to be built as a whole, and how long that takes."""
     changed: tuple[ChangedFunction, ...] = ()
     """What the series changes, by its diffs."""
     kernels: tuple[KernelImage, ...] = ()
@@ -132,6 +134,7 @@ def plan(tried: Tried) -> str:
         _heading(tried.posted),
         wrapped(sentence(tried)) if tried.error else "",
         _section("What would be compared:", compared(tried)),
+        _section("Builds:", tried.builds),
         _section("Workloads:", steps or [none]),
         _section("Not executed by any workload:", _listed(tried.not_executed)),
         _section("Notes:", tried.notes),

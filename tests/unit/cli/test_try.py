@@ -17,6 +17,7 @@ from kteardown.cli.try_patch import (
     needed_settings,
     no_workload,
     scripts_in,
+    whole_builds,
     with_call_paths,
 )
 from kteardown.coverage import attribute
@@ -27,8 +28,9 @@ from kteardown.coverage.points import points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed
-from kteardown.kernels.request import KernelImage
+from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.model.record import ParamValue
+from kteardown.patches.config_of_series import SeriesConfig
 from kteardown.patches.find_base import Base
 from kteardown.run.resolve import experiment_for
 
@@ -80,6 +82,7 @@ def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
     assert "kernel/ours.c needs CONFIG_OURS, CONFIG_OURS_CORE, which are" in text
     assert "- Left out: the diff in a reply" in text
     assert "- would run zombies: named with --workload" in text
+    assert "The base kernel is not in the cache: its build takes as long as others" in " ".join(text.split())
     assert all(len(line) <= 72 for line in text.splitlines())
     answer = json.loads(file.read_text())
     assert answer["series"]["message_id"] == "202603-1-0@example.org"
@@ -288,6 +291,23 @@ def test_a_workload_is_run_where_it_executes_the_change() -> None:
     other = {**usual, "make": "fork"}
     assert needed_settings(Choice("zombies", "", usual), experiment) == []
     assert needed_settings(Choice("zombies", "", other), experiment) == ["make=fork"]
+
+
+def test_whole_builds_are_named_with_their_time(source: str, tmp_path: Path) -> None:
+    plain = KernelRequest("base", source, arch="x86_64")
+    kept = tmp_path / "cache" / "kernels" / "0123456789abcdef"
+    kept.mkdir(parents=True)
+    fields = {"image": {"arch": "x86_64", "series": ""}, "seconds": 540}
+    (kept / "kernel.json").write_text(json.dumps(fields))
+    base, patched = whole_builds(plain, SeriesConfig((), recompiled=0.93))
+    assert (
+        base
+        == "The base kernel is not in the cache: its build takes about 9 minutes, as others on this host."
+    )
+    assert patched.startswith(
+        "93% of all files include a header of the patch, so the patched kernel is compiled"
+    )
+    assert whole_builds(plain, SeriesConfig((), recompiled=0.3)) == (base,)
 
 
 def test_a_folder_is_its_scripts(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.patches.config_of_series import TouchedFile, built_files, with_dependencies
+from kteardown.patches.config_of_series import TouchedFile, _including, built_files, with_dependencies
 
 MAKEFILES = {
     "Kbuild": "obj-y += mm/\nobj-$(CONFIG_NET) += net/\nobj-y += drivers/\n",
@@ -136,6 +136,44 @@ def test_what_no_configuration_line_compiles_needs_its_symbol(tree: Path, tmp_pa
     assert (found.built, found.symbols) == (False, ("NET",))
     (found,) = built_files(["mm/filemap.c"], (patched, tree), {"NET": "y"}, "x86_64", None)
     assert found.built
+
+
+@pytest.mark.parametrize(
+    ("symbol", "asked"),
+    [
+        ("PREEMPT_RT", "--config preempt_rt"),
+        ("KASAN", "--config kasan"),
+        ("NUMA", "--config CONFIG_NUMA=y"),
+        ("DEBUG_ATOMIC_SLEEP", "--config debug"),
+        ("DEBUG_FS", ""),
+        ("NET", ""),
+    ],
+)
+def test_a_symbol_that_makes_another_kernel_is_not_added_for_a_part(
+    symbol: str, asked: str, tree: Path, tmp_path: Path
+) -> None:
+    patched = tmp_path / "patched"
+    for folder, value in ((tree, 1), (patched, 2)):
+        (folder / "mm").mkdir(parents=True, exist_ok=True)
+        (folder / "mm" / "part.h").write_text(f"int a;\n#ifdef CONFIG_{symbol}\nint b = {value};\n#endif\n")
+        (folder / "mm" / "filemap.c").write_text(f"int a = {value};\n")
+    # Here its line compiles nothing else.
+    alone, _ = built_files(["mm/part.h", "mm/Kconfig"], (patched, tree), {}, "x86_64", None)
+    assert symbol in alone.symbols
+    part, rest = built_files(["mm/part.h", "mm/filemap.c"], (patched, tree), {}, "x86_64", None)
+    assert rest.built
+    reason = f"also changes CONFIG_{symbol}: {asked}"
+    assert part == (TouchedFile("mm/part.h", False, reason=reason) if asked else alone)
+    (on,) = built_files(["mm/part.h"], (patched, tree), {symbol: "y"}, "x86_64", None)
+    assert on.built
+
+
+def test_a_header_may_be_a_part_of_all_objects(tmp_path: Path) -> None:
+    for name, headers in {"a": ["x.h", "y.h"], "b": ["x.h"], "c": []}.items():
+        lines = "".join(f"  ../include/{header} \\\n" for header in headers)
+        (tmp_path / f".{name}.o.cmd").write_text(f"deps_{name}.o := \\\n{lines}")
+    assert _including(tmp_path, ["include/x.h", "include/y.h"]) == 2 / 3
+    assert _including(tmp_path, ["include/z.h"]) == _including(tmp_path, []) == 0
 
 
 def test_a_new_file_is_judged_by_the_makefiles(tree: Path, tmp_path: Path) -> None:

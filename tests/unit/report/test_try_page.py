@@ -146,3 +146,7 @@ def test_the_plan_says_that_there_is_no_workload() -> None:
     assert "- none: name one with --workload" in text
     assert "\nNo workload executes f.\n" in text
     assert "- chosen after the build" in plan(replace(tried(), measured=()))
+    assert "Builds:" not in text
+    assert "Builds:\n- The base kernel is not in the cache" in plan(
+        replace(tried(), builds=("The base kernel is not in the cache.",))
+    )
