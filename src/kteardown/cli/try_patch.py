@@ -443,7 +443,7 @@ def changed_for_certain(
     functions = build.functions_of(variant)
     if functions is None:
         return tuple(changed)
-    return by_code(changed, functions, DebugInfo(variant.image.parent))
+    return by_code(changed, *functions, DebugInfo(variant.image.parent))
 
 
 def _choose(

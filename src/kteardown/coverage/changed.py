@@ -274,18 +274,36 @@ def _has_users(one: ChangedFunction) -> bool:
 
 
 def by_code(
-    changed: Sequence[ChangedFunction], functions: Functions, info: DebugInfo
+    changed: Sequence[ChangedFunction], functions: Functions, moved: Functions, info: DebugInfo
 ) -> tuple[ChangedFunction, ...]:
     """Return ``changed``, what the diffs change, as the code of the kernels says.
 
     A function whose code is that of base is left out. If the diffs change a macro or a struct, the other
-    functions whose code differs are added: they use it. ``functions`` differ, by their objects; ``info`` is
-    of the variant.
+    functions whose code differs are added: they use it. ``functions`` differ, by their objects; of these
+    ``moved`` differ only in where fields are, and are left out if no macro is changed, unless there are no
+    others. ``info`` is of the variant.
     """
-    every = {name for names in functions.values() for name in names}
-    differing = {
+    differing = _named(functions, info)
+    own = {one.id: one for one in changed if one.kind == "function"}
+    unchanged = info.named({function.name for function in own}) - differing
+    kept = [one for one in changed if one.id not in unchanged]
+    if not may_change_users(changed):
+        return tuple(kept)
+    if not any(one.kind == "macro" or one.name.startswith("enum ") for one in changed):
+        more = {
+            name: [one for one in names if one not in moved.get(name, ())]
+            for name, names in functions.items()
+        }
+        differing = _named(more, info) or differing
+    users = sorted(differing - own.keys())
+    return (*kept, *(ChangedFunction(user.file, user.name, (), ()) for user in users))
+
+
+def _named(functions: Functions, info: DebugInfo) -> set[FunctionId]:
+    """Return ``functions``, which are given by the objects that they are in."""
+    return {
         function
-        for function in info.named(every)
+        for function in info.named({name for names in functions.values() for name in names})
         for name, names in functions.items()
         # Sources of a folder may be compiled as one object; a header is compiled into any.
         if function.name in names
@@ -293,10 +311,3 @@ def by_code(
             function.file.endswith(".h") or PurePosixPath(function.file).parent == PurePosixPath(name).parent
         )
     }
-    own = {one.id: one for one in changed if one.kind == "function"}
-    unchanged = info.named({function.name for function in own}) - differing
-    kept = [one for one in changed if one.id not in unchanged]
-    if not may_change_users(changed):
-        return tuple(kept)
-    users = sorted(differing - own.keys())
-    return (*kept, *(ChangedFunction(user.file, user.name, (), ()) for user in users))

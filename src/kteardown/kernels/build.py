@@ -164,11 +164,14 @@ def changed_objects(base: KernelImage, variant: KernelImage) -> list[str]:
     return list(fields.get("changed_objects", ["vmlinux"]))
 
 
-def functions_of(variant: KernelImage) -> Functions | None:
-    """Return which functions of ``variant`` differ from those of its base, by object; None if unknown."""
-    found: Functions | None
-    found = json.loads((variant.image.parent / "kernel.json").read_text()).get("changed_functions")
-    return found
+def functions_of(variant: KernelImage) -> tuple[Functions, Functions] | None:
+    """Return which functions of ``variant`` differ from those of its base, by object; None if unknown.
+
+    The second are those of them that differ only in where the fields of structures are.
+    """
+    fields = json.loads((variant.image.parent / "kernel.json").read_text())
+    found: Functions | None = fields.get("changed_functions")
+    return None if found is None else (found, fields.get("moved_functions") or {})
 
 
 def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> None:
@@ -300,7 +303,12 @@ class _Builder:
                 with _naming_missing(plan):
                     changed = object_changes.changed_objects(objects, tree.build)
                     functions = object_changes.changed_functions(objects, tree.build, changed, arch)
-                    more = {"changed_objects": changed, "changed_functions": functions}
+                    differing, moved = functions or (None, None)
+                    more = {
+                        "changed_objects": changed,
+                        "changed_functions": differing,
+                        "moved_functions": moved,
+                    }
                     self._publish(plan, tree, key, plan.request.series, steps=steps, began=began, **more)
                 return
             if not self._kernels.kernel_path(key).is_dir():

@@ -41,6 +41,12 @@ _ADDRESS = re.compile(
     re.MULTILINE,
 )
 _PLACE = re.compile(r"(?<=\t)\.(?:L\w+|([\w.]+))(?:[+-]0x[0-9a-f]+)?$", re.MULTILINE)
+# Where a field is in its structure: displacements, what is added to an address, and what code is skipped.
+_FIELD = re.compile(
+    r"-?\b0x[0-9a-f]+(?=\()|(?<=\t)(?:add|sub)\w? +\$-?0x[0-9a-f]+(?=,)|\+0x[0-9a-f]+(?=>)|#-?\w+(?=\])"
+    r"|(?<=\w)[+-]0x[0-9a-f]+$|^.*\bnop\w?\b.*\n",
+    re.MULTILINE,
+)
 _PADDING = re.compile(r"(?:data16 |cs )*(?:nop\w?\b.*|xchg +%ax,%ax|int3)")
 
 
@@ -73,22 +79,34 @@ def run_sections(path: Path) -> dict[bytes, list[bytes]]:
         return {b"": [data]}
 
 
-def changed_functions(base: Path, variant: Path, objects: Sequence[str], arch: Arch) -> Functions | None:
+def changed_functions(
+    base: Path, variant: Path, objects: Sequence[str], arch: Arch
+) -> tuple[Functions, Functions] | None:
     """Return the functions that differ in ``objects``, which are in the build folders of two kernels.
 
-    A function that only one of them has differs. None if no disassembler is installed.
+    A function that only one of them has differs. The second are those of the first that differ only in where
+    the fields of structures are. None if no disassembler is installed.
     """
     program = ARCHITECTURES[arch].compiler.removesuffix("gcc") + "objdump"
     if shutil.which(program) is None:
         return None
     before, after = (_functions(program, folder, objects) for folder in (base, variant))
-    found = {}
+    found: dict[str, Sequence[str]] = {}
+    moved: dict[str, Sequence[str]] = {}
     for name in objects:
         one, other = before.get(name, {}), after.get(name, {})
-        differing = {each for each in one.keys() | other.keys() if one.get(each) != other.get(each)}
-        if differing:
-            found[name] = tuple(sorted(differing))
-    return found
+        every = sorted(one.keys() | other.keys())
+        differing = tuple(each for each in every if one.get(each) != other.get(each))
+        alike = tuple(
+            each for each in differing if _without_fields(one, each) == _without_fields(other, each)
+        )
+        found |= {name: differing} if differing else {}
+        moved |= {name: alike} if alike else {}
+    return found, moved
+
+
+def _without_fields(functions: Mapping[str, list[str]], name: str) -> list[str]:
+    return sorted(_FIELD.sub("", body) for body in functions.get(name, ()))
 
 
 def _sections(data: bytes) -> dict[bytes, list[bytes]]:

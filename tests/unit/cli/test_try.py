@@ -135,7 +135,7 @@ def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(try_patch, "DebugInfo", Info)
     functions = {"kernel/freezer.o": ["freeze_task"]}
-    monkeypatch.setattr("kteardown.cli.try_patch.build.functions_of", lambda image: functions)
+    monkeypatch.setattr("kteardown.cli.try_patch.build.functions_of", lambda image: (functions, {}))
     macro = ChangedFunction("include/linux/freezer.h", "LIMIT", (1,), (1,), "macro")
     before = Chosen((), (macro,), (), (), known=True, after_build=True)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())

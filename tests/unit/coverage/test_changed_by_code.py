@@ -25,14 +25,26 @@ def function(one: FunctionId) -> ChangedFunction:
     return ChangedFunction(one.file, one.name, (3,), (3,), statements_after=((3, 3),))
 
 
-def found(*changed: ChangedFunction) -> list[str]:
+def found(*changed: ChangedFunction, moved: tuple[str, ...] = ()) -> list[str]:
     functions = {"mm/all.o": ("user", "other")}
-    return [str(one) for one in by_code(changed, functions, _Info())]  # type: ignore[arg-type]
+    return [str(one) for one in by_code(changed, functions, {"mm/all.o": moved}, _Info())]  # type: ignore[arg-type]
 
 
 def test_the_users_of_a_macro_are_changed_functions() -> None:
     assert found(MACRO) == ["mm/z.h:LIMIT", "mm/z.c:other", "mm/z.c:user"]
     assert found(MACRO, function(USER)) == ["mm/z.h:LIMIT", "mm/z.c:user", "mm/z.c:other"]
+
+
+def test_functions_for_which_only_fields_moved_are_no_users() -> None:
+    struct = ChangedFunction("mm/z.h", "struct place", (1,), (1,), "declaration")
+    assert found(struct) == ["mm/z.h:struct place", "mm/z.c:other", "mm/z.c:user"]
+    assert found(struct, moved=("user",)) == ["mm/z.h:struct place", "mm/z.c:other"]
+    # What the diffs change is changed, if only by the field that it reads.
+    both = found(struct, function(USER), moved=("user",))
+    assert both == ["mm/z.h:struct place", "mm/z.c:user", "mm/z.c:other"]
+    # A constant of a macro may be a displacement; and a layout may be all that is changed.
+    assert "mm/z.c:user" in found(MACRO, moved=("user",))
+    assert "mm/z.c:user" in found(struct, moved=("user", "other"))
 
 
 def test_without_a_macro_the_diffs_name_all_functions() -> None:
