@@ -69,6 +69,11 @@ _LEAST_SHARE = 0.01
 _NOISY = 0.05
 """A workload whose metrics show no smaller change is run only after the others."""
 _WHOLE = 0.5
+_NOT_MEASURED = "executed, but not measured by anything here"
+_OTHER = (
+    "run a script that executes it more often, with --script (docs/script.md), or name another workload "
+    "with --workload."
+)
 _SEEDS = 3
 """With so many seeds the executions of a change are counted, or with fewer, if the design has fewer."""
 WhatArg = Annotated[
@@ -203,22 +208,18 @@ def prepare(
     """
     cache = cache_dir()
     sources = Sources(cache, reporter)
-    fragments = located(kernels.config or ())
     with reporter.task(f"Reading {', '.join(what)}"):
         stack = read_stack(what, cache_dir=cache, reporter=reporter, sources=specs or KNOWN)
     with reporter.task("Looking for the source to which it applies"):
         posted, base = base_of_stack(stack, sources, specs=specs, fetch=fetch)
     with reporter.task("Looking for what is compiled"):
-        arch = kernels.arch or DEFAULT_ARCH
-        plain = KernelRequest(
-            BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or ""
-        )
+        plain = _base_request(kernels, base)
         config = config_of_series(plain, base.patches, sources, reporter)
     chosen = choose_workloads(workloads, base, sources, designed)
     error = no_workload(chosen)
     if not config.compiled:
         error = NotBuiltError(
-            f"nothing of this patch can be in a kernel for {arch}: {reasons(config.files)}",
+            f"nothing of this patch can be in a kernel for {plain.arch}: {reasons(config.files)}",
             hint="only a patch of code that is compiled can be measured.",
         )
     objects = build.base_objects(plain, sources)
@@ -229,6 +230,11 @@ def prepare(
     return Tried(
         posted, base, config, changed_objects=(), command=command_line(), error=error, **facts
     ), chosen
+
+
+def _base_request(kernels: Kernels, base: Base) -> KernelRequest:
+    fragments, arch = located(kernels.config or ()), kernels.arch or DEFAULT_ARCH
+    return KernelRequest(BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or "")
 
 
 def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
@@ -295,10 +301,7 @@ def measure(
         )
     error = None
     if all(one.exercise.exercised is False for one in found):
-        error = NotExercisedError(
-            "no workload that ran executed a line that the series changes",
-            hint="name another workload with --workload, or write one: `kteardown new workload NAME`.",
-        )
+        error = NotExercisedError("no workload that ran executed a line that the series changes", hint=_OTHER)
     elif not any(one.run for one in found):
         error = _too_noisy(first[0], counted[first[0]])
     return replace(tried, measured=tuple(found), error=error)
@@ -382,14 +385,7 @@ def _chosen_by_code(
     tried: Tried, chosen: Chosen, kernels: Kernels, designed: Designed, reporter: TerminalReporter
 ) -> tuple[Tried, Chosen]:
     """Build base and the series, and choose the workloads that execute functions whose code differs."""
-    fragments = located(kernels.config or ())
-    base = KernelRequest(
-        BASE,
-        tried.base.source,
-        fragments=fragments,
-        arch=kernels.arch or DEFAULT_ARCH,
-        compiler=kernels.compiler or "",
-    )
+    base = _base_request(kernels, tried.base)
     series = replace(base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches)
     built = build.ensure([base, series], cache_dir=cache_dir(), reporter=reporter).images
     tried = _with_kernels(tried, built[base.name], built[series.name])
@@ -540,26 +536,21 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
     functions = [one.name for one in chosen.changed if one.kind == "function"]
     what = ", ".join(functions[:_SHOWN]) or "the declarations and macros that the patch changes"
     if chosen.unmeasured:
-        return _not_measured(f"what the patch changes ({what}) is {chosen.unmeasured}")
+        return NotExercisedError(
+            f"{_NOT_MEASURED}: what the patch changes ({what}) is {chosen.unmeasured}", hint=_OTHER
+        )
     return NotExercisedError(
-        f"no workload executes in its measured stretch what the patch changes: {what}",
-        hint="name a workload with --workload, or write one: `kteardown new workload NAME`.",
-    )
-
-
-def _not_measured(why: str) -> NotExercisedError:
-    return NotExercisedError(
-        f"executed, but not measured by anything here: {why}",
-        hint="run a script that executes it more often, with --script (docs/script.md), or name a workload "
-        "with --workload.",
+        f"no workload executes in its measured stretch what the patch changes: {what}", hint=_OTHER
     )
 
 
 def _too_noisy(choice: Choice, exercise: Exercise) -> NotExercisedError:
     share = exercise.cost.share if exercise.cost else 0.0
-    return _not_measured(
-        f"with all that they call, the changed functions are {_share(share)} of what the kernel executes in "
-        f"the stretch of {choice.workload}, whose metrics show a change from {_share(choice.smallest)} on"
+    return NotExercisedError(
+        f"{_NOT_MEASURED}: with all that they call, the changed functions are {_share(share)} of what the "
+        f"kernel executes in the stretch of {choice.workload}, whose metrics show a change from "
+        f"{_share(choice.smallest)} on",
+        hint=_OTHER,
     )
 
 

@@ -146,12 +146,15 @@ class DebugInfo:
             done.lines[file, line] = done.lines.get((file, line), 0) + count
         return done
 
-    def instructions_in(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> int:
-        """Return how many instructions were executed in ``functions`` and in what is inlined into them."""
+    def _within(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> set[int]:
+        """Return the addresses of the instructions of ``functions`` and of what is inlined into them."""
         self.learn(counts)
         numbers = {self._functions[function] for function in functions}
-        places = ((self._places[address], count) for address, count in counts.items())
-        return sum(count for place, count in places if place and not numbers.isdisjoint(place.within))
+        return {at for at in counts if (one := self._places[at]) and not numbers.isdisjoint(one.within)}
+
+    def instructions_in(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> int:
+        """Return how many instructions were executed in ``functions`` and in what is inlined into them."""
+        return sum(counts[address] for address in self._within(counts, functions))
 
     def with_callees(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> float:
         """Return how many instructions were executed in ``functions`` and in all that they call.
@@ -159,9 +162,7 @@ class DebugInfo:
         Of a function that others call too, their part of its calls counts, as in gprof. Calls through
         pointers are not known, and the scheduler is not followed.
         """
-        self.learn(counts)
-        numbers = {self._functions[function] for function in functions}
-        own = {at for at in counts if (one := self._places[at]) and not numbers.isdisjoint(one.within)}
+        own = self._within(counts, functions)
         rest: dict[int, int] = defaultdict(int)
         for address in counts.keys() - own:
             rest[self._symbol(address)] += counts[address]

@@ -35,13 +35,10 @@ class ExercisedFunction:
     """A changed function, and what the stretch executed of it at the larger size."""
 
     function: ChangedFunction
-    calls: int
     executions: int
     """Of that changed statement of it which was executed most often."""
     executions_per_object: float | None
     """How many more for one object more; None if the workload has no growth law."""
-    statements: int
-    """How many of its changed statements were executed."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +61,12 @@ class Exercised:
     """What a workload executed of a change in its measured stretch."""
 
     workload: str
-    params: dict[str, ParamValue]
-    """Of the larger size."""
     objects: str
     """The parameter that gives the size; empty if the workload has no growth law."""
     functions: tuple[ExercisedFunction, ...]
     """The changed functions that the variant has, the most executed first."""
-    instructions: int
-    """In changed functions, with what is inlined into them, at the larger size."""
     share: float
-    """``instructions`` as a share of all that the kernel executes in the stretch.
+    """Of these functions, with what is inlined into them, in all that the kernel executes in the stretch.
 
     A change of the code of these functions can save at most this; one that calls other functions less often
     can save more, since those are not counted.
@@ -88,7 +81,7 @@ class Exercised:
     @property
     def called(self) -> bool:
         """Whether any changed function was executed, with or without its changed lines."""
-        return self.instructions > 0
+        return self.share > 0
 
 
 def executed(
@@ -187,13 +180,11 @@ def _exercised(
     own = info.instructions_in(counts[-1], wanted)
     objects = _objects(workload, [trial.params for trial in trials])
     functions = [_function(one, sides, objects) for one in here]
-    functions.sort(key=lambda one: (-one.executions, -one.calls, str(one.function)))
+    functions.sort(key=lambda one: (-one.executions, str(one.function)))
     return Exercised(
         workload.name,
-        trials[-1].params,
         workload.law if objects else "",
         tuple(functions),
-        own,
         own / sides[-1].instructions if sides[-1].instructions else 0.0,
     )
 
@@ -202,12 +193,7 @@ def _function(changed: ChangedFunction, sides: Sequence[Executed], objects: int)
     before, after = (_executions(changed, side) for side in (sides[0], sides[-1]))
     most = max(range(len(after)), key=after.__getitem__)
     per_object = (after[most] - before[most]) / objects if objects else None
-    calls, statements = _calls(changed, sides[-1]), sum(1 for count in after if count)
-    return ExercisedFunction(changed, calls, after[most], per_object, statements)
-
-
-def _calls(changed: ChangedFunction, side: Executed) -> int:
-    return side.functions.get(changed.id, Counts()).calls
+    return ExercisedFunction(changed, after[most], per_object)
 
 
 def _executions(changed: ChangedFunction, side: Executed) -> list[int]:
@@ -216,7 +202,7 @@ def _executions(changed: ChangedFunction, side: Executed) -> list[int]:
     Where lines were only removed, what is left of the function counts as a whole.
     """
     if not changed.statements_after:
-        return [_calls(changed, side)]
+        return [side.functions.get(changed.id, Counts()).calls]
     return [
         max(side.lines.get((changed.file, line), 0) for line in range(first, last + 1))
         for first, last in changed.statements_after
