@@ -207,11 +207,6 @@ class DebugInfo:
         return _Place(within[0], within, tuple(entries), tuple(lines))
 
 
-def addresses_of(trials: Iterable[TrialBlocks]) -> set[int]:
-    """Return the addresses of all instructions that were executed."""
-    return {address for trial in trials for block in trial.blocks for address in block.addresses()}
-
-
 def attribute(trial: TrialBlocks, info: DebugInfo) -> tuple[Executed, Executed]:
     """Return what a trial executed inside and outside of its stretches."""
     return info.count(counts_of(trial, inside=True)), info.count(counts_of(trial, inside=False))

@@ -12,20 +12,16 @@ from kteardown.coverage.attribute import (
     Counts,
     DebugInfo,
     Executed,
-    FunctionId,
-    addresses_of,
-    attribute,
     counts_of,
 )
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.maps import PointCoverage, WorkloadCoverage
-from kteardown.coverage.points import two_sizes, words
+from kteardown.coverage.points import two_sizes
 from kteardown.errors import GuestError
 from kteardown.kernels.request import KernelImage
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
-from kteardown.run.boot_once import CountedBoot, CountedTrial, boot_counted
+from kteardown.run.boot_once import CountedTrial, boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.vm.qemu import QemuMachine
 
@@ -207,24 +203,3 @@ def _executions(changed: ChangedFunction, side: Executed) -> list[int]:
         max(side.lines.get((changed.file, line), 0) for line in range(first, last + 1))
         for first, last in changed.statements_after
     ]
-
-
-def coverage_of(workload: Workload, booted: CountedBoot, info: DebugInfo) -> WorkloadCoverage:
-    """Return the functions of what was counted in a boot of ``workload``."""
-    info.learn(addresses_of(trial.executed for trial in booted.trials))
-    points: list[PointCoverage] = []
-    failed: list[str] = []
-    outside: set[FunctionId] = set()
-    for trial in booted.trials:
-        inside, elsewhere = attribute(trial.executed, info)
-        outside |= elsewhere.functions.keys()
-        if trial.ran:
-            points.append(PointCoverage(trial.params, inside.instructions, inside.functions))
-        else:
-            outside |= inside.functions.keys()
-            why = trial.detail or ("no stretch was seen" if trial.status else "it did not end")
-            failed.append(f"{words(trial.params, workload)}: {why}")
-    seen = {function for point in points for function in point.inside}
-    return WorkloadCoverage(
-        workload.name, tuple(points), frozenset(outside - seen), booted.end.duration_s, tuple(failed)
-    )

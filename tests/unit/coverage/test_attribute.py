@@ -11,7 +11,6 @@ from kteardown.coverage.attribute import (
     Counts,
     DebugInfo,
     FunctionId,
-    addresses_of,
     attribute,
     counts_of,
 )
@@ -110,7 +109,6 @@ def test_overlapping_blocks_add_up(program: Path) -> None:
     twice = TrialBlocks(1, (first, CodeBlock(first.address, 5, 0, "1")))
     assert counts_of(twice, inside=True) == {first.address: 6}
     assert counts_of(twice, inside=False) == {first.address: 2}
-    assert addresses_of([twice]) == {first.address}
 
 
 def test_without_debug_information_an_address_belongs_to_its_symbol(program: Path) -> None:
