@@ -592,7 +592,7 @@ def _sentences(found: Exercised) -> list[str]:
         (one for one in found.functions if one.executions), key=lambda one: not one.function.statements_after
     )
     if not run:
-        called = ", though changed functions were entered" if found.called else ""
+        called = ", though changed functions were entered" if found.share else ""
         return [f"{found.workload} executed no changed line in its measured stretch{called}."]
     lines = []
     for one in run[:_SHOWN]:

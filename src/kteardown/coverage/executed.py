@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from math import log2
 
 from kteardown.coverage.attribute import (
     Counts,
@@ -24,6 +25,9 @@ from kteardown.progress import Reporter
 from kteardown.run.boot_once import CountedTrial, boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.vm.qemu import QemuMachine
+
+_DOUBLINGS = log2(5)
+"""From the larger of the sizes at which executions are counted to the default one."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,10 @@ class PathCost:
     base: tuple[float, ...]
     changed: tuple[float, ...]
     share: float = 0.0
-    """Of all that the kernel executes in a stretch at the larger size: of base or the variant, the larger."""
+    """Of all that the kernel executes in a stretch, of base or the variant, the larger.
+
+    It is extrapolated to the default size: a quadratic cost is a small part of a small stretch.
+    """
 
 
 @dataclass(frozen=True)
@@ -73,11 +80,6 @@ class Exercised:
     def exercised(self) -> bool:
         """Whether any changed line was executed: if not, a "same" is "not exercised"."""
         return any(one.executions for one in self.functions)
-
-    @property
-    def called(self) -> bool:
-        """Whether any changed function was executed, with or without its changed lines."""
-        return self.share > 0
 
 
 def executed(
@@ -107,7 +109,8 @@ def executed(
         sides = [[counts_of(trials[at].executed, inside=True) for trials in boots] for at in (0, -1)]
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
-        share = max(share, costs[-1][0] / (sum(sides[-1][0].values()) or 1))
+        parts = [cost[0] / (sum(side[0].values()) or 1) for cost, side in zip(costs[-2:], sides, strict=True)]
+        share = max(share, _at_default_size(*parts))
     cost = replace(_cost(workload, sizes, costs), share=share)
     return replace(_exercised(workload, booted[-1][0], changed, info), cost=cost)
 
@@ -142,6 +145,11 @@ def _booted(
             hint="run the workload alone, with `kteardown compare` and the same series, to see more.",
         )
     return [trials[start : start + seeds] for start in range(0, len(trials), seeds)]
+
+
+def _at_default_size(small: float, large: float) -> float:
+    """Return a share of a stretch at the default size, from those at the sizes at which it is counted."""
+    return min(large * max(large / small, 1.0) ** _DOUBLINGS if small else large, 1.0)
 
 
 def _cost(

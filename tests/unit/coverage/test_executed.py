@@ -7,7 +7,14 @@ import pytest
 from kteardown.coverage import executed as module
 from kteardown.coverage.attribute import Counts, Executed, FunctionId
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.executed import ExercisedFunction, PathCost, _cost, _exercised, _function
+from kteardown.coverage.executed import (
+    ExercisedFunction,
+    PathCost,
+    _at_default_size,
+    _cost,
+    _exercised,
+    _function,
+)
 from kteardown.inputs.load import load_workload
 from kteardown.run.boot_once import CountedTrial
 from kteardown.vm.qemu_library import TrialBlocks
@@ -65,7 +72,7 @@ def test_a_change_is_exercised_if_a_line_of_it_is(
     ]
     done = _exercised(load_workload("zombies"), trials, changed, _Info())  # type: ignore[arg-type]
     assert [one.function.name for one in done.functions] == ["free"]
-    assert (done.exercised, done.called) == (exercised, True)
+    assert done.exercised == exercised
     assert (done.objects, done.share) == ("zombies", 0.25)
 
 
@@ -76,3 +83,10 @@ def test_the_cost_is_that_of_one_more_object() -> None:
     # What is done once for all objects is the cost of the stretch.
     assert _cost(workload, sizes, [[700], [701], [230], [231]]) == PathCost("", (701,), (231,))
     assert _cost(workload, sizes[:1], [[700], [700], [230], [230]]) == PathCost("", (700,), (230,))
+
+
+def test_a_cost_that_grows_faster_than_the_rest_is_a_larger_part_of_a_larger_stretch() -> None:
+    # Twice the share at twice the size, so five times the share at five times the size.
+    assert _at_default_size(0.005, 0.01) == pytest.approx(0.05)
+    assert _at_default_size(0.02, 0.01) == _at_default_size(0.01, 0.01) == _at_default_size(0, 0.01) == 0.01
+    assert _at_default_size(0.2, 0.4) == 1
