@@ -241,11 +241,10 @@ def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
     """Return in sentences which of the kernels are built from the beginning, and how long that takes."""
     base = replace(plain, fragments=(*plain.fragments, *config.fragments))
     missing = bool(build.missing([base], cache_dir=cache_dir()))
-    whole = config.recompiled > _WHOLE
     seconds = Cache(cache_dir()).built(plain.arch, "seconds", variant=False)
     each = f"about {max(1, round(median(seconds) / 60))} minutes, as" if seconds else "as long as"
     lines = [f"The base kernel is not in the cache: its build takes {each} others on this host."] * missing
-    if whole:
+    if config.recompiled > _WHOLE:
         lines.append(
             f"{config.recompiled:.0%} of all files include a header of the patch, so the patched kernel is "
             f"compiled as a whole{', too' if missing else f': {each} others on this host'}."
@@ -490,7 +489,7 @@ def _worth_running(proposal: Proposal) -> bool:
 def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[Choice]:
     """Return the workloads to run: those whose metrics can show the change, the quiet ones first.
 
-    If none can, the one that comes nearest, in which the change is only counted.
+    If none can, the change is only counted, in the one that executes most of it and in the nearest one.
     """
     found = {}
     for one in proposals:
@@ -500,8 +499,12 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
     if able or not found:
         return able[:_MOST]
     nearest = max(found, key=lambda one: found[one] / one.smallest)
-    why = f"{nearest.why}; its metrics show a change from {_share(nearest.smallest)} on"
-    return [replace(nearest, why=why, only_counted=True)]
+    return [
+        replace(
+            one, why=f"{one.why}; its metrics show a change from {_share(one.smallest)} on", only_counted=True
+        )
+        for one in dict.fromkeys((next(iter(found)), nearest))
+    ]
 
 
 def _smallest(workload: str, source: str, designed: Designed) -> float:

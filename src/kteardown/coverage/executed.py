@@ -43,10 +43,7 @@ class ExercisedFunction:
 
 @dataclass(frozen=True)
 class PathCost:
-    """What the changed functions cost, with all that they call: instructions, one value for each seed.
-
-    docs/coverage.md says what it misses.
-    """
+    """What the changed functions cost, with all that they call: instructions, one value for each seed."""
 
     objects: str
     """The parameter of which one more costs this; empty if it is the cost of a whole stretch."""

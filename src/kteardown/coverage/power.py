@@ -12,7 +12,6 @@ from kteardown.paths import data_dir
 from kteardown.run.create import spreads
 from kteardown.rundir.find import all_runs
 
-_MEMORY = ("kb", "bytes")
 _OF_MEMORY = 0.01
 """A change of less of the instructions is taken to be too small to change how much memory is held."""
 
@@ -28,7 +27,7 @@ def smallest_change(experiment: Experiment) -> float:
     known = {**shipped, **spreads(experiment, all_runs())}
     found = decidable(experiment, workloads, 1, points_of(experiment, workloads), known)
     sizes = [
-        _OF_MEMORY if workloads[row.workload].metrics[row.metric_name].unit in _MEMORY else row.metric
+        _OF_MEMORY if workloads[row.workload].metrics[row.metric_name].unit == "kb" else row.metric
         for row in found.rows
         if row.run and row.metric is not None
     ]

@@ -195,6 +195,32 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     assert all("show a change from" in one.why for one in found.choices if one.only_counted)
 
 
+def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the one that executes most of it, and in the quietest one."""
+    function = FunctionId("kernel/exit.c", "kill_orphaned_pgrp")
+    counted = {"pipechain": 10, "crowd": 8, "threadexit": 6}
+    laws = {name: load_workload(name).law for name in counted}
+    coverage = CoverageMap(
+        "debian:6.12",
+        {
+            name: WorkloadCoverage(
+                name, (PointCoverage({laws[name]: 9}, 10_000, {function: Counts(9, own)}),), frozenset()
+            )
+            for name, own in counted.items()
+        },
+    )
+    monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
+    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
+    smallest = {"compare-pipechain": 0.4, "compare-crowd": 0.2, "compare-threadexit": 0.01}
+    monkeypatch.setattr(try_patch, "smallest_change", lambda experiment: smallest[experiment.name])
+    before = Chosen((), changed, (), (), known=True)
+    base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
+    found = choose_by_code(before, base, IMAGE, Designed(quick=True))
+    assert [one.workload for one in found.choices] == ["pipechain", "threadexit"]
+    assert all(one.only_counted for one in found.choices)
+
+
 def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     both, stress = FunctionId("mm/a.c", "both"), FunctionId("mm/a.c", "stress")
 
