@@ -23,7 +23,6 @@ from kteardown.vm.qemu_library import TrialBlocks
 _CALL = re.compile(r"^\s*([0-9a-f]+):\s+(?:call|jmp)\s+([0-9a-f]+) <[^+>]+>", re.MULTILINE)
 # What it costs depends on the other tasks: it is not followed.
 _SCHEDULER = "__schedule"
-_MOST_SWEEPS = 100
 _SYSTEM_CALL = re.compile(r"^__(?:do|se|x64)_(?:compat_)?sys_(\w+)$")
 
 
@@ -173,7 +172,7 @@ class DebugInfo:
                 callers[to].append((-1 if at in own else self._symbol(at), counts[at]))
         # The share of each function, by its address, that counts; that of all in ``own`` is 1.
         shares, moved = {-1: 1.0}, 1.0
-        for _ in range(_MOST_SWEEPS):  # They only grow, and recursion is rare.
+        for _ in range(100):  # They only grow, and recursion is rare.
             if moved < 1e-6:
                 break
             moved = 0.0
@@ -181,8 +180,7 @@ class DebugInfo:
                 share = min(sum(n * shares.get(at, 0.0) for at, n in known) / counts[to], 1.0)
                 moved = max(moved, share - shares.get(to, 0.0))
                 shares[to] = share
-        called = sum(count * shares.get(to, 0.0) for to, count in rest.items())
-        return sum(counts[address] for address in own) + called
+        return sum(counts[at] for at in own) + sum(n * shares.get(to, 0.0) for to, n in rest.items())
 
     def _symbol(self, address: int) -> int:
         """Return the address of the function that ``address`` is in."""

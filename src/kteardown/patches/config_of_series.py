@@ -142,8 +142,7 @@ def built_files(
 
 def _as_it_is(file: TouchedFile) -> TouchedFile:
     """Return ``file`` without its symbols, of which one makes another kernel, and with how to ask for it."""
-    models = (one for one in file.symbols if _MODEL.fullmatch(one) and one != "EXPERT")
-    model = next(models, "EXPERT")
+    model = next((one for one in file.symbols if _MODEL.fullmatch(one) and one != "EXPERT"), "EXPERT")
     fragments = sorted(paths.data_dir("kernels").glob("fragments/*.config"))
     named = [one.stem for one in fragments if f"CONFIG_{model}=y\n" in one.read_text()]
     asked = min(named, key=len, default="") or " --config ".join(f"CONFIG_{one}=y" for one in file.symbols)

@@ -101,7 +101,7 @@ def page(tried: Tried) -> str:
         for material in one.materials
         for text in limits(material.result, alone=len(one.materials) == 1)
     ]
-    parts = [_heading(tried.posted), *map(wrapped, sentence(tried).splitlines())]
+    parts = [_heading(tried.posted), *map(wrapped, [*costs(tried), *sentence(tried).splitlines()])]
     parts += [layout(table) for one in tried.measured if one.material for table in tables(one.material)]
     parts.append(_section("What was exercised:", exercised))
     parts.append(_section("What was compared:", compared(tried)))
@@ -182,6 +182,7 @@ def as_json(tried: Tried) -> str:
             for one in tried.measured
         ],
         "not_executed": tried.not_executed,
+        "costs": costs(tried),
         "sentence": sentence(tried),
         "verdict": found[0].tone if (found := answers(tried)) else "",
         "exit_code": tried.error.exit_code if tried.error else 0,
@@ -191,12 +192,16 @@ def as_json(tried: Tried) -> str:
 
 
 def sentence(tried: Tried) -> str:
-    """Return the answer in lines, or why there is none: first what the changed functions cost."""
-    costs = [text for one in tried.measured if (text := path_cost(one.workload, one.exercise))]
+    """Return the answer in lines, or why there is none."""
     if found := answers(tried):
-        return "\n".join([*costs, *(line.text for line in found)])
+        return "\n".join(line.text for line in found)
     reason = tried.error.message if tried.error else "nothing was measured"
-    return "\n".join([*costs, f"{reason[:1].upper()}{reason[1:]}."])
+    return f"{reason[:1].upper()}{reason[1:]}."
+
+
+def costs(tried: Tried) -> list[str]:
+    """Return in sentences what the changed functions cost in each workload that executes them."""
+    return [text for one in tried.measured if (text := path_cost(one.workload, one.exercise))]
 
 
 def answers(tried: Tried) -> list[VariantLine]:
