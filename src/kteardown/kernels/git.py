@@ -20,10 +20,13 @@ from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.series import slug
 from kteardown.progress import SilentReporter
 
-COMMAND = ("git", "-c", f"core.attributesFile={os.devnull}")
-# Above the attributes of the files: they can join conflicts, convert lines, and execute gpg (export-subst).
-_ATTRIBUTES = "* !merge !filter !ident !text !eol !working-tree-encoding !export-subst\n"
-_SHARED = ("objects", "refs", "packed-refs", "logs", "shallow")
+# v6.16-rc1 is before v6.16.
+_COMMAND = ("git", "-c", f"core.attributesFile={os.devnull}", "-c", "versionsort.suffix=-rc")
+# Above the attributes of the files: they can join conflicts, convert lines, and execute a filter.
+_ATTRIBUTES = "* !merge !filter !ident !text !eol !working-tree-encoding\n"
+_SHARED = ("objects", "refs", "packed-refs", "reftable", "logs", "shallow")
+# Without these, git cannot read the objects and names. No other key has an effect.
+_FORMAT = re.compile(r"extensions\.(objectformat|refstorage)\n([a-z0-9]+)", re.I)
 _RANGE = re.compile(r"(?P<base>.+?)\.{2,3}(?P<topic>.*)")
 
 
@@ -39,20 +42,16 @@ class Done(NamedTuple):
 def run(*argv: str, git_dir: Path | str = os.devnull, cwd: Path | None = None, data: bytes = b"") -> Done:
     """Run git with ``data`` as its input. Without ``git_dir`` it is in no repository, wherever ``cwd`` is.
 
-    Raises LabError if the disk is full.
+    All may read the files that it writes. Raises LabError if the disk is full.
     """
-    command, variables = [*COMMAND, *argv], environment(git_dir)
-    done = subprocess.run(command, check=False, capture_output=True, input=data, cwd=cwd, env=variables)
+    command, variables = [*_COMMAND, *argv], _environment() | {"GIT_DIR": str(git_dir)}
+    done = subprocess.run(
+        command, check=False, capture_output=True, input=data, cwd=cwd, env=variables, umask=0o022
+    )
     said = done.stderr.decode(errors="replace")
     if "No space left" in said:
         raise no_space(cwd)
     return Done(done.returncode == 0, done.stdout, done.stdout.decode(errors="replace").strip(), said)
-
-
-def environment(git_dir: Path | str) -> dict[str, str]:
-    """Return the environment in which git reads no configuration but that of ``git_dir``."""
-    inert = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
-    return _without_variables() | inert | {"GIT_DIR": str(git_dir), "LC_ALL": "C"}
 
 
 def prepare(git_dir: Path) -> None:
@@ -63,14 +62,20 @@ def prepare(git_dir: Path) -> None:
 
 def folders(repository: Path) -> tuple[Path, Path]:
     """Return the git folder of a work tree, and the one with the commits. Raises InputError."""
-    argv = ["git", "-C", str(repository), "rev-parse", "--path-format=absolute"]
-    # With the user's configuration: it lists the repositories of other users that are safe.
-    done = toolchain.capture([*argv, "--git-dir", "--git-common-dir"], env=_without_variables())
+    # Of any owner: nothing of its configuration is executed, here and in a view.
+    argv = ["git", "-c", "safe.directory=*", "-C", str(repository), "rev-parse", "--path-format=absolute"]
+    done = toolchain.capture([*argv, "--git-dir", "--git-common-dir"], env=_environment())
     if done.returncode:
         hint = "write git:PATH@REV with the path of a git tree."
-        raise InputError(f"{repository} is not a git tree: {done.stderr.strip()}", hint=hint)
+        raise InputError(f"{repository} is not a git tree: {first_line(done.stderr)}", hint=hint)
     own, common = done.stdout.splitlines()
     return Path(own), Path(common)
+
+
+def configured(repository: Path, pattern: str) -> list[str]:
+    """Return each key of the configuration of ``repository`` that matches, with its value after a newline."""
+    config = str(folders(repository)[1] / "config")
+    return run("config", "--file", config, "--null", "--get-regexp", pattern).text.split("\0")
 
 
 @contextmanager
@@ -80,6 +85,10 @@ def view(repository: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kteardown-") as name:
         folder = Path(name)
         prepare(folder)
+        formats = map(_FORMAT.fullmatch, configured(repository, "^extensions[.]"))
+        lines = [f"{found[1]} = {found[2]}\n" for found in formats if found]
+        version = f"[core]\nrepositoryformatversion = {int(bool(lines))}\n"
+        (folder / "config").write_text(f"{version}[extensions]\n{''.join(lines)}")
         for part in _SHARED:
             (folder / part).symlink_to(common / part)
         for head in own.glob("*HEAD"):
@@ -94,6 +103,11 @@ def read(repository: Path, *argv: str) -> Done:
         return run(*argv, git_dir=git_dir)
 
 
+def releases(repository: Path) -> list[str]:
+    """Return the tags of releases and their candidates, newest first. Raises InputError."""
+    return read(repository, "tag", "-l", "v[0-9]*", "--sort=-v:refname").text.split()
+
+
 def no_space(folder: Path | None) -> LabError:
     """Return the error for a full disk; without ``folder``, that of temporary files."""
     return LabError(
@@ -102,8 +116,17 @@ def no_space(folder: Path | None) -> LabError:
     )
 
 
-def _without_variables() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+def first_line(said: str) -> str:
+    """Return what git printed first of its reasons."""
+    line = next(iter(said.strip().splitlines()), "git printed no reason")
+    return re.sub(r"^(?:fatal|error): ", "", line)
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment in which git reads no configuration but that of the repository."""
+    inert = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
+    own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return own | inert | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:

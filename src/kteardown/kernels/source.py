@@ -4,16 +4,16 @@ import hashlib
 import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import apply_patches, cache_folder, deb, git
+from kteardown.kernels import apply_patches, cache_folder, deb, git, git_tree
 from kteardown.kernels.archive import Archive, Package
 from kteardown.kernels.series import patches_in
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
@@ -131,6 +131,7 @@ class Sources:
         self.folder = cache_dir
         self._reporter = reporter
         self._checked: set[Path] = set()
+        self._absent: dict[Source, tuple[str, ...]] = {}
 
     def identify(self, spec: str) -> Source:
         """Resolve ``spec`` to an exact source.
@@ -145,7 +146,7 @@ class Sources:
             slug = f"debian-{package.version}".replace(":", "_")
             return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
         if kind == "git":
-            return _git(rest)
+            return self._of_git(rest)
         if kind == "tar":
             path = file_of(spec)
             digest = self.digest(f"tar:{path}", path)[:16]
@@ -161,6 +162,27 @@ class Sources:
             f"{spec} is a prebuilt image, which has no source tree",
             hint="use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
         )
+
+    def _of_git(self, rest: str) -> Source:
+        """Return the source of ``PATH@REV``; one without a few files if these are not in the repository."""
+        source = _git(rest)
+        if self.tree_path(source).is_dir():
+            return source
+        name, _, commit = source.id.rpartition("@")
+        if source not in self._absent:
+            gone = self._absent[source] = git_tree.absent(Path(source.origin), commit)
+            if gone:
+                what = gone[0] if len(gone) == 1 else f"{len(gone)} files, such as {gone[0]},"
+                self._reporter.note(f"{source.origin} lacks {what} of {commit[:12]}, which is used without")
+        gone = self._absent[source]
+        if not gone:
+            return source
+        digest = hashlib.sha256("\0".join(gone).encode(errors="surrogateescape")).hexdigest()[:8]
+        short = replace(
+            source, id=f"{name}-without-{len(gone)}-files@{commit}", slug=f"{source.slug}-{digest}"
+        )
+        self._absent[short] = gone
+        return short
 
     def identify_offline(self, spec: str) -> Source | None:
         """Resolve ``spec`` like ``identify``, but return None if that needs the network."""
@@ -195,7 +217,19 @@ class Sources:
                         hint="give the tarball or the repository of a Linux kernel.",
                     )
                 # Builds may use hard links to the files.
-                argv = ["find", str(folder), "-type", "f", "-exec", "chmod", "a-w", "{}", "+"]
+                argv = [
+                    "find",
+                    str(folder),
+                    "-type",
+                    "f",
+                    "-perm",
+                    "/222",
+                    "-exec",
+                    "chmod",
+                    "a-w",
+                    "{}",
+                    "+",
+                ]
                 subprocess.run(argv, check=True)
         return target
 
@@ -269,14 +303,13 @@ class Sources:
             with self._reporter.task(f"Unpacking {what}"):
                 _pipe([*stages, _untar(folder, "--xz")], folder, what)
         elif source.kind == "git":
-            archive = [*git.COMMAND, "archive", "--format=tar", source.id.rpartition("@")[2]]
-            stages = [archive, ["tar", "-x", "-C", str(folder)]]
-            with self._reporter.task(f"Unpacking {source.id}"), git.view(Path(source.origin)) as git_dir:
-                try:
-                    _pipe(stages, folder, source.id, git.environment(git_dir))
-                except UnpackError as error:
-                    hint = "if it is a partial clone, fetch the rest: git fetch --refetch --no-filter."
-                    raise LabError(error.message, hint=hint) from error
+            trees = [path for path in self.tree_path(source).parent.glob("git-*") if path.is_dir()]
+            commit, gone = source.id.rpartition("@")[2], self._absent.get(source, ())
+            with self._reporter.task(f"Unpacking {source.id}"):
+                git_tree.unpack(Path(source.origin), commit, folder, gone, trees)
+            with suppress(OSError):
+                if "filter=lfs" in (folder / ".gitattributes").read_text(errors="replace"):
+                    self._reporter.note(f"{source.id}: files that are kept with Git LFS are not fetched")
         elif source.kind == "patched":
             _, below, patches = _patched(f"patched:{source.origin}")
             tree = self.tree(self.identify(below))
@@ -308,18 +341,21 @@ def package_from_json(text: str) -> Package:
 
 def _git(rest: str) -> Source:
     path, at, revision = rest.rpartition("@")
-    if not at:
-        path, revision = rest, "HEAD"
-    repository = Path(path).expanduser().absolute()
+    repository = Path(path if at else rest).expanduser().absolute()
     if not repository.is_dir():
         raise InputError(
             f"git:{rest}: {repository} is not a folder",
             hint="write git:PATH@REV with the path of a git tree.",
         )
-    done = git.read(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    if not at:
+        # A repository without its branch, as after git init and git fetch, at its newest release.
+        born = git.read(repository, "rev-parse", "--verify", "--quiet", "HEAD").ok
+        revision = next(iter([] if born else git.releases(repository)), "HEAD")
+    done = git.read(repository, "rev-parse", "--verify", f"{revision}^{{commit}}")
     if not (done.ok and done.text):
+        said = git.read(repository, "rev-list", "-n1", "--end-of-options", revision, "--").said
         raise InputError(
-            f"git:{rest}: {revision!r} is not a commit of {repository}",
+            f"git:{rest}: {revision!r} is not a commit of {repository}: {git.first_line(said)}",
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
     return Source(f"git:{repository.name}@{done.text}", f"git-{done.text[:16]}", str(repository))
@@ -337,9 +373,7 @@ def _decompressor(path: Path) -> str:
     return next((option for magic, option in known.items() if head.startswith(magic)), "--no-same-owner")
 
 
-def _pipe(
-    stages: list[list[str]], folder: Path, what: str, environment: Mapping[str, str] | None = None
-) -> None:
+def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:
     """Run a pipeline that unpacks ``what`` into ``folder``, a scratch folder of the cache.
 
     Raises UnpackError with the error output of the stages that failed, LabError if the disk is full.
@@ -349,7 +383,7 @@ def _pipe(
         for argv in stages:
             last = running[-1].stdout if running else subprocess.DEVNULL
             pipe = subprocess.PIPE
-            running.append(subprocess.Popen(argv, stdin=last, stdout=pipe, stderr=pipe, env=environment))
+            running.append(subprocess.Popen(argv, stdin=last, stdout=pipe, stderr=pipe))
             if running[:-1]:
                 stdout = running[-2].stdout
                 assert stdout is not None

@@ -149,7 +149,7 @@ def find_base(
         left_out = []
     found = found or _fitted(patches, attempts, sources, store)
     if found is None:
-        raise _nothing_takes_it(patches, attempts)
+        raise _nothing_takes_it(patches, attempts, _advice(specs, base_commit))
     return replace(found, left_out=tuple(left_out))
 
 
@@ -195,8 +195,7 @@ def _with_revision(spec: str, base_commit: str, patches: Sequence[Path]) -> str:
         if base_commit and git.run("cat-file", "-e", f"{base_commit}^{{commit}}", git_dir=git_dir).ok:
             return f"{spec}@{base_commit}"
         names = pre_images(patches)
-        tags = git.run("tag", "-l", "v[0-9]*", "--sort=-v:refname", git_dir=git_dir).text.split()[:_TAGS]
-        for tag in tags if names else ():
+        for tag in git.releases(Path(path).expanduser())[:_TAGS] if names else ():
             listed = git.run("--literal-pathspecs", "ls-tree", "-r", tag, "--", *names, git_dir=git_dir).text
             blobs = {line.partition("\t")[2]: line.split()[2] for line in listed.splitlines()}
             if all(blobs.get(name, "").startswith(blob) for name, blob in names.items()):
@@ -246,7 +245,23 @@ def _fitted(
     return None
 
 
-def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> BuildError:
+def _advice(specs: Sequence[str], base_commit: str) -> str:
+    """Return what to do if none of ``specs`` takes a series, of which the mails name ``base_commit``."""
+    trees = [spec for spec in specs if spec.startswith("git:")]
+    if not trees:
+        return (
+            "name a git tree of Linux (--source git:~/linux): kteardown looks up the release "
+            "that the series was made for there."
+        )
+    tree, at, _ = trees[0].rpartition("@")
+    tree = tree if at else trees[0]
+    if base_commit:
+        commit = base_commit[:12]
+        return f"the mails say that it is made from {commit}: fetch that, and name {tree}@{commit}."
+    return f"fetch the branch that it was made for, and name its commit: --source {tree}@COMMIT."
+
+
+def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource], advice: str) -> BuildError:
     lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
     present = next((a for a in attempts if a.how == "already there"), None)
     if present is not None:
@@ -256,7 +271,7 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource]) 
         )
     tried = [a for a in attempts if a.how == "fails"]
     if not tried:
-        return BuildError("\n".join(lines), hint="name a source that is here: --source git:~/linux.")
+        return BuildError("\n".join(lines), hint=advice)
     best = min(tried, key=lambda a: len(a.failing))
     text = [line for hunk in best.failing for line in hunk.lines()]
     lines += [f"what fails on {best.id}:", *(f"  {line}" for line in text[:_SHOWN])]
@@ -275,11 +290,7 @@ def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource]) 
             hint="the diff has blanks in place of tabs, as a mail program leaves them when it forwards or "
             "copies a mail: give the mail as it was sent (lore:MESSAGE-ID, its source, or an attachment).",
         )
-    return BuildError(
-        "\n".join(lines),
-        hint="name a git tree of Linux (--source git:~/linux): kteardown looks up the release "
-        "that the series was made for there.",
-    )
+    return BuildError("\n".join(lines), hint=advice)
 
 
 def _name(section: bytes) -> str:

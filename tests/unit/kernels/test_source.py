@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.source import Sources, is_source, split
 from kteardown.progress import SilentReporter
@@ -204,16 +204,6 @@ def test_a_work_tree_of_a_repository_has_its_own_head(tmp_path: Path, repository
         origin=str(tmp_path / "other"),
     )
     assert lab.identify(f"git:{repository}") != lab.identify(f"git:{repository}@topic")
-
-
-def test_a_partial_clone_says_how_to_fetch_the_rest(tmp_path: Path, repository: Path) -> None:
-    commit(repository, "config", "uploadpack.allowFilter", "true")
-    clone = ["clone", "-q", "-n", "--filter=blob:none", f"file://{repository}", str(tmp_path / "part")]
-    commit(tmp_path, *clone)
-    lab = sources(tmp_path)
-    with pytest.raises(LabError) as caught:
-        lab.tree(lab.identify(f"git:{tmp_path}/part"))
-    assert "--refetch" in caught.value.hint
 
 
 def test_a_folder_that_is_not_a_repository_is_an_error(tmp_path: Path) -> None:

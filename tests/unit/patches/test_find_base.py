@@ -150,3 +150,36 @@ def test_a_git_tree_is_used_at_the_commit_that_the_series_names(tree: Path, tmp_
 def test_blob_ids_are_those_of_git(tree: Path) -> None:
     assert blob_id(tree / "Kconfig") == git(tree, "hash-object", "Kconfig").strip()
     assert blob_id(tree / "not-there") == ""
+
+
+def test_the_advice_names_the_git_tree_that_was_named(tree: Path, tmp_path: Path) -> None:
+    patches = series(tree, tmp_path, "v1", EDIT)
+    (tree / "kernel" / "exit.c").write_text("quite another file\n")
+    git(tree, "commit", "-qam", "v7")
+    git(tree, "tag", "-d", "v1", "v2", "v3")
+    git(tree, "checkout", "-q", "--orphan", "unborn")
+    git(tree, "tag", "v7", "main")
+    git(tree, "branch", "-D", "main")
+    git(tree, "reflog", "expire", "--expire=now", "--all")
+    for commit, hint in (("", "name its commit: --source git:"), ("1" * 40, "made from 111111111111: fetch")):
+        with pytest.raises(BuildError, match="no known source takes this series:\n  git:linux@") as caught:
+            base(patches, tree, tmp_path, "", commit=commit)
+        assert hint in caught.value.hint and "name a git tree" not in caught.value.hint
+
+
+def test_a_git_tree_with_other_object_ids_takes_a_series(tree: Path, tmp_path: Path) -> None:
+    patches = series(tree, tmp_path, "v1", [("kernel/exit.c", "line 9\n", "LINE 9\n")])
+    other = tmp_path / "sha256"
+    git(tree, "checkout", "-q", "v3")
+    git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256", str(other))
+    for name in ("kernel", "Kconfig", "Kbuild"):
+        (tree / name).rename(other / name)
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "v3")
+    found = find_base(
+        patches,
+        Sources(tmp_path / "cache", SilentReporter()),
+        lambda texts: store(texts, "series", tmp_path / "cache"),
+        specs=[f"git:{other}"],
+    )
+    assert found.how == "with less context"
