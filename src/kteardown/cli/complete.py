@@ -18,6 +18,7 @@ Offer = tuple[str, str]
 
 _SOURCES = (
     ("debian:6.12", "the distribution's source"),
+    ("kernel.org:6.12", "a release, as its tarball is signed"),
     ("git:", "PATH@REV of a git tree"),
     ("tar:", "a tarball"),
     ("image:", "a ready kernel"),

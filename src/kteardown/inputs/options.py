@@ -52,7 +52,8 @@ class Parts:
 
     source: str | None = _what(
         "--source",
-        help="The base kernel: debian:6.12, git:PATH@REV, tar:FILE, image:FILE or debian-image:6.12.",
+        help="The base kernel: debian:6.12, kernel.org:6.16.1, git:PATH@REV, tar:FILE, image:FILE, "
+        "debian-image:6.12.",
         completes="sources",
     )
     variant: list[str] | None = _what(

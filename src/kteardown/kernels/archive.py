@@ -7,6 +7,7 @@ How old the lists are is not checked: an old mirror has old kernels, and those a
 import errno
 import functools
 import hashlib
+import http.client
 import lzma
 import netrc
 import os
@@ -45,6 +46,7 @@ _RELEASES = ("bookworm", "trixie", "forky", "sid")
 _ROLLING = ("testing", "unstable", "sid", "stable", "oldstable", "experimental")
 _LISTS_S = 24 * 3600
 _ATTEMPTS = 3
+_TIMEOUT_S = 60
 _MOST_BYTES = 256 << 20
 """Of a list: those of the largest suite have 60 MB. What is not verified yet must not fill disk or memory."""
 
@@ -112,7 +114,7 @@ def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
         raise LabError(
             "this host names no mirror of the Debian archive",
             hint=f"set {MIRROR} to the address of one (www.debian.org/mirror/list), add one to the apt "
-            "sources, or use a git:PATH@REV or tar:FILE source.",
+            "sources, or use a source kernel.org:X.Y, git:PATH@REV or tar:FILE.",
         )
     suites = dict.fromkeys((t.uri, t.suite) for t in own)
     if codename in _RELEASES[:-2]:
@@ -334,9 +336,7 @@ def verified(signed: Path, keyring: Path, keys: frozenset[str] = frozenset()) ->
     if shutil.which("gpgv"):
         argv = ["gpgv", "--status-fd", "1", "--keyring", str(keyring), "--output", str(out), str(signed)]
         done = toolchain.capture(argv)
-        # A newer key may have signed too, which the keyring need not have: gpgv fails, though one is good.
-        by = re.findall(r"^\[GNUPG:\] VALIDSIG .* ([0-9A-F]{40})$", done.stdout, re.MULTILINE)
-        good = any(not keys or key in keys for key in by) and "[GNUPG:] BADSIG" not in done.stdout
+        good = is_signed(done.stdout, keys)
     elif shutil.which("sqv") and not keys:
         done = toolchain.capture(
             ["sqv", "--keyring", str(keyring), "--output", str(out), "--cleartext", str(signed)]
@@ -353,44 +353,77 @@ def verified(signed: Path, keyring: Path, keys: frozenset[str] = frozenset()) ->
     return out.read_text()
 
 
+def is_signed(status: str, keys: frozenset[str]) -> bool:
+    """Return whether gpgv, which printed ``status``, found a good signature, of one of ``keys`` if given."""
+    # A newer key may have signed too, which the keyring need not have: gpgv fails, though one is good.
+    by = re.findall(r"^\[GNUPG:\] VALIDSIG .* ([0-9A-F]{40})$", status, re.MULTILINE)
+    return any(not keys or key in keys for key in by) and "[GNUPG:] BADSIG" not in status
+
+
 def fetch(
-    url: str, target: Path, sha256: str = "", task: Task | None = None, most: int = _MOST_BYTES
+    url: str,
+    target: Path,
+    sha256: str = "",
+    task: Task | None = None,
+    most: int = _MOST_BYTES,
+    magic: bytes = b"",
 ) -> None:
     """Download ``url``, of at most ``most`` bytes, into ``target``, and check its digest if one is given.
 
-    Proxies are those of the environment and of apt, credentials those of apt. Raises LabError if that fails
-    three times, or the disk is full.
+    With ``magic`` it must begin with these bytes, and what is in ``target`` is continued. Proxies are those
+    of the environment and of apt, credentials those of apt. Raises LabError if that fails three times, or
+    the disk is full.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            if (digest := _download(url, target, task, most)) == sha256 or not sha256:
+            if (digest := _download(url, target, task, most, magic)) == sha256 or not sha256:
                 return
             reason = f"its SHA-256 is {digest}, not that of the signed lists, {sha256}"
         except urllib.error.HTTPError as error:
             reason = f"{error.code} {error.reason}"
+            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                target.unlink(missing_ok=True)
+        except http.client.HTTPException as error:
+            reason = f"the answer is not one of HTTP: {error!r}"
         except OSError as error:  # Of which urllib's is one, with the reason in a field.
             if error.errno == errno.ENOSPC:
                 raise cache_folder.disk_full(target.parent) from error
             reason = str(getattr(error, "reason", error))
         if attempt < _ATTEMPTS:
             time.sleep(attempt)
+    kept = (
+        f"; {target.stat().st_size / 1e6:.1f} MB are kept and continued" if magic and target.exists() else ""
+    )
     raise LabError(
-        f"cannot download {url}: {reason}", hint="check the network and the mirror, then try again."
+        f"cannot download {url}: {reason}", hint=f"check the network and the mirror, then try again{kept}."
     )
 
 
-def _download(url: str, target: Path, task: Task | None, most: int) -> str:
-    """Download once, and return the SHA-256."""
-    digest, done = hashlib.sha256(), 0
-    with _opener().open(_request(url), timeout=60) as answer, target.open("wb") as sink:
-        while block := answer.read(1 << 18):
-            sink.write(block)
-            digest.update(block)
-            done += len(block)
-            if done > most:
-                raise OSError(f"it has more than {most} bytes")
-            if task:
-                task.update(done / 1e6)
+def _download(url: str, target: Path, task: Task | None, most: int, magic: bytes) -> str:
+    """Download once, and return the SHA-256 of what this gave."""
+    digest, request = hashlib.sha256(), _request(url)
+    start = target.stat().st_size if magic and target.exists() else 0
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    with _opener().open(request, timeout=_TIMEOUT_S) as answer:
+        done = start if answer.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+        size = done + int(answer.headers.get("Content-Length") or 0)
+        block = answer.read(1 << 18)
+        if not done and not block.startswith(magic):
+            page = "a page, as one that asks whether you are a robot," if b"<" in block[:64] else "something"
+            raise OSError(f"the server sent {page} in place of this file")
+        with target.open("ab" if done else "wb") as sink:
+            while block:
+                sink.write(block)
+                digest.update(block)
+                done += len(block)
+                if done > most:
+                    raise OSError(f"it has more than {most} bytes")
+                if task:
+                    task.update(done / 1e6, total=max(size, done) / 1e6)
+                block = answer.read(1 << 18)
+    if done < size:
+        raise OSError(f"the connection ended after {done} of {size} bytes")
     return digest.hexdigest()
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import apply_patches, cache_folder, deb, git, git_tree
+from kteardown.kernels import apply_patches, cache_folder, deb, git, git_tree, release
 from kteardown.kernels.archive import Archive, Package
 from kteardown.kernels.series import patches_in
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
@@ -21,8 +21,8 @@ from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 
-_KINDS = ("debian", "git", "tar", "image", "debian-image", "patched")
-_FORMS = "debian:X.Y, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
+_KINDS = ("debian", "kernel.org", "git", "tar", "image", "debian-image", "patched")
+_FORMS = "debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
 _SOURCES = ARCHITECTURES[DEFAULT_ARCH].debian
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """The part of ``id`` before the colon: ``debian``, ``git`` or ``tar``."""
+        """The part of ``id`` before the colon, such as ``debian`` or ``git``."""
         return self.id.partition(":")[0]
 
     def pinned(self, spec: str) -> str:
@@ -66,7 +66,7 @@ def patched(folder: Path, spec: str) -> str:
 
 def _patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
     """Return the folder, the source and the patches of ``patched:FOLDER@SPEC``. Raises InputError."""
-    match = re.fullmatch(r"patched:(.+)@((?:debian|git|tar):.+)", spec)
+    match = re.fullmatch(r"patched:(.+)@((?:debian|kernel\.org|git|tar):.+)", spec)
     folder = Path(match[1]).expanduser().absolute() if match else Path()
     patches = patches_in(folder) if match and folder.is_dir() else ()
     if match is None or not patches:
@@ -110,6 +110,8 @@ def check(spec: str) -> None:
         file_of(spec)
     elif kind == "git":
         _git(rest)
+    elif kind == "kernel.org":
+        release.check(rest)
     elif kind == "patched":
         check(_patched(spec)[1])
 
@@ -147,6 +149,9 @@ class Sources:
             return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
         if kind == "git":
             return self._of_git(rest)
+        if kind == "kernel.org":
+            release.check(rest)
+            return Source(spec, f"kernel.org-{rest}", rest)
         if kind == "tar":
             path = file_of(spec)
             digest = self.digest(f"tar:{path}", path)[:16]
@@ -160,7 +165,7 @@ class Sources:
             return Source(name, f"patched-{digest}", f"{folder}@{source.pinned(below)}")
         raise InputError(
             f"{spec} is a prebuilt image, which has no source tree",
-            hint="use a source to which patches can be applied: debian:X.Y, git:PATH@REV or tar:FILE.",
+            hint="name a source with a tree: debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV or tar:FILE.",
         )
 
     def _of_git(self, rest: str) -> Source:
@@ -264,6 +269,12 @@ class Sources:
         """Return the newest Debian package whose name matches ``pattern``; see ``Archive.find``."""
         return self._archive(architecture).find(pattern, version)
 
+    def has_mirror(self) -> bool:
+        """Return whether this host names a mirror of the Debian archive; it may be out of reach."""
+        with suppress(LabError):
+            return bool(self._archive(_SOURCES).tiers())
+        return False
+
     def _archive(self, architecture: str) -> Archive:
         return Archive(self.folder / "lists", self._reporter, architecture)
 
@@ -319,10 +330,13 @@ class Sources:
                 cache_folder.copy_tree(tree, folder)
                 apply_patches.install(changed, folder)
         else:
-            stages = [["cat", source.origin], _untar(folder, _decompressor(Path(source.origin)))]
-            with self._reporter.task(f"Unpacking {source.origin}"):
+            file = Path(source.origin)
+            if source.kind == "kernel.org":
+                file = release.download(source.origin, self.folder, self._reporter)
+            stages = [["cat", str(file)], _untar(folder, _decompressor(file))]
+            with self._reporter.task(f"Unpacking {file}"):
                 try:
-                    _pipe(stages, folder, source.origin)
+                    _pipe(stages, folder, str(file))
                 except UnpackError as error:
                     hint = "give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd."
                     raise InputError(error.message, hint=hint) from error

@@ -153,6 +153,14 @@ def find_base(
     return replace(found, left_out=tuple(left_out))
 
 
+def default_sources(sources: Sources) -> tuple[str, ...]:
+    """Return ``KNOWN``, or the same versions of kernel.org on a host that has nothing of Debian."""
+    known = (sources.identify_offline(spec) for spec in KNOWN)
+    if any(source and sources.tree_path(source).is_dir() for source in known) or sources.has_mirror():
+        return KNOWN
+    return tuple(spec.replace("debian:", "kernel.org:") for spec in KNOWN)
+
+
 def is_code(name: str) -> bool:
     """Return whether a kernel may be built from the file ``name``."""
     return not _NOT_BUILT.fullmatch(name)
@@ -207,7 +215,7 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
     try:
         source = sources.identify(spec) if fetch else sources.identify_offline(spec)
         unpacked = source is not None and sources.tree_path(source).is_dir()
-        if source is None or (source.kind == "debian" and not fetch and not unpacked):
+        if source is None or (source.kind in ("debian", "kernel.org") and not fetch and not unpacked):
             return TriedSource(spec, source.id if source else "", "not here", reason="is not on this machine")
         tree = sources.tree(source)
     except LabError as error:

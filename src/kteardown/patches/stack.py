@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kteardown.errors import BuildError, InputError, LabError
 from kteardown.kernels.source import Sources, patched
-from kteardown.patches.find_base import KNOWN, Base, code_only, find_base
+from kteardown.patches.find_base import Base, code_only, default_sources, find_base
 from kteardown.patches.posted import PostedSeries, message_id, read, store
 from kteardown.progress import Reporter
 
@@ -105,7 +105,7 @@ def _base(
         every,
         sources,
         keep,
-        specs=specs or ([top.source] if top.source else KNOWN),
+        specs=specs or ([top.source] if top.source else default_sources(sources)),
         base_commit=top.base_commit,
         fetch=fetch,
     )
