@@ -16,6 +16,8 @@ from typing import Literal
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, cache_folder, git
 from kteardown.kernels.source import Sources
+from kteardown.patches.mails import ranges
+from kteardown.patches.origin import by_version, made_between, warnings
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
@@ -69,9 +71,11 @@ class TriedSource:
     how: How
     failing: tuple[FailingHunk, ...] = ()
     hunks: int = 0
-    same_files: int = 0
-    """How many of the files that the series changes are exactly those that it was made from."""
+    same: tuple[str, ...] = ()
+    """Which of the files that the series changes are exactly those that it was made from."""
     files: int = 0
+    present: tuple[int, ...] = ()
+    """The numbers of the patches that the source has already, if the series does not apply."""
     merged: tuple[str, ...] = ()
     """Files that the series adds, and that the source has: a version of the series was merged there."""
     reason: str = ""
@@ -79,9 +83,10 @@ class TriedSource:
     def sentence(self) -> str:
         """Return the outcome in words."""
         there = f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
-        known = f"; {self.same_files} of {self.files} files are those that it was made from"
+        known = f"; {len(self.same)} of {self.files} files are those that it was made from"
+        has = f"; it has patch {ranges(self.present)} already" if self.present else ""
         words: dict[How, str] = {
-            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{there}",
+            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{there}{has}",
             "exactly": "applies exactly: its author had the same files",
             "with offsets": f"applies, in files that differ elsewhere{known if self.files else ''}",
             "merged": "DOES NOT APPLY AS POSTED; merged (three-way) without conflicts",
@@ -104,6 +109,8 @@ class Base:
     attempts: tuple[TriedSource, ...]
     left_out: tuple[str, ...] = ()
     """Files of the series that no kernel is built from, and that keep it from applying."""
+    warnings: tuple[str, ...] = ()
+    """Why the series may not be for this source, though it applies, and for which it is, in sentences."""
 
     @property
     def chosen(self) -> TriedSource:
@@ -130,7 +137,12 @@ def find_base(
     patches that were changed. ``fetch``: a source that is not unpacked yet is fetched if no other takes the
     series. Raises BuildError if no source takes it, InputError, LabError.
     """
-    named = [_with_revision(spec, base_commit, patches) for spec in specs]
+    images = pre_images(patches)
+    named, from_releases = [], []
+    for spec in specs:
+        revision, where = _with_revision(spec, base_commit, images)
+        named.append(revision)
+        from_releases += [where] if where else []
     attempts = [_attempt(spec, patches, sources, fetch=False) for spec in named]
     if fetch and not any(a.how in ("exactly", "with offsets") for a in attempts):
         absent = [number for number, a in enumerate(attempts) if a.how == "not here"]
@@ -149,8 +161,14 @@ def find_base(
         left_out = []
     found = found or _fitted(patches, attempts, sources, store)
     if found is None:
-        raise _nothing_takes_it(patches, attempts, _advice(specs, base_commit))
-    return replace(found, left_out=tuple(left_out))
+        same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
+        where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
+        advice = _advice(specs, base_commit)
+        raise _nothing_takes_it(patches, attempts, [*from_releases, *([where] if where else [])], advice)
+    source = sources.identify(found.source)
+    unfit = warnings(found.patches, source, sources.tree(source))
+    known = () if found.how == "exactly" else from_releases
+    return replace(found, left_out=tuple(left_out), warnings=(*unfit, *known))
 
 
 def default_sources(sources: Sources) -> tuple[str, ...]:
@@ -191,24 +209,26 @@ def _direct(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> Base | 
     return None
 
 
-def _with_revision(spec: str, base_commit: str, patches: Sequence[Path]) -> str:
+def _with_revision(spec: str, base_commit: str, images: Mapping[str, str]) -> tuple[str, str]:
     """Return a git tree that is named without a revision at the commit that the series was made from.
 
-    That is its base commit, or else the newest release that has exactly the files that the series changes.
+    That is its base commit, or else the newest release that has exactly the files ``images``. If none has,
+    the second part says between which releases they are.
     """
     kind, _, path = spec.partition(":")
     if kind != "git" or "@" in path:
-        return spec
+        return spec, ""
+    same: dict[str, list[str]] = {}
     with git.view(Path(path).expanduser()) as git_dir:
         if base_commit and git.run("cat-file", "-e", f"{base_commit}^{{commit}}", git_dir=git_dir).ok:
-            return f"{spec}@{base_commit}"
-        names = pre_images(patches)
-        for tag in git.releases(Path(path).expanduser())[:_TAGS] if names else ():
-            listed = git.run("--literal-pathspecs", "ls-tree", "-r", tag, "--", *names, git_dir=git_dir).text
+            return f"{spec}@{base_commit}", ""
+        for tag in git.releases(Path(path).expanduser())[:_TAGS] if images else ():
+            listed = git.run("--literal-pathspecs", "ls-tree", "-r", tag, "--", *images, git_dir=git_dir).text
             blobs = {line.partition("\t")[2]: line.split()[2] for line in listed.splitlines()}
-            if all(blobs.get(name, "").startswith(blob) for name, blob in names.items()):
-                return f"{spec}@{tag}"
-    return spec
+            same[tag] = [name for name, blob in images.items() if blobs.get(name, "").startswith(blob)]
+            if len(same[tag]) == len(images):
+                return f"{spec}@{tag}", ""
+    return spec, made_between(same, len(images))
 
 
 def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: bool) -> TriedSource:
@@ -221,10 +241,10 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
     except LabError as error:
         return TriedSource(spec, "", "not here", reason=f"cannot be fetched: {error.message.splitlines()[0]}")
     images = pre_images(patches)
-    same = sum(blob_id(tree / path).startswith(blob) for path, blob in images.items())
-    attempt = TriedSource(spec, source.id, "fails", same_files=same, files=len(images))
+    same = tuple(path for path, blob in images.items() if blob_id(tree / path).startswith(blob))
+    attempt = TriedSource(spec, source.id, "fails", same=same, files=len(images))
     if not apply_patches.failure(tree, patches, source.id):
-        exact = bool(images) and same == len(images)
+        exact = bool(images) and len(same) == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
     return failing_hunks(attempt, tree, patches)
 
@@ -269,8 +289,11 @@ def _advice(specs: Sequence[str], base_commit: str) -> str:
     return f"fetch the branch that it was made for, and name its commit: --source {tree}@COMMIT."
 
 
-def _nothing_takes_it(patches: Sequence[Path], attempts: Sequence[TriedSource], advice: str) -> BuildError:
+def _nothing_takes_it(
+    patches: Sequence[Path], attempts: Sequence[TriedSource], from_releases: Sequence[str], advice: str
+) -> BuildError:
     lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
+    lines += [f"  {line}" for line in from_releases]
     present = next((a for a in attempts if a.how == "already there"), None)
     if present is not None:
         return BuildError(
@@ -312,17 +335,17 @@ def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> 
     They are those of ``attempt``, which is returned with them.
     """
     found: list[FailingHunk] = []
-    total = present = 0
+    total = 0
+    series = apply_patches.read_series(tree, patches)
+    files = apply_patches.touched(tree, series)
+    present = _present(series, files)
     with TemporaryDirectory(prefix="kteardown-") as work:
         folder = Path(work)
-        series = apply_patches.read_series(tree, patches)
-        apply_patches.copy_files(apply_patches.touched(tree, series), folder)
+        apply_patches.copy_files(files, folder)
         for patch in series:
             texts = {name: list(map(str, hunks)) for name, hunks in patch.hunks().items()}
             total += sum(max(len(hunks), 1) for hunks in texts.values())  # A renamed file has no hunk.
-            if apply_patches.git_apply(folder, patch, "--reverse", "--check").ok:
-                present += 1
-                found += [FailingHunk(patch.path.name, name, 0, "already there") for name in texts]
+            if patch in present:
                 continue
             done = apply_patches.git_apply(folder, patch, "--reject")
             if not done.ok:
@@ -330,8 +353,23 @@ def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> 
             apply_patches.check_links(folder, patch)
     added = dict.fromkeys(name for patch in series for name in patch.names if name in patch.created)
     there = tuple(name for name in added if os.path.lexists(tree / name))
-    how: How = "already there" if present == len(patches) else "fails"
-    return replace(attempt, how=how, failing=tuple(found), hunks=total, merged=there)
+    how: How = "already there" if len(present) == len(patches) else "fails"
+    numbers = tuple(number for number, patch in enumerate(series, 1) if patch in present)
+    return replace(attempt, how=how, failing=tuple(found), hunks=total, merged=there, present=numbers)
+
+
+def _present(
+    series: Sequence[apply_patches.ReadPatch], files: Mapping[str, Path]
+) -> list[apply_patches.ReadPatch]:
+    """Return the patches that can be taken out of the tree of ``files``, the last one first."""
+    found = []
+    with TemporaryDirectory(prefix="kteardown-") as work:
+        apply_patches.copy_files(files, Path(work))
+        for patch in reversed(series):
+            if apply_patches.git_apply(Path(work), patch, "--reverse").ok:
+                found.append(patch)
+            apply_patches.check_links(Path(work), patch)
+    return found
 
 
 def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:

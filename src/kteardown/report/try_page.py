@@ -158,9 +158,15 @@ def as_json(tried: Tried) -> str:
     """Return everything that is known as JSON, for scripts."""
     fields: dict[str, Any] = {
         "series": {name: getattr(tried.posted, name) for name in _OF_SERIES},
-        "base": {"source": tried.base.source, "id": tried.base.id, "how": tried.base.how},
+        "base": {
+            "source": tried.base.source,
+            "id": tried.base.id,
+            "how": tried.base.how,
+            "warnings": tried.base.warnings,
+        },
         "tried": [
             {"source": a.source, "how": a.how, "failing_hunks": len(a.failing), "hunks": a.hunks}
+            | {"present": a.present}
             for a in tried.base.attempts
         ],
         "left_out": tried.base.left_out,
@@ -240,11 +246,14 @@ def path_cost(workload: str, exercise: Exercise) -> str:
 def compared(tried: Tried) -> list[str]:
     """Return the base, how the series applies to it, and which symbols and files it needs, in sentences."""
     base, posted = tried.base, tried.posted
-    lines = [f"{base.chosen.sentence()}."]
+    lines = [f"{base.chosen.sentence()}.", *(f"{text[:1].upper()}{text[1:]}." for text in base.warnings)]
     if posted.base_commit:
         lines.append(f"It names {posted.base_commit[:12]} as its base commit.")
     rejected = [a.sentence() for a in base.attempts if a.how in ("fails", "already there", "not here")]
     lines += [f"Not used: {text}." for text in rejected]
+    also = (a for a in base.attempts if a.how in ("exactly", "with offsets") and a is not base.chosen)
+    where = {"with offsets": " at other lines"}
+    lines += [f"It also applies to {a.id}{where.get(a.how, '')}: --source {a.source}." for a in also]
     if base.left_out:
         lines.append(f"Left out, since no kernel is built from them: {_few(base.left_out)}.")
     for file in tried.config.files:
