@@ -72,10 +72,10 @@ def folders(repository: Path) -> tuple[Path, Path]:
     return Path(own), Path(common)
 
 
-def configured(repository: Path, pattern: str) -> list[str]:
-    """Return each key of the configuration of ``repository`` that matches, with its value after a newline."""
-    config = str(folders(repository)[1] / "config")
-    return run("config", "--file", config, "--null", "--get-regexp", pattern).text.split("\0")
+def configured(git_dir: Path, pattern: str) -> list[str]:
+    """Return each key of the configuration in ``git_dir`` that matches, with its value after a newline."""
+    argv = ("config", "--file", str(git_dir / "config"), "--null", "--get-regexp", pattern)
+    return run(*argv).text.split("\0")
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def view(repository: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kteardown-") as name:
         folder = Path(name)
         prepare(folder)
-        formats = map(_FORMAT.fullmatch, configured(repository, "^extensions[.]"))
+        formats = map(_FORMAT.fullmatch, configured(common, "^extensions[.]"))
         lines = [f"{found[1]} = {found[2]}\n" for found in formats if found]
         version = f"[core]\nrepositoryformatversion = {int(bool(lines))}\n"
         (folder / "config").write_text(f"{version}[extensions]\n{''.join(lines)}")
@@ -123,10 +123,13 @@ def first_line(said: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment in which git reads no configuration but that of the repository."""
+    """Return the environment in which git reads no configuration but that of the repository.
+
+    Nor the objects that the repository has in place of others: equal ids are equal trees.
+    """
     inert = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
     own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return own | inert | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+    return own | inert | {"LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
 def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:

@@ -49,7 +49,7 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
     names = [os.fsdecode(name) for name, blob in files.blobs.items() if blob in gone]
     if len(names) <= _MOST_ABSENT * len(files.blobs):
         return tuple(names)
-    partial = git.configured(repository, r"^remote[.].*[.]promisor$") != [""]
+    partial = git.configured(git.folders(repository)[1], r"^remote[.].*[.]promisor$") != [""]
     kind, hint = "", "fetch it again, or copy it whole"
     if partial:
         kind = ", a partial clone"

@@ -138,6 +138,11 @@ def test_a_branch_with_the_name_of_a_commit_is_not_that_commit(tmp_path: Path, l
     assert files(tree_of(f"git:{linux}", tmp_path)) == SECOND
 
 
+def test_a_commit_that_the_repository_replaces_is_itself(tmp_path: Path, linux: Path) -> None:
+    commit(linux, "replace", "main", "v6.1")
+    assert files(tree_of(f"git:{linux}@main", tmp_path)) == SECOND
+
+
 def objects(path: Path, *names: str) -> list[Path]:
     """The files of the objects of ``names``, each unpacked."""
     found = []
