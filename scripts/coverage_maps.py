@@ -39,12 +39,12 @@ from kteardown.run.execute import Bootable
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("debian:6.12", "debian:7.2", "debian:7.3")
-LEFT_OUT = ("freezer_states", "throttle_stress", "pgrp_stress", "lock_stress", "uffd_close")
+LEFT_OUT = ("freezer_states", "throttle_stress", "pgrp_stress", "wait_stress", "lock_stress", "uffd_close")
 """Workloads that check invariants, and have no figures that are compared.
 
 The first two keep both CPUs busy for seconds of the guest's time, which takes minutes in the emulator; the
-last two need symbols that the base configuration does not have; `pgrp_stress` executes what other workloads
-execute more often.
+last two need symbols that the base configuration does not have; `pgrp_stress` and `wait_stress` execute what
+other workloads execute more often.
 """
 MADE = ROOT / "coverage" / "made.json"
 
