@@ -10,6 +10,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 WORKLOAD = "pgrp_stress"
 SERIES = "exit-reparent-pgrp"
+OTHERS = ("exit-orphaned-pgrp", "exit-had-stop")
 WRONG = {
     "reparent-broken-first": "signaled: two: ",
     "reparent-broken-last": "signaled: two groups: ",
@@ -21,12 +22,10 @@ WRONG = {
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     folder = tmp_path_factory.mktemp("series")
     wrong = [lab.on_top(folder, SERIES, name) for name in WRONG]
-    return lab.stress(
-        tmp_path_factory.mktemp("pgrp"), WORKLOAD, "debian:6.12", [SERIES, "exit-orphaned-pgrp", *wrong]
-    )
+    return lab.stress(tmp_path_factory.mktemp("pgrp"), WORKLOAD, "debian:6.12", [SERIES, *OTHERS, *wrong])
 
 
-@pytest.mark.parametrize("kernel", ("base", SERIES, "exit-orphaned-pgrp"))
+@pytest.mark.parametrize("kernel", ("base", SERIES, *OTHERS))
 def test_orphaned_groups_get_their_signals(boots: list[lab.Boot], kernel: str) -> None:
     lab.assert_right(boots, kernel, WORKLOAD)
 
