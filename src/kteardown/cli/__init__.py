@@ -164,8 +164,7 @@ def _options(
 
 def main() -> None:
     """Run the command line and exit with its exit code."""
-    # A shell without job control starts `kteardown ... &` with SIGINT ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ended_by = _handle_signals()
     output = tolerate_loss()
     if os.geteuid() == 0:
         os.umask(0o022)  # Programs in the sandbox and QEMU, which are not root, read the cache.
@@ -189,7 +188,26 @@ def main() -> None:
         code = _INTERRUPTED
     except Exception as error:
         code = _unexpected(error)
-    sys.exit(code)
+    sys.exit(128 + ended_by[0] if ended_by else code)
+
+
+def _handle_signals() -> list[int]:
+    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does, so that they leave nothing behind either.
+
+    Return the list to which they add their numbers.
+    """
+    # A shell without job control starts `kteardown ... &` with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    received: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        received.append(number)
+        signal.raise_signal(signal.SIGINT)  # What handles it may have been replaced, as asyncio does.
+
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:  # As after nohup.
+            signal.signal(each, interrupt)
+    return received
 
 
 def _run() -> int:

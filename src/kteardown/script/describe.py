@@ -209,10 +209,10 @@ def keep(described: Described, cache: Path) -> Path:
     if not folder.is_dir():
         with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-            write(described, made)
-            if not folder.is_dir():
-                made.rename(folder)
+            with tempfile.TemporaryDirectory(prefix=".making-", dir=folder.parent) as made:
+                write(described, Path(made))
+                if not folder.is_dir():
+                    Path(made).rename(folder)
     return folder
 
 

@@ -97,20 +97,28 @@ def test_wrong_input_exits_with_2_and_a_hint(arguments: list[str], expected: str
     assert "Traceback" not in done.stderr
 
 
-def test_sigint_ends_a_process_that_a_script_started_in_the_background(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_a_process_of_the_background_and_leaves_nothing(
+    sent: signal.Signals, status: int, tmp_path: Path
+) -> None:
     archive = tmp_path / "linux.tar"
     archive.write_bytes(b"not unpacked")
-    cache = tmp_path / "cache"
+    cache, temporary = tmp_path / "cache", tmp_path / "tmp"
+    temporary.mkdir()
     sources = Sources(cache, SilentReporter())
     tree = sources.tree_path(sources.identify(f"tar:{archive}"))
     # A shell without job control lets background jobs ignore SIGINT.
     script = '"$@" & echo $!; wait $!'
-    arguments = ("build", "freezer", "--source", f"tar:{archive}")
+    # It has a temporary folder with the description of the command.
+    source = ("--source", f"tar:{archive}")
+    arguments = ("compare", "echo hello", *source, "--series", "freezer-skip-exited")
     with (
         cache_folder.locked(tree, SilentReporter(), "the test"),
         subprocess.Popen(
             ["sh", "-c", script, "sh", sys.executable, "-m", "kteardown", *arguments],
-            env={**os.environ, "KTEARDOWN_CACHE": str(cache), "COLUMNS": "120"},
+            env={**os.environ, "KTEARDOWN_CACHE": str(cache), "COLUMNS": "120", "TMPDIR": str(temporary)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -119,11 +127,13 @@ def test_sigint_ends_a_process_that_a_script_started_in_the_background(tmp_path:
         assert shell.stdout is not None and shell.stderr is not None
         lab = int(shell.stdout.readline())
         assert "Waiting for another run" in shell.stderr.readline()
-        os.kill(lab, signal.SIGINT)
+        assert [path for path in temporary.iterdir() if path.name.startswith("kteardown-script-")]
+        os.kill(lab, sent)
         shell.wait()
-        assert "Traceback" not in shell.stderr.read()
-    assert shell.returncode == 130
+        assert "interrupted\n" in (left := shell.stderr.read()) and "Traceback" not in left
+    assert shell.returncode == status
     assert not [path for path in cache.rglob("*") if path.name.endswith(".tmp")]
+    assert not list(temporary.iterdir())
 
 
 def test_a_call_without_arguments_prints_the_help(tmp_path: Path) -> None:
