@@ -36,6 +36,10 @@ class Reporter:
     def note(self, text: str) -> None:
         """Show ``text`` as one line that stays."""
 
+    def note_once(self, text: str) -> None:
+        """Show ``text`` as ``note`` does, unless that was done before."""
+        self.note(text)
+
     def command(self, argv: list[str]) -> None:
         """Report a command that is about to be run; shown with ``-v``."""
 

@@ -194,11 +194,18 @@ class TerminalReporter(Reporter):
         # A run with --until boots in several stages; the table stays on the screen between them.
         self._rows: Sequence[InterimResult] = ()
         self._next_look = 0.0
+        self._noted: set[str] = set()
 
     def note(self, text: str) -> None:
         """Print a line above the live display, if there is one."""
+        self._noted.add(text)
         if not self._quiet:
             self._console.print(text, soft_wrap=True)
+
+    def note_once(self, text: str) -> None:
+        """Print a line that was not printed before."""
+        if text not in self._noted:
+            self.note(text)
 
     def command(self, argv: list[str]) -> None:
         """Print a command as it could be typed, if ``verbose``."""

@@ -17,8 +17,6 @@ from kteardown.rundir.snapshot import read_json
 from kteardown.script.files import guest_files
 
 _ARCHIVE = "guest.cpio"
-_said: set[str] = set()
-"""What this process has printed: the rehearsal has the same files as the run."""
 
 
 def script_archives(
@@ -46,9 +44,7 @@ def script_archives(
         (busybox,) = guest_programs(["busybox"], arch, Sources(cache_dir(), reporter), reporter)
     made = guest_files(scripts, Path(folder), arch=arch, reporter=reporter, busybox=busybox)
     for note in made.notes:
-        if note not in _said:
-            _said.add(note)
-            reporter.note(note)
+        reporter.note_once(note)  # The rehearsal has the same files as the run.
     with failing(f"cannot write {archive}", hint="free some disk space.", kind=LabError):
         archive.write_bytes(made.archive)
         fields = {"archive": file_hash(archive), "files": made.hashes, "notes": made.notes}

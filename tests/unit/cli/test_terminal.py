@@ -241,3 +241,11 @@ def test_the_live_table_breaks_a_long_name_at_a_hyphen() -> None:
     ]
     assert "".join(parts).replace(" ", "") == name.replace(" ", "")
     assert all(part.endswith("-") or " " in part for part in parts[:-1])
+
+
+def test_a_note_that_was_shown_is_not_shown_once_more() -> None:
+    out = console()
+    reporter = TerminalReporter(out)
+    for say in (reporter.note_once, reporter.note_once, reporter.note):
+        say("the same")
+    assert written(out) == "the same\nthe same\n"
