@@ -29,6 +29,9 @@ _LIMIT_S, _MOST_S = 600.0, 86400.0
 ENDINGS = (".sh", ".bash", ".c", ".py", ".pl")
 _POSITIONAL = re.compile(r"\$[1-9@*]|\$\{[1-9@*]|\bargv\b|\bARGV\b")
 _NUMBER = re.compile(r"(?<![\w.])[1-9][0-9]{1,8}(?![\w.])")
+_REMARK = re.compile(r"\s*(?:#(?!\s*define)|//|/?\*)")
+_IN_PLACE = {".c": 'atoi(getenv("{0}"))', ".py": 'int(os.environ["{0}"])', ".pl": "$ENV{{{0}}}"}
+"""How a file with this ending reads a parameter; all others as a shell does, with its default."""
 _SHOWN = 3
 
 
@@ -83,7 +86,6 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
     if not word.strip():
         raise InputError("the command is empty", hint="name a script, or write a command line.")
     path, arguments = _file_of(word)
-    is_file = path is not None
     if path is None and ("/" in word and not re.search(r"\s", word)):
         raise InputError(f"{word}: there is no such file", hint="check the path of the script.")
     if path is not None:
@@ -94,7 +96,7 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
         if not text.isprintable():
             raise InputError(f"{word!r}: a command has no control characters", hint="put it into a script.")
     for name in params:
-        _check_used(name, word, text, is_file=is_file)
+        _check_used(name, word, text, path.suffix if path else None)
     name = _name_of(path.stem if path else Path(word.split(maxsplit=1)[0]).name)
     files = _files(path, asked.file or ())
     root = Path(asked.root).expanduser().absolute() if asked.root else None
@@ -273,23 +275,32 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _check_used(name: str, word: str, text: str, *, is_file: bool) -> None:
+def _check_used(name: str, word: str, text: str, ending: str | None) -> None:
+    """Raise InputError unless ``text`` uses the parameter. ``ending``: of its file; None: it is a command."""
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
         raise InputError(
             f"--set {name}: a parameter is a variable of the environment, and this is not a name of one",
-            hint="write --set N=...: a script has the value as $N and, in the order of --set, as $1, $2.",
+            hint="write --set N=...: a script has the value as $N and, in the order of --set, as $1, $2"
+            + (f"; so {places}." if (places := _places("N", text, ending, name)) else "."),
         )
-    if re.search(rf"\b{re.escape(name)}\b", text) or (is_file and _POSITIONAL.search(text)):
+    if re.search(rf"\b{re.escape(name)}\b", text) or (ending is not None and _POSITIONAL.search(text)):
         return
-    found = [
-        (match[0], line.strip()) for line in text.splitlines() for match in [_NUMBER.search(line)] if match
-    ]
-    shown = "; ".join(f"{number} in `{line[:60]}`" for number, line in found[:_SHOWN])
     raise InputError(
         f"--set {name}: {word} does not use it: neither ${name} nor $1 is in its text",
-        hint=f"write ${name} where the value belongs"
-        + (f"; numbers in it: {shown}." if shown else ", or remove --set."),
+        hint=(_places(name, text, ending) or f"write ${name} where the value belongs, or remove --set") + ".",
     )
+
+
+def _places(name: str, text: str, ending: str | None, number: str = "") -> str:
+    """Return where ``text`` has numbers, or ``number``, that a parameter could replace; empty without any."""
+    if ending is None:  # The user's shell would replace a variable in double quotes.
+        used = _NUMBER.sub(f"${name}", text, count=1)
+        return f"write the command with it, in single quotes: '{used}'" if used != text else ""
+    lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if not _REMARK.match(line)]
+    found = [(n, line, of) for n, line in lines for of in _NUMBER.findall(line) if number in ("", of)]
+    form = _IN_PLACE.get(ending, "${{{0}:-{1}}}")
+    shown = [f"{form.format(name, of)} in place of {of} in line {n}: {line[:60]}" for n, line, of in found]
+    return f"write {'; or '.join(shown[:_SHOWN])}" if shown else ""
 
 
 def _name_of(stem: str) -> str:

@@ -87,21 +87,42 @@ def test_the_folder_in_the_cache_follows_from_the_contents(script: Path, tmp_pat
     assert keep(describe(str(script), Scripted(), {"N": (1,)}), tmp_path / "cache") != first
 
 
-def test_a_parameter_that_the_text_does_not_use(tmp_path: Path) -> None:
-    path = tmp_path / "x.sh"
-    path.write_text("for i in $(seq 1 1000); do :; done\n")
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        (
+            "x.sh",
+            "#!/bin/sh\n# of 4000 files\nfor i in $(seq 1 1000); do :; done\n",
+            "write ${N:-1000} in place of 1000 in line 3: for i in $(seq 1 1000); do :; done.",
+        ),
+        (
+            "x.c",
+            "#include <x.h>\n/* 40 */\n#define SIZE 500\n",
+            'write atoi(getenv("N")) in place of 500 in line 3: #define SIZE 500.',
+        ),
+        ("x.pl", "f(20, 30)", "write $ENV{N} in place of 20 in line 1: f(20, 30); or $ENV{N} in place of 30"),
+        ("x.sh", "echo 1\n", "write $N where the value belongs, or remove --set."),
+    ],
+)
+def test_a_parameter_that_the_text_does_not_use(name: str, text: str, hint: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
     with pytest.raises(InputError, match=r"--set N: .* neither \$N nor \$1") as caught:
         describe(str(path), Scripted(), {"N": (1,)})
-    assert "1000 in `for i in $(seq 1 1000)" in caught.value.hint
+    assert caught.value.hint.startswith(hint)
 
 
-@pytest.mark.parametrize("name", ["1", "N-1", "N!"])
-def test_a_parameter_is_a_variable(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("1", ""), ("N-1", ""), ("N!", ""), ("40", "; so write ${N:-40} in place of 40 in line 2: head -40.")],
+)
+def test_a_parameter_is_a_variable(name: str, place: str, tmp_path: Path) -> None:
     path = tmp_path / "x.sh"
-    path.write_text('seq "$1"\n')
+    path.write_text('seq "$1" 50\nhead -40\n')
     with pytest.raises(InputError, match=f"--set {name}: a parameter is a variable") as caught:
         describe(str(path), Scripted(), {name: (6, 8)})
     assert "--set N=" in caught.value.hint
+    assert caught.value.hint.endswith(place or "$2.")
 
 
 def test_an_argument_is_a_use(tmp_path: Path) -> None:
@@ -115,6 +136,9 @@ def test_a_command_has_no_file() -> None:
     assert found.workload.name == "stress_ng" and not found.files
     with pytest.raises(InputError, match="--set M"):
         describe("stress-ng --mmap $1", Scripted(), {"M": (1,)})
+    with pytest.raises(InputError, match="--set M") as caught:
+        describe("seq 20 30", Scripted(), {"M": (1,)})
+    assert caught.value.hint == "write the command with it, in single quotes: 'seq $M 30'."
 
 
 def test_a_name_of_a_shipped_workload_is_left_to_it(tmp_path: Path) -> None:
