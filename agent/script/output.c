@@ -68,6 +68,7 @@ int output_add(struct output *o, const char *data, size_t len, int64_t at_ns)
 		/* A zero would end the string; this is no UTF-8, so the record has U+FFFD. */
 		o->partial[o->partial_len++] = data[i] ? data[i] : '\xff';
 	}
+	o->partial[o->partial_len] = '\0';
 	return interrupts;
 }
 
@@ -81,6 +82,8 @@ const char *output_last(const struct output *o)
 {
 	int i;
 
+	if (o->partial_len)
+		return o->partial;
 	for (i = o->nr - 1; i >= 0; i--)
 		if (o->text[o->lines[i].start])
 			return o->text + o->lines[i].start;

@@ -41,7 +41,7 @@ void output_free(struct output *o);
 int output_add(struct output *o, const char *data, size_t len, int64_t at_ns);
 /* After the last byte: what has no newline is a line, too. */
 void output_end(struct output *o, int64_t at_ns);
-/* The last line that is not empty; "" if all are. */
+/* The last line that is not empty, also if it has not ended yet; "" if all are. */
 const char *output_last(const struct output *o);
 
 /* How many bytes of a line the next record of it has. */

@@ -20,6 +20,8 @@
 /* What a script leaves may take this long to end by itself, and this long after SIGKILL. */
 #define REST_NS 10000000000
 #define KILL_NS 10000000000
+/* So often a script that runs long is reported: the lab cannot know that it is not hung. */
+#define ALIVE_NS 5000000000
 /* As a shell has it. */
 #define EXIT_NOT_RUN 127
 
@@ -116,8 +118,25 @@ __attribute__((noreturn)) static void child(const struct script *s, const struct
 	_exit(EXIT_NOT_RUN);
 }
 
-int process_run(struct process *p, const struct script *s, const struct terminal *t,
-		struct output *o)
+/* Waits for the end of the script, until its limit. */
+static void wait_for_script(struct process *p, struct trial *trial, const struct script *s,
+			    const struct terminal *t, struct output *o)
+{
+	int64_t limit_ns = p->start_ns + s->limit_ms * 1000000, then_ns = p->start_ns;
+
+	for (;;) {
+		then_ns = then_ns + ALIVE_NS < limit_ns ? then_ns + ALIVE_NS : limit_ns;
+		wait_for(p, false, then_ns, t, o);
+		if (p->ended || then_ns == limit_ns)
+			return;
+		wl_alive(trial, "%lld s of %lld s; its last line: %.300s",
+			 (long long)(then_ns - p->start_ns) / 1000000000,
+			 (long long)s->limit_ms / 1000, output_last(o));
+	}
+}
+
+int process_run(struct process *p, struct trial *trial, const struct script *s,
+		const struct terminal *t, struct output *o)
 {
 	memset(p, 0, sizeof(*p));
 	p->start_ns = now_ns();
@@ -126,7 +145,7 @@ int process_run(struct process *p, const struct script *s, const struct terminal
 		return -errno;
 	if (!p->pid)
 		child(s, t);
-	wait_for(p, false, p->start_ns + s->limit_ms * 1000000, t, o);
+	wait_for_script(p, trial, s, t, o);
 	if (!p->ended) {
 		p->limited = true;
 		kill(-1, SIGKILL);

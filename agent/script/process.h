@@ -21,9 +21,12 @@ struct process {
 /* Blocks the signals for which the agent waits. Before the terminal is opened. */
 void process_block_signals(void);
 void process_unblock_signals(void);
-/* Runs the script to its end and its processes to theirs. 0, or -errno if it cannot be forked. */
-int process_run(struct process *p, const struct script *s, const struct terminal *t,
-		struct output *o);
+/*
+ * Runs the script to its end and its processes to theirs, and reports meanwhile that it runs. 0, or
+ * -errno if it cannot be forked.
+ */
+int process_run(struct process *p, struct trial *trial, const struct script *s,
+		const struct terminal *t, struct output *o);
 /* Kills every process but the agent. True if no child is left. */
 bool process_kill_all(void);
 

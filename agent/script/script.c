@@ -200,7 +200,7 @@ static int run_on_terminal(struct trial *t)
 	snapshot_take(&snapshots[0]);
 	wl_settle(t, SETTLE_MS);
 	wl_profile_begin(t);
-	error = process_run(&p, &script, &terminal, &output);
+	error = process_run(&p, t, &script, &terminal, &output);
 	wl_profile_end(t);
 	terminal_read(&terminal, &output);
 	output_end(&output, now_ns());

@@ -53,6 +53,10 @@ int main(int argc, char **argv)
 
 	if (!strcmp(how, "freeze")) {
 		freeze();
+	} else if (!strcmp(how, "slow")) {
+		printf("first\nwaiting");
+		fflush(stdout);
+		sleep(12);
 	} else if (!strcmp(how, "terminal")) {
 		terminal();
 	} else if (!strcmp(how, "interrupt")) {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd, parse
+from kteardown.model.record import Alive, Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd, parse
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
@@ -28,6 +28,7 @@ ENDS = {
     "uncaught": (RUN + "interrupt\n", "void", "signal", 2),
     "orphan": (RUN + "orphan\nallow exit 3\n", "ok", "exit", 3),
     "busy": (RUN + "busy\nlimit_ms 100\n", "void", "limit", 0),
+    "slow": (RUN + "slow\nlimit_ms 60000\n", "ok", "exit", 0),
     "absent": ("argument nonesuch\nenvironment PATH=/bin\n", "void", "exit", 127),
 }
 """By name: the directives, the status of the trial, and how the script ended."""
@@ -100,6 +101,9 @@ def test_every_end_of_a_script_is_reported(tmp_path: Path, base_image: Path, pro
     assert "from the script" in text_of(found["terminal"], "log")
     assert text_of(found["interrupt"], "script") == ["kt-interrupt"]
     assert text_of(found["orphan"], "script") == ["late"]
+    assert [one.detail for one in found["slow"] if isinstance(one, Alive)] == [
+        f"{seconds} s of 60 s; its last line: waiting" for seconds in (5, 10)
+    ]
     assert text_of(found["absent"], "script") == ["exec nonesuch: No such file or directory"]
     values = {
         (name, one.metric): one.value for name in ENDS for one in found[name] if isinstance(one, Sample)

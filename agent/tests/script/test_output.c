@@ -28,6 +28,7 @@ static void lines(void)
 	CHECK(!add("o\r\n\n", 20));
 	CHECK(!output_add(&output, "a\0b\nrest", 8, 30));
 	CHECK(output.nr == 4);
+	CHECK_TEXT(output_last(&output), "rest");
 	output_end(&output, 40);
 	CHECK(output.nr == 5 && !output.dropped);
 	CHECK_TEXT(line(0), "one");

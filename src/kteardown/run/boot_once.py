@@ -6,7 +6,7 @@ Its figures are not compared with anything: it belongs to no run.
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,14 +87,15 @@ def boot_counted(
     machine: MachineSpec = _MACHINE,
     acceleration: Acceleration = "icount",
     counted: bool = True,
-    qemu: QemuMachine | None = None,
     seed: int = 1,
+    qemu: QemuMachine | None = None,
+    on_line: Callable[[bytes], None] = lambda line: None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
     ``folder``: that of a workload that is not shipped. Without ``counted`` the plugin is left out, and
-    nothing is counted. ``qemu``: what boots it, which another thread may stop. Raises GuestError if the
-    guest did not end well, LabError, BuildError, InputError.
+    nothing is counted. ``qemu``: what boots it, which another thread may stop. ``on_line`` is called with
+    each record as it comes. Raises GuestError if the guest fails, LabError, BuildError, InputError.
     """
     planned = _planned(workload, points, seed)
     lines: list[tuple[float, bytes]] = []
@@ -104,10 +105,7 @@ def boot_counted(
         memory_mb = machine.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
         counts = here / "counts"
-        plugin: tuple[str, ...] = ()
-        if counted:
-            own = own_sources({workload.name: workload}, folder)
-            plugin = plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own)
+        plugin = _plugin(counts, workload, folder, reporter) if counted else ()
         job = BootJob(
             image=kernel.image,
             initramfs=initramfs,
@@ -124,7 +122,12 @@ def boot_counted(
             plugin=plugin,
         )
         began, qemu = time.monotonic(), qemu or QemuMachine(reporter.command)
-        result = qemu.boot(job, lambda line: lines.append((time.monotonic() - began, line)))
+
+        def keep(line: bytes) -> None:
+            lines.append((time.monotonic() - began, line))
+            on_line(line)
+
+        result = qemu.boot(job, keep)
         _check(result, workload, here)
         sections = read_counts(counts) if counted else [TrialBlocks(0, ())] * (1 + len(points))
     records = _records(lines, workload)
@@ -134,6 +137,11 @@ def boot_counted(
         records=tuple(records),
         end=result,
     )
+
+
+def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter) -> tuple[str, ...]:
+    own = own_sources({workload.name: workload}, folder)
+    return plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own)
 
 
 def _initramfs(

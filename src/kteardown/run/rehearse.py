@@ -5,9 +5,12 @@ seconds, with one message; what is found becomes the metrics of the comparison.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
+
+from pydantic import ValidationError
 
 from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload
@@ -15,7 +18,18 @@ from kteardown.kernels import build
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.point import points_of, size_of
-from kteardown.model.record import BootEnd, Delta, OutputLine, ParamValue, Record, Sample, ScriptEnd, TrialEnd
+from kteardown.model.record import (
+    Alive,
+    BootEnd,
+    Delta,
+    OutputLine,
+    ParamValue,
+    Record,
+    Sample,
+    ScriptEnd,
+    TrialEnd,
+    parse,
+)
 from kteardown.model.workload import Metric, Workload, unit_of
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
@@ -78,6 +92,8 @@ class Rehearsed:
     sizes: tuple[Rehearsal, ...]
     seconds: float
     seen: SeenBoot
+    again: Callable[[], Rehearsal]
+    """Runs the smallest size once more, with another seed. Raises as ``rehearse`` does."""
 
 
 def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Reporter) -> Rehearsed:
@@ -102,7 +118,11 @@ def rehearse_on(
     rest = {key: value for key, value in own[0].items() if key != law}
     sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
-    boots = [_rehearsed_at(point, workload, kernel, experiment, acceleration, reporter) for point in points]
+
+    def boot(point: Params, seed: int = 1) -> tuple[Rehearsal, BootEnd]:
+        return _rehearsed_at(point, seed, workload, kernel, experiment, acceleration, reporter)
+
+    boots = [boot(point) for point in points]
     trials = []
     for index, (run, end) in enumerate(boots):
         trial = PlannedTrial(index=index, workload=name, params={**run.params}, warmup=0, repetitions=1)
@@ -112,11 +132,12 @@ def rehearse_on(
     overhead_s = (seconds - sum(taken for _, taken in trials)) / len(boots)
     memory_mb, peak_kb = experiment.machine.memory_mb or workload.memory_mb, boots[-1][1].peak_rss_kb
     seen = SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s, peak_kb, tuple(trials))
-    return Rehearsed(tuple(run for run, _ in boots), seconds, seen)
+    return Rehearsed(tuple(run for run, _ in boots), seconds, seen, lambda: boot(points[0], seed=2)[0])
 
 
 def _rehearsed_at(
     point: Params,
+    seed: int,
     workload: Workload,
     kernel: Bootable,
     experiment: Experiment,
@@ -125,7 +146,8 @@ def _rehearsed_at(
 ) -> tuple[Rehearsal, BootEnd]:
     """Run the script at one size in a guest of its own, which ^C ends. Raises as ``rehearse`` does."""
     qemu = QemuMachine(reporter.command)
-    words = f"Rehearsing {workload.name} on base {_words([point])}"
+    words = f"Rehearsing {workload.name} on base {_words([point])}{', with another seed' * (seed > 1)}"
+    doing = [""]
     with reporter.task(words) as task, ThreadPoolExecutor(1) as pool:
         booting = pool.submit(
             boot_counted,
@@ -137,11 +159,13 @@ def _rehearsed_at(
             machine=experiment.machine,
             acceleration=acceleration,
             counted=False,
+            seed=seed,
             qemu=qemu,
+            on_line=lambda line: doing.append(running_for(line) or doing[-1]),
         )
         try:
             while not wait([booting], timeout=1).done:
-                task.update(0)
+                task.update(0, doing[-1])
         except BaseException:
             qemu.stop()
             raise
@@ -150,6 +174,15 @@ def _rehearsed_at(
     if run.status != "ok":
         raise failure(workload, run)
     return run, booted.end
+
+
+def running_for(line: bytes) -> str:
+    """Return how long a script has run for, which a record says of one that takes long; empty of others."""
+    with suppress(ValidationError):
+        if b'"alive"' in line and isinstance(record := parse(line), Alive):
+            time, _, last = record.detail.partition("; ")
+            return f"not hung: it has run for {time} of the guest's clock (--limit); {last}"
+    return ""
 
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
@@ -213,7 +246,7 @@ def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[s
     """Return the metrics that were asked for (``NAME=WHERE``), or else those that a script turns out to have.
 
     These are of the best kind that there is: marks, those of a known program, what it prints, counters that
-    grow with its size. Raises InputError.
+    grow with its size, for which the smallest is run once more. Raises InputError, and as ``rehearse_on``.
     """
     small, large = rehearsed.sizes[0], rehearsed.sizes[-1]
     examples = [*small.output, *large.output]
@@ -227,8 +260,11 @@ def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[s
             return printed
     if specs := marks or lines:
         return dict(metric_of(name, spec, examples) for name, spec in specs.items())
-    law = described.workload.law
-    grown = growing(small.deltas, large.deltas, size_of(small.params, law), size_of(large.params, law))
+    small_n, large_n = (size_of(run.params, described.workload.law) for run in (small, large))
+    grown = growing(small.deltas, large.deltas, small_n, large_n)
+    if grown:
+        # What another boot leaves behind is not the same to the last object.
+        grown = growing(small.deltas, large.deltas, small_n, large_n, rehearsed.again().deltas)
     return dict(metric_of(slug(f"{file}_{field}"), f"delta {file} {field}") for file, field, _ in grown)
 
 

@@ -424,14 +424,19 @@ _SKIPPED = ("stat", "cpu.stat")
 
 
 def growing(
-    small: Sequence[Delta], large: Sequence[Delta], small_n: int, large_n: int
+    small: Sequence[Delta],
+    large: Sequence[Delta],
+    small_n: int,
+    large_n: int,
+    again: Sequence[Delta] | None = None,
 ) -> list[tuple[str, str, float]]:
     """Return the counters whose increase grows with N: file, field, and by how much for each one of N.
 
     A counter grows if its increases at ``small_n`` and ``large_n`` differ by at least 16, which is more than
     a few pages of a shell, and by at least half of what it would be if all of the increase at ``large_n``
     were proportional to N; objects of a slab also if half of them are there at ``small_n``. Counters that
-    fall are left out: they are what another's growth leaves.
+    fall are left out: they are what another's growth leaves. With ``again``, the increases in another boot
+    at ``small_n``, it grows only by more than twice the difference of these two boots.
 
     Of fields of a file that have the same increases, such as a sum and its only part that grew, one is kept;
     of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of meminfo, which has
@@ -441,12 +446,15 @@ def growing(
         return []
     before = {(one.file, one.name): one.after - one.before for one in small}
     after = {(one.file, one.name): one.after - one.before for one in large}
+    other = before if again is None else {(one.file, one.name): one.after - one.before for one in again}
     kept: dict[tuple[str, int, int], tuple[str, str]] = {}
     for (file, name), change in after.items():
         first = before.get((file, name), 0)
         more = change - first
         # Objects are made one by one: those of each N are there at the smaller size, too.
         if file == "slabinfo" and first < _SHARE * change * small_n / large_n:
+            continue
+        if more <= 2 * abs(other.get((file, name), 0) - first):
             continue
         if more >= _LEAST and more >= _SHARE * change * (large_n - small_n) / large_n and _is_own(file, name):
             same = file, change - more, change

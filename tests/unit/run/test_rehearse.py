@@ -13,7 +13,15 @@ from kteardown.inputs.options import Scripted
 from kteardown.model.record import Delta, OutputLine, ParamValue, ScriptEnd
 from kteardown.model.workload import Metric
 from kteardown.run.forecast import REHEARSAL, SeenBoot
-from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, failure, notes, with_resolution
+from kteardown.run.rehearse import (
+    Rehearsal,
+    Rehearsed,
+    chosen_metrics,
+    failure,
+    notes,
+    running_for,
+    with_resolution,
+)
 from kteardown.script.describe import Described, describe, with_headlines
 from unit.script.lines import delta, logged, printed, recorded
 
@@ -36,8 +44,10 @@ def ran(
     return Rehearsal(params or {}, output, deltas, SAMPLES, ended, "ok", detail)
 
 
-def both(*sizes: Rehearsal) -> Rehearsed:
-    return Rehearsed(sizes, 12.0, SeenBoot(REHEARSAL, "icount", 512, 4.0, None, ()))
+def both(*sizes: Rehearsal, again: Rehearsal | None = None) -> Rehearsed:
+    return Rehearsed(
+        sizes, 12.0, SeenBoot(REHEARSAL, "icount", 512, 4.0, None, ()), lambda: again or sizes[0]
+    )
 
 
 def script(
@@ -121,13 +131,23 @@ def test_the_metrics_are_of_the_best_kind_that_there_is(tmp_path: Path) -> None:
     lines = printed("elapsed 3.25 ms")
     grown = [[delta("meminfo", "Slab", 40 * n)] for n in (100, 200)]
 
-    def found(output: Sequence[OutputLine]) -> set[str]:
+    def found(output: Sequence[OutputLine], again: int = 4000) -> set[str]:
         runs = [ran(output, params={"N": n}, deltas=d) for n, d in zip((100, 200), grown, strict=True)]
-        return set(chosen_metrics(described, both(*runs), ()))
+        other = ran(deltas=[delta("meminfo", "Slab", again)])
+        return set(chosen_metrics(described, both(*runs, again=other), ()))
 
     assert found([*marked, *lines]) == {"freeze_ns"}
     assert found(lines) == {"elapsed_ns"}
     assert found(printed("a sentence")) == {"meminfo_slab_kb"}
+    assert found(printed("a sentence"), again=6000) == set()
+
+
+def test_a_record_of_a_script_that_takes_long_says_that_it_is_not_hung() -> None:
+    line = b'{"type":"alive","trial":0,"detail":"20 s of 600 s; its last line: a; b"}'
+    assert running_for(line) == (
+        "not hung: it has run for 20 s of 600 s of the guest's clock (--limit); its last line: a; b"
+    )
+    assert running_for(b'{"type":"bye","trials":1}') == running_for(b'"alive"') == ""
 
 
 def test_one_size_has_no_growth_and_a_script_no_preset(tmp_path: Path) -> None:
