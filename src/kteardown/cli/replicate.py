@@ -14,9 +14,10 @@ from kteardown.cli.outcome import check_broken, check_built, material_of_folder
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_workload
+from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable
 from kteardown.inputs.options import Designed, Overrides, Scripted, on_clocks
 from kteardown.inputs.published import Posting, load_posting
+from kteardown.kernels.source import is_source
 from kteardown.model.result import Result
 from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
@@ -48,9 +49,16 @@ def replicate(
         _write(json_file, known, [_report(known, None)])
         return
     reporter = options.reporter(verbose, quiet)
-    variant, source = posted_patch(known, patch, reporter)
+    base = known.run.source if known.run else _BASE
+    if script and not (patch or (known.run and known.run.patch)):
+        variant, source, base = our_series(known), "", _BASE
+        why = f"{known.cannot or 'its patch is in no archive'}; {script} is run with our series {variant}"
+        reporter.note(f"{known.name}: {why}")
+        known = known.model_copy(update={"cannot": why})
+    else:
+        variant, source = posted_patch(known, patch, reporter)
     if script:
-        base, asked = known.run.source if known.run else _BASE, Overrides.of(designed, variant=[variant])
+        asked = Overrides.of(designed, variant=[variant])
         experiments = tuple(
             one.model_copy(update={"reference": known.name})
             for one in experiments_on(script, base, asked, scripted, reporter)
@@ -71,6 +79,17 @@ def replicate(
     for result in results:
         check_broken(found.name, result)
         check_built(result)
+
+
+def our_series(posting: Posting) -> str:
+    """Return our series about the subject of ``posting``. Raises InputError if there is none."""
+    for known in readable(load_experiment, experiment_names()):
+        if known.reference == posting.name:
+            return next(name for name in known.variants if not is_source(name))
+    raise InputError(
+        f"{posting.name}: its patch is in no archive, and no series of ours is about the same",
+        hint="give the patch with --patch FILE.",
+    )
 
 
 def measured_with(posting: Posting, script: str, size: str) -> Posting:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.replicate import command_line, measured_with, posted_patch
+from kteardown.cli.replicate import command_line, measured_with, our_series, posted_patch
 from kteardown.errors import InputError
 from kteardown.inputs.options import Overrides, apply
 from kteardown.inputs.published import Posting, load_posting, posting_names
@@ -79,6 +79,19 @@ def test_a_file_with_the_message_id_is_the_posted_patch(
     with pytest.raises(InputError, match="in no archive") as caught:
         posted_patch(shipped("zsmalloc"), "", SilentReporter())
     assert "--patch" in caught.value.hint
+
+
+def test_a_script_of_a_posting_without_a_patch_is_run_with_our_series(tmp_path: Path) -> None:
+    found = {name: our_series(shipped(name)) for name in ("memcg", "pipes", "throttle", "zsmalloc")}
+    assert found == {
+        "memcg": "memcg-release-percpu",
+        "pipes": "exit-gate",
+        "throttle": "sched-task-throttle",
+        "zsmalloc": "zsmalloc-lockless-free",
+    }
+    done = kteardown("replicate", "umount-expedited", "--script", "true 1", home=tmp_path)
+    assert done.returncode == 2
+    assert "no series of ours is about the same" in done.stderr and "--patch FILE" in done.stderr
 
 
 def test_a_script_does_not_differ_as_our_workload_does() -> None:
