@@ -1,64 +1,23 @@
 """Metrics of well-known benchmarks, and the checks of programs that print TAP.
 
-The recordings in tests/data/script show what each program prints. What a benchmark prints is often coarse:
-a fixed amount of work and the time of the whole script need no preset.
+What a benchmark prints is often coarse: a fixed amount of work and the time of the whole script need no
+preset.
 """
 
 import re
 import shlex
+import tomllib
 from collections.abc import Sequence
+from importlib.resources import files
 
 from kteardown.model.record import OutputLine
 from kteardown.model.workload import Metric
 from kteardown.script.extract import LINE_CHARACTERS, LINES, metric_of, parse_reading, values
 
-
-def _percentile(what: str, percentile: str) -> str:
-    """Return the form of a percentile of schbench. Its reports are cumulative, so the last one counts."""
-    number = percentile.replace(".", r"\.")
-    return rf"last /^{what}atenc(?:y|ies) percentiles/ then /^\s*\*? ?{number}0*th: +([0-9]+)/ us"
-
-
-_TABLE = r"/^stress-ng: \w+: +\[[0-9]+\] [a-z][\w-]* +[0-9]+ "
-"""The beginning of a line of stress-ng's table, up to the number of operations."""
-
-PRESETS: dict[str, tuple[tuple[str, str], ...]] = {
-    # Its latencies are counted in buckets: 64 for each power of two, so the step of 3000 us is 32 us.
-    "schbench": (
-        ("wakeup_p50", _percentile("Wakeup L", "50.0")),
-        ("wakeup_p99", _percentile("Wakeup L", "99.0")),
-        # Before version 1.0 there was one table.
-        ("wakeup_p50", _percentile("L", "50.0")),
-        ("wakeup_p99", _percentile("L", "99.0")),
-        ("request_p50", _percentile("Request L", "50.0")),
-        ("request_p99", _percentile("Request L", "99.0")),
-        ("requests", "last /^average rps: ([0-9.]+)/ per_s"),
-        # With intermediate reports there is no average.
-        ("requests", "last /^current rps: ([0-9.]+)/ per_s"),
-    ),
-    # The YAML (--yaml /dev/stdout) has six decimals, the table (--metrics) two. A stressor is a value.
-    "stress-ng": (
-        ("real_time", r"/^ +wall-clock-time: ([0-9.]+)/ s"),
-        ("real_time", _TABLE + r"+([0-9.]+) +[0-9.]+ +[0-9.]+ +[0-9.]/ s"),
-        ("system_time", r"/^ +system-time: ([0-9.]+)/ s"),
-        ("system_time", _TABLE + r"+[0-9.]+ +[0-9.]+ +([0-9.]+) +[0-9.]/ s"),
-        ("operations", r"/^ +bogo-ops-per-second-real-time: ([0-9.]+)/ per_s"),
-        ("operations", _TABLE + r"+[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)/ per_s"),
-    ),
-    "perf bench": (
-        ("operation", "/([0-9.]+) usecs/op/ us"),
-        ("operations", "/([0-9]+) op(?:eration)?s/sec/ per_s"),
-        ("total", r"/Total time: ([0-9.]+) \[sec\]/ s"),
-    ),
-    "will-it-scale": (("iterations", "/^average:([0-9]+)/ per_s"),),
-    # Each thread has a line. With -q it is printed once.
-    "cyclictest": (
-        ("latency_avg", r"/^T: *[0-9].* Avg: *([0-9]+)/ us"),
-        ("latency_max", r"/^T: *[0-9].* Max: *([0-9]+)/ us"),
-        ("latency_min", r"/^T: *[0-9].* Min: *([0-9]+)/ us"),
-    ),
-}
-"""By program: names and forms of metrics. Of several forms of a name the first with a value is used."""
+PRESETS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    files("kteardown.script").joinpath("presets.toml").read_text(encoding="utf-8")
+)
+"""By program and name of a metric, the forms of ``Metric.read``; the first with a value is used."""
 
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 
@@ -95,7 +54,7 @@ def preset_metrics(program: str, output: Sequence[OutputLine]) -> dict[str, Metr
     Raises KeyError if there is no such preset, and what ``extract.values`` raises.
     """
     metrics: dict[str, Metric] = {}
-    for name, spec in PRESETS[program]:
+    for name, spec in ((name, spec) for name, forms in PRESETS[program].items() for spec in forms):
         key, metric = metric_of(name, spec)
         if key not in metrics and values(parse_reading(metric.read), metric.unit, output, []):
             metrics[key] = metric

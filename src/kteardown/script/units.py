@@ -11,27 +11,22 @@ _NUMBER = re.compile(
 _NUMBER_CHARACTERS = 40
 _LARGEST = Decimal(2**63 - 1)
 
-_KB = Decimal(1) / 1024
 _S = Decimal(10) ** 9
-_WORDS: dict[str, tuple[Unit, Decimal]] = {
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), ("ns", 60 * _S)),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("ns", _S)),
-    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), ("ns", _S / 10**3)),
+_UNITS: tuple[tuple[Unit, Decimal, str], ...] = (
+    ("ns", 60 * _S, "min mins minute minutes"),
+    ("ns", _S, "s sec secs second seconds"),
+    ("ns", _S / 10**3, "ms msec msecs millisecond milliseconds"),
     # The two signs for micro that Unicode has.
-    **dict.fromkeys(
-        ("us", "\u00b5s", "\u03bcs", "usec", "usecs", "microsecond", "microseconds"), ("ns", _S / 10**6)
-    ),
-    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"), ("ns", Decimal(1))),
-    **dict.fromkeys(("B", "byte", "bytes"), ("kb", _KB)),
-    **dict.fromkeys(("kB", "KB", "kb", "KiB"), ("kb", Decimal(1))),
-    **dict.fromkeys(("MB", "MiB"), ("kb", Decimal(1024))),
-    **dict.fromkeys(("GB", "GiB"), ("kb", Decimal(1024**2))),
-    **dict.fromkeys(("%", "percent"), ("share", Decimal(1) / 100)),
-    "share": ("share", Decimal(1)),
-    "count": ("count", Decimal(1)),
-    "per_s": ("per_s", Decimal(1)),
-    "per_cycle": ("per_cycle", Decimal(1)),
-}
+    ("ns", _S / 10**6, "us \u00b5s \u03bcs usec usecs microsecond microseconds"),
+    ("ns", Decimal(1), "ns nsec nsecs nanosecond nanoseconds"),
+    ("kb", Decimal(1) / 1024, "B byte bytes"),
+    ("kb", Decimal(1), "kB KB kb KiB"),
+    ("kb", Decimal(1024), "MB MiB"),
+    ("kb", Decimal(1024**2), "GB GiB"),
+    ("share", Decimal(1) / 100, "% percent"),
+    *((unit, Decimal(1), unit) for unit in ("share", "count", "per_s", "per_cycle")),
+)
+_WORDS = {word: (unit, factor) for unit, factor, words in _UNITS for word in words.split()}
 """The unit of a metric, and the factor, for each word. As in the kernel's files, a kB has 1024 bytes."""
 _COUNTED = re.compile(r"[\w%-]{0,30}")
 """What a rate counts."""

@@ -112,9 +112,10 @@ def test_the_older_schbench_is_read() -> None:
 
 
 def test_every_entry_of_a_preset_is_a_metric() -> None:
-    for entries in PRESETS.values():
-        for name, spec in entries:
-            metric_of(name, spec)
+    found = [(name, spec) for of in PRESETS.values() for name, forms in of.items() for spec in forms]
+    assert len(found) == 21
+    for name, spec in found:
+        metric_of(name, spec)
 
 
 @pytest.mark.parametrize(
