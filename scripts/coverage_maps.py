@@ -17,24 +17,17 @@ from math import log2
 from pathlib import Path
 
 from content_ids import agent_id, agent_sources, files_id, text_id, workload_id
-from kteardown.coverage.attribute import Counts, DebugInfo, FunctionId, attribute
-from kteardown.coverage.maps import (
-    CoverageMap,
-    PointCoverage,
-    WorkloadCoverage,
-    read_map,
-    shipped_path,
-    write_map,
-)
-from kteardown.coverage.points import points_of, words
+from kteardown.coverage.attribute import Counts, DebugInfo
+from kteardown.coverage.executed import coverage_of
+from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map, shipped_path, write_map
+from kteardown.coverage.points import points_of
 from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelRequest
-from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
-from kteardown.run.boot_once import CountedBoot, boot_counted
+from kteardown.run.boot_once import boot_counted
 from kteardown.run.execute import Bootable
 
 ROOT = Path(__file__).parents[1]
@@ -130,28 +123,6 @@ def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
             found = coverage_of(workload, booted, DebugInfo(image.image.parent))
             break
     return CoverageMap(image.source, {name: replace(found, failed=(*failed, *found.failed))})
-
-
-def coverage_of(workload: Workload, booted: CountedBoot, info: DebugInfo) -> WorkloadCoverage:
-    """Return the functions of what was counted in a boot of ``workload``."""
-    blocks = (block for trial in booted.trials for block in trial.executed.blocks)
-    info.learn({address for block in blocks for address in block.addresses()})
-    points: list[PointCoverage] = []
-    failed: list[str] = []
-    outside: set[FunctionId] = set()
-    for trial in booted.trials:
-        inside, elsewhere = attribute(trial.executed, info)
-        outside |= elsewhere.functions.keys()
-        if trial.ran:
-            points.append(PointCoverage(trial.params, inside.instructions, inside.functions))
-        else:
-            outside |= inside.functions.keys()
-            why = trial.detail or ("no stretch was seen" if trial.status else "it did not end")
-            failed.append(f"{words(trial.params, workload)}: {why}")
-    seen = {function for point in points for function in point.inside}
-    return WorkloadCoverage(
-        workload.name, tuple(points), frozenset(outside - seen), booted.end.duration_s, tuple(failed)
-    )
 
 
 def rounded(coverage: CoverageMap) -> CoverageMap:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coverage_maps import coverage_of
 from kteardown.coverage.attribute import DebugInfo, FunctionId, attribute
 from kteardown.coverage.changed import changed_functions
-from kteardown.coverage.executed import executed
+from kteardown.coverage.executed import coverage_of, executed
 from kteardown.coverage.maps import CoverageMap
 from kteardown.coverage.propose import propose
 from kteardown.inputs.load import load_experiment, load_workload

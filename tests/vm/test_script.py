@@ -13,9 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.executed import count_script
+from kteardown.coverage.maps import read_map
 from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Overrides, Scripted, apply
+from kteardown.kernels.request import KernelImage
 from kteardown.model.experiment import MACHINE_PARAMETERS, MachineSpec
 from kteardown.model.record import ParamValue, Sample
 from kteardown.model.workload import unit_of
@@ -23,7 +27,7 @@ from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
 from kteardown.run.execute import Bootable
-from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, rehearse_on
+from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, rehearse
 from kteardown.run.resolve import experiment_of_script
 from kteardown.script.describe import describe, write
 from kteardown.script.extract import parse_reading, values
@@ -57,7 +61,7 @@ def run_script(
     experiment = experiment.model_copy(
         update={"machine": experiment.machine.model_copy(update={"kernel_args": ARGUMENTS})}
     )
-    found = rehearse_on(Bootable(image), experiment, "icount", SilentReporter())
+    found = rehearse(Bootable(image), experiment, "icount", SilentReporter())
     metrics = chosen_metrics(described, found, asked.metric or ())
     return found, {key: spec.read for key, spec in metrics.items()}
 
@@ -162,3 +166,24 @@ def test_a_script_that_fails_ends_with_its_last_lines(tmp_path: Path, base_image
     assert "\n  | N is 1\n  | cat: " in caught.value.message
     assert "not reached" not in caught.value.message
     assert "--allow 'exit 1'" in caught.value.hint
+
+
+def test_what_a_script_executes_is_counted_once(
+    tmp_path: Path, base_image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = SilentReporter()
+    script = tmp_path / "folders.sh"
+    script.write_text("#!/bin/sh -e\nfor i in $(seq $N); do mkdir /tmp/d; rmdir /tmp/d; done\n")
+    described = describe(str(script), Scripted(), {"N": (20,)})
+    write(described, tmp_path)
+    monkeypatch.setattr("kteardown.coverage.executed.map_of", lambda described: tmp_path / "map.json.xz")
+    kernel = KernelImage("base", base_image, "debian:6.12", "", "x86_64", "6.12", "gcc", "", "")
+    experiment = experiment_of_script("folders", "debian:6.12", tmp_path)
+    for _ in range(2):
+        count_script(kernel, described, experiment, {"N": 20}, silent)
+        found = read_map(tmp_path / "map.json.xz")
+        (point,) = found.workloads["folders"].points
+        assert (found.source, point.params) == ("debian:6.12", {"N": 20})
+        assert point.inside[FunctionId("fs/namei.c", "do_rmdir")].calls == 20
+        # The second time nothing is booted.
+        monkeypatch.setattr("kteardown.coverage.executed.boot_counted", None)

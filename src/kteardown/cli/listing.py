@@ -10,6 +10,7 @@ import typer
 from kteardown.cli import options
 from kteardown.cli.show import Fields, covering, kernel_fields, pick, table_of
 from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources
+from kteardown.coverage.own import with_own
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
@@ -71,10 +72,13 @@ def listing(
 def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:
     """Return the workloads that execute ``function``. Print which kernel that is known of."""
     check(source)
-    coverage = shipped_map(source)
+    coverage, missing = with_own(shipped_map(source), Path.cwd())
+    if missing:
+        each = "`kteardown compare NAME` counts it once"
+        echo(f"What these scripts execute is not known: {', '.join(missing)}; {each}.", err=True)
     if not coverage.source.startswith(source):
         echo(f"What workloads execute was counted on {coverage.source}, not on {source}.", err=True)
-    rows = covering(matching(function, coverage), source)
+    rows = covering(matching(function, coverage), coverage)
     if not rows:
         executed = {known: shipped_functions(known) for known in shipped_sources()}
         # Beside the JSON, so that an empty list is not read as an answer about a mistyped name.

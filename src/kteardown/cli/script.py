@@ -5,16 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kteardown.coverage.executed import count_script
+from kteardown.coverage.own import own_scripts
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.inputs.options import Overrides, Scripted, on_clocks
 from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.kernels import build
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.paths import cache_dir
 from kteardown.run import lab
+from kteardown.run.execute import Bootable
 from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
-from kteardown.run.resolve import experiment_for, experiment_of_script
+from kteardown.run.resolve import base_of, experiment_for, experiment_of_script
 from kteardown.script.describe import Described, describe, is_script, keep, known, with_headlines, write
 
 if TYPE_CHECKING:
@@ -30,8 +34,8 @@ def experiments_on(
     not run, BuildError, LabError.
     """
     here = Path.cwd()
-    own = workload in workload_names(here) and load_workload(workload, str(here)).script is not None
-    if not (own or is_script(workload)):
+    own = workload in own_scripts(here)
+    if not is_own(workload):
         if scripted != Scripted():
             what = "the name of a workload" if workload in workload_names(here) else "no path of a file"
             raise InputError(
@@ -48,7 +52,12 @@ def experiments_on(
         )
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
         described, first = described_in(Path(folder), workload, source, asked, scripted)
-        rehearsed = rehearse(first, lab.choose_acceleration(first, reporter), reporter)
+        base = base_of(first)
+        image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
+        kernel = Bootable(image.image, image.modules)
+        rehearsed = rehearse(kernel, first, lab.choose_acceleration(first, reporter), reporter)
+        if own:
+            count_script(image, described, first, rehearsed.sizes[0].params, reporter)
     asked_for = scripted.metric or ()
     if asked_for or not any(metric.read for metric in described.workload.metrics.values()):
         metrics = chosen_metrics(described, rehearsed, asked_for)
@@ -59,6 +68,11 @@ def experiments_on(
     kept = keep(described, cache_dir())
     keep_rehearsal(rehearsed.seen, kept)
     return _experiments(described.workload.name, source, kept, asked)
+
+
+def is_own(workload: str) -> bool:
+    """Return whether this is a script of the user's: a file, a command, or one that ./workloads describes."""
+    return is_script(workload) or workload in own_scripts(Path.cwd())
 
 
 def described_in(

@@ -298,7 +298,8 @@ def _series(name: str) -> Fields:
             f"there is no series called {name!r}{near}", hint="choose one of `kteardown list series`."
         )
     chosen = resolve(name)
-    changed = changed_by(chosen.files, shipped_map(shipped_sources()[0]))
+    coverage = shipped_map(shipped_sources()[0])
+    changed = changed_by(chosen.files, coverage)
     backports = [{"for": files[0].parent.name} for files in chosen.backports]
     changes: dict[str, list[str]] = {}
     for one in changed:
@@ -314,7 +315,7 @@ def _series(name: str) -> Fields:
         "patches": [{"number": n, "subject": subject(file)} for n, file in enumerate(chosen.files, start=1)],
         "backports": backports if len(backports) > 1 else [],
         "changes": [{"file": file, "functions": of} for file, of in sorted(changes.items())],
-        "executed_by": covering(changed, shipped_sources()[0]),
+        "executed_by": covering(changed, coverage),
         "experiments": [pick(e, "name", "question") for e in users],
         "more": _pages([e.name for e in users]),
     }
@@ -334,12 +335,11 @@ def changed_by(patches: Iterable[Path], coverage: CoverageMap) -> list[ChangedFu
     return list(found.values())
 
 
-def covering(changed: Sequence[ChangedFunction], source: str) -> list[Fields]:
+def covering(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> list[Fields]:
     """Return the workloads that execute functions of ``changed``, those that execute most of it first."""
-    coverage = shipped_map(source)
     rows: list[Fields] = []
     for found in propose(changed, coverage, stress_tests=stress_tests()).found:
-        workload = load_workload(found.workload)
+        workload = load_workload(found.workload, str(Path.cwd()))
         rows.append(
             {
                 "name": found.workload,

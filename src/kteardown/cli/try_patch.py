@@ -15,7 +15,7 @@ from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.queue import check_for_b4
 from kteardown.cli.run import boot_rest, command_line, start
-from kteardown.cli.script import described_in, experiments_on
+from kteardown.cli.script import described_in, experiments_on, is_own
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.attribute import DebugInfo, FunctionId, call_paths
 from kteardown.coverage.changed import (
@@ -27,6 +27,7 @@ from kteardown.coverage.changed import (
 )
 from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import shipped_map
+from kteardown.coverage.own import with_own
 from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.power import smallest_change
 from kteardown.coverage.propose import Proposal, Proposals, propose
@@ -58,7 +59,7 @@ from kteardown.report import try_page
 from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried
 from kteardown.run.create import build_kernels, settle
 from kteardown.run.resolve import experiment_for, resolve
-from kteardown.script.describe import ENDINGS, is_script
+from kteardown.script.describe import ENDINGS
 from kteardown.visible import echo
 
 _MOST = 2
@@ -271,7 +272,7 @@ def measure(
             return tried
     asked = Overrides.of(kernels, designed, variant=[str(tried.base.patches[0].parent)])
     counted: dict[Choice, Exercise] = {}
-    for choice in (one for one in chosen.choices if is_script(one.workload) or one.only_counted):
+    for choice in (one for one in chosen.choices if is_own(one.workload) or one.only_counted):
         tried, counted[choice] = _counted(choice, tried, chosen, asked, scripted, reporter)
         if tried.error:
             return tried
@@ -324,7 +325,7 @@ def _counted(
 ) -> tuple[Tried, Exercise]:
     """Count what is executed of the change before a workload is run, and before a script is rehearsed."""
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
-        if is_script(choice.workload):
+        if is_own(choice.workload):
             _, experiment = described_in(Path(folder), choice.workload, tried.base.source, asked, scripted)
         else:
             experiment = _experiments(choice, tried, asked, scripted, reporter)[0]
@@ -358,7 +359,7 @@ def _experiments(
 ) -> tuple[Experiment, ...]:
     """Return the experiment of a workload, once for each clock; a script is rehearsed first."""
     source = tried.base.source
-    if is_script(choice.workload):
+    if is_own(choice.workload):
         return experiments_on(choice.workload, source, asked, scripted, reporter)
     experiment = experiment_for(choice.workload, source)
     given = asked.assignments or []
@@ -446,18 +447,20 @@ def _choose(
 ) -> Chosen:
     choices = [
         Choice(name, "a script of your own")
-        if is_script(name)
+        if is_own(name)
         else Choice(name, "named with --workload", _small(name))
         for name in named
     ]
     try:
-        coverage = shipped_map(base.source)
+        coverage, missing = with_own(shipped_map(base.source), Path.cwd())
     except InputError:
         return Chosen(tuple(choices), changed, (), (), known=False)
     found = propose(changed, coverage)
     notes = (
         [] if coverage.source == base.id else [f"What workloads execute was counted on {coverage.source}."]
     )
+    if missing:
+        notes.append(f"What these scripts in ./workloads execute is not known: {', '.join(missing)}.")
     best: dict[str, Proposal] = {}
     for proposal in found.measured:
         if proposal.workload not in stress_tests():
@@ -481,7 +484,7 @@ def _choose(
 
 def _worth_running(proposal: Proposal) -> bool:
     """Return whether changed functions are a part of the stretch, or are executed for each object."""
-    objects = proposal.params.get(load_workload(proposal.workload).law)
+    objects = proposal.params.get(load_workload(proposal.workload, str(Path.cwd())).law)
     most = max(counts.calls for counts in proposal.functions.values())
     return proposal.share >= _LEAST_SHARE or (isinstance(objects, int) and 0 < objects <= most)
 

@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log2
@@ -13,17 +14,23 @@ from kteardown.coverage.attribute import (
     Counts,
     DebugInfo,
     Executed,
+    FunctionId,
+    attribute,
     counts_of,
 )
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.points import two_sizes
-from kteardown.errors import GuestError
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, read_map, write_map
+from kteardown.coverage.own import map_of
+from kteardown.coverage.points import two_sizes, words
+from kteardown.errors import GuestError, InputError, KteardownError
 from kteardown.kernels.request import KernelImage
+from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
-from kteardown.run.boot_once import CountedTrial, boot_counted
+from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_counted
 from kteardown.run.execute import Bootable
+from kteardown.script.describe import Described
 from kteardown.vm.qemu import QemuMachine
 
 _DOUBLINGS = log2(5)
@@ -208,3 +215,50 @@ def _executions(changed: ChangedFunction, side: Executed) -> list[int]:
         max(side.lines.get((changed.file, line), 0) for line in range(first, last + 1))
         for first, last in changed.statements_after
     ]
+
+
+def coverage_of(workload: Workload, booted: CountedBoot, info: DebugInfo) -> WorkloadCoverage:
+    """Return the functions of what was counted in a boot of ``workload``."""
+    blocks = (block for trial in booted.trials for block in trial.executed.blocks)
+    info.learn({address for block in blocks for address in block.addresses()})
+    points: list[PointCoverage] = []
+    failed: list[str] = []
+    outside: set[FunctionId] = set()
+    for trial in booted.trials:
+        inside, elsewhere = attribute(trial.executed, info)
+        outside |= elsewhere.functions.keys()
+        if trial.ran:
+            points.append(PointCoverage(trial.params, inside.instructions, inside.functions))
+        else:
+            outside |= inside.functions.keys()
+            why = trial.detail or ("no stretch was seen" if trial.status else "it did not end")
+            failed.append(f"{words(trial.params, workload)}: {why}")
+    seen = {function for point in points for function in point.inside}
+    return WorkloadCoverage(
+        workload.name, tuple(points), frozenset(outside - seen), booted.end.duration_s, tuple(failed)
+    )
+
+
+def count_script(
+    kernel: KernelImage, described: Described, experiment: Experiment, params: Params, reporter: Reporter
+) -> None:
+    """Count what the script of ``experiment`` executes on ``kernel`` at one point, unless that was done.
+
+    What goes wrong is only reported: no figure needs the map.
+    """
+    workload, guest = described.workload, Bootable(kernel.image, kernel.modules)
+    try:
+        path = map_of(described)
+        with suppress(InputError):
+            read_map(path)
+            return
+        info = DebugInfo(kernel.image.parent)
+        with reporter.task(f"Counting once which functions {workload.name} executes"):
+            boot = boot_counted(
+                guest, workload, [params], reporter, folder=experiment.folder, machine=experiment.machine
+            )
+            counted = coverage_of(workload, boot, info)
+        if counted.points:
+            write_map(path, CoverageMap(kernel.source, {workload.name: counted}))
+    except KteardownError as error:
+        reporter.note(f"which functions {workload.name} executes is not known: {error.message}")

@@ -51,8 +51,6 @@ class CoverageMap:
     source: str
     """The exact source, such as ``debian:6.12.117-1~deb12u1``."""
     workloads: dict[str, WorkloadCoverage] = field(default_factory=dict)
-    from_others: dict[str, str] = field(default_factory=dict)
-    """The workloads that were counted on another source instead, with that source."""
 
     @cached_property
     def functions(self) -> frozenset[FunctionId]:
@@ -176,11 +174,7 @@ def _merged(paths: tuple[Path, ...]) -> CoverageMap:
             for one, counted in other.workloads.items()
             if counted.points or one not in found.workloads
         }
-        found = CoverageMap(
-            found.source,
-            {**found.workloads, **missing},
-            {**found.from_others, **dict.fromkeys(missing, other.source)},
-        )
+        found = CoverageMap(found.source, {**found.workloads, **missing})
     return found
 
 

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload
-from kteardown.kernels import build
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.point import points_of, size_of
@@ -31,12 +30,10 @@ from kteardown.model.record import (
     parse,
 )
 from kteardown.model.workload import Metric, Workload, unit_of
-from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import REHEARSAL, SeenBoot
-from kteardown.run.resolve import base_of
 from kteardown.rundir.printed import error_lines
 from kteardown.script.describe import Described, named
 from kteardown.script.extract import found, growing, metric_of, parse_reading, slug, suggested, trend, values
@@ -96,14 +93,7 @@ class Rehearsed:
     """Runs the smallest size once more, with another seed. Raises as ``rehearse`` does."""
 
 
-def rehearse(experiment: Experiment, acceleration: Acceleration, reporter: Reporter) -> Rehearsed:
-    """Build base, and run the script of ``experiment`` on it. Raises BuildError, and as ``rehearse_on``."""
-    base = base_of(experiment)
-    image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
-    return rehearse_on(Bootable(image.image, image.modules), experiment, acceleration, reporter)
-
-
-def rehearse_on(
+def rehearse(
     kernel: Bootable, experiment: Experiment, acceleration: Acceleration, reporter: Reporter
 ) -> Rehearsed:
     """Run the only workload of ``experiment``, a script, on ``kernel`` at its two smallest sizes.
@@ -246,7 +236,7 @@ def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[s
     """Return the metrics that were asked for (``NAME=WHERE``), or else those that a script turns out to have.
 
     These are of the best kind that there is: marks, those of a known program, what it prints, counters that
-    grow with its size, for which the smallest is run once more. Raises InputError, and as ``rehearse_on``.
+    grow with its size, for which the smallest is run once more. Raises InputError, and as ``rehearse``.
     """
     small, large = rehearsed.sizes[0], rehearsed.sizes[-1]
     examples = [*small.output, *large.output]

@@ -203,11 +203,7 @@ def keep(described: Described, cache: Path) -> Path:
 
     Raises as ``write`` does.
     """
-    digest = hashlib.sha256(as_toml(described.workload).encode())
-    for name, path in described.files.items():
-        content, mode = read_file(path)
-        digest.update(f"{name} {mode:o} ".encode() + hashlib.sha256(content).digest())
-    folder = cache / "scripts" / digest.hexdigest()[:16]
+    folder = cache / "scripts" / content_id(described)
     if not folder.is_dir():
         with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -216,6 +212,15 @@ def keep(described: Described, cache: Path) -> Path:
                 if not folder.is_dir():
                     Path(made).rename(folder)
     return folder
+
+
+def content_id(described: Described) -> str:
+    """Return what identifies the description with the contents of its files. Raises InputError."""
+    digest = hashlib.sha256(as_toml(described.workload).encode())
+    for name, path in described.files.items():
+        content, mode = read_file(path)
+        digest.update(f"{name} {mode:o} ".encode() + hashlib.sha256(content).digest())
+    return digest.hexdigest()[:16]
 
 
 def as_toml(workload: Workload) -> str:

@@ -108,4 +108,3 @@ def test_a_workload_that_was_not_counted_comes_from_another_map(
     write_map(maps.shipped_path("debian:7.2"), CoverageMap("new", {"two": every["two"], "three": failed}))
     found = maps.shipped_map("debian:7.2")
     assert found.source == "new" and found.workloads == every
-    assert found.from_others == {"one": "old", "three": "old"}
