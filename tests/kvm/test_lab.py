@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -151,3 +152,17 @@ exit $status
 def lost_in(run: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads((run / "result.json").read_text())["timing"]["lost"]
     return found
+
+
+def test_a_script_is_rehearsed_and_compared_on_the_wall_clock(l1: L1, runs: Path, tmp_path: Path) -> None:
+    script = l1.jobs / "folders.sh"
+    script.write_text("#!/bin/sh -e\nfor i in $(seq $N); do mkdir /tmp/$i; done\n")
+    arguments = ("compare", script, "--set", "N=20,40", "--source", "debian:6.12", "--series", SERIES[1])
+    # This host builds its kernels, which are others than those of the workloads that are shipped.
+    own = {**os.environ, "KTEARDOWN_RUNS": str(tmp_path)}
+    subprocess.run(shlex.split(command(*arguments, "--seeds", "1", "-q")), check=True, env=own)
+    output = kteardown(l1, runs, *arguments, "--clock", "wall", "--boots", "1")
+    assert "folders ran on base at N=20 and N=40" in output
+    result = result_of(runs)
+    assert {row["metric"] for row in result["comparisons"]} >= {"whole_ns", "cpu_us"}
+    assert {end["how"] for end in records(runs, "ended")} == {"exit"}

@@ -116,3 +116,17 @@ def test_the_doctor_has_a_row_for_each_node(site: Site) -> None:
     assert all(node["found"]["cores"] >= 1 and len(node["found"]["qemu"]) == 64 for node in found)
     assert status in (0, 5)
     assert not site.live_jobs()
+
+
+def test_a_script_gives_the_result_of_this_host(site: Site, tmp_path: Path) -> None:
+    script = tmp_path / "folders.sh"
+    script.write_text("#!/bin/sh -e\nfor i in $(seq $N); do mkdir /tmp/$i; done\n")
+    change = ("--source", "debian:6.12", "--series", "freezer-skip-exited")
+    found = []
+    for place in (["-q"], ["-q", "--on", "slurm"]):
+        arguments = ("compare", str(script), "--set", "N=20,40", "--seeds", "1", *change, *place)
+        status, _, err = site.kteardown(*arguments)
+        assert status == 0, err
+        found.append(result_of(site.last_run()))
+    assert found[0] == found[1]
+    assert [line["how"] for line in records(site.last_run(), "ended")] == ["exit"] * 4

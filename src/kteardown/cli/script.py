@@ -58,10 +58,10 @@ def experiments_on(
         rehearsed = rehearse(kernel, first, lab.choose_acceleration(first, reporter), reporter)
         if own:
             count_script(image, described, first, rehearsed.sizes[0].params, reporter)
-    asked_for = scripted.metric or ()
-    if asked_for or not any(metric.read for metric in described.workload.metrics.values()):
-        metrics = chosen_metrics(described, rehearsed, asked_for)
-        described = with_headlines(described, metrics, asked=bool(asked_for))
+        asked_for = scripted.metric or ()
+        if asked_for or not any(metric.read for metric in described.workload.metrics.values()):
+            metrics = chosen_metrics(described, rehearsed, asked_for)
+            described = with_headlines(described, metrics, asked=bool(asked_for))
     described = described.with_metrics(with_resolution(described.workload.metrics, rehearsed))
     for note in notes(described.workload, rehearsed):
         reporter.note(note)

@@ -1,0 +1,46 @@
+"""From a script to the experiment with it; nothing is built or booted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kteardown.cli.script import experiments_on
+from kteardown.cli.terminal import TerminalReporter
+from kteardown.inputs.load import load_workload
+from kteardown.inputs.options import Overrides, Scripted
+from kteardown.model.experiment import Experiment
+from kteardown.run.rehearse import Rehearsal, Rehearsed
+from unit.cli.test_terminal import console
+from unit.run.test_rehearse import both, ran
+from unit.script.lines import delta
+
+
+def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leave.sh").write_text("for i in $(seq $N); do :; done\n")
+    image = SimpleNamespace(image=Path("bzImage"), modules=())
+    built = SimpleNamespace(images={"base": image})
+    monkeypatch.setattr("kteardown.kernels.build.ensure", lambda *_, **__: built)
+    monkeypatch.setattr("kteardown.run.lab.choose_acceleration", lambda *_: "icount")
+
+    def rehearsed(_: object, experiment: Experiment, *__: object) -> Rehearsed:
+        small, large = (ran(params={"N": n}, deltas=[delta("meminfo", "Slab", 40 * n)]) for n in (100, 200))
+
+        def again() -> Rehearsal:
+            assert Path(experiment.folder, "workloads", "leave.sh").is_file()
+            return small
+
+        return Rehearsed((small, large), 12.0, both(small).seen, again)
+
+    monkeypatch.setattr("kteardown.cli.script.rehearse", rehearsed)
+    asked = Overrides(assignments=["N=100,200"], variant=["exit-gate"])
+    (found,) = experiments_on(
+        "./leave.sh", "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)
+    )
+    assert "meminfo_slab_kb" in load_workload("leave", found.folder).metrics
