@@ -4,6 +4,7 @@ Bisection finds one change. Where several commits share a difference, or a later
 what remains on either side of the first one is searched in the same way.
 """
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from kteardown.kernels import git
 
 Value = Callable[[str], float | None]
 """The value of a commit; None if it has none, as one that does not build."""
+_FOUND = re.compile(r"^[0-9a-f]{40,64} is the first bad commit$", re.MULTILINE)
+"""What git says at the end, and not what the subject of the next commit says, which it prints too."""
+_SKIPPED = re.compile(r"^There are only 'skip'ped commits left to test", re.MULTILINE)
 _LEAST = 0.05
 """A smaller part of the whole difference is not searched for: the layout of the code makes as much."""
 
@@ -100,8 +104,8 @@ class Walk:
         """
         (self.git_dir / "HEAD").write_text(f"{bad}\n")
         said = self._bisect("start", "--no-checkout", *self._options, bad, good, *self._paths)
-        while "is the first bad commit" not in said:
-            if "only 'skip'ped commits left" in said:
+        while not _FOUND.search(said):
+            if _SKIPPED.search(said):
                 words = (line.strip() for line in said.splitlines())
                 left = {word for word in words if len(word) in (40, 64)}
                 return [one for one in self._ask("rev-list", f"{good}..{bad}").split() if one in left]
@@ -119,7 +123,7 @@ class Walk:
     def _bisect(self, *argv: str) -> str:
         done = git.run("bisect", *argv, git_dir=self.git_dir)
         said = f"{done.text}\n{done.said}"
-        if not done.ok and "only 'skip'ped commits left" not in said:
+        if not done.ok and not _SKIPPED.search(said):
             raise InputError(
                 f"git cannot bisect: {said.strip()[-300:]}",
                 hint="the good commit must come before the bad one.",

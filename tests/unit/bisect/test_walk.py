@@ -168,3 +168,17 @@ def test_ends_in_the_wrong_order_are_an_error(tmp_path: Path) -> None:
         walk.changes(made.ids[-1], made.ids[0], lambda one: values[made.ids.index(one)])
     with pytest.raises(InputError, match=f"{made.ids[0][:12]} cannot be measured"):
         walk.changes(made.ids[0], made.ids[-1], lambda one: None)
+
+
+def test_what_the_subject_of_a_commit_says_does_not_end_the_search(tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@localhost"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for subject in ("this is the first bad commit", "There are only 'skip'ped commits left to test"):
+        for _ in range(8):
+            subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", subject], check=True)
+    argv = [*git, "rev-list", "--reverse", "HEAD"]
+    ids = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+    walk = Walk(tmp_path, tmp_path / "bisect")
+    for culprit in (1, 5, 9, 14):
+        bad = set(ids[culprit:])
+        assert walk.first_bad(ids[0], ids[-1], bad.__contains__) == [ids[culprit]]
