@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.message import Message
+from itertools import accumulate
 from pathlib import Path
 
 from kteardown.errors import InputError, KteardownError, LabError
@@ -73,18 +74,23 @@ def _fetched(name: str, since: datetime, cache: Path, reporter: Reporter) -> Pat
 
 
 def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:
-    """Yield the mails that the commits of a repository added: the file ``m`` of each."""
+    """Yield the mails that the commits of a repository added, the oldest first: the file ``m`` of each.
+
+    Of more than may be in memory, the newest.
+    """
     asked = ["log", "--all", f"--since={since.isoformat()}", f"--max-count={_MOST_MAILS}", "--format=%H:m"]
     names = git.read(repository, *asked).out
     with git.view(repository) as git_dir:
-        out = git.run("cat-file", "--batch", git_dir=git_dir, data=names).out
+        form = "--batch-check=%(objectname) %(objectsize) %(objecttype)"
+        listed = git.run("cat-file", form, git_dir=git_dir, data=names).text.splitlines()
+        mails = [(one[0], int(one[1])) for one in map(str.split, listed) if one[2:] == ["blob"]]
+        totals = accumulate(size for _, size in mails)
+        kept = [mail for mail, total in zip(mails, totals, strict=True) if total <= _MOST_BYTES][::-1]
+        text = "".join(f"{name}\n" for name, _ in kept).encode()
+        out = git.run("cat-file", "--batch", git_dir=git_dir, data=text).out
     place = 0
-    while place < len(out):
-        head, _, _ = out[place:].partition(b"\n")
-        place += len(head) + 1
-        if head.endswith(b"missing"):
-            continue
-        size = int(head.rpartition(b" ")[2])
+    for name, size in kept:
+        place += len(f"{name} blob {size}\n")
         yield out[place : place + size]
         place += size + 1
 

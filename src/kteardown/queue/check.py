@@ -43,6 +43,10 @@ def check(raw: bytes, arguments: Sequence[str], folder: Path) -> list[dict[str, 
         return [entry(status, summary, job.text("page.md") or job.text("log"))]
     except KteardownError as error:
         return [entry("warn", error.message, error.hint)]
+    except OSError as error:
+        return [
+            entry("warn", f"{error.filename or folder}: {error.strerror}", "check the folder of the queue.")
+        ]
 
 
 def entry(status: Status, summary: str, details: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from kteardown.cli import app
 from kteardown.errors import InputError, LabError
 from kteardown.patches.mails import raw_mails
 from kteardown.progress import SilentReporter
+from kteardown.queue import archive
 from kteardown.queue.archive import Seen, as_mbox, mails_of_list, threads
 
 DATA = Path(__file__).parents[2] / "data/mail"
@@ -98,12 +99,26 @@ def test_an_mbox_keeps_each_mail(tmp_path: Path) -> None:
     assert raw_mails(file) == once
 
 
-def test_a_repository_has_the_mails_of_the_last_days(tmp_path: Path) -> None:
+def test_a_repository_has_the_mails_of_the_last_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = epoch(tmp_path / "0", [b"old"], "2020-01-01T00:00:00Z")
     epoch(tree, [FREEZER, b"x" * 100_000])
     found = mails_of_list(str(tree), 7, tmp_path / "cache", SilentReporter())
-    assert sorted(found) == sorted([FREEZER, b"x" * 100_000])
+    assert found == [FREEZER, b"x" * 100_000]
     assert len(mails_of_list(str(tree), 10_000, tmp_path / "cache", SilentReporter())) == 3
+    # What does not fit into memory is left out, the oldest first.
+    monkeypatch.setattr(archive, "_MOST_BYTES", 100_000 + len(FREEZER) - 1)
+    assert mails_of_list(str(tree), 7, tmp_path / "cache", SilentReporter()) == found[1:]
+
+
+def test_a_folder_in_the_place_of_a_mail_is_left_out(tmp_path: Path) -> None:
+    tree = epoch(tmp_path / "0", [FREEZER])
+    (tree / "m").unlink()
+    (tree / "m").mkdir()
+    (tree / "m/file").write_text("no mail")
+    git = ["git", "-C", str(tree), "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "mail"], check=True)
+    assert mails_of_list(str(tree), 7, tmp_path / "cache", SilentReporter()) == [FREEZER]
 
 
 def test_a_list_is_fetched_with_its_last_epochs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

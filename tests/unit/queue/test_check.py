@@ -136,3 +136,10 @@ def test_a_cover_letter_is_fetched_unless_b4_has_applied_the_series(
     (found,) = of_b4(cover, tree)
     assert found["status"] == "warn"
     assert "tracking.json is damaged" in found["summary"]
+
+
+def test_a_queue_that_cannot_be_written_is_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "queue").write_text("a file")
+    (found,) = check.check(PATCH, [], tmp_path / "queue")
+    assert found["status"] == "warn"
+    assert str(tmp_path / "queue") in found["summary"]
