@@ -49,7 +49,7 @@ from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.cli.options import reporter as reporter_of
 from kteardown.errors import KteardownError
 from kteardown.hunt import flow
-from kteardown.hunt.decide import METRICS
+from kteardown.hunt.flow import METRICS
 from kteardown.hunt.folder import Request
 from kteardown.hunt.plan import Case, Options, plan_of_sizes
 from kteardown.hunt.result import Find

@@ -28,8 +28,8 @@ import numpy as np
 from hunts import ROOT, ProgramRun, keep_programs, programs
 from kteardown.hunt.catalogue import Kind, load_kinds
 from kteardown.hunt.limits import LIMITS
-from kteardown.hunt.reproducer import program
 from kteardown.hunt.result import Find, HuntResult
+from kteardown.hunt.tables import program
 from kteardown.kernels import prebuilt
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest

@@ -18,7 +18,7 @@ import psutil
 import typer
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from kteardown import sandbox
@@ -36,8 +36,7 @@ from kteardown.run.survey import NodeFacts, Surveyed, survey
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent
-from kteardown.vm.host import qemu_version
-from kteardown.vm.host_watch import wall_checks
+from kteardown.vm.host import qemu_version, wall_checks
 from kteardown.vm.qemu import need_descriptors
 from kteardown.vm.qemu_library import USER, confinement
 
@@ -231,10 +230,8 @@ def _cluster(on: str, *, as_json: bool) -> None:
     if as_json:
         echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
     else:
-        table = Table(box=box.SIMPLE, pad_edge=False)
-        for name in ("node", "state", "QEMU", "KVM", "cores", "memory", "disk", "load", "SMT", "governor"):
-            table.add_column(name)
-        table.add_column("problems", overflow="fold")
+        columns = ("node", "state", "QEMU", "KVM", "cores", "memory", "disk", "load", "SMT", "governor")
+        table = Table(*columns, Column("problems", overflow="fold"), box=box.SIMPLE, pad_edge=False)
         for node in nodes:
             table.add_row(node.node, node.state, *_cells(node.found), "; ".join(problems[node.node]))
         options.output().print(table)

@@ -15,9 +15,8 @@ from kteardown.cli import complete, options
 from kteardown.errors import InputError, failing
 from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.reproducer import program, report_text, waiting_text
 from kteardown.hunt.result import HuntResult
-from kteardown.hunt.tables import shown_tables, summary, verdicts_line
+from kteardown.hunt.tables import program, report_text, shown_tables, summary, verdicts_line, waiting_text
 from kteardown.inputs.fragments import located
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
@@ -91,7 +90,7 @@ def _measured(
     context: typer.Context, asked: Asked, resume: str, jobs: int | None, reporter: Reporter
 ) -> tuple[HuntFolder, HuntResult, str]:
     """Begin a hunt, or resume one, and measure all of it; return with the result what else can be done."""
-    from kteardown.hunt import flow, locks  # They load scipy, as does no other verb when it starts.
+    from kteardown.hunt import flow  # They load scipy, as does no other verb when it starts.
 
     kept = "nothing was measured, and kernels that were built are kept"
     try:
@@ -102,12 +101,12 @@ def _measured(
     except KeyboardInterrupt:
         reporter.note(f"interrupted; {kept}")
         raise
-    named = "" if result.locks else locks.advice(folder.name, result.finds, folder.request())
+    named = "" if result.locks else flow.advice(folder.name, result.finds, folder.request())
     return folder, result, f"again: kteardown hunt --show {folder.name} --all\n{named}".rstrip()
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
-    from kteardown.hunt import flow, locks
+    from kteardown.hunt import flow
     from kteardown.hunt.folder import requests_of
 
     own_kinds(asked.own)
@@ -128,7 +127,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     )
     # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
     requests_of(request.source, request.against, request.config)
-    locks.check(request.locks)
+    flow.check(request.locks)
     flow.kinds_of(request, reporter)
     flow.kernels_of(request, reporter)
     return HuntFolder.begin(request)
@@ -136,12 +135,12 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
 
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
     """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
-    from kteardown.hunt import flow, locks
+    from kteardown.hunt import flow
 
     folder = HuntFolder.find(name)
     request = folder.request()
     _need_unchanged(folder, context, but=("against", "locks"))
-    locks.check(asked.locks)
+    flow.check(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
     folder.extend(asked.against or (), asked.locks)

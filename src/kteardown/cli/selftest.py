@@ -27,7 +27,7 @@ from kteardown.report.metrics import shipped_name
 from kteardown.rundir.find import RunFolder
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
-from kteardown.vm.host_watch import wall_checks
+from kteardown.vm.host import wall_checks
 
 _TEXTS = Path(__file__).parent / "texts"
 _ARCH: Arch = next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)

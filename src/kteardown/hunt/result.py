@@ -28,7 +28,7 @@ class GrowthResult(StrictModel):
 
 
 class FunctionResult(StrictModel):
-    """The function that is responsible, and how its own time grows (``hunt.decide``).
+    """The function that is responsible, and how its own time grows (``hunt.flow``).
 
     ``share`` is that of all time at the largest size. ``callers``: the nearest first. ``no_interrupts``: the
     share of its time in which the CPU took no interrupts; such time is attributed to the function that
@@ -45,7 +45,7 @@ class FunctionResult(StrictModel):
 
 
 class LockResult(StrictModel):
-    """A lock that is held while the cost arises (``hunt.locks``)."""
+    """A lock that is held while the cost arises (``hunt.flow``)."""
 
     name: str
     """Its class in lockdep: the argument with which it is initialised, such as ``&ctx->flc_lock``."""
@@ -158,7 +158,7 @@ class Rate(StrictModel):
 
 
 class OwnersResult(StrictModel):
-    """The time of several processes that released at once, relative to one (``hunt.decide``)."""
+    """The time of several processes that released at once, relative to one (``hunt.flow``)."""
 
     kind: str
     way: Way

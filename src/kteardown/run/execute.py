@@ -38,7 +38,7 @@ from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
 from kteardown.script.samples import LeftBehind
-from kteardown.vm.host_watch import HostWatch
+from kteardown.vm.host import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.kernel_log import plain_line

@@ -88,16 +88,15 @@ def read(root: Path = Path("/"), affinity: Collection[int] | None = None) -> lis
         for node in sorted((folder / "node").glob("node[0-9]*"))
         for cpu in cpu_list(read_or_empty(node / "cpulist"))
     }
-    return [
-        Cpu(
-            number=cpu,
-            core=tuple(sorted(_core(folder, cpu) & online or {cpu})),
-            node=nodes.get(cpu, 0),
-            isolated=cpu in isolated,
-            capacity=int(read_or_empty(folder / f"cpu/cpu{cpu}/cpu_capacity").strip() or _FASTEST),
-        )
-        for cpu in sorted(allowed & online)
-    ]
+    found = []
+    for cpu in sorted(allowed & online):
+        own = folder / f"cpu/cpu{cpu}"
+        names = ("topology/core_cpus_list", "topology/thread_siblings_list")
+        core = cpu_list(next(filter(None, (read_or_empty(own / name) for name in names)), ""))
+        capacity = int(read_or_empty(own / "cpu_capacity").strip() or _FASTEST)
+        siblings = tuple(sorted(core & online or {cpu}))
+        found.append(Cpu(cpu, siblings, nodes.get(cpu, 0), cpu in isolated, capacity))
+    return found
 
 
 def cpu_list(text: str) -> set[int]:
@@ -108,13 +107,6 @@ def cpu_list(text: str) -> set[int]:
         if span:
             found.update(range(int(span[1]), int(span[2] or span[1]) + 1))
     return found
-
-
-def _core(folder: Path, cpu: int) -> set[int]:
-    topology = folder / f"cpu/cpu{cpu}/topology"
-    return cpu_list(
-        read_or_empty(topology / "core_cpus_list") or read_or_empty(topology / "thread_siblings_list")
-    )
 
 
 def _cpuset(root: Path) -> Path:

@@ -1,4 +1,11 @@
-"""Facts about the host, for the ``machine`` of result.json, its QEMU, and its counters of events."""
+"""The host: facts for the ``machine`` of result.json, its QEMU, its counters of events, what it took from a
+guest, and what of it adds noise to the wall clock.
+
+The counters of the kernel are read when a trial begins and when it ends: at the records ``trial_start`` and
+``trial_end`` as the lab receives them. These are late by the time in which the lab writes the records before
+them: milliseconds, and setting up the trial is inside of them. That is enough for a share of a trial, and not
+for what happened in one repetition.
+"""
 
 import ctypes
 import errno
@@ -7,7 +14,10 @@ import platform
 import re
 import struct
 import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +25,8 @@ import psutil
 
 from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.record import LostTime
+from kteardown.model.selftest import HostCheck
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import cpu_list
 
@@ -150,3 +162,296 @@ def _counter_error() -> int:
         return ctypes.get_errno()
     os.close(fd)
     return 0
+
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+WAKEUP_S = 50e-6
+"""What an idle host may take to run a thread that becomes runnable; it is not counted as lost."""
+_BUSY = 0.5
+"""Runnable tasks on a host that has nothing else to do."""
+_STEAL_S = 0.5
+
+
+_Row = tuple[Any, ...]
+"""The fields of a ``HostCheck``. ``command`` changes what was found; empty if no command can."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """All counters at one moment; empty or None where this host has none."""
+
+    at_s: float
+    threads: Mapping[int, tuple[float, int]] = field(default_factory=dict)
+    """By id of a thread of a virtual CPU: the seconds that it waited for a CPU, and how often it ran."""
+    steal_s: Mapping[int, float] = field(default_factory=dict)
+    """By CPU of the host, the time that a hypervisor under the host gave to others."""
+    throttled_s: float | None = None
+    """How long the CPU quota of our own control groups stopped us; of nested ones the largest."""
+    hot_s: Mapping[int, float] = field(default_factory=dict)
+    """By CPU of the host, the time at a lower frequency because of its temperature."""
+
+
+class HostWatch:
+    """Reads the counters around each trial of one guest."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+        self._threads: Sequence[int] = ()
+        self._before: Counters | None = None
+
+    def vcpus(self, threads: Sequence[int]) -> None:
+        """Use these threads of QEMU, which run the virtual CPUs."""
+        self._threads = tuple(threads)
+
+    def begin(self) -> None:
+        """Note that a trial begins."""
+        self._before = self._read()
+
+    def end(self) -> LostTime | None:
+        """Return what the trial lost that began last; None if none has begun."""
+        before, self._before = self._before, None
+        return lost_between(before, self._read()) if before else None
+
+    def _read(self) -> Counters:
+        cpus: set[int] = set()
+        for thread in self._threads:
+            with suppress(OSError):
+                cpus |= os.sched_getaffinity(thread)
+        # Those of this process if none is known.
+        return read(self._threads, sorted(cpus or os.sched_getaffinity(0)), self._root)
+
+
+def read(threads: Sequence[int], cpus: Sequence[int], root: Path = Path("/")) -> Counters:
+    """Return the counters of ``threads`` and of those CPUs of the host on which they may run."""
+    times = {thread: found for thread in threads if (found := _thread_times(root, thread))}
+    return Counters(
+        at_s=time.monotonic(),
+        threads=times,
+        steal_s=steal(read_or_empty(root / "proc/stat"), cpus),
+        throttled_s=_throttled(root),
+        hot_s={cpu: hot for cpu in cpus if (hot := _hot(root, cpu)) is not None},
+    )
+
+
+def lost_between(before: Counters, after: Counters) -> LostTime:
+    """Return what was lost between two readings: of the virtual CPU and of the CPU that lost most."""
+    both = before.threads.keys() & after.threads.keys()
+    waits = []
+    for old, new in ((before.threads[thread], after.threads[thread]) for thread in both):
+        # Without what an idle host needs to wake the thread.
+        usual = (new[1] - old[1]) * WAKEUP_S
+        waits.append(max(0.0, new[0] - old[0] - usual))
+    stolen = _most(before.steal_s, after.steal_s)
+    throttled = None
+    if before.throttled_s is not None and after.throttled_s is not None:
+        throttled = max(0.0, after.throttled_s - before.throttled_s)
+    return LostTime(
+        elapsed_s=round(after.at_s - before.at_s, 6),
+        run_delay_s=_rounded(max(waits, default=None)),
+        # The first tick of a counter may have gathered before the trial.
+        steal_s=_rounded(None if stolen is None else max(0.0, stolen - _TICK_S)),
+        throttled_s=_rounded(throttled),
+        hot_s=_rounded(_most(before.hot_s, after.hot_s)),
+    )
+
+
+def steal(stat: str, cpus: Sequence[int]) -> dict[int, float]:
+    """Return the steal time of each of ``cpus`` from the text of ``/proc/stat``, in seconds."""
+    found = {}
+    for line in re.findall(r"^cpu(\d+) (.*)$", stat, re.MULTILINE):
+        ticks = line[1].split()
+        if int(line[0]) in cpus and len(ticks) > 7:
+            found[int(line[0])] = int(ticks[7]) * _TICK_S
+    return found
+
+
+def own_groups(cgroups: str, root: Path = Path("/")) -> list[Path]:
+    """Return the folders of our CPU control groups and of those above, from the text of /proc/self/cgroup."""
+    folders = []
+    for line in cgroups.splitlines():
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        mounts = ["sys/fs/cgroup", "sys/fs/cgroup/unified"] if number == "0" else []
+        if "cpu" in controllers.split(","):
+            mounts = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]
+        own = Path(path.strip("/"))
+        folders += [root / mount / part for mount in mounts for part in (own, *own.parents)]
+    return [folder for folder in dict.fromkeys(folders) if (folder / "cpu.stat").is_file()]
+
+
+def _most(before: Mapping[int, float], after: Mapping[int, float]) -> float | None:
+    return max((after[cpu] - old for cpu, old in before.items() if cpu in after), default=None)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)
+
+
+def _thread_times(root: Path, thread: int) -> tuple[float, int] | None:
+    """Return the times of a thread; None if it has exited, or if the kernel does not keep them."""
+    fields = read_or_empty(root / f"proc/{thread}/schedstat").split()
+    if len(fields) != 3 or fields[2] == "0":
+        return None
+    return int(fields[1]) / 1e9, int(fields[2])
+
+
+def _throttled(root: Path) -> float | None:
+    found = []
+    for folder in own_groups(read_or_empty(root / "proc/self/cgroup"), root):
+        stat = dict(
+            line.split() for line in read_or_empty(folder / "cpu.stat").splitlines() if line.count(" ") == 1
+        )
+        if "throttled_usec" in stat:
+            found.append(int(stat["throttled_usec"]) / 1e6)
+        elif "throttled_time" in stat:  # Version 1, in nanoseconds.
+            found.append(int(stat["throttled_time"]) / 1e9)
+    return max(found, default=None)
+
+
+def _hot(root: Path, cpu: int) -> float | None:
+    """Return the time for which a CPU was throttled because of its temperature; None without the counter."""
+    folder = root / f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle"
+    texts = [read_or_empty(folder / f"{part}_throttle_total_time_ms") for part in ("core", "package")]
+    times = [int(text) / 1e3 for text in texts if text.strip().isdigit()]
+    return max(times, default=None)
+
+
+def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:
+    """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below ``root``."""
+    rows = [*_of_processor(facts, root), *_of_memory_and_clock(facts, root), *_of_time_taken(facts, root)]
+    return [HostCheck(**dict(zip(HostCheck.model_fields, row, strict=False))) for row in rows]
+
+
+def _of_processor(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
+    under, cpu, mitigations = facts["hypervisor"], facts["cpu"], facts["mitigations"] or {}
+    governor, turbo, smt = cpu["governor"], cpu["turbo"], cpu["smt"]
+    yield (
+        "hardware",
+        under is None,
+        "this host is hardware" if under is None else f"this host is itself a guest ({under})",
+        "what leaves the guest (page faults, timers, interrupts between CPUs, halts) goes through a further "
+        "hypervisor, and other guests of the same machine take time from this host",
+    )
+    yield (
+        "governor",
+        governor in (None, "performance"),
+        governor or "unknown: the host does not set the frequency",
+        f"a guest that was idle begins at a low frequency{_range(root, 'cpuinfo_min_freq')}",
+        f"echo performance | sudo tee {_SYS}/cpu*/cpufreq/scaling_governor",
+    )
+    most = _range(root, "base_frequency")
+    intel = (root / "sys/devices/system/cpu/intel_pstate/no_turbo").exists()
+    off = f"echo 1 | sudo tee {_SYS}/intel_pstate/no_turbo"
+    yield (
+        "turbo",
+        not turbo,
+        "unknown" if turbo is None else "on" if turbo else "off",
+        f"the frequency depends on the temperature and on how many cores are busy{most}",
+        off if intel else f"echo 0 | sudo tee {_SYS}/cpufreq/boost",
+    )
+    yield (
+        "SMT",
+        smt != "on",
+        smt or "unknown",
+        "a CPU shares its core, and is much slower while the other CPU of the core is busy",
+        f"echo off | sudo tee {_SYS}/smt/control",
+    )
+    yield (
+        "mitigations",
+        True,
+        f"{len(mitigations)}: {', '.join(mitigations)}. They cost time at every entry to the host's kernel, "
+        "the same for all kernels; mitigations=off on the host's command line is the level without them"
+        if mitigations
+        else "none that affects this processor",
+    )
+    count = cpu["online"] or 1
+    last = f"{count // 2}-{count - 1}"
+    yield (
+        "isolated CPUs",
+        bool(cpu["isolated"]) or count < 4,
+        cpu["isolated"] or "none",
+        "tasks, timers and interrupts of the host run on the guest's CPUs",
+        f"add isolcpus=managed_irq,domain,{last} nohz_full={last} to the host's kernel command line",
+    )
+
+
+def _range(root: Path, lowest: str) -> str:
+    """Return the range from a frequency to the highest in words, if the host says it."""
+    folder = root / "sys/devices/system/cpu/cpu0/cpufreq"
+    low, high = _number(folder / lowest), _number(folder / "cpuinfo_max_freq")
+    return f": {low // 1000} to {high // 1000} MHz" if low and high else ""
+
+
+def _of_memory_and_clock(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
+    enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    chosen = enabled.partition("[")[2].partition("]")[0] or "unknown"
+    free = _number(root / "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") or 0
+    yield (
+        "huge pages",
+        chosen in ("always", "madvise") or free > 0,
+        f"transparent: {chosen}; reserved and free: {free} of 2 MB",
+        "a TLB miss of the guest walks two page tables; which of its pages are large differs between boots",
+        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+    )
+    info = read_or_empty(root / "proc/cpuinfo")
+    flags = next((line.split() for line in info.splitlines() if line.startswith("flags")), [])
+    source = facts["clocksource"] or "unknown"
+    invariant = {"constant_tsc", "nonstop_tsc"} <= {*flags}
+    yield (
+        "clock source",
+        source in ("tsc", "arch_sys_counter"),
+        source + (", invariant TSC" if invariant else ""),
+        "reading the clock leaves the processor or the guest, which takes many times as long",
+        "" if invariant else "the processor or the hypervisor under this host has no invariant TSC",
+    )
+
+
+def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
+    words = read_or_empty(root / "proc/loadavg").split()
+    load = float(words[0]) if words else 0.0
+    yield (
+        "load",
+        load <= _BUSY,
+        f"{load:.1f} on {facts['cpu']['usable']} CPUs",
+        "other work takes caches and memory bandwidth, and CPUs if there are not enough: two boots of one "
+        "image differed by 1.49x on a busy host",
+        "end other work; `ps -eo pcpu,comm --sort=-pcpu | head` shows it",
+    )
+    cpus = sorted(psutil.Process().cpu_affinity() or [])
+    before = steal(read_or_empty(root / "proc/stat"), cpus)
+    time.sleep(_STEAL_S)
+    after = steal(read_or_empty(root / "proc/stat"), cpus)
+    taken = max((after[cpu] - before[cpu] for cpu in before), default=0.0)
+    yield (
+        "steal",
+        taken <= 0.01,
+        f"{taken:.2f} s in the last {_STEAL_S:g} s, {sum(after.values()):.0f} s since the host started",
+        "the hypervisor under this host ran something else: that time is in the figures",
+        "move the host to a machine with CPUs of its own" if taken > 0.01 else "",
+    )
+    limits = []
+    for folder in own_groups(read_or_empty(root / "proc/self/cgroup"), root):
+        quota = read_or_empty(folder / "cpu.max") or read_or_empty(folder / "cpu.cfs_quota_us")
+        if (quota.split() or [""])[0] not in ("", "max", "-1"):
+            limits.append(folder.name)
+    yield (
+        "CPU quota",
+        not limits,
+        f"set by the control group {', '.join(limits)}" if limits else "none",
+        "when it is used up, the guest is stopped until the next period, up to 100 ms",
+        "systemd-run --scope kteardown ...",
+    )
+    paranoid = read_or_empty(root / "proc/sys/kernel/perf_event_paranoid").strip()
+    reason = why_no_counters()
+    yield (
+        "hardware counters",
+        not reason,
+        (reason or "guests can have them: `kteardown run ... --clock wall --counts`")
+        + (f"; perf_event_paranoid {paranoid}" if paranoid else ""),
+        "no noise: without them --counts cannot show cycles, cache and TLB misses beside time",
+        "sudo sysctl kernel.perf_event_paranoid=1" if "may not" in reason else "",
+    )
+
+
+def _number(path: Path) -> int | None:
+    text = read_or_empty(path).strip()
+    return int(text) if text.isdigit() else None

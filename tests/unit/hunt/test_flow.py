@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from kteardown.hunt import flow
-from kteardown.hunt.decide import MeasuredCase
+from kteardown.hunt.flow import MeasuredCase
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.plan import Case, Options
 from kteardown.model.plan import Plan

@@ -14,7 +14,7 @@ from hypothesis.strategies import integers
 from kteardown.errors import InputError
 from kteardown.hunt import growth, limits, plan
 from kteardown.hunt.catalogue import Kind, choose, load_kinds, possible
-from kteardown.hunt.decide import measured
+from kteardown.hunt.flow import measured
 from kteardown.hunt.folder import HuntFolder, Request, further_boots, requests_of, without, without_figures
 from kteardown.hunt.plan import (
     AFTER_THEM,

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.hunt import locks
+from kteardown.hunt import flow
 from kteardown.hunt.folder import Request
 from kteardown.hunt.plan import Case, Options, plan_of_sizes
-from kteardown.hunt.reproducer import report_text
 from kteardown.hunt.result import Find, GrowthResult, HuntResult, LockResult
-from kteardown.hunt.tables import finds_table, shown_tables
+from kteardown.hunt.tables import finds_table, report_text, shown_tables
 from kteardown.model.record import BootEnd, BootStart, Check, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
 
@@ -54,7 +53,7 @@ def names(found: tuple[LockResult, ...]) -> list[str]:
 def test_the_first_lock_is_named_and_others_if_they_are_held_for_most_of_the_time() -> None:
     text = "900 30 writing outer\n800 20 reading inner lock\n510 9 writing third\n505 9 writing fourth"
     few = "300 30 writing &(&x->y)->z\n200 20 writing inner"
-    found = locks.held_locks(
+    found = flow.held_locks(
         [boot(begun(), counted("release", text), counted("making", few), took("elapsed_ns", 1000),
               took("make_ns", 1000), ended())]
     )  # fmt: skip
@@ -70,11 +69,11 @@ def test_the_first_lock_is_named_and_others_if_they_are_held_for_most_of_the_tim
 def test_of_a_warm_up_nothing_counts_and_of_a_trial_that_failed_neither() -> None:
     warm, real = counted("release", "9 9 writing warm"), counted("release", "500 9 writing real", 1)
     times = took("elapsed_ns", 400)
-    (found,) = locks.held_locks([boot(begun(), warm, real, times, ended())]).values()
+    (found,) = flow.held_locks([boot(begun(), warm, real, times, ended())]).values()
     # Several locks of one class can be held at once.
     assert found == (LockResult(name="real", reading=False, share=1.0, longest_ns=9),)
-    assert not locks.held_locks([boot(begun(), real, times, ended("failed"))])
-    assert not locks.held_locks([boot(begun(), counted("release", ""), times, ended())])
+    assert not flow.held_locks([boot(begun(), real, times, ended("failed"))])
+    assert not flow.held_locks([boot(begun(), counted("release", ""), times, ended())])
 
 
 @pytest.mark.parametrize(
@@ -90,19 +89,19 @@ def test_a_hunt_says_how_locks_are_named(
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path))
     request = Request(source=source)
-    assert named in locks.advice("H", result_of().finds, request)
+    assert named in flow.advice("H", result_of().finds, request)
     memory = [find.model_copy(update={"cost": "held"}) for find in result_of().finds]
-    assert locks.advice("H", memory, request) == ""
+    assert flow.advice("H", memory, request) == ""
 
 
 def test_a_prebuilt_kernel_counts_no_locks() -> None:
-    locks.check("")
+    flow.check("")
     with pytest.raises(InputError, match="a prebuilt kernel does not count"):
-        locks.check("debian-image:6.12")
+        flow.check("debian-image:6.12")
 
 
 def test_the_kernel_has_lock_statistics_and_what_was_asked_for() -> None:
-    request = locks.request_of("debian:6.12", ("CONFIG_FILE_LOCKING=y",))
+    request = flow.request_of("debian:6.12", ("CONFIG_FILE_LOCKING=y",))
     assert request.fragments == ("CONFIG_FILE_LOCKING=y", "lockstat")
     assert request.name == "debian:6.12 with lock statistics"
     plan = plan_of_sizes({FLOCKS: [1152]}, [request.name], [0], Options(budget_minstr=0))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.hunt.decide import scaling, scalings
+from kteardown.hunt.flow import scaling, scalings
 from kteardown.hunt.plan import OWNER_BOOTS, Case, Options, owners_plan
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kteardown.model.selftest import HostCheck
-from kteardown.vm import host, host_watch
+from kteardown.vm import host
 from unit.vm.test_host_watch import put
 
 QUIET: dict[str, Any] = {
@@ -34,7 +34,7 @@ QUIET: dict[str, Any] = {
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A quiet host of eight CPUs."""
     monkeypatch.setattr(host, "why_no_counters", lambda: "")
-    monkeypatch.setattr(host_watch, "_STEAL_S", 0.01)
+    monkeypatch.setattr(host, "_STEAL_S", 0.01)
     put(tmp_path, "proc/loadavg", "0.10 0.20 0.30 1/100 4711\n")
     put(tmp_path, "proc/stat", "cpu0 1 1 1 1 1 1 1 7 0 0\n")
     put(tmp_path, "proc/cpuinfo", "flags : fpu constant_tsc nonstop_tsc\n")
@@ -46,7 +46,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def checks(root: Path, **cpu: object) -> dict[str, HostCheck]:
     facts = copy.deepcopy(QUIET)
     facts["cpu"] |= cpu
-    return {check.name: check for check in host_watch.wall_checks(facts, root)}
+    return {check.name: check for check in host.wall_checks(facts, root)}
 
 
 def test_a_quiet_host_is_ok_in_everything(tree: Path) -> None:
@@ -103,7 +103,7 @@ def test_steal_is_measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def steal(seconds: float) -> None:
         put(tree, "proc/stat", f"cpu{cpu} 1 1 1 1 1 1 1 17 0 0\n")
 
-    monkeypatch.setattr("kteardown.vm.host_watch.time.sleep", steal)
+    monkeypatch.setattr("kteardown.vm.host.time.sleep", steal)
     found = checks(tree)["steal"]
     assert not found.ok
     assert found.state.startswith("0.10 s in the last")
@@ -112,14 +112,14 @@ def test_steal_is_measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_host_that_is_a_guest_and_has_no_counters(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "why_no_counters", lambda: "this user may not count events")
     facts = {**QUIET, "hypervisor": "QEMU", "clocksource": "hpet", "mitigations": {}}
-    found = {check.name: check for check in host_watch.wall_checks(facts, tree)}
+    found = {check.name: check for check in host.wall_checks(facts, tree)}
     names = [check.name for check in found.values() if not check.ok]
     assert names == ["hardware", "clock source", "hardware counters"]
     assert found["hardware counters"].command == "sudo sysctl kernel.perf_event_paranoid=1"
 
 
 def test_an_empty_tree_is_no_error(tmp_path: Path) -> None:
-    assert host_watch.wall_checks(QUIET, tmp_path)
+    assert host.wall_checks(QUIET, tmp_path)
 
 
 def test_this_host_says_whether_it_counts_events() -> None:
