@@ -38,7 +38,7 @@ def _needed(sources: Sources, name: str) -> list[Package]:
     sources.find_package(name, "arm64")  # Fetches the lists.
     lists = Archive(sources.folder / "lists", SilentReporter(), "arm64")
     known: dict[str, Package] = {}
-    for mirror, suite in reversed(lists.tiers()[0].suites):
+    for mirror, suite in reversed(next(iter(lists.tiers().values()))):
         found = Suite(sources.folder / "lists", mirror, suite, "arm64").packages(r"\S+", "")
         known |= {package.name: package for package in found}
     needed: dict[str, Package] = {}

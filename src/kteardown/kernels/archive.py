@@ -61,13 +61,8 @@ class Target:
     """Empty if the system's lists were never fetched."""
 
 
-@dataclass(frozen=True)
-class Tier:
-    """Suites that are searched together. The system's own are the first tier; each other release is one."""
-
-    name: str
-    suites: tuple[tuple[str, str], ...]
-    """Pairs of mirror and suite."""
+Suites = tuple[tuple[str, str], ...]
+"""Pairs of mirror and suite, which are searched together."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +94,8 @@ def parse_targets(text: str) -> list[Target]:
     return found
 
 
-def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
-    """Return the tiers to search: the system's own, each newer release, each older one.
+def tiers(targets: Iterable[Target], codename: str) -> dict[str, Suites]:
+    """Return the suites to search, by release, in order: the system's own, each newer one, each older one.
 
     ``codename`` is the system's release. Raises LabError if no target is a Debian mirror.
     """
@@ -121,16 +116,16 @@ def tiers(targets: Iterable[Target], codename: str) -> list[Tier]:
         suites.setdefault((archive, f"{codename}-backports"))
     here = _RELEASES.index(codename) if codename in _RELEASES else len(_RELEASES)
     others = (*_RELEASES[here + 1 :], *reversed(_RELEASES[:here]))
-    return [Tier(codename, tuple(suites)), *(_release(name, archive, security) for name in others)]
+    return {codename: tuple(suites)} | {name: _release(name, archive, security) for name in others}
 
 
-def _release(name: str, archive: str, security: str) -> Tier:
+def _release(name: str, archive: str, security: str) -> Suites:
     suites = [(archive, name)]
     if name not in _RELEASES[-2:]:
         suites.append((archive, f"{name}-backports"))
         if security:
             suites.append((security, f"{name}-security"))
-    return Tier(name, tuple(suites))
+    return tuple(suites)
 
 
 def _is_security(suite: str) -> bool:
@@ -140,7 +135,7 @@ def _is_security(suite: str) -> bool:
 def mirrored(mirror: str, release: str) -> list[Target]:
     """Return the suites of a release, from the address of a mirror of the archive."""
     archive = mirror.rstrip("/")
-    suites = _release(release, archive, f"{archive}-security").suites
+    suites = _release(release, archive, f"{archive}-security")
     return [Target(uri, suite, "Debian") for uri, suite in suites]
 
 
@@ -185,8 +180,8 @@ class Archive:
         package, and LabError if the package lists cannot be fetched or are not signed by Debian.
         """
         failures: list[str] = []
-        for tier in self.tiers():
-            suites = [Suite(self._folder, mirror, name, self._architecture) for mirror, name in tier.suites]
+        for tier, pairs in self.tiers().items():
+            suites = [Suite(self._folder, mirror, name, self._architecture) for mirror, name in pairs]
             # Lists that are fresh are fetched again if the package is not in them.
             for limit_s in (_LISTS_S, 600):
                 if any(suite.age_s() > limit_s for suite in suites):
@@ -202,23 +197,19 @@ class Archive:
             )
         raise InputError(f"no Debian suite has a package {wanted}", hint="choose another version.")
 
-    def _update(self, tier: Tier, suites: Sequence["Suite"]) -> list[str]:
+    def _update(self, tier: str, suites: Sequence["Suite"]) -> list[str]:
         """Fetch the lists of ``suites``; return why some could not be fetched."""
         failures = []
         with (
-            self._reporter.task(f"Fetching the package lists of Debian {tier.name}"),
-            cache_folder.locked(self._folder / tier.name, self._reporter, "fetch package lists"),
+            self._reporter.task(f"Fetching the package lists of Debian {tier}"),
+            cache_folder.locked(self._folder / tier, self._reporter, "fetch package lists"),
         ):
             for suite in suites:
                 try:
-                    suite.update(self._keyring)
+                    suite.update(next((path for path in _KEYRINGS if path.exists()), None))
                 except LabError as error:
                     failures.append(error.message)
         return failures
-
-    @functools.cached_property
-    def _keyring(self) -> Path | None:
-        return next((path for path in _KEYRINGS if path.exists()), None)
 
     def download(self, package: Package, folder: Path) -> Path:
         """Return the package's .deb in ``folder``; download and verify it if it is not there yet.
@@ -237,8 +228,8 @@ class Archive:
                 seal.publish(work / target.name, target)
             return target
 
-    def tiers(self) -> list[Tier]:
-        """Return what is searched, in order. Raises LabError if this host names no mirror."""
+    def tiers(self) -> dict[str, Suites]:
+        """Return what is searched, by release, in order. Raises LabError if this host names no mirror."""
         host = {}
         with suppress(OSError):
             host = platform.freedesktop_os_release()

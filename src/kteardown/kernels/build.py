@@ -18,7 +18,6 @@ from kteardown.errors import BuildError, InputError, LabError, MissingError
 from kteardown.inputs.fragments import is_fragment_path
 from kteardown.kernels import (
     apply_patches,
-    backports,
     cache,
     cache_folder,
     kbuild,
@@ -327,7 +326,7 @@ class _Builder:
         """
         source = self._sources.tree(plan.source)
         os.utime(source)
-        logs = self._kernels.log_path(key)
+        logs = self._kernels.folder / "logs" / key
         cache_folder.remove(logs)
         logs.mkdir(parents=True)
         if plan.sandboxed:
@@ -383,7 +382,7 @@ class _Builder:
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:
     source = sources.identify(request.source)
-    request = backports.choose_backport(request, source, sources)
+    request = choose_backport(request, source, sources)
     wanted = _wanted(request)
     if request.exact is not None:
         _check_exact(request, request.exact, source, wanted)
@@ -462,3 +461,25 @@ def _may_fail(request: KernelRequest, left_out: dict[str, str]) -> Iterator[None
         if not request.optional:
             raise
         left_out[request.name] = error.message
+
+
+def choose_backport(request: KernelRequest, source: Source, sources: Sources) -> KernelRequest:
+    """Return ``request`` with the patches of the first backport of which every patch applies to ``source``.
+
+    A request without backports is returned unchanged. Raises BuildError, with the reason for each backport,
+    if none applies, InputError if a file is not a patch, LabError if the source cannot be unpacked.
+    """
+    if not request.backports or not request.patch_set:
+        return request
+    tree = sources.tree(source)
+    reasons = []
+    for files in request.backports:
+        reason = apply_patches.failure(tree, files, source.id)
+        if not reason:
+            numbers = request.patch_set.patches
+            return replace(request, patches=tuple(files[n - 1] for n in numbers), backports=())
+        reasons.append(f"backport {files[0].parent.name}: {reason}")
+    raise BuildError(
+        "\n".join((f"no backport of {request.patch_set.series} applies to {source.id}", *reasons)),
+        hint="port one of them to this source, or choose a source that it was written for.",
+    )

@@ -98,10 +98,6 @@ class Cache:
                     cache_folder.remove(path)
         return mine
 
-    def log_path(self, key: str) -> Path:
-        """Return the folder for the logs of a build in progress; it is kept if the build fails."""
-        return self.folder / "logs" / key
-
     def lookup(self, key: str, name: str) -> KernelImage | None:
         """Return the finished kernel, named ``name``, and mark it as used now; None if it is missing.
 

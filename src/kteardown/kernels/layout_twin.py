@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kteardown.errors import BuildError
-from kteardown.kernels import apply_patches, backports, cache_folder
+from kteardown.kernels import apply_patches, build, cache_folder
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.record import LAYOUT
@@ -40,12 +40,11 @@ def request(
     source = (sources.identify if unpack else sources.identify_offline)(base.source) if variants else None
     if source is None:
         return None
-    files = touched_files(
-        [backports.choose_backport(variant, source, sources).patches for variant in variants]
-    )
+    files = touched_files([build.choose_backport(variant, source, sources).patches for variant in variants])
     if not files:
         return None
-    path = patch_path(sources.folder, source.id, files)
+    inputs = json.dumps([_function(""), source.id, list(files)]).encode()
+    path = sources.folder / "layout" / hashlib.sha256(inputs).hexdigest()[:16] / "layout-twin.patch"
     if not path.is_file() and not (unpack and _write(path, files, sources.tree(source))):
         return None
     return replace(base, name=LAYOUT, patches=(path,), series=LAYOUT)
@@ -63,12 +62,6 @@ def touched_files(series: Iterable[Sequence[Path]]) -> tuple[str, ...]:
             for name, stays in apply_patches.files_in(patch):
                 (changed if stays else created_or_removed).add(name)
     return tuple(sorted(name for name in changed - created_or_removed if name.endswith(".c")))
-
-
-def patch_path(cache_dir: Path, source_id: str, files: Sequence[str]) -> Path:
-    """Return the path in the cache of the patch for these files of this source."""
-    inputs = json.dumps([_function(""), source_id, list(files)]).encode()
-    return cache_dir / "layout" / hashlib.sha256(inputs).hexdigest()[:16] / "layout-twin.patch"
 
 
 def check(base: KernelImage, twin: KernelImage) -> None:

@@ -295,7 +295,12 @@ def guest_programs(
                 )
             found.append(own / name)
             continue
-        (wanted, _), architecture = _program(name), ARCHITECTURES[arch].debian
+        if name not in _PROGRAMS:
+            raise InputError(
+                f"unknown guest program {name!r}",
+                hint=f"choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
+            )
+        wanted, architecture = _PROGRAMS[name][0], ARCHITECTURES[arch].debian
         package = sources.package(f"program:{name}", architecture, wanted, architecture)
         slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
         target = sources.folder / "programs" / slug
@@ -311,11 +316,11 @@ def guest_programs(
 def extract(file: Path, name: str, folder: Path) -> Path:
     """Extract the program ``name`` from its package ``file`` into ``folder``.
 
-    Raises InputError if the program is unknown, LabError if the package does not contain it or is damaged.
+    Raises LabError if the package does not contain it or is damaged.
     """
     unpacked = folder / "package"
     deb.unpack(file, unpacked)
-    _, paths = _program(name)
+    paths = _PROGRAMS[name][1]
     found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
     if found is None:
         raise LabError(
@@ -325,12 +330,3 @@ def extract(file: Path, name: str, folder: Path) -> Path:
     target = found.rename(folder / name)
     cache_folder.remove(unpacked)
     return target
-
-
-def _program(name: str) -> tuple[str, tuple[str, ...]]:
-    if name not in _PROGRAMS:
-        raise InputError(
-            f"unknown guest program {name!r}",
-            hint=f"choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
-        )
-    return _PROGRAMS[name]

@@ -102,21 +102,16 @@ Chain = tuple[Frame, ...]
 
 def parse_addr2line(text: str) -> dict[int, Chain]:
     """Parse the output of ``addr2line -a -i -f``: an address, then pairs of a function and ``FILE:LINE``."""
-    chains: dict[int, Chain] = {}
+    chains: dict[int, list[Frame]] = {}
     frames: list[Frame] = []
-    address = None
     lines = iter(text.splitlines())
     for line in lines:
         if line.startswith("0x"):
-            if address is not None:
-                chains[address] = tuple(frames)
-            address, frames = int(line, 16), []
+            frames = chains[int(line, 16)] = []
             continue
         place = _DISCRIMINATOR.sub("", next(lines, ""))
         file, _, number = place.rpartition(":")
         # Assembler that was built without debug information is named after its object file.
         if not line.startswith("?") and file.endswith((".c", ".h", ".S")):
             frames.append(Frame(line, _PREFIX.sub("", file), int(number) if number.isdigit() else 0))
-    if address is not None:
-        chains[address] = tuple(frames)
-    return chains
+    return {address: tuple(found) for address, found in chains.items()}

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
-from kteardown.kernels import backports, build, cache_folder, layout_twin
+from kteardown.kernels import build, cache_folder, layout_twin
 from kteardown.kernels.prebuilt import is_prebuilt
 from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
@@ -49,7 +49,7 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
     requests = {}
     for kernel in resolved.kernels:
         if kernel.name not in left_out:
-            settled, choose = kernel, backports.choose_backport
+            settled, choose = kernel, build.choose_backport
             if kernel.backports:
                 settled = choose(kernel, sources.identify(kernel.source), sources)
             folder = run.path / "series" / _file_name(settled.name)

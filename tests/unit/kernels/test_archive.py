@@ -29,10 +29,9 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the archive, as the only mirror of this host."""
     copy = tmp_path / "mirror"
     shutil.copytree(SIGNED, copy)
-    tier = archive.Tier("stable", ((f"file://{copy}", "stable"),))
     monkeypatch.setattr(archive, "_KEYRINGS", [copy / "keyring.gpg"])
     monkeypatch.setattr(archive, "_ATTEMPTS", 1)
-    monkeypatch.setattr(Archive, "tiers", lambda _: [tier])
+    monkeypatch.setattr(Archive, "tiers", lambda _: {"stable": ((f"file://{copy}", "stable"),)})
     return copy
 
 
@@ -55,37 +54,37 @@ def test_index_targets_have_no_duplicates() -> None:
 def test_own_suites_come_first_then_newer_releases_then_older_ones() -> None:
     own = [target("trixie"), target("trixie-updates"), target("trixie-security", SECURITY)]
     found = tiers([Target("http://other.example", "nodistro", "Other"), *own], "trixie")
-    assert [tier.name for tier in found] == ["trixie", "forky", "sid", "bookworm"]
-    assert found[0].suites == (
+    assert list(found) == ["trixie", "forky", "sid", "bookworm"]
+    assert found["trixie"] == (
         (ARCHIVE, "trixie"), (ARCHIVE, "trixie-updates"),
         (SECURITY, "trixie-security"), (ARCHIVE, "trixie-backports"),
     )  # fmt: skip
-    assert (ARCHIVE, "bookworm-backports") in found[3].suites
-    assert (SECURITY, "bookworm-security") in found[3].suites
-    assert found[2].suites == ((ARCHIVE, "sid"),)
+    assert (ARCHIVE, "bookworm-backports") in found["bookworm"]
+    assert (SECURITY, "bookworm-security") in found["bookworm"]
+    assert found["sid"] == ((ARCHIVE, "sid"),)
 
 
 def test_a_mirror_is_found_on_a_system_whose_lists_were_never_fetched() -> None:
     found = tiers([target("bookworm", origin=""), Target("http://other.example", "focal", "")], "bookworm")
-    assert found[0].suites == ((ARCHIVE, "bookworm"), (ARCHIVE, "bookworm-backports"))
+    assert found["bookworm"] == ((ARCHIVE, "bookworm"), (ARCHIVE, "bookworm-backports"))
 
 
 def test_unstable_searches_the_releases_before_it() -> None:
-    assert [tier.name for tier in tiers([target("sid")], "sid")] == ["sid", "forky", "trixie", "bookworm"]
+    assert list(tiers([target("sid")], "sid")) == ["sid", "forky", "trixie", "bookworm"]
 
 
 def test_an_unknown_release_searches_its_own_suites_first() -> None:
     found = tiers([target("duke")], "duke")
-    assert [tier.name for tier in found] == ["duke", "sid", "forky", "trixie", "bookworm"]
-    assert found[0].suites == ((ARCHIVE, "duke"),)
+    assert list(found) == ["duke", "sid", "forky", "trixie", "bookworm"]
+    assert found["duke"] == ((ARCHIVE, "duke"),)
 
 
 def test_a_host_that_names_a_mirror_needs_no_apt() -> None:
     found = tiers(mirrored(f"{ARCHIVE}/", "trixie"), "trixie")
-    assert set(found[0].suites) == {
+    assert set(found["trixie"]) == {
         (ARCHIVE, "trixie"), (SECURITY, "trixie-security"), (ARCHIVE, "trixie-backports"),
     }  # fmt: skip
-    assert tiers(mirrored(ARCHIVE, "sid"), "sid")[0].suites == ((ARCHIVE, "sid"),)
+    assert tiers(mirrored(ARCHIVE, "sid"), "sid")["sid"] == ((ARCHIVE, "sid"),)
 
 
 def test_a_system_without_a_debian_mirror_is_an_error() -> None:
