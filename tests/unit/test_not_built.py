@@ -10,7 +10,7 @@ import pytest
 
 from kteardown import pipeline
 from kteardown.cli.options import Execution, FailOn
-from kteardown.cli.outcome import gate
+from kteardown.cli.outcome import TEXTS, gate
 from kteardown.cli.run import finish
 from kteardown.errors import NotBuiltError
 from kteardown.kernels.request import Built
@@ -18,7 +18,6 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.record import BASE, TWIN
 from kteardown.model.result import KernelFacts, not_built
 from kteardown.progress import Reporter, SilentReporter
-from kteardown.report.formats.registry import TEXTS
 from kteardown.report.sentence import lines
 from kteardown.rundir.completeness import measurable
 from kteardown.rundir.directory import RunDir

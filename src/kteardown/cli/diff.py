@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,19 @@ from rich.console import Console
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, failing
 from kteardown.report import saved
-from kteardown.report.diff import Difference, compare_results, comparison_tables, passages, summary
+from kteardown.report.diff import (
+    Difference,
+    Side,
+    compare_results,
+    comparison_tables,
+    passages,
+    read,
+    read_all,
+    summary,
+)
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
 from kteardown.report.formats.json import in_words
-from kteardown.report.side import Side, read, read_all
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_runs
@@ -138,7 +147,8 @@ def _analyse(directory: RunDir) -> None:
         return
     before = directory.result_file.read_bytes()
     result = conclude(snapshot)[0]
-    folder = saved.next_folder(directory)
+    folders = (directory.path / f"analysis-{number}" for number in count(1))
+    folder = next(folder for folder in folders if not folder.exists())
     saved.write(directory, result, snapshot, folder)
     file = folder / directory.result_file.name
     out.print(f"wrote {file}", soft_wrap=True)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Annotated, Literal
@@ -52,9 +52,7 @@ def new(
             _series(name, origin),
             f"kteardown compare zombies --source debian:6.12 --series {name}",
         )
-    for path in files:
-        if path.exists():
-            raise InputError(f"{path}: exists already", hint="choose another name, or remove it first.")
+    _need_absent(files)
     out = options.output()
     for path, text in files.items():
         hint = "change to a folder in which you can write."
@@ -67,12 +65,16 @@ def new(
 
 def _keep_script(name: str, origin: str, assignments: Sequence[str], scripted: Scripted) -> None:
     described = describe(origin, scripted, parse_assignments(assignments)).called(name)
-    for path in (Path("workloads", file) for file in (f"{name}.toml", *described.files)):
-        if path.exists():
-            raise InputError(f"{path}: exists already", hint="choose another name, or remove it first.")
+    _need_absent(Path("workloads", file) for file in (f"{name}.toml", *described.files))
     out = options.output()
     out.print(f"made {write(described, Path())}", soft_wrap=True)
     out.print(f"try it: kteardown compare {name} --source debian:6.12 --series ./my.mbox", soft_wrap=True)
+
+
+def _need_absent(files: Iterable[Path]) -> None:
+    for path in files:
+        if path.exists():
+            raise InputError(f"{path}: exists already", hint="choose another name, or remove it first.")
 
 
 def _check_name(kind: SkeletonKind, name: str) -> None:

@@ -1,12 +1,13 @@
 """What verbs make of the result of a run: its report, and the exit code (``--fail-on``, broken variants)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kteardown.cli import options
 from kteardown.errors import BrokenError, GateError, NotBuiltError
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Workload
 from kteardown.report import saved
+from kteardown.report.formats import cover, html, json, junit, markdown
 from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.material import Material, Measured, material_of, side_by_side
 from kteardown.report.metrics import (
@@ -21,6 +22,16 @@ from kteardown.report.sections.fault_lines import broken_message, fault_sentence
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
 from kteardown.visible import visible
+
+TEXTS: Mapping[str, Callable[[Measured], str]] = {
+    "markdown": markdown.report,
+    "json": json.render,
+    "html": html.html_report,
+    "cover": cover.render,
+    "comment": markdown.comment,
+    "junit": junit.render,
+}
+"""The text formats by name: each returns the whole file."""
 
 
 def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
@@ -39,8 +50,6 @@ def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
 
 def written(material: Measured, form: str) -> str:
     """Return the report in one of the text formats, without control characters, which no format needs."""
-    from kteardown.report.formats.registry import TEXTS
-
     return visible(TEXTS[form](material))
 
 

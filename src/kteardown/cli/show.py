@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from kteardown.kernels.cache import Cache, CacheEntry
 from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
 from kteardown.model.experiment import Experiment
-from kteardown.model.workload import Metric, Parameter
+from kteardown.model.workload import Metric
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import saved
 from kteardown.report.formatting import scale, share
@@ -75,7 +75,7 @@ def show(
 ) -> None:
     kind = next((kind for kind in Thing if kind.value == what), None)
     if kind is not None and name:
-        fields = describe(kind, name)
+        fields = _DESCRIBED[kind](name)
         if as_json:
             echo(json.dumps(fields, indent=1))
         else:
@@ -145,10 +145,8 @@ def _print_boots(found: RunDir) -> None:
     ended = {boot.boot: boot for boot in found.boots()}
     out = options.output()
     out.print(f"{found.path}: {len(ended)} of {len(planned.boots)} boots done", soft_wrap=True)
-    table = Table("boot", "block", "kernel", "outcome", "seconds", "detail", "console", box=None)
-    for row in _rows(found):
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    out.print(table)
+    if rows := _rows(found):
+        out.print(table_of(rows, list(rows[0])))
     if len(ended) < len(planned.boots):
         out.print(f"finish it with: kteardown run --resume {found.name}", soft_wrap=True)
 
@@ -186,11 +184,6 @@ def _print_console(found: RunDir, boot: int) -> None:
         echo(content.decode("utf-8", "replace").replace("\r\n", "\n"), nl=False)
     else:
         sys.stdout.buffer.write(content)
-
-
-def describe(kind: Thing, name: str) -> Fields:
-    """Return what is known about the thing of this name. Raises InputError if there is none."""
-    return _DESCRIBED[kind](name)
 
 
 def heading(key: str) -> str:
@@ -233,30 +226,27 @@ def kinds_of(name: str) -> list[Thing]:
 
 def _workload(name: str) -> Fields:
     workload = load_workload(name, str(Path.cwd()))
-    called = {key: name_of(key, spec) for key, spec in workload.metrics.items()}
-    users = [e for e in readable(load_experiment, experiment_names(Path.cwd())) if name in _workloads_of(e)]
+    users = [e for e in _all_experiments() if name in _workloads_of(e)]
     return {
         "name": name,
         "summary": workload.summary,
         "needs": pick(workload, "cpus", "memory_mb", "config"),
-        "parameters": [_parameter(key, p) for key, p in workload.parameters.items()],
-        "metrics": [_metric(key, called[key], spec) for key, spec in workload.metrics.items()],
+        "parameters": [
+            {
+                "key": key,
+                "default": parameter.default,
+                "min": None if parameter.choices else parameter.min,
+                "max": None if parameter.choices else parameter.max,
+                "choices": parameter.choices,
+                "help": parameter.help,
+            }
+            for key, parameter in workload.parameters.items()
+        ],
+        "metrics": [_metric(key, name_of(key, spec), spec) for key, spec in workload.metrics.items()],
         "invariants": [{"name": key, "must_hold": text} for key, text in workload.invariants.items()],
         "executes": _executed_files(name),
         "experiments": [pick(e, "name", "question") for e in users],
         "more": _pages([*(e.name for e in users), name]),
-    }
-
-
-def _parameter(key: str, parameter: Parameter) -> Fields:
-    numeric = not parameter.choices
-    return {
-        "key": key,
-        "default": parameter.default,
-        "min": parameter.min if numeric else None,
-        "max": parameter.max if numeric else None,
-        "choices": parameter.choices,
-        "help": parameter.help,
     }
 
 
@@ -304,11 +294,8 @@ def _series(name: str) -> Fields:
     changes: dict[str, list[str]] = {}
     for one in changed:
         changes.setdefault(one.file, []).append(one.name)
-    users = [
-        e
-        for e in readable(load_experiment, experiment_names(Path.cwd()))
-        if any(variant.split("@")[0].split(" on ")[0] == name for variant in e.variants)
-    ]
+    used = re.compile(rf"{re.escape(name)}(@.*| on .*)?")
+    users = [e for e in _all_experiments() if any(map(used.fullmatch, e.variants))]
     return {
         "name": name,
         "summary": _title_of(chosen.files[0].parent),
@@ -444,6 +431,10 @@ def _source(name: str) -> Fields:
     }
 
 
+def _all_experiments() -> Iterator[Experiment]:
+    return readable(load_experiment, experiment_names(Path.cwd()))
+
+
 def _workloads_of(experiment: Experiment) -> list[str]:
     return [sweep.workload for sweep in experiment.workloads]
 
@@ -461,3 +452,4 @@ _DESCRIBED: Mapping[Thing, Callable[[str], Fields]] = {
     Thing.experiment: _experiment,
     Thing.kernel: _kernel,
 }
+"""What is known about the thing of a name. Each raises InputError if there is none."""

@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from kteardown.progress import InterimResult, Reporter, Task
-from kteardown.report.console import TextConsole
+from kteardown.report.console import STYLES, TextConsole
 from kteardown.report.forecast_text import duration
 
 _PLAIN_INTERVAL_S = 15.0
@@ -30,14 +30,6 @@ _LAST = 14
 """Columns of the terminal: between two columns of the table, and what its last column has at least."""
 _REFRESHES_PER_S = 2
 """Few, because drawing takes host CPU time while a guest is measured."""
-COLOURS = {
-    "broken": "bold white on red",
-    "better": "green",
-    "worse": "red",
-    "mixed": "magenta",
-    "same": "cyan",
-    "inconclusive": "yellow",
-}
 
 
 @dataclass
@@ -166,7 +158,7 @@ def interim_table(rows: Sequence[InterimResult], width: int = _WIDE) -> Renderab
         for n, columns in zip(kept, widths, strict=True):
             right = names[n] in ("changed", "change")
             grid.add_column(justify="right" if right else "left", overflow="fold", width=columns)
-        styles = {"verdict": COLOURS.get(texts[3], style)}
+        styles = {"verdict": STYLES.get(texts[3], style)}
         # The name of a variant is one word with hyphens.
         shown = ("\n".join(textwrap.wrap(texts[0], widths[0])), *texts[1:])
         grid.add_row("", *(Text(shown[n], styles.get(names[n], style)) for n in kept))

@@ -3,14 +3,23 @@
 A line has figures that can be compared: of one experiment, clock, workload, metric and point, one set of
 patches, and guests with equally many CPUs. In real time they are also of one CPU model of the host and one
 acceleration, because another machine gives other figures.
+
+The segmentation of a line is optimal (PELT), on the logarithms of the figures. In real time the cost is the
+absolute deviation from the median of a level, and the penalty of a change ``2.5 s log n`` with the noise
+``s`` and the number ``n`` of figures. For instruction counts, of which a single one can be a level, it is the
+squared deviation from the mean, and ``2 (2 s)^2 log n``. METHODOLOGY.md has the reasons and sources.
 """
 
+import itertools
+import math
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from kteardown.errors import InputError, did_you_mean
@@ -22,6 +31,103 @@ from kteardown.model.workload import Better, Document, Metric, StrictModel
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences
 from kteardown.rundir.snapshot import Snapshot, load
+
+FEWEST_WALL = 5
+"""With fewer figures in real time, the noise cannot be estimated."""
+_REAL_GAIN = 2.5
+_EXACT_NOISE = 2.0
+_TO_SD = 1.4826 / math.sqrt(2)
+"""Converts the median absolute difference of two normal values to the standard deviation of one."""
+_MEDIAN_ERROR = 1.2533
+"""The standard error of a median divided by that of a mean, for normal values."""
+_TINY = 1e-9
+"""Relative; smaller than any difference of two exact figures."""
+
+
+def change_points(
+    figures: Sequence[Sequence[float]], *, exact: bool, least: float
+) -> tuple[tuple[int, ...], str]:
+    """Return the indexes of the first figure after each change of level, and why there was no search, if so.
+
+    ``figures`` has the values of the boots of every run, in order; a run is represented by their median.
+    ``exact``: instruction counts, which another run of the same kernel would repeat; a single figure is then
+    enough for a level, while in real time two are needed. A change smaller than ``least`` (0.02 is two
+    percent) is ignored.
+    """
+    if len(figures) < 2:
+        return (), "there is only one figure"
+    if not exact and len(figures) < FEWEST_WALL:
+        return (), f"the noise of fewer than {FEWEST_WALL} figures in real time cannot be estimated"
+    levels = _levels(figures)
+    noise = _noise_within_runs(figures)
+    if not exact:
+        noise = max(noise, _TO_SD * float(np.median(np.abs(np.diff(levels)))))
+    noise = max(noise, _TINY)
+    gain = 2 * (_EXACT_NOISE * noise) ** 2 if exact else _REAL_GAIN * noise
+    found = segment(levels, gain * math.log(len(levels)), exact=exact)
+    return tuple(_large_enough(levels, found, least)), ""
+
+
+def _levels(figures: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    """Return the logarithm of each run's median, or its ratio to the largest one if not all are positive."""
+    medians = np.array([np.median(boots) for boots in figures], dtype=np.float64)
+    if (medians > 0).all():
+        return np.log(medians)
+    return medians / (float(np.max(np.abs(medians))) or 1.0)
+
+
+def _noise_within_runs(figures: Sequence[Sequence[float]]) -> float:
+    """Return the relative standard error of a run's median from its boots (root mean square over runs)."""
+    errors = [
+        _MEDIAN_ERROR * float(np.std(np.log(boots), ddof=1)) / math.sqrt(len(boots))
+        for boots in figures
+        if len(boots) > 1 and min(boots) > 0
+    ]
+    return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
+
+
+def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list[int]:
+    """Return the first index of every segment but the first, of the segmentation with the least cost.
+
+    The cost is that of the segments (see the module), and ``penalty`` for each of them. A segment
+    has at least one figure if ``exact``, else two.
+    """
+    shortest, count = (1 if exact else 2), len(levels)
+    centre, power = (np.mean, 2) if exact else (np.median, 1)
+    best, before = np.full(count + 1, math.inf), [0] * (count + 1)
+    best[0] = 0.0
+    useless_from: dict[int, int] = {}
+    """By start of a last segment, from which end on a change between the two is always better."""
+    for end in range(shortest, count + 1):
+        totals = {
+            start: best[start] + (np.abs(part - centre(part)) ** power).sum()
+            for start in range(end - shortest + 1)
+            if best[start] < math.inf and end < useless_from.get(start, count + 1)
+            for part in [levels[start:end]]
+        }
+        before[end] = min(totals, key=totals.__getitem__)
+        best[end] = totals[before[end]] + penalty
+        for start, total in totals.items():
+            if total > best[end]:
+                useless_from.setdefault(start, end + shortest)
+    found = [before[count]]
+    while found[-1]:
+        found.append(before[found[-1]])
+    return found[-2::-1]
+
+
+def _large_enough(levels: NDArray[np.float64], found: list[int], least: float) -> list[int]:
+    """Remove changes below ``least``, the smallest first; the two levels are then merged."""
+    kept = list(found)
+    while kept:
+        medians = [float(np.median(part)) for part in np.split(levels, kept)]
+        steps = [abs(after - before) for before, after in itertools.pairwise(medians)]
+        smallest = int(np.argmin(steps))
+        if steps[smallest] >= least:
+            break
+        del kept[smallest]
+    return kept
+
 
 _INTEGER = re.compile(r"-?\d+")
 _FIGURES = """
@@ -220,9 +326,6 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
     ordered = sorted(parts.values(), key=lambda boots: _order_key(boots, order))
     values = [[figure.value for figure in boots] for boots in ordered]
-    # Imported here because numpy takes longer to import than commands take that do not need it.
-    from kteardown.history.change_points import change_points
-
     points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
     return Line(
         experiment=facts.experiment,

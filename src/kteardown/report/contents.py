@@ -11,6 +11,7 @@ from kteardown.analysis.timing import NO_LIMIT
 from kteardown.model.record import Placed
 from kteardown.model.result import Outlier, Result, Timing, VoidTrials
 from kteardown.model.workload import Workload
+from kteardown.report.diff import revisions_in
 from kteardown.report.formatting import (
     WORDS,
     counted,
@@ -23,7 +24,6 @@ from kteardown.report.formatting import (
 )
 from kteardown.report.material import Material
 from kteardown.report.metrics import groups, headlines, is_headline, metric_name, variants
-from kteardown.report.revision import revisions_in
 from kteardown.report.sections.ablation import ablation_sentences, ablation_tables
 from kteardown.report.sections.changes import headline_table, metric_tables
 from kteardown.report.sections.fault_lines import (

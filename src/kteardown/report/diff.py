@@ -1,25 +1,284 @@
 """Compare two results: of a reviewer and an author, of two machines, or of two revisions.
 
 Comparisons of the same workload, metric and point belong together if their variants do: those of one name,
-those that the user names as a pair, and the only variant of each result that the other does not have.
+those that the user names as a pair, and the only variant of each result that the other does not have. What a
+revision of a series keeps of the one before is about the headline metrics that both have, in two results or
+in one. A result.json may be of any version with schema 1; unknown fields are ignored.
 """
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.model.clock import value_unit
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Verdict
-from kteardown.model.workload import Better
-from kteardown.report.formatting import point_text
-from kteardown.report.metrics import metric_label
-from kteardown.report.revision import revision
-from kteardown.report.side import Interval, Side, SideComparison
+from kteardown.model.result import MetricVerdict, Result, Verdict
+from kteardown.model.workload import Better, Workload
+from kteardown.report.formatting import percent, point_text
+from kteardown.report.metrics import metric_label, metric_name, name_of, with_statistic
 from kteardown.report.table import Block, Table
 from kteardown.rundir.environment import differences
+
+Interval = tuple[float, float]
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _Summary(_Read):
+    median: float
+    percentile: float | None = None
+
+    @property
+    def compared(self) -> float:
+        return self.median if self.percentile is None else self.percentile
+
+
+class SideMetric(_Read):
+    """The verdict of a headline metric over all its points."""
+
+    workload: str
+    variant: str
+    metric: str
+    statistic: str = "median"
+    better: Better
+    ratio: float | None
+    ci: Interval | None
+    verdict: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what it is the verdict of, without the variant."""
+        return self.workload, self.metric, self.statistic
+
+
+class SideComparison(SideMetric):
+    """A comparison of one side: of one metric at one point."""
+
+    unit: str
+    point: dict[str, ParamValue]
+    base: _Summary
+    changed: _Summary
+
+    def key_with(self, variant: str) -> tuple[object, ...]:
+        """Return what it is a comparison of, with its variant called ``variant``."""
+        return (*self.key, variant, *sorted(self.point.items()))
+
+
+class SideFault(_Read):
+    """A fault of a kernel."""
+
+    kernel: str
+    status: str
+
+
+class _SideFacts(_Read):
+    """The name of a metric."""
+
+    workload: str
+    metric: str
+    name: str
+
+
+class Side(_Read):
+    """The parts of one result.json that are compared."""
+
+    schema_: int = Field(alias="schema")
+    experiment: str
+    clock: str
+    machine: dict[str, Any]
+    kernels: dict[str, dict[str, Any]]
+    comparisons: tuple[SideComparison, ...]
+    metric_verdicts: tuple[SideMetric, ...] = ()
+    faults: tuple[SideFault, ...] = ()
+    metrics: tuple[_SideFacts, ...] = ()
+    sentence: str = ""
+
+    def name(self, of: SideMetric) -> str:
+        """Return the recorded name of a metric; its key in words, in results without names."""
+        recorded = (f.name for f in self.metrics if (f.workload, f.metric) == (of.workload, of.metric))
+        return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Return the variants that were compared."""
+        return tuple(dict.fromkeys(row.variant for row in self.comparisons))
+
+    def broken(self, variant: str) -> bool:
+        """Return whether a variant is broken."""
+        return any(fault.kernel == variant and fault.status == "broken" for fault in self.faults)
+
+
+_Parsed = TypeVar("_Parsed", Side, Result)
+
+
+class _Both(_Read):
+    """The results in the JSON of a run on both clocks, by clock."""
+
+    results: dict[str, Side]
+
+
+def read(text: str | bytes, name: str) -> Side:
+    """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
+    return parse(Side, text, "give a run, or the file that `kteardown run --json FILE` writes.", name)
+
+
+def parse(kind: type[_Parsed], text: str | bytes, hint: str, name: str = "") -> _Parsed:
+    """Parse a result.json as ``kind``. Raises InputError with what is wrong, and with ``hint``."""
+    try:
+        found = kind.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        reason = f"not a result.json: {key + ': ' if key else ''}{first['msg']}"
+        raise InputError(f"{name} is {reason}" if name else reason, hint=hint) from error
+    if found.schema_ != 1:
+        raise InputError(
+            f"{name or 'result.json'} has schema {found.schema_}; this kteardown reads schema 1",
+            hint="use the kteardown that wrote it, or a newer one.",
+        )
+    return found
+
+
+def read_all(text: str | bytes, name: str) -> list[Side]:
+    """Parse a result.json, or the JSON of a run on both clocks, which has two. Raises InputError."""
+    try:
+        both = _Both.model_validate_json(text)
+    except ValidationError:
+        return [read(text, name)]
+    return list(both.results.values())
+
+
+_ALL = 0.95
+"""A gain of at least this share of the earlier one, or whose interval overlaps it, is all of it."""
+_VERSION = re.compile(r"(?:^|[-_ ])v(\d+)(?=$|[-_ @])")
+"""The revision in the name of a variant."""
+
+
+class _Pair(NamedTuple):
+    """A headline metric of two variants, and its name."""
+
+    mine: SideMetric | MetricVerdict
+    new: SideMetric | MetricVerdict
+    name: str
+
+    @property
+    def part(self) -> float | None:
+        """Return the new gain as a part of the earlier one, both as logarithms; None without both ratios."""
+        if not self.mine.ratio or not self.new.ratio or self.mine.ratio == 1:
+            return None
+        return math.log(self.new.ratio) / math.log(self.mine.ratio)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all of the earlier gain is kept, or no more can be said."""
+        one, other = self.mine.ci, self.new.ci
+        overlap = one and other and one[0] <= other[1] and other[0] <= one[1]
+        return bool(overlap) or self.part is None or self.part >= _ALL
+
+
+def revision(one: str, other: str, a: Side, b: Side) -> str:
+    """Return in a sentence what variant ``other`` of b keeps, loses and adds, compared with ``one`` of a."""
+    ours, theirs = (
+        {m.key: m for m in s.metric_verdicts if m.variant == v} for s, v in ((a, one), (b, other))
+    )
+    both = [_Pair(m, theirs[key], a.name(m)) for key, m in ours.items() if key in theirs]
+    broken = a.broken(one), b.broken(other)
+    if both and a.clock != b.clock and not any(broken):
+        return f"{other} and {one} were measured on different clocks, so their changes cannot be compared"
+    base = a.kernels.get("base", {}).get("source"), b.kernels.get("base", {}).get("source")
+    where = f" (base is {base[0]} for {one} and {base[1]} for {other})" if base[0] != base[1] else ""
+    return _broken(one, other, *broken) or _kept(one, other, both, where if both else "")
+
+
+def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
+    """Return what each revision of a series in one run keeps of the one before, a sentence each.
+
+    Two variants are revisions of each other if their names differ in the revision alone: ``fix-v1`` and
+    ``fix-v2``, as a run calls two mailboxes of one series.
+    """
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in result.requested:
+        if result.kernels[name].series:
+            # A name without a revision is the first one.
+            version = _VERSION.search(name)
+            stem = _VERSION.sub("", name, count=1).strip("-_ ")
+            families.setdefault(stem, []).append((int(version[1]) if version else 1, name))
+    found = []
+    for (_, one), (_, other) in (pair for mine in families.values() for pair in pairwise(sorted(mine))):
+        ours, theirs = (
+            {(m.workload, m.metric, m.statistic): m for m in result.metric_verdicts if m.variant == name}
+            for name in (one, other)
+        )
+        both = [_Pair(m, theirs[k], metric_name(workloads, *k)) for k, m in ours.items() if k in theirs]
+        broken = bool(result.broken(one)), bool(result.broken(other))
+        found.append(_broken(one, other, *broken) or _kept(one, other, both))
+    return found
+
+
+def _broken(one: str, other: str, first: bool, second: bool) -> str:
+    if first and second:
+        return f"{other} is broken, as {one} is"
+    words = f"{other} is broken, and {one} is not" if second else f"{other} is not broken, and {one} is"
+    return words if first or second else ""
+
+
+def _kept(one: str, other: str, both: Sequence[_Pair], where: str = "") -> str:
+    if not both:
+        return f"{other} and {one} have no headline metric in common"
+    parts = _gains(one, both)
+    for pair in both:
+        if pair.mine.verdict == "worse" and pair.new.verdict == "worse":
+            parts.append(f"still has the loss ({_now(pair)})")
+        elif pair.mine.verdict == "worse" and pair.new.verdict != "better":
+            parts.append(f"loses its {_change(pair.mine)} on {pair.name} (now {pair.new.verdict})")
+    # The gains and losses that the earlier variant did not have.
+    for mine, new, name in both:
+        if new.verdict == "better" and mine.verdict != "better":
+            parts.append(f"gains {_change(new)} on {name} (it was {mine.verdict})")
+        elif new.verdict in ("worse", "mixed", "broken") and mine.verdict != new.verdict:
+            parts.append(f"is {new.verdict} on {name} ({_change(new)}; it was {mine.verdict})")
+    if not parts:
+        return f"{other} changes no headline metric, and nor does {one}{where}"
+    *first, last = parts
+    return f"{other} {', '.join(first)}{' and ' if first else ''}{last}{where}"
+
+
+def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
+    """Return what is kept of the gains."""
+    gains = [pair for pair in both if pair.mine.verdict == "better"]
+    kept = [pair for pair in gains if pair.new.verdict == "better" and pair.is_whole]
+    parts = []
+    if kept:
+        several = "s" if len(kept) > 1 else ""
+        what = "all of " if len(kept) == len(gains) else ""
+        parts.append(f"keeps {what}{one}'s gain{several} ({', '.join(map(_now, kept))})")
+    for pair in (pair for pair in gains if pair not in kept):
+        if pair.new.verdict == "better":
+            share = "a part" if pair.part is None else f"{pair.part:.0%}"
+            parts.append(f"keeps {share} of {one}'s gain on {_now(pair)}")
+        else:
+            what = f"{one}'s gain of {_change(pair.mine)} on {pair.name}"
+            parts.append(f"loses {what} (now {pair.new.verdict})")
+    return parts
+
+
+def _now(pair: _Pair) -> str:
+    """Return both changes: ``freezing user space -61.0% after -60.8%``."""
+    mine, new, name = pair
+    was = "" if _change(mine) == _change(new) else f" after {_change(mine)}"
+    return f"{name} {_change(new)}{was}"
+
+
+def _change(metric: SideMetric | MetricVerdict) -> str:
+    return "a change without a ratio" if metric.ratio is None else percent(metric.ratio)
+
 
 _KERNEL_FACTS = ("release", "source", "series", "arch", "compiler", "config_hash", "image_hash")
 _HASH_DIGITS = 12
@@ -39,6 +298,14 @@ class SideValue(BaseModel):
     def tone(self) -> Verdict | None:
         """Return the verdict if this version knows it, else None."""
         return next((known for known in get_args(Verdict) if known == self.verdict), None)
+
+    @property
+    def change(self) -> str:
+        """Return the change with its interval: ``-61.02% [-61.20, -60.80]``."""
+        if self.ratio is None:
+            return "-"
+        interval = "" if self.ci is None else " [{:+.2f}, {:+.2f}]".format(*(100 * (x - 1) for x in self.ci))
+        return f"{100 * (self.ratio - 1):+.2f}%{interval}"
 
 
 class ComparedRow(BaseModel):
@@ -247,7 +514,7 @@ def comparison_tables(found: Difference) -> list[Table]:
     for rows in by_key.values():
         cells = []
         for row in rows:
-            sides = [text for side in (row.a, row.b) for text in (_change(side), (side.verdict, side.tone))]
+            sides = [text for side in (row.a, row.b) for text in (side.change, (side.verdict, side.tone))]
             levels = None if row.base_ratio is None else f"{row.base_ratio:.3f}"
             cells.append((point_text(row.point), *sides, _AGREE[row.agree], levels))
         first, variant = rows[0], rows[0].variant
@@ -257,10 +524,3 @@ def comparison_tables(found: Difference) -> list[Table]:
         block = Block.of(columns, cells, ("point", "verdict of A", "verdict of B", "intervals"))
         tables.append(Table(f"{first.workload}: {name}, {variant} against base", block))
     return tables
-
-
-def _change(side: SideValue) -> str:
-    if side.ratio is None:
-        return "-"
-    interval = "" if side.ci is None else " [{:+.2f}, {:+.2f}]".format(*(100 * (x - 1) for x in side.ci))
-    return f"{100 * (side.ratio - 1):+.2f}%{interval}"

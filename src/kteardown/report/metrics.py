@@ -103,7 +103,7 @@ class Group:
     @property
     def anchor(self) -> str:
         """Return the anchor at which a page explains the metric."""
-        return metric_anchor(self.workload, self.metric)
+        return f"metric-{self.workload}-{self.metric}"
 
     @property
     def better(self) -> Better:
@@ -113,11 +113,6 @@ class Group:
     def of(self, variant: str) -> list[Comparison]:
         """Return the comparisons of one variant."""
         return [c for c in self.comparisons if c.variant == variant]
-
-
-def metric_anchor(workload: str, metric: str) -> str:
-    """Return the anchor at which a page explains a metric."""
-    return f"metric-{workload}-{metric}"
 
 
 def groups(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:

@@ -1,6 +1,5 @@
 """The analysis in a run directory: ``result.json`` and ``report.md``, written once, then only read."""
 
-from itertools import count
 from pathlib import Path
 
 from kteardown.analysis.both_clocks import both_clocks
@@ -92,9 +91,3 @@ def with_outcome(run: RunDir, result: Result) -> Result:
             hint=f"see the boots and their consoles with `kteardown show {run.name}`.",
         )
     return result
-
-
-def next_folder(run: RunDir) -> Path:
-    """Where a further analysis of the run goes: ``analysis-1``, ``analysis-2`` ..."""
-    folders = (run.path / f"analysis-{number}" for number in count(1))
-    return next(folder for folder in folders if not folder.exists())

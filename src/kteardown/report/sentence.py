@@ -24,9 +24,9 @@ from kteardown.model.result import (
     Verdict,
 )
 from kteardown.model.workload import Workload
+from kteardown.report.diff import revisions_in
 from kteardown.report.formatting import counted, share, size_of, tone, with_remedy
 from kteardown.report.metrics import groups, is_headline, variants, verdict_of
-from kteardown.report.revision import revisions_in
 from kteardown.visible import on_one_line
 
 WIDTH = 100

@@ -7,14 +7,19 @@ anything, and only GET and HEAD are allowed.
 
 import errno
 import io
+import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial, wraps
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import uvicorn
@@ -34,29 +39,328 @@ from kteardown.errors import InputError, KteardownError, LabError
 from kteardown.history.lines import HistoryFilter, Line, Order, history_of, nothing_found
 from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.model.clock import CLOCKS, Clock
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import PlannedBoot
 from kteardown.model.point import key
-from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.record import BASE, LAYOUT, TWIN, BootEnd, KernelProblem
+from kteardown.model.result import Verdict
 from kteardown.paths import runs_dir
-from kteardown.report import contents
+from kteardown.report import contents, saved
 from kteardown.report import history_tables as lines
 from kteardown.report.charts import stylesheet, templates
 from kteardown.report.console import TextConsole
-from kteardown.report.diff import compare_results, comparison_tables, passages, summary
+from kteardown.report.diff import Side, compare_results, comparison_tables, passages, read, summary
+from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
+from kteardown.report.formats.html import html_report
 from kteardown.report.formatting import VERDICTS, percent, scale, without_options
 from kteardown.report.history_tables import figure_text, size, when
+from kteardown.report.material import BothMaterial, Material, material_of, side_by_side
 from kteardown.report.metrics import name_of, point_cells
 from kteardown.report.sentence import sentence
-from kteardown.report.side import Side, read
 from kteardown.report.table import Block, Table, Text
-from kteardown.run.live_progress import Progress
+from kteardown.run.live_progress import Follower, Progress
+from kteardown.rundir.counting import Attempt, attempts, trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
-from kteardown.rundir.find import all_runs
-from kteardown.rundir.snapshot import Snapshot, load
-from kteardown.serve import runs
-from kteardown.serve.runs import Boot, ListedRun
+from kteardown.rundir.find import RunFolder, all_runs
+from kteardown.rundir.snapshot import Snapshot, load, load_plan
 from kteardown.visible import visible
+from kteardown.vm.kernel_log import TRIAL_MARK, kind_of, plain_line
+
+_LOCKS = Path("/proc/locks")
+_KEPT = 512
+_NAMED = 3
+_STARTED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-.*")
+_SOURCE_LINE = re.compile(r" \([^() ]+:\d+\)")
+"""What is added to a line of a stack: the file and line of the source."""
+_MOST_BYTES = 4_000_000
+_Made = TypeVar("_Made")
+_following = Lock()
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run in the list of runs. ``state`` is ``running``, ``done`` or ``unfinished``."""
+
+    name: str
+    experiment: Experiment
+    state: str
+    verdicts: Mapping[Verdict, int]
+    """How many headline metrics have each verdict; empty unless the state is ``done``."""
+    answer: str
+    """The result in one sentence, of both clocks if both are done; empty unless the state is ``done``."""
+    progress: Progress | None
+    """The progress of a run whose state is ``running``."""
+    damage: str = ""
+    """Why its saved result cannot be read; empty if it can be, or if there is none."""
+
+    @property
+    def variants(self) -> list[str]:
+        """Return the names of the variants; of a path, the last part."""
+        return [short(variant) for variant in self.experiment.variants]
+
+    @property
+    def title(self) -> str:
+        """Return what the run compares: its variants, or base alone, and the experiment."""
+        first, more = self.variants[:_NAMED], len(self.variants) - _NAMED
+        names = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+        return f"{names or 'base alone'} · {self.experiment.name}"
+
+    @property
+    def label(self) -> str:
+        """Return one line for a menu: what was compared, on what, what was found, and when."""
+        found = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.items())
+        where = f"{self.experiment.source}, {self.experiment.design.clock}"
+        return f"{self.title} on {where}: {found or 'no comparisons'} ({self.name})"
+
+    @property
+    def started(self) -> str:
+        """The local time in the name of the run directory; empty if it has none."""
+        found = _STARTED.fullmatch(self.name)
+        return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
+
+
+def listed_runs() -> Iterator[ListedRun]:
+    """Yield every run that can be read, newest first."""
+    for run in reversed(all_runs()):
+        with suppress(OSError, ValueError, KteardownError):
+            yield listed_run(run)
+
+
+def listed_run(run: RunDir) -> ListedRun:
+    """Return a run as it is listed.
+
+    Raises OSError, ValueError or KteardownError if the run cannot be read.
+    """
+    running = is_locked(run)
+    done = not running and is_current(run)
+    return ListedRun(
+        name=run.name,
+        experiment=_experiment(run),
+        state="running" if running else "done" if done else "unfinished",
+        verdicts=_verdicts(run) if done else {},
+        answer=_answer(run) if done else "",
+        progress=progress(run) if running else None,
+        damage="" if running or done else saved.damage_of(RunFolder.of(run)),
+    )
+
+
+def progress(run: RunDir) -> Progress:
+    """Return the progress of a run. Raises OSError or ValueError if its records cannot be read."""
+    with _following:
+        return _follower(run.path).look()
+
+
+@lru_cache(maxsize=_KEPT)
+def _follower(folder: Path) -> Follower:
+    return Follower(RunDir(folder))
+
+
+def short(variant: str) -> str:
+    """Return the name of a variant; of a path, the last part."""
+    return variant.rstrip("/").rpartition("/")[2]
+
+
+def _until_changed(
+    most: int, files: Callable[[RunDir], Sequence[Path]] = lambda run: [run.result_file]
+) -> Callable[[Callable[[RunDir], _Made]], Callable[[RunDir], _Made]]:
+    """Keep what a function makes of up to ``most`` runs, each until one of its ``files`` changes."""
+
+    def decorate(make: Callable[[RunDir], _Made]) -> Callable[[RunDir], _Made]:
+        @lru_cache(maxsize=most)
+        def kept(folder: Path, _stamps: tuple[tuple[int, int] | None, ...]) -> _Made:
+            return make(RunDir(folder))
+
+        @wraps(make)
+        def look(run: RunDir) -> _Made:
+            found = [file.stat() if file.is_file() else None for file in files(run)]
+            return kept(run.path, tuple(stat and (stat.st_mtime_ns, stat.st_size) for stat in found))
+
+        return look
+
+    return decorate
+
+
+@_until_changed(_KEPT, lambda run: [run.result_file, run.records_file, run.profile.records_file])
+def is_current(run: RunDir) -> bool:
+    """Return whether the run has a result of all its boots that have ended."""
+    return run.current_result() is not None
+
+
+def has_result(run: RunDir) -> bool:
+    """Return whether there is a result to show: a current one, or an early one of a run in progress."""
+    return run.result_file.is_file() and (is_locked(run) or is_current(run))
+
+
+def finished(run: RunDir) -> Material | None:
+    """Return the run with the result that is shown, or None if there is none yet. Raises KteardownError."""
+    return _finished(run) if has_result(run) else None
+
+
+def on_both_clocks(run: RunDir) -> BothMaterial | None:
+    """Return both clocks side by side if ``run`` is one of them and both have a result.
+
+    Raises KteardownError if a result cannot be read.
+    """
+    folder = _folder(run)
+    materials = list(filter(None, map(finished, folder.runs)))
+    return side_by_side(folder.name, *materials) if len(materials) == len(CLOCKS) else None
+
+
+@_until_changed(2)
+def charts(run: RunDir) -> str:
+    """Return the report with charts of a run with a result, as one HTML file. Raises KteardownError."""
+    return html_report(material_of(load(run), _read(run).result))
+
+
+def _folder(run: RunDir) -> RunFolder:
+    """Return the folder with both clocks, if ``run`` is one of them."""
+    return RunFolder.open(run.path.parent) if "/" in run.name else RunFolder.of(run)
+
+
+@_until_changed(_KEPT, lambda run: [run.experiment_file])
+def _experiment(run: RunDir) -> Experiment:
+    return Experiment.model_validate_json(run.experiment_file.read_bytes())
+
+
+@_until_changed(_KEPT)
+def _verdicts(run: RunDir) -> Mapping[Verdict, int]:
+    """Return the verdicts of a run; empty if its result is missing or of an unknown schema."""
+    try:
+        return Counter(metric.verdict for metric in _read(run).result.metric_verdicts)
+    except (OSError, KteardownError):
+        return {}
+
+
+@_until_changed(_KEPT, lambda run: [one.result_file for one in _folder(run).runs])
+def _answer(run: RunDir) -> str:
+    """Return the sentence of a run, of both clocks if both are done; empty if its result cannot be read."""
+    try:
+        return without_options(saved.answer_of(_folder(run)) or saved.answer(run))
+    except (OSError, KteardownError):
+        return ""
+
+
+def _read(run: RunDir) -> Material:
+    snapshot = load(run)
+    result = result_json.loads(run.result_file.read_bytes())
+    return Material(run.name, result, snapshot.workloads, snapshot.published)
+
+
+_finished = _until_changed(4)(_read)
+
+
+def is_locked(run: RunDir) -> bool:
+    """Return whether a process holds the lock of ``run``, according to ``/proc/locks``.
+
+    Taking the lock, even for a moment, would make a kteardown that starts in this moment fail.
+    Only the inode is compared: on stacked file systems the device in /proc/locks is not that of stat(2).
+    """
+    try:
+        inode = str((run.path / "lock").stat().st_ino)
+        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    # "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF"; a waiting process has "->" after the number.
+    held = (line.split() for line in lines if " -> " not in line)
+    return any(len(words) > 5 and words[1] == "FLOCK" and words[5].split(":")[-1] == inode for words in held)
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One attempt at a boot, or a boot that was not yet attempted."""
+
+    planned: PlannedBoot
+    outcome: str
+    """That of the record, or ``running``, ``cut short`` or ``to do``."""
+    number: int = 0
+    """The number of the attempt."""
+    trials: str = ""
+    """The trials by their status: ``12 ok, 1 void``."""
+    end: BootEnd | None = None
+
+    @property
+    def problems(self) -> tuple[KernelProblem, ...]:
+        """Return what the kernel reported in its log."""
+        return self.end.problems if self.end else ()
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether it ended in another way than ok, or its kernel reported a problem."""
+        return self.end is not None and (self.outcome != "ok" or bool(self.problems))
+
+
+@dataclass(frozen=True)
+class ConsoleLine:
+    """A line of a console: its time, its text, and ``kind``, which is empty for most lines.
+
+    ``kind`` is ``problem`` for the first line of what the kernel reports, ``stack`` for the other lines of a
+    report, and ``trial`` where a trial begins. ``problem`` is the number of the report that begins here.
+    """
+
+    time: str
+    text: str
+    kind: str = ""
+    problem: int | None = None
+
+
+def boots_of(run: RunDir, *, running: bool) -> list[Boot]:
+    """Return every attempt and every boot that is to do, in the order of the plan.
+
+    Raises KteardownError if the plan cannot be read.
+    """
+    by_boot: dict[int, list[Attempt]] = {}
+    for attempt in attempts(run.records()):
+        by_boot.setdefault(attempt.boot, []).append(attempt)
+    found = []
+    for planned in load_plan(run).boots:
+        mine = by_boot.get(planned.index, [])
+        if not mine:
+            found.append(Boot(planned, "to do"))
+        for attempt in mine:
+            open_end = "running" if running and attempt is mine[-1] else "cut short"
+            outcome = attempt.end.outcome if attempt.end else open_end
+            counts = Counter(trial.status or "not ended" for trial in trials(attempt.records))
+            listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+            found.append(Boot(planned, outcome, attempt.attempt, listed, attempt.end))
+    return found
+
+
+def console_file(run: RunDir, boot: Boot) -> Path | None:
+    """Return the file of the console of an attempt, if there is one."""
+    file = run.console_path(boot.planned.index, boot.number)
+    return file if boot.outcome != "to do" and file.is_file() else None
+
+
+def console_lines(text: str, problems: Sequence[KernelProblem]) -> Iterator[ConsoleLine]:
+    """Yield every line; the lines of a stack have the source lines that the record has."""
+    # What the console has of a line of a report: the same without the source lines.
+    known = {_SOURCE_LINE.sub("", line): line for problem in problems for line in problem.excerpt}
+    first = {problem.line: number for number, problem in reversed(list(enumerate(problems)))}
+    for raw in re.split(r"\r?\n", text):
+        time, line = plain_line(raw)
+        if line.startswith(TRIAL_MARK):
+            yield ConsoleLine(time, line, "trial")
+        elif line in first:
+            yield ConsoleLine(time, line, "problem", first.pop(line))
+        elif line and kind_of(line):
+            yield ConsoleLine(time, line, "problem")
+        elif line in known:
+            yield ConsoleLine(time, known[line], "stack")
+        else:
+            yield ConsoleLine(time, line)
+
+
+def tail(file: Path) -> tuple[str, bool]:
+    """Return the text of a file, of a long one only the end, and whether it is whole."""
+    with file.open("rb") as stream:
+        size = file.stat().st_size
+        stream.seek(max(0, size - _MOST_BYTES))
+        content = stream.read(_MOST_BYTES)
+    whole = size <= _MOST_BYTES
+    return (content if whole else content.partition(b"\n")[2]).decode("utf-8", "replace"), whole
+
 
 _PAGE = 100
 _WIDTH = 118
@@ -72,14 +376,12 @@ class Pages:
 
     def __init__(self) -> None:
         self._templates = templates("kteardown.serve")
-        self._templates.filters.update(
-            duration=duration, percent=whole_percent, short=runs.short, without_options=without_options
-        )
+        self._templates.filters.update(duration=duration, short=short, without_options=without_options)
         self._templates.globals.update(version=version(), runs_dir=str(runs_dir()))
 
     def runs(self, request: Request) -> Response:
         """Return the list of runs, newest first."""
-        every = list(runs.listed_runs())
+        every = list(listed_runs())
         readable = {run.name for run in every}
         query = request.query_params
         names = ("experiment", "variant", "clock", "state", "verdict")
@@ -104,15 +406,15 @@ class Pages:
     def run(self, request: Request) -> Response:
         """Return the page of one run: its verdicts and report, and its progress while it is measured."""
         run = self._find(request.path_params["run"])
-        listed = runs.listed_run(run)
+        listed = listed_run(run)
         try:
-            found, unreadable, both = runs.finished(run), "", runs.on_both_clocks(run)
+            found, unreadable, both = finished(run), "", on_both_clocks(run)
         except KteardownError as error:
             found, unreadable, both = None, error.message, None
         failed: list[Boot] = []
         with suppress(OSError, KteardownError):
             failed = [boot for boot in self._attempts(run) if boot.has_failed]
-        others = [other for other in runs.listed_runs() if other.name != run.name and other.state == "done"]
+        others = [other for other in listed_runs() if other.name != run.name and other.state == "done"]
         # First those of the same clock, then in front of them those of the same experiment as well.
         others.sort(key=lambda other: other.experiment.design.clock != listed.experiment.design.clock)
         others.sort(key=lambda other: other.experiment.name != listed.experiment.name)
@@ -135,10 +437,10 @@ class Pages:
     def boots(self, request: Request) -> Response:
         """Return the list of the boots of a run, with the outcome of each."""
         run = self._find(request.path_params["run"])
-        listed = runs.listed_run(run)
+        listed = listed_run(run)
         query = request.query_params
         wanted = {name: query.get(name, "") for name in ("kernel", "outcome")}
-        every = runs.boots_of(run, running=listed.state == "running")
+        every = boots_of(run, running=listed.state == "running")
         return self._page(
             "boots.html.j2",
             run=listed,
@@ -157,14 +459,14 @@ class Pages:
     def console(self, request: Request) -> Response:
         """Return the console of a boot, with what its kernel reported highlighted."""
         run, boot = self._boot(request)
-        file = runs.console_file(run, boot)
-        text, whole = runs.tail(file) if file else ("", True)
+        file = console_file(run, boot)
+        text, whole = tail(file) if file else ("", True)
         return self._page(
             "console.html.j2",
-            run=runs.listed_run(run),
+            run=listed_run(run),
             boot=boot,
             attempts=[other for other in self._attempts(run) if other.planned.index == boot.planned.index],
-            lines=list(runs.console_lines(text, boot.problems)),
+            lines=list(console_lines(text, boot.problems)),
             has_console=file is not None,
             whole=whole,
         )
@@ -172,7 +474,7 @@ class Pages:
     def console_text(self, request: Request) -> Response:
         """Return the file of a console unchanged."""
         run, boot = self._boot(request)
-        file = runs.console_file(run, boot)
+        file = console_file(run, boot)
         if file is None:
             raise HTTPException(404, f"boot {boot.planned.index} of {run.name} has no console yet")
         return Response(file.read_bytes(), media_type="text/plain; charset=utf-8")
@@ -180,7 +482,7 @@ class Pages:
     def live(self, request: Request) -> Response:
         """Return the part of a run's page that changes while the run is measured."""
         run = self._find(request.path_params["run"])
-        listed = runs.listed_run(run)
+        listed = listed_run(run)
         page = self._page("live.html.j2", run=listed, **self._progress(run, listed))
         page.headers["x-run-state"] = listed.state
         return page
@@ -188,9 +490,9 @@ class Pages:
     def report(self, request: Request) -> Response:
         """Return the report with charts: a separate page, whose script is sandboxed."""
         run = self._find(request.path_params["run"])
-        if not runs.has_result(run):
+        if not has_result(run):
             raise HTTPException(404, f"{run.name} has no result yet")
-        return HTMLResponse(visible(runs.charts(run)), headers={"content-security-policy": _REPORT_POLICY})
+        return HTMLResponse(visible(charts(run)), headers={"content-security-policy": _REPORT_POLICY})
 
     def result_json(self, request: Request) -> Response:
         """Return ``result.json`` unchanged."""
@@ -203,7 +505,7 @@ class Pages:
     def compare(self, request: Request) -> Response:
         """Return the comparison of two runs, or only the form if the query does not name two."""
         names = request.query_params.get("a", ""), request.query_params.get("b", "")
-        done = [run for run in runs.listed_runs() if run.state == "done"]
+        done = [run for run in listed_runs() if run.state == "done"]
         found, sides = None, list[Side]()
         if all(names):
             a, b = (self._find(name) for name in names)
@@ -232,7 +534,7 @@ class Pages:
     def history(self, request: Request) -> Response:
         """Return the history of an experiment over kernel releases and time."""
         query = request.query_params
-        listed = list(runs.listed_runs())
+        listed = list(listed_runs())
         experiments = sorted({run.experiment.name for run in listed})
         # One experiment at a time; by default that of the newest run.
         experiment = query.get("experiment") or (listed[0].experiment.name if listed else "")
@@ -284,10 +586,10 @@ class Pages:
         if listed.state == "done":
             return {"progress": None, "medians": []}
         try:
-            progress = listed.progress or runs.progress(run)
+            so_far = listed.progress or progress(run)
         except (OSError, ValueError):
             return {"progress": None, "medians": []}
-        return {"progress": progress, "medians": median_tables(progress, load(run))}
+        return {"progress": so_far, "medians": median_tables(so_far, load(run))}
 
     def _find(self, name: str) -> RunDir:
         # The run with exactly this name, so that a request can never open another folder.
@@ -297,7 +599,7 @@ class Pages:
         return run
 
     def _attempts(self, run: RunDir) -> list[Boot]:
-        return runs.boots_of(run, running=runs.listed_run(run).state == "running")
+        return boots_of(run, running=listed_run(run).state == "running")
 
     def _boot(self, request: Request) -> tuple[RunDir, Boot]:
         """Return the boot of the path: the attempt that the query names, or the last one."""
@@ -313,7 +615,7 @@ class Pages:
     def _file(self, request: Request, kind: str, which: str) -> Response:
         run = self._find(request.path_params["run"])
         file = getattr(run, which)
-        if not (runs.has_result(run) and file.is_file()):
+        if not (has_result(run) and file.is_file()):
             raise HTTPException(404, f"{run.name} has no result yet")
         name = f"{run.name.replace('/', '-')}-{file.name}"
         return Response(
@@ -399,11 +701,6 @@ def duration(seconds: float) -> str:
     if minutes * _MINUTE_S < 2 * _HOUR_S:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def whole_percent(value: float) -> str:
-    """Return a share as a rounded-down percentage: 0.25 is ``25%``, and only 1 is ``100%``."""
-    return f"{int(value * 100)}%"
 
 
 _LOOPBACK = "127.0.0.1"
@@ -534,37 +831,13 @@ _ROOM = 0.08
 _LABEL_WIDTH = 76
 
 
-class FigureMark(NamedTuple):
-    """A figure, with the range of its boots and the text of its tooltip."""
+def picture(line: Line) -> dict[str, Any]:
+    """Return the marks of ``line``, in the units of the view box: figures at equal distances, larger higher.
 
-    x: float
-    y: float
-    top: float
-    bottom: float
-    label: str
-
-
-class Picture(NamedTuple):
-    """The marks, in the units of the view box."""
-
-    dots: list[FigureMark]
-    levels: list[tuple[float, float, float]]
-    """The medians between two changes of level: the left end, the right end, and ``y``."""
-    breaks: list[tuple[float, str, str]]
-    """The changes of level, between two figures: ``x``, the verdict, and the text of the tooltip."""
-    values: list[tuple[float, str]]
-    """The labels of the axis on the left: ``y`` and the text."""
-    releases: list[tuple[float, str]]
-    """The labels of the axis at the bottom: ``x`` and the text."""
-    left: float = _LEFT
-    right: float = WIDTH - _RIGHT
-    bottom: float = HEIGHT - _BOTTOM
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
-def picture(line: Line) -> Picture:
-    """Return the marks of ``line``: figures from left to right at equal distances, larger values higher."""
+    ``dots`` are the figures with the range of their boots and the text of their tooltip; ``levels`` the
+    medians between two changes of level: left end, right end and ``y``; ``breaks`` these changes, between two
+    figures: ``x``, the verdict, and the tooltip; ``scale`` and ``releases`` the labels of the two axes.
+    """
     values = [figure.value for figure in line.figures]
     least, most = min(values), max(values)
     room = _ROOM * (most - least) or 0.5 * abs(most) or 1.0
@@ -579,29 +852,22 @@ def picture(line: Line) -> Picture:
     def x(index: float) -> float:
         return round(_LEFT + (index + 0.5) * step, 1)
 
-    dots = [
-        FigureMark(
-            x(index),
-            y(figure.value),
-            y(figure.high),
-            y(figure.low),
-            f"{figure.release}, {when(figure)}: {figure_text(line, figure.value)} ({figure.run})",
-        )
-        for index, figure in enumerate(line.figures)
-    ]
-    # A label is under the first figure of each release, unless it would overlap the one before.
-    releases, last, free = list[tuple[float, str]](), "", 0.0
+    dots, releases, last, free = [], list[tuple[float, str]](), "", 0.0
     for index, figure in enumerate(line.figures):
+        text = f"{figure.release}, {when(figure)}: {figure_text(line, figure.value)} ({figure.run})"
+        dots.append((x(index), y(figure.value), y(figure.high), y(figure.low), text))
+        # A label is under the first figure of each release, unless it would overlap the one before.
         if figure.release != last and index * step >= free:
             releases.append((x(index), figure.release))
             free = index * step + _LABEL_WIDTH
         last = figure.release
     # Without levels, the line was not searched for changes.
     ends = [] if line.unlooked else [0, *(shift.index for shift in line.shifts), len(values)]
-    return Picture(
-        dots,
-        [(x(a - 0.3), x(b - 0.7), y(median(values[a:b]))) for a, b in pairwise(ends)],
-        [(x(s.index - 0.5), s.verdict, f"{s.verdict}: {size(line, s)}") for s in line.shifts],
-        [(y(value), figure_text(line, value)) for value in sorted({least, most})],
-        releases,
-    )
+    return {
+        "dots": dots,
+        "levels": [(x(a - 0.3), x(b - 0.7), y(median(values[a:b]))) for a, b in pairwise(ends)],
+        "breaks": [(x(s.index - 0.5), s.verdict, f"{s.verdict}: {size(line, s)}") for s in line.shifts],
+        "scale": [(y(value), figure_text(line, value)) for value in sorted({least, most})],
+        "releases": releases,
+        "box": (_LEFT, WIDTH - _RIGHT, HEIGHT - _BOTTOM, WIDTH, HEIGHT),
+    }

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.rundir.find import RunFolder
-from kteardown.serve.app import Pages
-from kteardown.serve.runs import listed_runs
+from kteardown.serve.app import Pages, listed_runs
 from unit.cli.test_complete import offered
 from unit.report.contexts import write_both, write_run
 

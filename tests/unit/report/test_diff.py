@@ -10,10 +10,9 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
 from kteardown.model.result import Result
-from kteardown.report.diff import compare_results
+from kteardown.report.diff import Side, SideFault, compare_results, read
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.json import in_words, metrics_in_words
-from kteardown.report.side import Side, SideFault, read
 
 WORKLOADS = {"zombies": load_workload("zombies")}
 

@@ -10,13 +10,12 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from kteardown.cli.outcome import written
+from kteardown.cli.outcome import TEXTS, written
 from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric
 from kteardown.report.contents import limits
 from kteardown.report.formats import cover, markdown
-from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import scale
 from kteardown.report.material import Material
 from unit.report.contexts import instructions, rich, wall

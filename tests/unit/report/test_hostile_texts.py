@@ -19,12 +19,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from kteardown.cli.outcome import written
+from kteardown.cli.outcome import TEXTS, written
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, Result, Uncompared, VoidTrials
 from kteardown.report.console import TextConsole
 from kteardown.report.formats import markdown, text
-from kteardown.report.formats.registry import TEXTS
 from kteardown.report.material import Material
 from unit.report.contexts import rich
 

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
+from kteardown.cli.outcome import TEXTS
 from kteardown.report.charts import Plot
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
-from kteardown.report.formats.registry import TEXTS
 from kteardown.report.material import Material
 from kteardown.report.metrics import metric_name, name_of
 from unit.report.contexts import rich, wall

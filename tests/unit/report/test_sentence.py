@@ -18,7 +18,7 @@ from rich.console import Console
 from kteardown import pipeline
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.cli.options import FailOn
-from kteardown.cli.outcome import gate
+from kteardown.cli.outcome import TEXTS, gate
 from kteardown.errors import GateError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.model.clock import Clock
@@ -40,7 +40,6 @@ from kteardown.model.result import (
 from kteardown.model.workload import Metric, Workload
 from kteardown.report import saved
 from kteardown.report.formats import text
-from kteardown.report.formats.registry import TEXTS
 from kteardown.report.formatting import without_options
 from kteardown.report.material import Material
 from kteardown.report.metrics import metric_name

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kteardown import pipeline
+from kteardown.cli.outcome import TEXTS
 from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, FaultStatus, Result
 from kteardown.model.workload import Metric, Workload
-from kteardown.report.formats.registry import TEXTS
 from kteardown.report.material import BothMaterial, Material, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.rundir.snapshot import load

@@ -11,7 +11,7 @@ import pytest
 from kteardown.model.record import KernelProblem
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
-from kteardown.serve.runs import console_lines, tail
+from kteardown.serve.app import console_lines, tail
 from unit.run import killable
 from unit.serve.test_serve import Site, serving
 
@@ -137,7 +137,7 @@ def test_every_repetition_of_a_problem_is_highlighted_and_the_first_has_the_anch
 
 
 def test_of_a_long_console_the_end_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kteardown.serve.runs._MOST_BYTES", 12)
+    monkeypatch.setattr("kteardown.serve.app._MOST_BYTES", 12)
     file = tmp_path / "console.log"
     file.write_text("first\nsecond\nthird\n")
     assert tail(file) == ("third\n", False)

@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.run.live_progress import Follower
 from kteardown.rundir.snapshot import load
-from kteardown.serve.app import duration, median_tables, whole_percent
+from kteardown.serve.app import duration, median_tables
 from unit.run import killable
 
 
@@ -18,10 +18,6 @@ from unit.run import killable
 )
 def test_a_duration_has_the_units_that_fit_its_length(seconds: float, words: str) -> None:
     assert duration(seconds) == words
-
-
-def test_only_a_complete_share_is_100_percent() -> None:
-    assert (whole_percent(0.999), whole_percent(1.0)) == ("99%", "100%")
 
 
 def test_medians_so_far_are_next_to_base(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
-from kteardown.serve.runs import is_locked
+from kteardown.serve.app import is_locked
 
 _HOLD = """
 import sys

@@ -20,7 +20,7 @@ from kteardown.report.contents import limits
 from kteardown.report.formats.json import metrics_in_words
 from kteardown.report.formatting import VERDICTS, WORDS, without_options
 from kteardown.report.material import BothMaterial, Material, Measured
-from kteardown.report.metrics import metric_anchor, metric_name, variants
+from kteardown.report.metrics import metric_name, variants
 from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.changes import cards, comparison_table, forest_plots, forests
@@ -134,7 +134,7 @@ def _page(
         variants=variants(result),
         metrics={c.metric: metric_name(material.workloads, c.workload, c.metric) for c in compared},
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in compared)],
-        explained={metric_anchor(m.workload, m.metric): m for m in named},
+        explained={f"metric-{m.workload}-{m.metric}": m for m in named},  # As ``Group.anchor``.
         environment_tables=_about_the_run(material),
         # The page says by itself what the metrics are.
         facts=[fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"],

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from kteardown.model.clock import value_unit
 from kteardown.model.result import BothClocks, MetricFacts, Result
 from kteardown.model.workload import Workload
+from kteardown.report.diff import parse
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.metrics import is_headline, metric_name
 from kteardown.report.sentence import sentence
-from kteardown.report.side import parse
 
 
 def render(material: Measured) -> str:

@@ -1,6 +1,6 @@
 """The report on a terminal. Colours show the verdicts, which are in the text too."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rich import box
@@ -9,8 +9,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from kteardown.model.clock import CLOCKS
-from kteardown.model.result import Verdict
 from kteardown.report import contents
+from kteardown.report.console import STYLES
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_summary, clock_tables
 from kteardown.report.sections.changes import brief_table
@@ -22,15 +22,6 @@ from kteardown.visible import on_one_line, visible
 
 _GAP = 2
 _FAULT_LINES = 24
-STYLES: Mapping[Verdict | None, str] = {
-    "broken": "bold white on red",
-    "better": "green",
-    "worse": "bold red",
-    "mixed": "bold magenta",
-    "same": "cyan",
-    "inconclusive": "yellow",
-    None: "",
-}
 
 
 def report(material: Measured, console: Console, *, alone: bool = True) -> None:
