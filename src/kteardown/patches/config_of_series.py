@@ -325,11 +325,25 @@ def with_dependencies(
             todo += [] if defaults else selectors_of(trees, arch, symbol)[:1]
         # A && (B || C != n) needs A, and B unless C is set.
         for part in (part for condition in conditions for part in _split(condition, "&&")):
-            choices = _split(part.strip().removeprefix("(").removesuffix(")"), "||")
+            choices = _split(_bare(part), "||")
             plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
-            if plain and not any(config.get(choice, "n") == "y" for choice in plain):
+            if plain and not any(_holds(choice, config) for choice in choices):
                 todo.append(plain[0])
     return list(wanted)
+
+
+def _holds(condition: str, config: Mapping[str, str]) -> bool:
+    """Return whether ``A && !B`` is true in ``config``; False for other terms, whatever they are."""
+    terms = _split(_bare(condition), "&&")
+    found = [(_PLAIN.fullmatch(term.removeprefix("!").strip()), term[:1] == "!") for term in terms]
+    return all(name and (config.get(name[1], "n") == "y") != negated for name, negated in found)
+
+
+def _bare(text: str) -> str:
+    """Return a condition without the parentheses around all of it."""
+    text = text.strip()
+    whole = text.startswith("(") and len(_split(text, "&&")) == len(_split(text, "||")) == 1
+    return text[1:-1].strip() if whole else text
 
 
 def _split(text: str, operator: str) -> list[str]:

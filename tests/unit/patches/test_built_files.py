@@ -186,6 +186,17 @@ def test_a_symbol_without_a_prompt_is_set_by_what_selects_it(tree: Path) -> None
     assert set(with_dependencies((tree,), "x86_64", ["ZS"], {})) == {"ZS", "ZRAM", "BLOCK"}
 
 
+@pytest.mark.parametrize(
+    ("config", "more"), [({"SMP": "y"}, set()), ({}, {"ARM"}), ({"X64": "y", "SMP": "y"}, {"ARM"})]
+)
+def test_a_condition_that_holds_needs_no_symbol(config: dict[str, str], more: set[str], tree: Path) -> None:
+    symbols = "".join(f'config {name}\n\tbool "one"\n\n' for name in ("SMP", "X64", "ARM", "V"))
+    rule = "\tdepends on (SMP && !X64) || ARM\n\tdepends on V || !V\n"
+    (tree / "Kconfig").write_text(f'{symbols}config OURS\n\tbool "ours"\n{rule}')
+    found = with_dependencies((tree,), "x86_64", ["OURS"], config)
+    assert set(found) == {"OURS", *more}
+
+
 def test_the_fewest_missing_symbols_count(tree: Path) -> None:
     text = "obj-$(CONFIG_A) += one.o\none-$(CONFIG_B) += two.o\nobj-$(CONFIG_C) += two.o\n"
     (tree / "mm" / "Makefile").write_text(text)
