@@ -315,11 +315,13 @@ def _nothing_takes_it(
     )
     lines.append(f"  all failing hunks: {file}")
     diffs = b"".join(section for patch in patches for section in _SECTION.split(patch.read_bytes())[1:])
-    if _INDENTED.search(diffs) and not _TAB.search(diffs):
+    there = len(patches) == 1 and any(len(a.same) == a.files > 0 for a in tried)
+    if there or (_INDENTED.search(diffs) and not _TAB.search(diffs)):
         return BuildError(
             "\n".join(lines),
-            hint="the diff has blanks in place of tabs, as a mail program leaves them when it forwards or "
-            "copies a mail: give the mail as it was sent (lore:MESSAGE-ID, its source, or an attachment).",
+            hint="the diff has blanks in place of tabs, or wrapped lines, as a mail program leaves them when "
+            "it forwards or copies a mail: give the mail as it was sent (lore:MESSAGE-ID, its source, or an "
+            "attachment).",
         )
     return BuildError("\n".join(lines), hint=advice)
 

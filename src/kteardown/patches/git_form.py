@@ -12,6 +12,7 @@ _HEADER = re.compile(
     rb"(?=@@ -(?P<from>[\d,]+) \+(?P<to>[\d,]+) @@))",
     re.MULTILINE,
 )
+_WRAPPED = re.compile(rb"^(diff --git a/(\S+))\n(?=b/\2\n)", re.MULTILINE)
 _NULL = b"/dev/null"
 _FOLDERS = frozenset(
     b"arch block certs crypto Documentation drivers fs include init io_uring ipc kernel lib LICENSES mm net "
@@ -47,7 +48,7 @@ def in_git_form(text: bytes) -> bytes:
         lines.append(b"+++ " + (_NULL if removed else b"b/" + after))
         return b"\n".join(lines) + b"\n"
 
-    return _HEADER.sub(written, text)
+    return _HEADER.sub(written, _WRAPPED.sub(rb"\1 ", text))
 
 
 def _without_prefix(*names: bytes) -> tuple[bytes, bytes]:

@@ -77,6 +77,7 @@ class Mail:
     title: str
     """The subject without the tags in brackets."""
     sender: str
+    sender_name: str
     message_id: str
     date: str
     number: int
@@ -141,10 +142,12 @@ def parse(raw: bytes, name: str, place: str = "") -> Mail:
     alone = int(bool(diffs) or not is_posted)
     if not diffs and count and int(count[1][:9]) and "PATCHSET" in tag:
         count = None  # The cover letter of the third of seven series.
+    sender_name, sender = email.utils.parseaddr(_decoded(message.get("From", "")))
     return Mail(
         subject=subject or name,
         title=title or name,
-        sender=email.utils.parseaddr(_decoded(message.get("From", "")))[1].lower(),
+        sender=sender.lower(),
+        sender_name=sender_name,
         message_id=str(message.get("Message-ID", "")).strip().strip("<>"),
         date=" ".join(str(message.get("Date", "")).split()),
         number=_number(count[1]) if count else alone,
@@ -335,6 +338,9 @@ def choose(mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] 
     patches if no mail has a diff. Raises InputError if there are too many.
     """
     notes: list[str] = []
+    # Archives also have copies of a mail that a server sent on to the list, cut short.
+    longest = {mail.message_id or id(mail): mail for mail in sorted(mails, key=lambda one: len(one.body))}
+    mails = [mail for mail in mails if longest[mail.message_id or id(mail)] is mail]
     patches = _patches(mails, notes)
     covers = [mail for mail in mails if mail.is_cover]
     if not patches:

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from email.header import Header
-from itertools import islice
+from email.utils import parseaddr
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -41,12 +42,14 @@ _NEEDED = re.compile(
     r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)", re.I | re.M
 )
 _MOST_TEXT, _MOST_LINKS = 100_000, 20
+_LINK = re.compile(r"(https?://\S+|<\S*\d\S*@\S+>)|\[(\d{1,3})\]")
 _NEEDED_LINK = re.compile(
     r"\b(?:depend(?:s|ing)? (?:up)?on|on top of)\b"
     r"(?:(?!\n\s*\n|\n---|\n\W*v\d|\.\s|discuss|suggest).){0,120}?"
-    r"(?:(https?://\S+|<\S*\d\S*@\S+>)|\[(\d{1,3})\])",
+    rf"(?:{_LINK.pattern})",
     re.I | re.S,
 )
+_NEEDED_LIST = re.compile(r"^depends on:[ \t]*\n((?:.{1,200}\n){1,20})", re.I | re.M)
 _URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s]+@[^/\s]+)/?.*")
 
 
@@ -226,7 +229,7 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
         title=first.title,
         revision=f"v{revision}" if revision > 1 else "",
         message_id=first.message_id,
-        author=diffs[0][1].author or first.sender,
+        author=_author(first, [diff.author for _, diff in diffs if diff.author]),
         date=day(first.date),
         base_commit=next(filter(None, bases), ""),
         patches=patches,
@@ -236,6 +239,14 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
         notes=chosen.notes,
         made_on=_made_on([*([chosen.cover] if chosen.cover else []), *chosen.patches]),
     )
+
+
+def _author(first: Mail, authors: Sequence[str]) -> str:
+    """Return the author of the ``first`` mail of a series, as its patches write it if they do."""
+    same = [author for author in authors if (name := parseaddr(author)[0]) and name in first.sender_name]
+    if not same and first.is_cover and first.sender_name:
+        return f"{first.sender_name} <{first.sender}>"
+    return next(iter((*same, *authors)), first.sender)
 
 
 def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
@@ -249,7 +260,8 @@ def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
             else:
                 ids[message_id(name) or name.strip("<>,")] = None
         text = mail.body.partition("\ndiff --git ")[0][:_MOST_TEXT]
-        for link, number in (found.groups() for found in islice(_NEEDED_LINK.finditer(text), _MOST_LINKS)):
+        links = chain(_NEEDED_LINK.finditer(text), _LINK.finditer("".join(_NEEDED_LIST.findall(text))))
+        for link, number in (found.groups() for found in islice(links, _MOST_LINKS)):
             note = re.search(rf"^[ \t]*\[{number}\]:?[ \t]*(\S+)", text, re.M) if number else None
             name = (note[1] if note else link or "").strip("<>().,;")
             ids[message_id(name) or name] = None

@@ -12,7 +12,7 @@ import pytest
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels import apply_patches
 from kteardown.kernels.source import Sources
-from kteardown.patches.find_base import code_only, find_base
+from kteardown.patches.find_base import blob_id, code_only, find_base
 from kteardown.patches.posted import PostedSeries, read, store
 from kteardown.progress import SilentReporter
 
@@ -165,6 +165,13 @@ def test_every_prefix_of_a_name_is_taken_off(
     assert b"ours.rst" not in kept[0][1].partition(b"+++ ")[2]
 
 
+def test_a_line_that_a_mail_program_wrapped_between_both_names(tree: Path, tmp_path: Path) -> None:
+    wrapped = diff(1).replace(" b/kernel/ours.c\n", "\nb/kernel/ours.c\n", 1)
+    assert wrapped != diff(1)
+    series = posted(mail("[PATCH] ours: 1", f"Why.\n---\n{wrapped}"), tmp_path)
+    assert applied(series, tree, tmp_path / "out") == ("kernel/ours.c",)
+
+
 def test_files_that_a_diff_without_git_adds_and_removes(tree: Path, tmp_path: Path) -> None:
     text = (
         "--- /dev/null\n+++ slab/kernel/more.c\n@@ -0,0 +1 @@\n+int more;\n"
@@ -187,6 +194,43 @@ def test_of_two_postings_with_one_revision_the_newer_is_used(tmp_path: Path) -> 
     series = posted(mails, tmp_path)
     assert (len(series.patches), series.date, series.cover.strip()) == (2, "2026-06-01", "New.")
     assert series.revision == "v3"
+
+
+@pytest.mark.parametrize("tags", [("[PATCH 1/2]", "[PATCH 2/2]"), ("[PATCH]",)])
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("first", [True, False])
+def test_of_copies_of_one_mail_the_whole_one_is_used(
+    tags: Sequence[str], cut: bool, first: bool, tree: Path, tmp_path: Path
+) -> None:
+    whole = [
+        mail(f"{tag} ours: {n}", f"Why.\n---\n{diff(n)}{hunk(n + 4)}", name=f"{n}@example.org")
+        for n, tag in enumerate(tags)
+    ]
+    short = mail(f"{tags[-1]} ours: {len(tags) - 1}", "Why.", name=f"{len(tags) - 1}@example.org")
+    if cut:
+        short = whole[-1].replace(hunk(len(tags) + 3), "")
+    series = posted([short, *whole] if first else [*whole, short], tmp_path)
+    assert (len(series.patches), series.missing, series.notes) == (len(tags), (), ())
+    applied(series, tree, tmp_path / "out")
+    text = (tmp_path / "out" / "kernel" / "ours.c").read_text()
+    assert f"new_{len(tags) + 3};" in text
+
+
+@pytest.mark.parametrize(
+    ("sender", "shown"),
+    [
+        ("A. Poster <poster@example.org>", "A. Poster <poster@example.org>"),
+        ("A. Author via Relay <relay@example.org>", "A. Author <author@example.org>"),
+        ("poster@example.org", "A. Helper <helper@example.org>"),
+    ],
+)
+def test_the_author_of_a_series_is_that_of_its_cover(sender: str, shown: str, tmp_path: Path) -> None:
+    mails = [
+        mail("[PATCH 0/2] ours", "Both.", sender=sender),
+        patch("[PATCH 1/2] ours: 1", 1, sender="A. Helper <helper@example.org>"),
+        patch("[PATCH 2/2] ours: 2", 2),
+    ]
+    assert posted(mails, tmp_path).author == shown
 
 
 def test_another_series_of_the_same_author_is_not_a_newer_posting(tmp_path: Path) -> None:
@@ -280,15 +324,32 @@ def test_a_forwarded_patch_without_its_tabs_is_named_as_that(tree: Path, tmp_pat
     text = NOTICE.replace("\t", "        ").replace("\n", "\r\n")
     series = posted(mail(f"Fwd: {FAILED}", text), tmp_path)
     assert series.title == "ours: a"
-    archive = shutil.make_archive(str(tmp_path / "linux"), "tar", tmp_path, "tree")
+    assert "tabs" in advice(series, tree, tmp_path)
+
+
+@pytest.mark.parametrize("index", ["", "index {blob}..0123456789ab 100644\n"])
+def test_a_diff_that_the_files_of_its_author_do_not_take_is_damaged(
+    index: str, tree: Path, tmp_path: Path
+) -> None:
+    (tree / "Kconfig").write_text("config A\n")
+    (tree / "Kbuild").write_text("obj-y += kernel/\n")
+    index = index.format(blob=blob_id(tree / "kernel" / "ours.c")[:12])
+    damaged = diff(1).replace("\tint", "  int").replace("--- a", f"{index}--- a")
+    series = posted(mail("[PATCH] ours: 1", f"Why.\n---\n{damaged}"), tmp_path)
+    assert ("tabs" in advice(series, tree, tmp_path)) == bool(index)
+
+
+def advice(series: PostedSeries, tree: Path, folder: Path) -> str:
+    """What to do, of the error that ``tree`` does not take ``series``."""
+    archive = shutil.make_archive(str(folder / "linux"), "tar", folder, tree.name)
     with pytest.raises(BuildError) as caught:
         find_base(
             series.patches,
-            Sources(tmp_path / "cache", SilentReporter()),
-            lambda texts: store(texts, "series", tmp_path / "cache"),
+            Sources(folder / "cache", SilentReporter()),
+            lambda texts: store(texts, "series", folder / "cache"),
             specs=[f"tar:{archive}"],
         )
-    assert "tabs" in (caught.value.hint or "")
+    return caught.value.hint or ""
 
 
 @pytest.mark.parametrize("lost", ["PATCH 2/3]", "[PATCH 2/3", "PATCH 2/3", "PATCH 2/3:"])

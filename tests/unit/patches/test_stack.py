@@ -118,6 +118,12 @@ def test_files_of_one_series_are_no_stack(tree: Path, tmp_path: Path) -> None:
             "[2]: https://lore.kernel.org/linux-mm/b@example.org/T/#u",
             ("b@example.org", "a@example.org"),
         ),
+        (
+            "Depends on:\npatch 2/2:\n- theirs [1]\npatch 1/2:\n- <b-1@example.org>\n\nSee [2].\n\n"
+            "[1] https://lore.kernel.org/r/a@example.org\n[2] https://lore.kernel.org/r/c@example.org",
+            ("a@example.org", "b-1@example.org"),
+        ),
+        ("Depends on:\nCONFIG_OURS\n\nSee https://lore.kernel.org/all/a@example.org/", ()),
         ("It depends on CONFIG_OURS. See https://lore.kernel.org/all/a@example.org/", ()),
         ("On top of v6.19 it is faster, says\n\nhttps://lore.kernel.org/all/a@example.org/", ()),
         ("Rebased on top of v6.19\nv4: https://lore.kernel.org/all/a@example.org/", ()),
