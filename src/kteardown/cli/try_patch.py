@@ -484,9 +484,13 @@ def _choose(
 
 def _worth_running(proposal: Proposal) -> bool:
     """Return whether changed functions are a part of the stretch, or are executed for each object."""
+    return proposal.share >= _LEAST_SHARE or _for_each_object(proposal)
+
+
+def _for_each_object(proposal: Proposal) -> bool:
     objects = proposal.params.get(load_workload(proposal.workload, str(Path.cwd())).law)
     most = max(counts.calls for counts in proposal.functions.values())
-    return proposal.share >= _LEAST_SHARE or (isinstance(objects, int) and 0 < objects <= most)
+    return isinstance(objects, int) and 0 < objects <= most
 
 
 def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[Choice]:
@@ -496,7 +500,7 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
     """
     found = {}
     for one in proposals:
-        smallest = _smallest(one.workload, source, designed)
+        smallest = _smallest(one, source, designed)
         found[Choice(one.workload, _why(one), one.params, smallest)] = one.share
     able = sorted((one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY)
     if able or not found:
@@ -510,13 +514,15 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
     ]
 
 
-def _smallest(workload: str, source: str, designed: Designed) -> float:
+def _smallest(proposal: Proposal, source: str, designed: Designed) -> float:
     """Return the smallest change that the metrics of a workload show with this design."""
-    experiment = experiment_for(workload, source)
+    experiment = experiment_for(proposal.workload, source)
     # What is asked of parameters may be for another workload.
     asked = replace(Overrides.of(designed), assignments=None, predict=None)
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    return min(map(smallest_change, on_clocks(experiment, own)))
+    memory = any(one.file.startswith("mm/") or "alloc" in one.name for one in proposal.functions)
+    each = memory and _for_each_object(proposal)
+    return min(smallest_change(one, each_object=each) for one in on_clocks(experiment, own))
 
 
 def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:

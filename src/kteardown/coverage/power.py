@@ -12,26 +12,24 @@ from kteardown.paths import data_dir
 from kteardown.run.create import spreads
 from kteardown.rundir.find import all_runs
 
-_OF_MEMORY = 0.01
-"""A change of less of the instructions is taken to be too small to change how much memory is held."""
 
-
-def smallest_change(experiment: Experiment) -> float:
+def smallest_change(experiment: Experiment, *, each_object: bool = False) -> float:
     """Return the smallest change, 0.1 for 10%, that a headline metric of ``experiment`` shows.
 
     It shows it four times in five, by the spreads of the newest runs on this host or, on the instruction
-    clock, of the shipped results. 0 if none is known.
+    clock, of the shipped results. A smaller one than the margin of "same" has no other verdict. 0 if none is
+    known, and if memory is measured and a change of its allocation is executed for ``each_object``: a few
+    instructions decide how much an object holds.
     """
+    margin = experiment.design.same_within
     workloads = {one.workload: load_workload(one.workload, experiment.folder) for one in experiment.workloads}
     shipped = _shipped() if experiment.design.clock == "instructions" else {}
     known = {**shipped, **spreads(experiment, all_runs())}
     found = decidable(experiment, workloads, 1, points_of(experiment, workloads), known)
-    sizes = [
-        _OF_MEMORY if workloads[row.workload].metrics[row.metric_name].unit == "kb" else row.metric
-        for row in found.rows
-        if row.run and row.metric is not None
-    ]
-    return min(sizes, default=0.0)
+    rows = [row for row in found.rows if row.run and row.metric is not None]
+    if each_object and any(workloads[row.workload].metrics[row.metric_name].unit == "kb" for row in rows):
+        return 0.0
+    return min((max(row.metric or 0, margin) for row in rows), default=0.0)
 
 
 @cache

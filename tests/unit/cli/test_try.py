@@ -175,7 +175,7 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     point = PointCoverage(params, 10_000, {function: Counts(calls, own)})
     coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
     monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
-    monkeypatch.setattr(try_patch, "smallest_change", lambda experiment: smallest)
+    monkeypatch.setattr(try_patch, "smallest_change", lambda experiment, each_object: smallest)
     changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     before = Chosen((), changed, (), (), known=True)
@@ -213,7 +213,7 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: 
     changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     smallest = {"compare-pipechain": 0.4, "compare-crowd": 0.2, "compare-threadexit": 0.01}
-    monkeypatch.setattr(try_patch, "smallest_change", lambda experiment: smallest[experiment.name])
+    monkeypatch.setattr(try_patch, "smallest_change", lambda one, each_object: smallest[one.name])
     before = Chosen((), changed, (), (), known=True)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))

@@ -23,19 +23,22 @@ def _no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_quiet_and_noisy_workloads() -> None:
     size = {one: smallest_change(experiment_for(one, "debian:6.12")) for one in ("zombies", "pipechain")}
-    assert size["zombies"] < 0.001
-    assert size["pipechain"] > 0.02
+    # Less than the margin of "same" has no other verdict, however quiet a metric is.
+    assert size["zombies"] == experiment_for("zombies", "debian:6.12").design.same_within == 0.02
+    assert size["pipechain"] > 0.05
     # With fewer seeds, less can be seen; with one, the spread says nothing.
     quick = [
         smallest_change(apply(experiment_for("threadexit", "debian:6.12"), Overrides(seeds=seeds)))
         for seeds in (5, 2, 1)
     ]
-    assert 0 < quick[0] < quick[1]
+    assert 0 < quick[0] <= quick[1]
     assert quick[2] == 0
 
 
-def test_the_shares_of_instructions_do_not_show_memory() -> None:
+def test_a_few_instructions_for_each_object_decide_how_much_memory_it_holds() -> None:
     assert smallest_change(experiment_for("heldcg", "debian:6.12")) == 0.01
+    assert smallest_change(experiment_for("heldcg", "debian:6.12"), each_object=True) == 0
+    assert smallest_change(experiment_for("zombies", "debian:6.12"), each_object=True) == 0.02
 
 
 def test_on_the_wall_clock_only_runs_of_this_host_count() -> None:
