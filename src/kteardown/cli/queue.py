@@ -26,7 +26,7 @@ def queue(
 ) -> None:
     folder = queue_dir()
     for name in cancel or []:
-        echo(f"cancelled: {jobs.cancel(folder, name).asked.title}")
+        echo(f"cancelled or forgotten: {jobs.cancel(folder, name).asked.title}")
     if cancel:
         return
     found = jobs.jobs(folder)

@@ -139,7 +139,7 @@ def add(folder: Path, title: str, what: Sequence[str], arguments: Sequence[str],
 
     ``mail`` is the file ``mail`` of ``what``. Raises InputError if too many wait, OSError.
     """
-    digest = hashlib.sha256(json.dumps([version(), *what, *arguments]).encode() + mail)
+    digest = hashlib.sha256(json.dumps([version(), os.getcwd(), *what, *arguments]).encode() + mail)
     target = folder / digest.hexdigest()[:_ID]
     if not target.is_dir():
         waiting = [job for job in jobs(folder) if job.state == "waiting"]
@@ -174,13 +174,18 @@ def named(folder: Path, name: str) -> Job:
 
 
 def cancel(folder: Path, name: str) -> Job:
-    """Cancel a job; if it runs, its process is interrupted, which ends its guests. Raises InputError."""
+    """Cancel a job; if it runs, its process is interrupted, which ends its guests. Raises InputError.
+
+    One that has ended or was cancelled is removed, and may be added again.
+    """
     job = named(folder, name)
     if job.state in ("running", "waiting"):
         (job.folder / "cancelled").touch()
         if process := job.process():
             with suppress(psutil.Error):
                 process.send_signal(signal.SIGINT)
+    elif job.process() is None:
+        shutil.rmtree(job.folder)
     return job
 
 
@@ -234,18 +239,18 @@ def _try(job: Job, lock: int) -> bool:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd, pass_fds=[lock]
         )
-    began = psutil.Process(process.pid).create_time()
-    started = _Started(attempt=attempt, pid=process.pid, began=began, at=datetime.now(UTC))
-    replace_text(job.folder / "started.json", started.model_dump_json())
-    if (job.folder / "cancelled").exists():  # Before its process could be found.
-        process.send_signal(signal.SIGINT)
     why = ""
     try:
+        began = psutil.Process(process.pid).create_time()
+        started = _Started(attempt=attempt, pid=process.pid, began=began, at=datetime.now(UTC))
+        replace_text(job.folder / "started.json", started.model_dump_json())
+        if (job.folder / "cancelled").exists():  # Before its process could be found.
+            process.send_signal(signal.SIGINT)
         process.wait(_MOST_SECONDS)
     except subprocess.TimeoutExpired:
         why = f"it took longer than {_MOST_SECONDS // 3600} hours"
     except KeyboardInterrupt:
-        (job.folder / "started.json").unlink()
+        (job.folder / "started.json").unlink(missing_ok=True)
         raise
     finally:
         if process.poll() is None:

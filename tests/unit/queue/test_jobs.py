@@ -131,6 +131,9 @@ def test_a_job_that_waits_is_cancelled_and_never_tried(folder: Path) -> None:
     jobs.cancel(folder, job.id)
     assert jobs.work(folder, print) == 0
     assert not (job.folder / "started.json").exists()
+    jobs.cancel(folder, job.id)
+    assert jobs.jobs(folder) == []
+    assert jobs.add(folder, "one", ["mail"], [], NO_PATCH).state == "waiting"
     with pytest.raises(InputError, match="no job has an id that begins with 'zz'"):
         jobs.cancel(folder, "zz")
     with pytest.raises(InputError, match="no job has"):
