@@ -2,7 +2,7 @@
 
 To import all of them takes most of a second, more than `kteardown --version` and many verbs need in all. A
 command ends with its own exit code, and writes all of its files, whatever becomes of what it prints: a closed
-pipe or a full disk do not fail it. What --help says of the verbs and of their own options is in ``texts``.
+pipe or a full disk do not fail it. What --help says of the verbs and of their options is in ``texts``.
 """
 
 import copy
@@ -89,8 +89,10 @@ def _command(name: str) -> Any:
     module = import_module(f"kteardown.cli.{_MODULES.get(name, name)}")
     own.command(name, cls=Verb, help=HELP[name])(grouped(getattr(module, _FUNCTIONS.get(name, name))))
     command = get_command(own)
-    texts = tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8")).get(name, {})
+    tables = tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8"))
+    texts = {**tables["shared"], **tables.get(name, {})}
     for parameter in cast(Any, command.params):
+        # The text of report's --format is made in code, from the names of the formats.
         parameter.help = texts.get(parameter.name, parameter.help)
     return command
 

@@ -64,19 +64,10 @@ class Finding:
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Show the commands that fix what is missing, ask, and run them.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --fix: do not ask.")] = False,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            metavar="WHERE",
-            help="Check the nodes of a cluster, each by a job: `slurm` or `slurm:PARTITION`.",
-        ),
-    ] = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+    fix: Annotated[bool, typer.Option("--fix")] = False,
+    yes: Annotated[bool, typer.Option("--yes")] = False,
+    on: Annotated[str | None, typer.Option("--on", metavar="WHERE")] = None,
 ) -> None:
     if on is not None and on != lab.LOCAL:
         if fix or yes:

@@ -1,4 +1,4 @@
-"""Options that several verbs share.
+"""Options that several verbs share. Their texts are in ``texts/options.toml``.
 
 A verb takes a group of options as one parameter, annotated with the class of the group. ``grouped`` makes
 the signature that typer reads, in which every field of the group is an option.
@@ -39,89 +39,27 @@ class FailOn(StrEnum):
     inconclusive = "inconclusive"
 
 
-ExperimentArg = Annotated[
-    str,
-    typer.Argument(
-        help="An experiment (`kteardown list experiments`) or a path to a .toml file.",
-        autocompletion=complete.experiments,
-    ),
-]
-RunArg = Annotated[
-    str,
-    typer.Argument(
-        help="A run: its id or the beginning of it, its path, or `last`.", autocompletion=complete.runs
-    ),
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="Guests at the same time. Default: one for each CPU of the host."),
-]
-PatchOption = Annotated[
-    str,
-    typer.Option(
-        "--patch",
-        metavar="FILE",
-        help="The posted patch as a mail, an mbox or a folder. Default: it is fetched from the archive.",
-    ),
-]
-ScriptOption = Annotated[
-    str,
-    typer.Option(
-        "--script",
-        help="Measure with this script, C file or command instead of our workload (docs/script.md), such as "
-        "the posting's own. A metric or parameter with the name of ours tests the claims about it.",
-    ),
-]
-VerboseOption = Annotated[bool, _out("-v", "--verbose", help="Print the commands that are run.")]
-FailOnOption = Annotated[
-    FailOn | None,
-    _out(
-        "--fail-on",
-        metavar="VERDICT",
-        help="worse or inconclusive: exit with 1 if a headline metric has this verdict (worse: or one of its "
-        "points has it), or if a point could not be compared; exit with 6 if a variant is broken.",
-    ),
-]
-QuietOption = Annotated[bool, _out("-q", "--quiet", help="Print only errors and the result.")]
-
-
-def _file(form: str, what: str) -> Any:
-    return _out(f"--{form}", help=f"Also write {what} to this file.")
+ExperimentArg = Annotated[str, typer.Argument(autocompletion=complete.experiments)]
+RunArg = Annotated[str, typer.Argument(autocompletion=complete.runs)]
+JobsOption = Annotated[int | None, typer.Option("--jobs", min=1)]
+PatchOption = Annotated[str, typer.Option("--patch", metavar="FILE")]
+ScriptOption = Annotated[str, typer.Option("--script")]
+VerboseOption = Annotated[bool, _out("-v", "--verbose")]
+FailOnOption = Annotated[FailOn | None, _out("--fail-on", metavar="VERDICT")]
+QuietOption = Annotated[bool, _out("-q", "--quiet")]
 
 
 @dataclass(frozen=True)
 class Execution:
     """How a run is executed, and the files that it writes."""
 
-    jobs: Annotated[
-        int | None,
-        _out(
-            "--jobs",
-            min=1,
-            help="Guests that run at the same time. Default: one for each CPU of the host. On the wall clock "
-            "it is always one, because guests would slow each other down.",
-        ),
-    ] = None
-    on: Annotated[
-        str | None,
-        _out(
-            "--on",
-            metavar="WHERE",
-            help="Where the guests run: `slurm` or `slurm:PARTITION`, the nodes of a Slurm cluster "
-            "(docs/cluster.md); `local`, this host. Default: where the run began, or this host.",
-        ),
-    ] = None
-    require: Annotated[
-        Literal["kvm"] | None,
-        _out(
-            "--require",
-            help="kvm: refuse to measure the wall clock by emulation (exit code 5), which is else noted.",
-        ),
-    ] = None
-    json_file: Annotated[Path | None, _file("json", "result.json")] = None
-    markdown_file: Annotated[Path | None, _file("markdown", "the report as Markdown")] = None
-    comment_file: Annotated[Path | None, _file("comment", "a comment for GitHub or GitLab")] = None
-    junit_file: Annotated[Path | None, _file("junit", "the comparisons as JUnit tests")] = None
+    jobs: Annotated[int | None, _out("--jobs", min=1)] = None
+    on: Annotated[str | None, _out("--on", metavar="WHERE")] = None
+    require: Annotated[Literal["kvm"] | None, _out("--require")] = None
+    json_file: Annotated[Path | None, _out("--json")] = None
+    markdown_file: Annotated[Path | None, _out("--markdown")] = None
+    comment_file: Annotated[Path | None, _out("--comment")] = None
+    junit_file: Annotated[Path | None, _out("--junit")] = None
     fail_on: FailOnOption = None
     verbose: VerboseOption = False
     quiet: QuietOption = False

@@ -11,29 +11,10 @@ from kteardown.paths import cache_dir
 
 
 def prune(
-    kernels: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Kernels by name, as in `kteardown list kernels`; their build trees go too.",
-            autocompletion=complete.kernels,
-        ),
-    ] = None,
-    older_than_days: Annotated[
-        float | None,
-        typer.Option(
-            "--older-than",
-            min=0,
-            metavar="DAYS",
-            help="Remove everything that was not used for this many days.",
-        ),
-    ] = None,
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Remove all kernels, build trees, object files, sources and downloads."),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
-    ] = False,
+    kernels: Annotated[list[str] | None, typer.Argument(autocompletion=complete.kernels)] = None,
+    older_than_days: Annotated[float | None, typer.Option("--older-than", min=0, metavar="DAYS")] = None,
+    everything: Annotated[bool, typer.Option("--all")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
 ) -> None:
     if not kernels and older_than_days is None and not everything:
         raise InputError(

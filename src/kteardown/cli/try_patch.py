@@ -77,41 +77,6 @@ _OTHER = (
 )
 _SEEDS = 3
 """With so many seeds the executions of a change are counted, or with fewer, if the design has fewer."""
-WhatArg = Annotated[
-    list[str],
-    typer.Argument(
-        help="A mail, an mbox (also .gz; - reads it from the standard input), a folder of mails or patches, "
-        "lore:MESSAGE-ID, or a git range: git:PATH@BASE..TOPIC. Of several, the last is tried on top of "
-        "the others."
-    ),
-]
-
-WorkloadsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--workload",
-        help="Run this workload. Default: those that execute most of what the patch changes. Repeatable.",
-        autocompletion=complete.workloads,
-    ),
-]
-ScriptsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--script",
-        metavar="SCRIPT",
-        help="Run this script, C file or command of your own (docs/script.md), if it executes what the "
-        f"patch changes; of a folder, the {_MOST} that execute most of it. Repeatable.",
-    ),
-]
-SourcesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--source",
-        help="Try only this base kernel: debian:6.12, tar:FILE, git:PATH@REV, or git:PATH, in which the "
-        f"commit is found from which the patch was made. Repeatable. Default: {', '.join(KNOWN)}.",
-        autocompletion=complete.sources,
-    ),
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,29 +113,17 @@ class Chosen:
 
 
 def try_patch(
-    what: WhatArg,
+    what: list[str],
     kernels: Kernels,
     designed: Designed,
     scripted: Scripted,
     execution: options.Execution,
-    workload: WorkloadsOption = None,
-    script: ScriptsOption = None,
-    source: SourcesOption = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Use the whole design of the workload's experiment, not the quick one."),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what would be done; fetch no source, build and boot nothing."),
-    ] = False,
-    form: Annotated[
-        Literal["b4-check"] | None,
-        typer.Option(
-            "--format",
-            help="b4-check: print what is known of the series of the mail as a check of b4 (docs/ci.md).",
-        ),
-    ] = None,
+    workload: Annotated[list[str] | None, typer.Option(autocompletion=complete.workloads)] = None,
+    script: Annotated[list[str] | None, typer.Option(metavar="SCRIPT")] = None,
+    source: Annotated[list[str] | None, typer.Option(autocompletion=complete.sources)] = None,
+    full: Annotated[bool, typer.Option("--full")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+    form: Annotated[Literal["b4-check"] | None, typer.Option("--format")] = None,
 ) -> None:
     if form:
         return check_for_b4(what)

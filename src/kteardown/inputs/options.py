@@ -1,8 +1,9 @@
-"""The options that change an experiment: each is described here, and nowhere else; ``apply`` applies them.
+"""The options that change an experiment: each is declared here, and nowhere else; ``apply`` applies them.
 
 An option is a field of one of the groups. A field with the name of a field of the design or of the
 machine replaces it. A verb takes the groups of which it has the options, and
-``cli.options.grouped`` makes an option of the command line of each field.
+``cli.options.grouped`` makes an option of the command line of each field. What --help says of them is in
+``cli/texts/options.toml``.
 """
 
 import re
@@ -50,144 +51,41 @@ def _permit_unsafe_build(given: bool) -> bool:
 class Parts:
     """The parts of an experiment to run, and the source of base."""
 
-    source: str | None = _what(
-        "--source",
-        help="The base kernel: debian:6.12, kernel.org:6.16.1, git:PATH@REV, tar:FILE, image:FILE, "
-        "debian-image:6.12.",
-        completes="sources",
-    )
-    variant: list[str] | None = _what(
-        "--variant",
-        help="Only this variant: a series, its first two patches (NAME@2), all but its second patch "
-        "(NAME@-2), a source, or a series on another source ('NAME on debian:7.3'). Repeatable.",
-        completes="series_and_sources",
-    )
-    workload: list[str] | None = _what(
-        "--workload", help="Only this workload of the experiment. Repeatable.", completes="workloads"
-    )
+    source: str | None = _what("--source", completes="sources")
+    variant: list[str] | None = _what("--variant", completes="series_and_sources")
+    workload: list[str] | None = _what("--workload", completes="workloads")
 
 
 @dataclass(frozen=True)
 class Kernels:
     """The architecture, and the kernels that are built in addition to base and the variants."""
 
-    arch: Arch | None = _what("--arch", help="The guest's architecture. Default: that of the experiment.")
-    config: list[str] | None = _what(
-        "--config",
-        help="Add a configuration fragment to all kernels (`kteardown list fragments`, or a path to a "
-        ".config file), or one symbol (CONFIG_NAME=y): debug, kasan and kmemleak find faults, which "
-        "makes the kernels slower. Repeatable.",
-        completes="fragments",
-    )
-    ablate: bool = _what(
-        "--ablate",
-        help="Find the effect of each patch: for every series of several patches, also boot each prefix, "
-        "and the series without each patch, if that applies and builds.",
-        default=False,
-    )
-    layout_twin: bool = _what(
-        "--layout-twin",
-        help="Wall clock: also boot base with a function that is never called in each file that the "
-        "series touch, in every block. Without this option that kernel is booted at the end, if a "
-        "difference below 10% needs it.",
-        default=False,
-    )
-    compiler: str | None = _what(
-        "--compiler",
-        metavar="COMPILER",
-        help="Build kernels with this compiler: gcc-14, clang-19, or a path. Default: gcc.",
-    )
-    unsafe_build: bool = _what(
-        "--unsafe-build",
-        help="Build without the sandbox: a patch can then run any program as you, while it is built. The "
-        "result says so.",
-        callback=_permit_unsafe_build,
-        default=False,
-    )
+    arch: Arch | None = _what("--arch")
+    config: list[str] | None = _what("--config", completes="fragments")
+    ablate: bool = _what("--ablate", default=False)
+    layout_twin: bool = _what("--layout-twin", default=False)
+    compiler: str | None = _what("--compiler", metavar="COMPILER")
+    unsafe_build: bool = _what("--unsafe-build", callback=_permit_unsafe_build, default=False)
 
 
 @dataclass(frozen=True)
 class Designed:
     """The design: clock, points, number of boots, stopping rule, and the guests' machine."""
 
-    clock: Literal[Clock, "both"] | None = _how(
-        "--clock",
-        metavar="CLOCK",
-        help="instructions: instruction counts; with one CPU in the guest they are the same in every run "
-        "and on every host, with several CPUs nearly always. wall: real time, with the boots of all "
-        "kernels in random order and an A/A twin. both: first the one, then the other, and both changes "
-        "of each point side by side. Default: that of the experiment.",
-    )
-    quick: bool = _how(
-        "--quick",
-        help="Fewer boots and points: a result in minutes, with less statistical power.",
-        default=False,
-    )
-    assignments: list[str] | None = _how(
-        "--set",
-        metavar="PARAM=VALUES",
-        help="The values of a parameter: zombies=0,3000 or zombies=0:30000:3000 (from, to, step); also "
-        "of the guest's cpus, possible_cpus and numa_nodes. Repeatable.",
-        completes="assignments",
-    )
-    seeds: int | None = _how(
-        "--seeds",
-        min=1,
-        help="Number of seeds (instruction clock only); each kernel is booted once with each seed.",
-    )
-    boots: int | None = _how("--boots", min=1, help="Number of boots of each kernel (wall clock only).")
-    repetitions: int | None = _how("--repetitions", min=1, help="Measured repetitions in each trial.")
-    until: str | None = _how(
-        "--until",
-        metavar="RULE",
-        help="Stop as soon as the result is certain, by a sequential rule that keeps its error rate: "
-        "`verdict`: when no headline metric is inconclusive; `ci=2%`: when the interval of every "
-        "headline metric is within 2% of the estimate. --boots or --seeds is then the maximum (default: "
-        "40 boots, 20 seeds). With --clock both, the rule is applied to each clock.",
-    )
-    budget: str | None = _how(
-        "--budget",
-        metavar="TIME",
-        help="With --until: the maximum time to measure on each clock, as 90s, 30m or 2h. (--budget of "
-        "`kteardown hunt` is in million instructions.)",
-    )
-    lost_limit: str | None = _how(
-        "--lost-limit",
-        metavar="SHARE",
-        help="Wall clock: a trial that lost more than this share of its time (5%, 0.5%) to other work of "
-        "the host is void and repeated, at most twice; 100%: none is repeated. Default: 5% under KVM if "
-        "the host has more CPUs than the guest, else 100%.",
-    )
-    predict: list[str] | None = _how(
-        "--predict",
-        metavar="PARAM=N",
-        help="Extrapolate the growth laws to this value, with an interval, if the data supports it: "
-        "zombies=100000. Repeatable.",
-    )
-    profile: bool = _how(
-        "--profile",
-        help="After measuring, boot each kernel again and sample its stacks: shows in which functions "
-        "the time is spent, which grow faster than N, and which differ from base; keeps the stacks for "
-        "flame graph tools.",
-        default=False,
-    )
-    counts: bool = _how(
-        "--counts",
-        help="Also count instructions, cycles, cache misses and data TLB misses in the stretch that each "
-        "workload measures, by the processor's counters, as metrics beside time: on the wall clock under "
-        "KVM, where `kteardown doctor` says that the host has counters (docs/wall-clock.md).",
-        default=False,
-    )
-    cpus: int | None = _how(
-        "--cpus",
-        min=1,
-        help="Number of CPUs of the guest. Default: what the experiment and its workloads need.",
-    )
-    memory_mb: int | None = _how(
-        "--memory-mb",
-        min=64,
-        help="Memory of the guest, in MiB. Default: what the experiment and its workloads need.",
-    )
+    clock: Literal[Clock, "both"] | None = _how("--clock", metavar="CLOCK")
+    quick: bool = _how("--quick", default=False)
+    assignments: list[str] | None = _how("--set", metavar="PARAM=VALUES", completes="assignments")
+    seeds: int | None = _how("--seeds", min=1)
+    boots: int | None = _how("--boots", min=1)
+    repetitions: int | None = _how("--repetitions", min=1)
+    until: str | None = _how("--until", metavar="RULE")
+    budget: str | None = _how("--budget", metavar="TIME")
+    lost_limit: str | None = _how("--lost-limit", metavar="SHARE")
+    predict: list[str] | None = _how("--predict", metavar="PARAM=N")
+    profile: bool = _how("--profile", default=False)
+    counts: bool = _how("--counts", default=False)
+    cpus: int | None = _how("--cpus", min=1)
+    memory_mb: int | None = _how("--memory-mb", min=64)
 
     def only_of(self, clock: Clock) -> Self:
         """Return these options without those that are only for the other clock."""
@@ -200,37 +98,12 @@ class Designed:
 class Scripted:
     """What the options say of a script, a C file or a command."""
 
-    metric: list[str] | None = _script(
-        "--metric",
-        metavar="NAME=WHERE",
-        help="What to compare: a value in a line that it prints or the kernel logs ('time=/Time: ([0-9.]+) "
-        "s/'), an interval between two lines ('freeze=/FROM/../TO/'), 'NAME=mark NAME', 'NAME=delta meminfo "
-        "Slab'. Default: what the rehearsal finds. Repeatable.",
-    )
-    programs: list[str] | None = _script(
-        "--programs",
-        metavar="NAMES",
-        help="Programs of this host that it needs and does not name. Repeatable.",
-    )
-    file: list[Path] | None = _script(
-        "--file", help="A file that is beside it in the guest; a C file is compiled. Repeatable."
-    )
-    root: str = _script(
-        "--root",
-        metavar="FOLDER|TAR",
-        help="The guest's root file system, instead of programs of this host: a folder, or a tar archive "
-        "such as an exported container.",
-        default="",
-    )
-    allow: list[str] | None = _script(
-        "--allow", metavar="WAY", help="A way to end that is no failure: 'exit 3', 'signal 2'. Repeatable."
-    )
-    limit: str = _script(
-        "--limit",
-        metavar="TIME",
-        help="End it after this time of the guest, as 90s, 30m or 2h. Default: 10m.",
-        default="",
-    )
+    metric: list[str] | None = _script("--metric", metavar="NAME=WHERE")
+    programs: list[str] | None = _script("--programs", metavar="NAMES")
+    file: list[Path] | None = _script("--file")
+    root: str = _script("--root", metavar="FOLDER|TAR", default="")
+    allow: list[str] | None = _script("--allow", metavar="WAY")
+    limit: str = _script("--limit", metavar="TIME", default="")
 
 
 @dataclass(frozen=True)

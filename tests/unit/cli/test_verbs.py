@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from importlib import import_module
 
 import pytest
@@ -13,11 +14,17 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kteardown.cli import _MODULES, _TEXTS, HELP, app
+from kteardown.cli import _MODULES, _TEXTS, HELP, app, try_patch
+from kteardown.patches import find_base
 from unit.processes import forked
 
 HEAVY = {"asyncio", "duckdb", "numpy", "scipy"}
 """What takes long to import, and is for measuring, statistics, charts and queries alone."""
+
+
+def texts() -> dict[str, dict[str, str]]:
+    """Return the texts of options.toml, by table."""
+    return tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8"))
 
 
 def imported(*command: str) -> set[str]:
@@ -73,13 +80,27 @@ def test_the_list_has_the_first_paragraph_of_each_verb() -> None:
 
 
 def test_every_option_has_a_text_and_every_text_an_option() -> None:
-    texts = tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8"))
+    own = texts()
+    shared = own.pop("shared")
     verbs = get_command(app).commands  # type: ignore[attr-defined]
-    assert set(texts) <= set(verbs)
+    assert set(own) <= set(verbs)
+    using = Counter[str]()
     for name, verb in verbs.items():
         shown = {parameter.name: parameter.help for parameter in verb.params}
-        assert all(shown.values()), name
-        assert {**shown, **texts.get(name, {})} == shown
+        if name == "report":
+            assert shown.pop("form").startswith("The format: text, ")  # Its names are those of the code.
+        mine = own.get(name, {})
+        assert {**{key: shared[key] for key in shown.keys() - mine.keys()}, **mine} == shown, name
+        using.update(shown.keys() - mine.keys())
+    # A text of one verb is in the table of this verb.
+    assert set(using) == set(shared)
+    assert [key for key, verbs_with_it in using.items() if verbs_with_it < 2] == []
+
+
+def test_the_texts_of_try_name_its_bases_and_how_many_workloads_it_runs() -> None:
+    own = texts()["try"]
+    assert own["source"].endswith(f" Default: {', '.join(find_base.KNOWN)}.")
+    assert f"the {try_patch._MOST} that execute most of it" in own["script"]
 
 
 @pytest.mark.parametrize("name", HELP)
