@@ -10,14 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import log2
 
-from kteardown.coverage.attribute import (
-    Counts,
-    DebugInfo,
-    Executed,
-    FunctionId,
-    attribute,
-    counts_of,
-)
+from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, read_map, write_map
 from kteardown.coverage.own import map_of

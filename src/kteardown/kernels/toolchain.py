@@ -12,18 +12,9 @@ from kteardown.errors import InputError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import cache_dir
 
-_PACKAGES = {
-    "gcc": "gcc",
-    "make": "make",
-    "flex": "flex",
-    "bison": "bison",
-    "bc": "bc",
-    "perl": "perl",
-    "tar": "tar",
-    "xz": "xz-utils",
-    "git": "git",
-    "cp": "coreutils",
-}
+_PACKAGES = {"xz": "xz-utils", "cp": "coreutils"}
+"""By the program; the package of any other has its name."""
+_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "perl", "tar", "git", *_PACKAGES)
 
 
 def capture(
@@ -100,8 +91,8 @@ def need_build_tools(arch: Arch, wanted: str = "") -> None:
     compiler = ARCHITECTURES[arch].compiler
     with suppress(MissingError):
         compiler = compiler_of(arch, wanted)
-    needed = {**_PACKAGES, compiler: ARCHITECTURES[arch].compiler_package}
-    absent = {tool: package for tool, package in needed.items() if not shutil.which(tool)}
+    packages = {**_PACKAGES, compiler: ARCHITECTURES[arch].compiler_package}
+    absent = {tool: packages.get(tool, tool) for tool in (*_PROGRAMS, compiler) if not shutil.which(tool)}
     # objtool, which is built with the kernel, uses libelf.
     argv = ["gcc", "-E", "-x", "c", "-"]
     if not absent and capture(argv, text_in="#include <gelf.h>\n").returncode:

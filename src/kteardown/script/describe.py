@@ -10,8 +10,10 @@ import os
 import re
 import shlex
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -46,30 +48,15 @@ class Described:
 
     def called(self, name: str) -> "Described":
         """Return this under another name."""
-        return Described(self.workload.model_copy(update={"name": name}), self.files, self.preset)
+        return replace(self, workload=self.workload.model_copy(update={"name": name}))
 
     def with_metrics(self, metrics: Mapping[str, Metric]) -> "Described":
         """Return this with ``metrics`` in place of its own."""
-        workload = self.workload.model_copy(update={"metrics": dict(metrics)})
-        return Described(workload, self.files, self.preset)
+        return replace(self, workload=self.workload.model_copy(update={"metrics": dict(metrics)}))
 
 
-STANDARD: Mapping[str, Metric] = {
-    "whole_ns": Metric(
-        name="the whole script", help="from the start of the script until it ended", headline=True
-    ),
-    "cpu_us": Metric(
-        name="CPU time of the script",
-        help="user and system time of all processes of the script, as the kernel counts it",
-        unit="us",
-        headline=True,
-    ),
-    "all_gone_ns": Metric(
-        name="until all processes are gone",
-        help="from the start of the script until no process of it is left; missing if some had to be killed",
-        optional=True,
-    ),
-}
+_FILE = resources.files("kteardown.script") / "standard.toml"
+STANDARD = {key: Metric(**fields) for key, fields in tomllib.loads(_FILE.read_text()).items()}
 """What the agent measures of every script."""
 
 

@@ -4,9 +4,13 @@ It reports oopses, warnings, lockdep reports and leaks.
 """
 
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
+
+from pydantic import TypeAdapter
 
 from kteardown.model.record import KernelProblem, Outcome, ProblemKind
 
@@ -20,53 +24,9 @@ _LONGEST = 300
 _PREFIX = re.compile(r"^\s*(?:\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])?\s?)+")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[^\x20-\x7e]")
 
-# By kind, in the order in which they are tried: lockdep also writes WARNING, KASAN also writes BUG.
-# From kernel/locking/lockdep.c, kernel/sched/core.c, mm/slub.c, mm/memory.c, kernel/fork.c, lib/list_debug.c,
-# lib/debugobjects.c, kernel/rcu/tree_stall.h, kernel/watchdog.c, kernel/hung_task.c and kernel/workqueue.c.
-_KINDS: Sequence[tuple[ProblemKind, re.Pattern[str]]] = (
-    ("panic", re.compile(r"^Kernel panic - not syncing")),
-    (
-        "lockdep",
-        re.compile(
-            r"^WARNING: (?:possible (?:circular|recursive|irq lock)|inconsistent lock state"
-            r"|bad unlock balance|(?:lock|locks|held lock|lock\(s\)) (?:held|freed)"
-            r"|suspicious RCU usage|Nested lock"
-            r"|\S*-(?:un)?safe (?:->|lock order)|\S+-safe)"
-            r"|^INFO: possible (?:circular|recursive|irq lock)|^INFO: trying to register non-static key"
-            r"|^\[ BUG: Invalid wait context \]"
-            r"|^BUG: (?:sleeping function called|scheduling while atomic|lock held|held lock|spinlock "
-            r"|using \S+ in preemptible|workqueue leaked)"
-        ),
-    ),
-    (
-        "leak",
-        re.compile(
-            r"^kteardown: kmemleak|^kmemleak: \d+ new suspected|^BUG \S+ .*: Objects remaining"
-            r"|^BUG: (?:Bad rss-counter|non-zero pgtables)|Slab cache still has objects"
-        ),
-    ),
-    (
-        "corruption",
-        re.compile(
-            r"^BUG: (?:KASAN|KFENCE|KCSAN|KMSAN|Bad page)|^BUG [\w.-]+ \(|^list_(?:add|del)\S* corruption"
-            r"|^ODEBUG: |^UBSAN: |^refcount_t: "
-        ),
-    ),
-    (
-        "stall",
-        re.compile(
-            r"^rcu: INFO: rcu_\w+ (?:self-)?detected|^INFO: rcu_|^watchdog: .*(?:soft lockup|hard LOCKUP)"
-            r"|^INFO: task .* blocked for more than|^BUG: workqueue lockup"
-        ),
-    ),
-    (
-        "oops",
-        re.compile(
-            r"^(?:BUG: |Oops: |Unable to handle kernel |Internal error: |kernel BUG at "
-            r"|general protection fault|stack segment: |invalid opcode: |divide error: )"
-        ),
-    ),
-    ("warning", re.compile(r"^WARNING: ")),
+_PATTERNS = tomllib.loads(files("kteardown.vm").joinpath("kernel_log.toml").read_text(encoding="utf-8"))
+_KINDS = TypeAdapter(dict[ProblemKind, re.Pattern[str]]).validate_python(
+    {kind: "|".join(patterns) for kind, patterns in _PATTERNS.items()}
 )
 # The limits of lockdep itself, which end its checks and say nothing about the kernel.
 _NO_PROBLEM = re.compile(r"^BUG: MAX_(?:LOCK|STACK)")
@@ -116,7 +76,7 @@ def kind_of(line: str) -> ProblemKind | None:
     """Return the kind of the problem that this line of a log reports; None if it reports none."""
     if _NO_PROBLEM.match(line):
         return None
-    return next((kind for kind, pattern in _KINDS if pattern.search(line)), None)
+    return next((kind for kind, pattern in _KINDS.items() if pattern.search(line)), None)
 
 
 def signature(kind: ProblemKind, excerpt: Sequence[str]) -> str:
