@@ -18,13 +18,13 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
 from kteardown.kernels import git
+from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.model.result import FaultKind, Result
 from kteardown.patches.find_base import history
 from kteardown.patches.posted import resolve as series_patches
-from kteardown.patches.posted import store
 from kteardown.paths import cache_dir, replace_text, runs_dir
 from kteardown.report.formatting import number
 from kteardown.visible import echo, on_one_line

@@ -9,8 +9,7 @@ import typer
 
 from kteardown.cli import options
 from kteardown.cli.show import Fields, covering, kernel_fields, pick, table_of
-from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources
-from kteardown.coverage.own import with_own
+from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources, with_own
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.catalogue import load_kinds, own_kinds

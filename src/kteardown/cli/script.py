@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kteardown.coverage.executed import count_script
-from kteardown.coverage.own import own_scripts
+from kteardown.coverage.maps import own_scripts
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.inputs.options import Overrides, Scripted, on_clocks

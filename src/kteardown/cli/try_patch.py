@@ -26,8 +26,7 @@ from kteardown.coverage.changed import (
     may_change_users,
 )
 from kteardown.coverage.executed import Exercised, executed
-from kteardown.coverage.maps import shipped_map
-from kteardown.coverage.own import with_own
+from kteardown.coverage.maps import shipped_map, with_own
 from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.power import smallest_change
 from kteardown.coverage.propose import Proposal, Proposals, propose

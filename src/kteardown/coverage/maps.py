@@ -1,10 +1,14 @@
-"""The coverage map of a kernel: which of its functions each workload executes, and the file that keeps it."""
+"""The coverage map of a kernel: which of its functions each workload executes, and the file that keeps it.
+
+A script that is described in ``workloads`` of the current folder has a map of its own, in the cache under its
+contents. It is counted once, when it is first rehearsed.
+"""
 
 import gc
 import json
 import lzma
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
@@ -13,8 +17,10 @@ from typing import Any
 
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload, readable, workload_names
 from kteardown.model.record import ParamValue
-from kteardown.paths import data_dir
+from kteardown.paths import cache_dir, data_dir
+from kteardown.script.describe import Described, content_id, known
 
 _FORMAT = 2
 _SUFFIX = ".json.xz"
@@ -156,10 +162,10 @@ def shipped_map(source: str) -> CoverageMap:
     functions have other names.
     """
     wanted = _version(source)
-    known = sorted(shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted)))
-    if not known:
+    there = sorted(shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted)))
+    if not there:
         raise InputError("no coverage map is shipped", hint="make the maps with `make coverage`.")
-    return _merged(tuple(map(shipped_path, known)))
+    return _merged(tuple(map(shipped_path, there)))
 
 
 @lru_cache
@@ -228,3 +234,28 @@ def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCo
 def _gaps(numbers: Iterable[int]) -> list[int]:
     """Return the differences between numbers in their order: they compress better."""
     return [number - last for last, number in pairwise((0, *sorted(numbers)))]
+
+
+def own_scripts(folder: Path) -> list[str]:
+    """Return the names of the scripts that are described in ``folder``/workloads and can be read."""
+    names = sorted({*workload_names(folder)}.difference(workload_names()))
+    found = readable(lambda name: load_workload(name, str(folder)), names)
+    return [workload.name for workload in found if workload.script is not None]
+
+
+def map_of(described: Described) -> Path:
+    """Return the file of its map, which may not be there yet. Raises InputError if a file cannot be read."""
+    return cache_dir() / "coverage" / f"{content_id(described)}.json.xz"
+
+
+def with_own(coverage: CoverageMap, folder: Path) -> tuple[CoverageMap, list[str]]:
+    """Return ``coverage`` with the scripts of ``folder``, and the names of those that have no map.
+
+    A script has the counts of the kernel on which it was first rehearsed: few functions have other names.
+    """
+    found, names = dict(coverage.workloads), own_scripts(folder)
+    for name in names:
+        with suppress(InputError):
+            if (path := map_of(known(load_workload(name, str(folder)), folder))).is_file():
+                found |= read_map(path).workloads
+    return CoverageMap(coverage.source, found), [name for name in names if name not in found]

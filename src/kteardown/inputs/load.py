@@ -77,12 +77,10 @@ def load_experiment(name: str) -> Experiment:
                 or "choose one of `kteardown list experiments`, or give the path to a .toml file.",
             )
     fields = read_toml(path)
-    for sweep in fields.get("workloads", []):
-        if isinstance(sweep, dict) and isinstance(sweep.get("params"), dict):
-            sweep["params"] = _sweep_values(sweep["params"], f"{path}: workloads.params")
-    quick = fields.get("quick")
-    if isinstance(quick, dict) and isinstance(quick.get("params"), dict):
-        quick["params"] = _sweep_values(quick["params"], f"{path}: quick.params")
+    sweeps = [("workloads", sweep) for sweep in fields.get("workloads", [])]
+    for key, table in (*sweeps, ("quick", fields.get("quick"))):
+        if isinstance(table, dict) and isinstance(table.get("params"), dict):
+            table["params"] = _sweep_values(table["params"], f"{path}: {key}.params")
     experiment = validated(Experiment, fields, path)
     experiment = experiment.model_copy(update={"folder": _folder_of(experiment, path)})
     check_experiment(experiment, str(path))

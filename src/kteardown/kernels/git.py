@@ -10,14 +10,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder, toolchain
-from kteardown.kernels.series import slug
+from kteardown.kernels.series import patches_in, slug
 from kteardown.progress import SilentReporter
 
 # v6.16-rc1 is before v6.16.
@@ -154,27 +154,37 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
             hint="give as BASE the tag or branch from which TOPIC was made.",
         )
     span = f"{fork}..{ends[topic]}"
-    commits = _git(repository, "rev-list", span)
-    if not commits:
-        raise InputError(
-            f"--branch {text}: this range contains no commits",
-            hint="give BASE first and the branch with your commits second.",
-        )
     if merge := _git(repository, "rev-list", "--merges", "--max-count=1", span):
         raise InputError(
             f"--branch {text}: {merge[:12]} is a merge commit, which is not a patch",
             hint="rebase the branch on its base: a series is a linear sequence of commits.",
         )
     name = topic if topic != "HEAD" else _git(repository, "rev-parse", "--abbrev-ref", "HEAD")
-    digest = hashlib.sha256(" ".join(commits.split()).encode()).hexdigest()[:16]
-    # Absolute, because git runs in the folder of the repository.
-    folder = cache_dir.absolute() / "series" / digest / slug(name)
-    with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {text}"):
+    with tempfile.TemporaryDirectory(prefix="kteardown-") as work:
+        _git(repository, "format-patch", "-q", "--binary", "--no-signature", "-o", work, span)
+        files = [(path.name, path.read_bytes()) for path in sorted(Path(work).iterdir())]
+    if not files:
+        raise InputError(
+            f"--branch {text}: this range contains no commits",
+            hint="give BASE first and the branch with your commits second.",
+        )
+    return base if fork == ends[base] else fork, store(files, slug(name), cache_dir)[0].parent
+
+
+def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tuple[Path, ...]:
+    """Write patches, each a file name and a text, to the folder ``name`` in the cache, by their content."""
+    digest = hashlib.sha256()
+    for file, text in files:
+        digest.update(f"{file}\n{len(text)}\n".encode() + text)
+    # Absolute, because it becomes the name of a series.
+    folder = cache_dir.absolute() / "series" / digest.hexdigest()[:16] / name
+    with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {name}"):
         if not folder.is_dir():
             with cache_folder.published(folder.parent) as work:
-                into = str(work / folder.name)
-                _git(repository, "format-patch", "-q", "--binary", "--no-signature", "-o", into, span)
-    return base if fork == ends[base] else fork, folder
+                (work / name).mkdir()
+                for file, text in files:
+                    (work / name / file).write_bytes(text)
+    return patches_in(folder)
 
 
 def _commit(repository: Path, name: str) -> str:

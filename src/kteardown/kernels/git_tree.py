@@ -7,7 +7,6 @@ import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import git, toolchain
@@ -21,13 +20,6 @@ _MOST_TREES = 20
 """So many of the trees that were unpacked last are compared with the commit."""
 
 
-class _Files(NamedTuple):
-    """The end of the git command that listed them, and the ids of the files of a commit by their names."""
-
-    done: git.Done
-    blobs: dict[bytes, bytes]
-
-
 def absent(repository: Path, commit: str) -> tuple[str, ...]:
     """Return the names of those files of ``commit`` that are not in ``repository``: at most a few.
 
@@ -39,15 +31,15 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
         gone = {line[1:] for line in done.out.splitlines() if line.startswith(b"?")}
         if done.ok and not gone:
             return ()
-        files = _files(git_dir, commit) if done.ok else _Files(done, {})
+        done, files = _files(git_dir, commit) if done.ok else (done, {})
     where = f"git:{repository}@{commit[:12]}"
-    if not files.done.ok:
+    if not done.ok:
         raise InputError(
-            f"{where} is incomplete or damaged: {git.first_line(files.done.said)}",
+            f"{where} is incomplete or damaged: {git.first_line(done.said)}",
             hint=f"look at it with `git -C '{repository}' fsck`, and fetch it again; nothing was unpacked.",
         )
-    names = [os.fsdecode(name) for name, blob in files.blobs.items() if blob in gone]
-    if len(names) <= _MOST_ABSENT * len(files.blobs):
+    names = [os.fsdecode(name) for name, blob in files.items() if blob in gone]
+    if len(names) <= _MOST_ABSENT * len(files):
         return tuple(names)
     partial = git.configured(git.folders(repository)[1], r"^remote[.].*[.]promisor$") != [""]
     kind, hint = "", "fetch it again, or copy it whole"
@@ -56,7 +48,7 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
         hint = f"fetch them: git -C '{repository}' worktree add --detach DIR {commit[:12]}"
         hint += ", or those of all commits: git fetch --refetch --no-filter"
     raise InputError(
-        f"{where}: {len(names):,} of its {len(files.blobs):,} files are not in the repository{kind}",
+        f"{where}: {len(names):,} of its {len(files):,} files are not in the repository{kind}",
         hint=f"{hint}; nothing was unpacked.",
     )
 
@@ -76,7 +68,7 @@ def unpack(
         done = git.run(work_tree, "read-tree", commit, git_dir=git_dir, cwd=folder)
         if done.ok:  # Files that are there already remain.
             done = git.run(work_tree, "checkout-index", "-a", "-q", git_dir=git_dir, cwd=folder)
-        wanted = len(_files(git_dir, commit).blobs) - len(gone)
+        wanted = len(_files(git_dir, commit)[1]) - len(gone)
     there = len(toolchain.capture(["find", str(folder), "!", "-type", "d", "-printf", "."]).stdout)
     if there != wanted:
         raise LabError(
@@ -88,11 +80,12 @@ def unpack(
     toolchain.capture(touch)
 
 
-def _files(git_dir: Path, commit: str) -> _Files:
+def _files(git_dir: Path, commit: str) -> tuple[git.Done, dict[bytes, bytes]]:
+    """Return the end of the git command that lists the files of a commit, and their ids by their names."""
     done = git.run("ls-tree", "-r", "-z", "--full-tree", commit, git_dir=git_dir)
     entries = (entry.partition(b"\t") for entry in done.out.split(b"\0") if entry)
     # Not submodules.
-    return _Files(done, {name: facts.split()[2] for facts, _, name in entries if b" blob " in facts})
+    return done, {name: facts.split()[2] for facts, _, name in entries if b" blob " in facts}
 
 
 def _nearest(git_dir: Path, commit: str, unpacked: Iterable[Path]) -> tuple[Path, list[bytes]] | None:
@@ -109,7 +102,7 @@ def _nearest(git_dir: Path, commit: str, unpacked: Iterable[Path]) -> tuple[Path
         names = done.out.split(b"\0")[:-1]
         if done.ok and (best is None or len(names) < len(best[1])):
             best = tree, names
-    if best is None or len(best[1]) > _MOST_CHANGED * len(_files(git_dir, commit).blobs):
+    if best is None or len(best[1]) > _MOST_CHANGED * len(_files(git_dir, commit)[1]):
         return None
     return best if seal.is_intact(best[0], SilentReporter()) else None
 

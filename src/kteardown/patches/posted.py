@@ -19,7 +19,7 @@ from kteardown import paths
 from kteardown.errors import InputError, LabError
 from kteardown.extras import EXTRAS, install_command
 from kteardown.kernels import apply_patches, cache_folder, git, series, toolchain
-from kteardown.kernels.git import of_branch
+from kteardown.kernels.git import of_branch, store
 from kteardown.kernels.series import Selection, patches_in, slug
 from kteardown.patches.mails import (
     DIFF_START,
@@ -269,22 +269,6 @@ def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
     found = [name for name in ids if re.fullmatch(r"[^\s/]+@[^\s/]+", name) and name not in own]
     named = [name for name in others if name.startswith("change-id")]
     return tuple(found or named or others)
-
-
-def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tuple[Path, ...]:
-    """Write patches, each a file name and a text, to the folder ``name`` in the cache, by their content."""
-    digest = hashlib.sha256()
-    for file, text in files:
-        digest.update(f"{file}\n{len(text)}\n".encode() + text)
-    # Absolute, because it becomes the name of a series.
-    folder = cache_dir.absolute() / "series" / digest.hexdigest()[:16] / name
-    with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {name}"):
-        if not folder.is_dir():
-            with cache_folder.published(folder.parent) as work:
-                (work / name).mkdir()
-                for file, text in files:
-                    (work / name / file).write_bytes(text)
-    return patches_in(folder)
 
 
 def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from kteardown.errors import BuildError, InputError, LabError
+from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources, patched
 from kteardown.patches.find_base import Base, code_only, default_sources, find_base
-from kteardown.patches.posted import PostedSeries, message_id, read, store
+from kteardown.patches.posted import PostedSeries, message_id, read
 from kteardown.progress import Reporter
 
 _MOST = 10
@@ -84,9 +85,10 @@ def base_of_stack(
             notes.append(f"made on top of {_named(left)}, which is not applied")
         return replace(top, notes=(*notes, *top.notes)), base
     if top.made_on and not stack.is_given:
+        other = f"lore:{top.made_on[0]}" if "@" in top.made_on[0] else "THE-OTHER"
         raise BuildError(
             f"no known source takes this series: it is made on top of {_named(top.made_on)}",
-            hint=f"give it first, then this: kteardown try {_argument(top.made_on[0])} SERIES.",
+            hint=f"give it first, then this: kteardown try {other} SERIES.",
         ) from errors[0]
     raise errors[0]
 
@@ -123,7 +125,3 @@ def _named(names: Sequence[str]) -> str:
     shown = [f"<{name}>" if "@" in name else name for name in names[:_SHOWN]]
     more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     return ", ".join(shown + more)
-
-
-def _argument(name: str) -> str:
-    return f"lore:{name}" if "@" in name else "THE-OTHER"

@@ -24,7 +24,7 @@ from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import SILENCE_FACTOR, Bootable, guest_plan
-from kteardown.script.keep import script_archives
+from kteardown.script.files import script_archives
 from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob

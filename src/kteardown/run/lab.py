@@ -20,7 +20,7 @@ from kteardown.run.executors.slurm import Slurm
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
-from kteardown.script.keep import script_archives
+from kteardown.script.files import script_archives
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent
 from kteardown.vm.job import Acceleration

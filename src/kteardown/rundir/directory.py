@@ -25,7 +25,7 @@ from kteardown.rundir.counting import BootRecords
 CLOCKS_FILE = "clocks.json"
 """The file of a folder that has a run directory for each clock."""
 GUEST_FILE = "guest.json"
-"""The hashes of the files of a script in the guests, by their paths there (``script.keep``)."""
+"""The hashes of the files of a script in the guests, by their paths there (``script.files``)."""
 REHEARSAL_FILE = "rehearsal.json"
 """The times of a rehearsal, in the folder of the description of its script (``run.forecast``)."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -9,18 +9,25 @@ busybox under all other names. Where a host's program is there, ``sh`` is the ho
 prefers its applets to other programs of the same name. A guest of another architecture has only busybox.
 """
 
+import json
 import math
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import InputError, MissingError, failing
-from kteardown.model.arch import Arch
+from kteardown.errors import InputError, LabError, MissingError, failing
+from kteardown.kernels.prebuilt import guest_programs
+from kteardown.kernels.source import Sources, file_hash
+from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Script, Workload
+from kteardown.paths import cache_dir, replace_text
 from kteardown.progress import Reporter
+from kteardown.rundir.directory import GUEST_FILE
+from kteardown.rundir.snapshot import read_json
 from kteardown.script.compile import compile_static
 from kteardown.script.elf import MACHINES, is_elf, read_elf
 from kteardown.script.host import PATH, HostPrograms
@@ -43,6 +50,7 @@ _FILE_BYTES = 1 << 30
 _APPLETS = re.compile(rb"[a-z0-9._\[-]{1,32}")
 _MOST_APPLETS = 1000
 _MAIN = re.compile(rb"\bmain\s*\(")
+_ARCHIVE = "guest.cpio"
 
 
 @dataclass(frozen=True)
@@ -162,7 +170,13 @@ class _Guest:
         names = self._host.names
         if names and not self._has_root:
             self._host.add_if_there("/bin/sh")
-        self._add_applets()
+        # The names of busybox that no other program has.
+        for name in sorted(self._applets - {"bash", "busybox"}):
+            if self._which(name) is None:
+                self.tree.symlink(f"usr/bin/{name}", "busybox")
+        for word in sorted(self._paths):
+            if Path(word).name in self._applets and self._which(word) is None:
+                self.tree.symlink(word[1:], "/usr/bin/busybox")
         if names:
             self.notes.append(
                 f"programs of this host with their libraries, {self._host.size / 1e6:.1f} MB: "
@@ -173,15 +187,6 @@ class _Guest:
         return GuestFiles(
             archive(list(self.tree.entries())), self.tree.hashes(), tuple(dict.fromkeys(self.notes))
         )
-
-    def _add_applets(self) -> None:
-        """Link the names of busybox that no other program has."""
-        for name in sorted(self._applets - {"bash", "busybox"}):
-            if self._which(name) is None:
-                self.tree.symlink(f"usr/bin/{name}", "busybox")
-        for word in sorted(self._paths):
-            if Path(word).name in self._applets and self._which(word) is None:
-                self.tree.symlink(word[1:], "/usr/bin/busybox")
 
     def _which(self, name: str) -> str | None:
         """Return the path of a program of the guest, as it will be found."""
@@ -308,6 +313,39 @@ class _Guest:
                 f"two files of the guest are named /{path}", hint="rename the file, or the workload."
             )
         self.tree.file(path, data, permissions)
+
+
+def script_archives(
+    workloads: Mapping[str, Workload], folder: str, place: Path, arch: Arch, reporter: Reporter
+) -> tuple[Path, ...]:
+    """Return the archive with the files of the scripts of ``workloads``: none if none is a script.
+
+    It is made from ``folder``, where the descriptions are, unless ``place``, such as a run directory, has it
+    already. ``guest.json`` there has the SHA-256 of each file. Raises InputError if the archive is damaged,
+    or if a file cannot be read, BuildError if a C file does not compile, LabError.
+    """
+    scripts = {name: workload for name, workload in workloads.items() if workload.script is not None}
+    if not scripts:
+        return ()
+    archive, hashes = place / _ARCHIVE, place / GUEST_FILE
+    if hashes.is_file():
+        if not archive.is_file() or file_hash(archive) != read_json(hashes).get("archive"):
+            raise InputError(
+                f"{archive}: is damaged or no longer there, and guests of one run must have the same files",
+                hint="start the run anew.",
+            )
+        return (archive,)
+    busybox = None
+    if arch != host_arch() or shutil.which("busybox") is None:
+        (busybox,) = guest_programs(["busybox"], arch, Sources(cache_dir(), reporter), reporter)
+    made = guest_files(scripts, Path(folder), arch=arch, reporter=reporter, busybox=busybox)
+    for note in made.notes:
+        reporter.note_once(note)  # The rehearsal has the same files as the run.
+    with failing(f"cannot write {archive}", hint="free some disk space.", kind=LabError):
+        archive.write_bytes(made.archive)
+        fields = {"archive": file_hash(archive), "files": made.hashes, "notes": made.notes}
+        replace_text(hashes, json.dumps(fields, indent=1) + "\n")
+    return (archive,)
 
 
 def beside(where: Path, name: str) -> Path:

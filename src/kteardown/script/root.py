@@ -7,8 +7,10 @@ becomes entries of the guest's archive. Names stay inside of the tree, and no pa
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 import os
+import shutil
 import stat
 import tarfile
 from collections import Counter
@@ -303,13 +305,11 @@ class _Root:
 
 def _all_of(members: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     """Return the contents of a member."""
-    stream, parts, left = cast(IO[bytes], members.extractfile(member)), [], member.size
-    while left and (part := stream.read(min(left, _PART))):
-        parts.append(part)
-        left -= len(part)
-    if left:
+    contents = io.BytesIO()
+    shutil.copyfileobj(cast(IO[bytes], members.extractfile(member)), contents, _PART)
+    if contents.tell() != member.size:  # words: quote
         raise ValueError(f"{member.name} ends too early")
-    return b"".join(parts)
+    return contents.getvalue()
 
 
 class _Bounded:

@@ -49,18 +49,14 @@ class LeftBehind:
         trial = self._trials.get(getattr(record, "trial", -1))
         if trial is None:
             return (record,)
-        if isinstance(record, ScriptEnd) and self._is_first(record, trial):
-            return tuple(self._all_of(trial, record))
+        if isinstance(record, ScriptEnd):
+            which = (record.trial, record.repetition)
+            if which not in self._ended and 0 <= record.repetition < trial.warmup + trial.repetitions:
+                self._ended.add(which)
+                return tuple(self._all_of(trial, record))
         # Where the agent has a metric of the user's name, the user's is meant.
         is_other = isinstance(record, Sample) and record.metric in (trial.script or {})
         return () if is_other else (self._judged(record, trial),)
-
-    def _is_first(self, end: ScriptEnd, trial: PlannedTrial) -> bool:
-        which = (end.trial, end.repetition)
-        if which in self._ended or not 0 <= end.repetition < trial.warmup + trial.repetitions:
-            return False
-        self._ended.add(which)
-        return True
 
     def _judged(self, record: Record, trial: PlannedTrial) -> Record:
         failures = self._failures.get(trial.index)

@@ -11,8 +11,16 @@ from kteardown.cli.show import covering
 from kteardown.cli.try_patch import choose_workloads
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.executed import count_script
-from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, shipped_map, write_map
-from kteardown.coverage.own import map_of, own_scripts, with_own
+from kteardown.coverage.maps import (
+    CoverageMap,
+    PointCoverage,
+    WorkloadCoverage,
+    map_of,
+    own_scripts,
+    shipped_map,
+    with_own,
+    write_map,
+)
 from kteardown.coverage.propose import matching
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed, Scripted

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError
+from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
 from kteardown.patches.find_base import Base, blob_id, find_base
-from kteardown.patches.posted import store
 from kteardown.progress import SilentReporter
 
 LINES = [f"line {number}" for number in range(1, 61)]

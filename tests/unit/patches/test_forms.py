@@ -11,9 +11,10 @@ import pytest
 
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels import apply_patches
+from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
 from kteardown.patches.find_base import blob_id, code_only, find_base
-from kteardown.patches.posted import PostedSeries, read, store
+from kteardown.patches.posted import PostedSeries, read
 from kteardown.progress import SilentReporter
 
 AUTHOR = "A. Author <author@example.org>"

@@ -13,7 +13,7 @@ from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Workload
 from kteardown.progress import SilentReporter
 from kteardown.script.describe import describe, write
-from kteardown.script.keep import script_archives
+from kteardown.script.files import script_archives
 
 
 @pytest.fixture
