@@ -1,7 +1,9 @@
 """At which points a workload is counted: small ones, which together reach all that its parameters turn on."""
 
+import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib.resources import files
 
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, workload_names
 from kteardown.model.experiment import Sweep
@@ -9,19 +11,9 @@ from kteardown.model.record import ParamValue
 from kteardown.model.workload import Parameter, Workload
 
 _REDUCED = 10
-_SHORT: Mapping[str, int] = {
-    "children": 200,
-    "rounds": 2,
-    "processes": 100,
-    "periods": 20,
-    "jobs": 40,
-    "runtime_ms": 500,
-    "interval_ms": 250,
-    "duration_ms": 200,
-    "storm_ms": 400,
-    "seconds": 1,
-}
-"""Parameters that only say how often a workload does the same again, and how much of it is enough."""
+_SHORT: Mapping[str, int] = tomllib.loads(
+    files("kteardown.coverage").joinpath("points.toml").read_text(encoding="utf-8")
+)
 
 
 def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
