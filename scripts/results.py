@@ -31,6 +31,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 import hunts
+import spreads
 from claims import (
     Claim,
     Confirmed,
@@ -93,11 +94,16 @@ def outdated(root: Path) -> str:
 
 
 def write_tables(root: Path) -> list[str]:
-    """Splice every text; return those that changed. Raises Refused after that if a place is wrong."""
+    """Splice every text, and write the spreads; return the texts that changed.
+
+    Raises Refused after that if a place is wrong.
+    """
     spliced = splice(root, claims(root))
     changed = spliced.changed(root)
     for name in changed:
         (root / name).write_text(spliced.texts[name], encoding="utf-8")
+    if (file := root / "coverage/spreads.json").is_file():
+        file.write_text(spreads.text(root / "results"))
     if spliced.problems:
         raise Refused("\n".join(spliced.problems))
     return changed
