@@ -44,7 +44,7 @@ _Measurements = TypeAdapter(dict[str, Measured])
 
 
 @dataclass(frozen=True)
-class Compared:
+class BisectedValue:
     """What is compared: a way in which kernels fail, or a metric, by its cost of one more ``param``."""
 
     outcome: str = ""
@@ -53,7 +53,7 @@ class Compared:
     unit: str = ""
 
     @classmethod
-    def of(cls, result: Result, metric: str, outcome: str) -> "Compared":
+    def of(cls, result: Result, metric: str, outcome: str) -> "BisectedValue":
         """Return the first law, or else metric, that differs between base and the variant of ``result``.
 
         Raises InputError if none does.
@@ -119,7 +119,7 @@ class Judge:
             self.measured = _Measurements.validate_json(self._file.read_bytes())
         except (OSError, ValidationError):
             self.measured = {}
-        self.compared = Compared()
+        self.compared = BisectedValue()
 
     def result(self, commit: str) -> tuple[str, Result]:
         """Build and boot a commit beside the good one; return the name of the run and its result.
@@ -277,10 +277,10 @@ def _ends(judging: Judge, folder: Path, bad: str, metric: str, outcome: str) -> 
     """Measure both ends, and choose what is compared. Raises InputError if they do not differ."""
     kept = folder / "compared.json"
     if judging.good in judging.measured and bad in judging.measured and kept.is_file():
-        judging.compared = Compared(**json.loads(kept.read_text()))
+        judging.compared = BisectedValue(**json.loads(kept.read_text()))
         return
     run, result = judging.result(bad)
-    judging.compared = Compared.of(result, metric, outcome)
+    judging.compared = BisectedValue.of(result, metric, outcome)
     judging.keep(bad, run, result)
     if outcome and not judging.measured[bad].value:
         raise InputError(

@@ -50,7 +50,7 @@ def queue(
         jobs.start(folder)
 
 
-def _row(job: jobs.Job) -> dict[str, str]:
+def _row(job: jobs.QueuedJob) -> dict[str, str]:
     status, summary = status_of(job)
     at = job.asked.at.astimezone().strftime("%Y-%m-%d %H:%M")
     return {

@@ -102,7 +102,7 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
     return look
 
 
-def _finish(found: Sequence[jobs.Job], reporter: TerminalReporter) -> None:
+def _finish(found: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None:
     """Wait until the jobs have ended, here or in a process that has begun before."""
     try:
         while any(job.state in ("waiting", "running") for job in found):
@@ -115,7 +115,7 @@ def _finish(found: Sequence[jobs.Job], reporter: TerminalReporter) -> None:
         raise
 
 
-def digest(where: str, look: Look, found: Sequence[jobs.Job]) -> str:
+def digest(where: str, look: Look, found: Sequence[jobs.QueuedJob]) -> str:
     """Return the digest as Markdown."""
     lines = [f"# {where}, {datetime.now():%Y-%m-%d %H:%M}", ""]
     if look.wanted:

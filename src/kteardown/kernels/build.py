@@ -139,14 +139,15 @@ def resolved_config(request: KernelRequest, sources: Sources, reporter: Reporter
     if path is None:
         folder = kernels.tree_path(f"config-{os.getpid()}")
         folder.parent.mkdir(parents=True, exist_ok=True)
+        named = {want.symbol: want.value for want in plan.wanted}
+        if not (sources.tree(plan.source) / "scripts" / "kconfig").is_dir():
+            return named
         try:
-            if not (sources.tree(plan.source) / "scripts" / "kconfig").is_dir():
-                raise BuildError("the source has no Kconfig", hint="")
             toolchain.need_build_tools(plan.request.arch, plan.request.compiler)
             with cache_folder.locked(folder, reporter, "config"), cache_folder.scratch(folder) as work:
                 text = _Builder(kernels, sources, reporter, work).resolve(plan, work)
         except (BuildError, MissingError):
-            return {want.symbol: want.value for want in plan.wanted}
+            return named
         kept.parent.mkdir(exist_ok=True)
         replace_text(path := kept, text)
     return kconfig.parse_config(path.read_text(errors="replace"))

@@ -55,7 +55,7 @@ def entry(status: Status, summary: str, details: str) -> dict[str, str]:
     return {"tool": "kteardown", "status": status, **texts}
 
 
-def status_of(job: jobs.Job) -> tuple[Status, str]:
+def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
     """Return the status of a job, and one line.
 
     A series that was not measured is no failure of the series, unless its kernel does not build.
@@ -80,7 +80,7 @@ def status_of(job: jobs.Job) -> tuple[Status, str]:
     return "warn", f"not measured: {why}"
 
 
-def _job(raw: bytes, arguments: Sequence[str], folder: Path) -> jobs.Job:
+def _job(raw: bytes, arguments: Sequence[str], folder: Path) -> jobs.QueuedJob:
     """Return the job of the series of a mail. Raises InputError."""
     with damaged("the mail on the standard input", hint="give one mail: a cover letter or a patch."):
         if len(raw) > _MOST_BYTES:

@@ -42,7 +42,7 @@ _ID = 12
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class Asked(BaseModel):
+class QueuedSeries(BaseModel):
     """What is to be tried: the arguments of `kteardown try`, and the folder in which they are given."""
 
     title: str
@@ -61,7 +61,7 @@ class _Started(BaseModel):
     at: datetime
 
 
-class Ended(BaseModel):
+class JobEnd(BaseModel):
     """How `kteardown try` ended: its exit code, or why it has none."""
 
     exit_code: int | None
@@ -69,25 +69,25 @@ class Ended(BaseModel):
     at: datetime
 
 
-class Answer(BaseModel):
+class JobAnswer(BaseModel):
     """Of the JSON of `kteardown try`: the answer in lines, and the verdict of the first."""
 
     sentence: str = ""
     verdict: str = ""
 
 
-class Job:
+class QueuedJob:
     """One job, for reading. Raises OSError, ValidationError if its first file is damaged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.id = folder.name
-        self.asked = Asked.model_validate_json((folder / "job.json").read_bytes())
+        self.asked = QueuedSeries.model_validate_json((folder / "job.json").read_bytes())
 
     @property
-    def ended(self) -> Ended | None:
+    def ended(self) -> JobEnd | None:
         """How it ended; None before it has."""
-        return _read(self.folder / "ended.json", Ended)
+        return _read(self.folder / "ended.json", JobEnd)
 
     @property
     def state(self) -> State:
@@ -107,9 +107,9 @@ class Job:
         return None
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> JobAnswer:
         """What `kteardown try --json` wrote; empty if it wrote nothing."""
-        return _read(self.folder / "answer.json", Answer) or Answer()
+        return _read(self.folder / "answer.json", JobAnswer) or JobAnswer()
 
     def text(self, name: str, most: int = 100_000) -> str:
         """Return the last part of ``page.md`` or ``log``; empty if there is none."""
@@ -125,16 +125,18 @@ def _read(file: Path, kind: type[_Model]) -> _Model | None:
     return None
 
 
-def jobs(folder: Path) -> list[Job]:
+def jobs(folder: Path) -> list[QueuedJob]:
     """Return the jobs, the oldest first; one whose files are damaged is left out."""
     found = []
     for one in folder.glob("[0-9a-f]" * _ID):
         with suppress(OSError, ValidationError):
-            found.append(Job(one))
+            found.append(QueuedJob(one))
     return sorted(found, key=lambda job: (job.asked.at, job.id))
 
 
-def add(folder: Path, title: str, what: Sequence[str], arguments: Sequence[str], mail: bytes = b"") -> Job:
+def add(
+    folder: Path, title: str, what: Sequence[str], arguments: Sequence[str], mail: bytes = b""
+) -> QueuedJob:
     """Add a job unless there is one for the same series and arguments, which is returned.
 
     ``mail`` is the file ``mail`` of ``what``. Raises InputError if too many wait, OSError.
@@ -149,7 +151,7 @@ def add(folder: Path, title: str, what: Sequence[str], arguments: Sequence[str],
                 hint="cancel some: `kteardown queue`, `kteardown queue --cancel ID`.",
             )
         folder.mkdir(parents=True, exist_ok=True)
-        asked = Asked(
+        asked = QueuedSeries(
             title=title, what=list(what), arguments=list(arguments), cwd=os.getcwd(), at=datetime.now(UTC)
         )
         work = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
@@ -159,10 +161,10 @@ def add(folder: Path, title: str, what: Sequence[str], arguments: Sequence[str],
             work.rename(target)
         except OSError:  # Another process has added it.
             shutil.rmtree(work)
-    return Job(target)
+    return QueuedJob(target)
 
 
-def named(folder: Path, name: str) -> Job:
+def named(folder: Path, name: str) -> QueuedJob:
     """Return the job whose id begins with ``name``. Raises InputError."""
     found = [job for job in jobs(folder) if name and job.id.startswith(name)]
     if len(found) != 1:
@@ -173,7 +175,7 @@ def named(folder: Path, name: str) -> Job:
     return found[0]
 
 
-def cancel(folder: Path, name: str) -> Job:
+def cancel(folder: Path, name: str) -> QueuedJob:
     """Cancel a job; if it runs, its process is interrupted, which ends its guests. Raises InputError.
 
     One that has ended or was cancelled is removed, and may be added again.
@@ -225,7 +227,7 @@ def work(folder: Path, note: Callable[[str], None]) -> int:
     return ended
 
 
-def _try(job: Job, lock: int) -> bool:
+def _try(job: QueuedJob, lock: int) -> bool:
     """Run `kteardown try`, and return whether the job has ended. A KeyboardInterrupt leaves it waiting."""
     before = _read(job.folder / "started.json", _Started)
     attempt = before.attempt + 1 if before else 1
@@ -261,8 +263,8 @@ def _try(job: Job, lock: int) -> bool:
     return _end(job, None if why else process.returncode, why)
 
 
-def _end(job: Job, exit_code: int | None, why: str) -> bool:
-    ended = Ended(exit_code=exit_code, why=why, at=datetime.now(UTC))
+def _end(job: QueuedJob, exit_code: int | None, why: str) -> bool:
+    ended = JobEnd(exit_code=exit_code, why=why, at=datetime.now(UTC))
     replace_text(job.folder / "ended.json", ended.model_dump_json())
     return True
 

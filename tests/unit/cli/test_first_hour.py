@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -23,7 +24,6 @@ from kteardown.run import create, forecast
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
-from kteardown.vm import host
 from unit.report.contexts import instructions, write_run
 from unit.simulation import WORKLOADS, freezer
 
@@ -60,7 +60,7 @@ def test_on_both_clocks_each_takes_its_number() -> None:
 def test_guests_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"machine\.cpus = 9999 is more than the CPUs of a guest, 255"):
         apply(load_experiment("freezer"), Overrides(cpus=9999))
-    monkeypatch.setattr(host, "memory_mb", lambda: 1000)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000 << 20))
     large = apply(load_experiment("freezer"), Overrides(memory_mb=2000))
     with pytest.raises(InputError, match="2,000 MB does not fit into this host, which has 1,000 MB"):
         create.plan_boots(resolve(large))

@@ -50,7 +50,7 @@ def test_a_source_that_may_not_be_read_is_refused(files: Path, form: str) -> Non
 
 def test_a_folder_that_is_not_a_git_tree_is_refused(files: Path) -> None:
     error = failure("plan", "freezer", "--source", f"git:{files / 'folder'}")
-    assert error.message.startswith(f"{files / 'folder'} is not a git tree: fatal: not a git repository")
+    assert error.message.startswith(f"{files / 'folder'} is not a git tree: not a git repository")
 
 
 @pytest.mark.parametrize("option", ["--json", "--markdown"])

@@ -23,11 +23,10 @@ COMMAND = shlex.join([sys.executable, "-m", "kteardown", "try", "-", "--format",
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a queue whose jobs wait: another process has its lock."""
+    """The folder of a queue. A test that adds a job holds the lock, so that no process tries it."""
     for name in ("CACHE", "QUEUE", "RUNS"):
         monkeypatch.setenv(f"KTEARDOWN_{name}", str(tmp_path / name.lower()))
     (tmp_path / "queue").mkdir()
-    monkeypatch.setattr(jobs, "_LEAST_FREE", 10**18)
     return tmp_path / "queue"
 
 
@@ -96,7 +95,8 @@ def test_a_hostile_mail_is_answered_and_not_queued(folder: Path, raw: bytes, sum
 
 def test_the_title_of_a_mail_cannot_act_on_the_terminal_of_b4(folder: Path) -> None:
     raw = PATCH.replace(b"Subject: ", b"Subject: \x1b[2J", 1)
-    (found,) = check.check(raw, [], folder)
+    with jobs._only_one(folder):
+        (found,) = check.check(raw, [], folder)
     assert found["summary"] == "queued"
     (job,) = jobs.jobs(folder)
     assert check.entry("warn", job.asked.title, "\x1b[2J")["details"] == "\\u001b[2J"

@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def without_end(folder: Path) -> Iterator[jobs.Job]:
+def without_end(folder: Path) -> Iterator[jobs.QueuedJob]:
     """Yield a job that does not end while the block runs: its patches are locked in the cache."""
     cache = folder.parent / "cache"
     mail = folder.parent / "mail.eml"
@@ -46,7 +46,7 @@ def without_end(folder: Path) -> Iterator[jobs.Job]:
         yield jobs.add(folder, "locked", ["mail"], [], MAIL)
 
 
-def until(state: str, job: jobs.Job) -> None:
+def until(state: str, job: jobs.QueuedJob) -> None:
     end = time.monotonic() + PATIENCE_S
     while job.state != state:
         assert time.monotonic() < end, f"{job.state}: {job.text('log')}"
