@@ -143,7 +143,7 @@ static void forget(struct child *c, int code)
 
 /* -- waiting, compared with the model -- */
 
-/* The child is one that the model expects, or that was reported; NULL: there is none. */
+/* The child that the model expects, or that was reported; NULL if no child is. */
 static bool fails(enum wait_check check, const struct call *w, int got, const struct child *c)
 {
 	struct wait_result *r = &shared->result;
@@ -393,7 +393,7 @@ static bool reap_all(void)
 	/* Those that a killed child leaves are killed next. */
 	for (int i = 0; i < 2 * CHILDREN && ok; i++)
 		ok = !children[i % CHILDREN].pid || kill_child(&children[i % CHILDREN]);
-	/* At last there is none to wait for. */
+	/* At last no child is left. */
 	for (int i = 0; i <= CHILDREN && ok; i++)
 		ok = wait_and_compare(&w);
 	return ok;

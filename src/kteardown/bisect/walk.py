@@ -54,8 +54,9 @@ class Walk:
             git.run("init", "-q", "--bare", git_dir=folder)
             (folder / "objects/info").mkdir(parents=True, exist_ok=True)
             (folder / "objects/info/alternates").write_text(f"{common.resolve() / 'objects'}\n")
-        if (common / "shallow").is_file():
-            shutil.copyfile(common / "shallow", folder / "shallow")
+        shallow = common / "shallow"
+        if shallow.is_file() and not shallow.is_symlink():  # A link could lead to any file of the user.
+            shutil.copyfile(shallow, folder / "shallow")
 
     def changes(self, good: str, bad: str, value: Value) -> list[Change]:
         """Return the commits that made the difference between two commits, in their order.

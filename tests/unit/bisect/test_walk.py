@@ -182,3 +182,12 @@ def test_what_the_subject_of_a_commit_says_does_not_end_the_search(tmp_path: Pat
     for culprit in (1, 5, 9, 14):
         bad = set(ids[culprit:])
         assert walk.first_bad(ids[0], ids[-1], bad.__contains__) == [ids[culprit]]
+
+
+def test_a_link_in_the_repository_brings_no_file_of_the_user(tmp_path: Path) -> None:
+    made = history(tmp_path / "linux", straight(8))
+    secret = tmp_path / "secret"
+    secret.write_text("secret\n")
+    (made.folder / ".git/shallow").symlink_to(secret)
+    Walk(made.folder, tmp_path / "git")
+    assert not (tmp_path / "git/shallow").exists()
