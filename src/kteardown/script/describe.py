@@ -334,8 +334,7 @@ def _numbers(values: Sequence[ParamValue]) -> bool:
 
 
 def _parameter(values: Sequence[ParamValue]) -> Parameter:
-    if _numbers(values):
-        least = min(value for value in values if isinstance(value, int))
-        return Parameter(help="given with --set", default=values[0], min=min(0, least))
-    words = tuple(dict.fromkeys(map(str, values)))
-    return Parameter(help="given with --set", default=words[0], choices=words)
+    words = tuple(dict.fromkeys(map(str, values))) if not _numbers(values) else ()
+    least = min([0, *(value for value in values if isinstance(value, int))])
+    kept: tuple[int | str, ...] = words or tuple(values)
+    return Parameter(help="given with --set", default=kept[0], min=least, choices=words, values=kept)
