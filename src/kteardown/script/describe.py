@@ -20,6 +20,7 @@ from typing import Any
 from kteardown.errors import InputError, LabError, failing
 from kteardown.inputs.load import read_text, workload_names
 from kteardown.inputs.options import Scripted, parse_seconds
+from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.script.extract import metric_of
@@ -198,7 +199,7 @@ def keep(described: Described, cache: Path) -> Path:
                 write(described, Path(made))
                 if not folder.is_dir():
                     Path(made).rename(folder)
-    return folder
+    return cache_folder.hold(folder)
 
 
 def content_id(described: Described) -> str:
