@@ -153,7 +153,8 @@ def known(workload: Workload, folder: Path) -> Described:
     if script.root:
         moved = script.model_copy(update={"root": os.path.abspath(place / script.root)})
         workload = workload.model_copy(update={"script": moved})
-    return Described(workload, files, preset_of(script.command))
+    text = read_file(files[script.file])[0].decode(errors="replace") if script.file else script.command
+    return Described(workload, files, preset_of(text))
 
 
 def with_headlines(described: Described, metrics: Mapping[str, Metric], *, asked: bool = False) -> Described:
