@@ -26,7 +26,7 @@ from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import Order
-from kteardown.run.executors.slurm import Job, Slurm, Submission, UnreachableError
+from kteardown.run.executors.slurm import WORDS, Job, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.journal import Journal, Kind, Published, compare, read_published
 from kteardown.rundir.writer import RecordWriter
@@ -34,22 +34,6 @@ from kteardown.rundir.writer import RecordWriter
 _T = TypeVar("_T")
 CHECKED = 10
 """Of so many boots on the instruction clock, one is executed on two nodes."""
-_WHY: Mapping[str, str] = {
-    "COMPLETED": "ended without a result",
-    "FAILED": "failed",
-    "CANCELLED": "was cancelled",
-    "TIMEOUT": "reached its time limit",
-    "NODE_FAIL": "lost its node",
-    "OUT_OF_MEMORY": "used more memory than it had",
-    "PREEMPTED": "was preempted",
-    "BOOT_FAIL": "had a node that did not start",
-    "DEADLINE": "reached its deadline",
-}
-_NEVER = {
-    *("BadConstraints", "PartitionTimeLimit", "PartitionNodeLimit", "InvalidAccount", "InvalidQOS"),
-    *("PartitionDown", "PartitionConfig", "PartitionInactive"),
-}
-"""Slurm's reasons of jobs that wait for ever, unless something is changed."""
 _LOOK_S = 0.1
 _LOOK_EACH_S = 5e-5
 """The pause between two looks at the results; they take longer, the more there are."""
@@ -475,7 +459,7 @@ class Cluster(Executor):
             number = work.job.id if work.job else "?"
             self._again(work, f"job {number} is not known to {self.scheduler.words} any more")
             return
-        why = f"job {job.id} {_WHY.get(job.state, f'ended as {job.state}')}"
+        why = f"job {job.id} {WORDS['ended'].get(job.state, f'ended as {job.state}')}"
         if job.state == "TIMEOUT":
             why += f" of {work.minutes} minutes"
             work.minutes *= 2
@@ -519,7 +503,7 @@ class Cluster(Executor):
         now = self.now()
         words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
         unsaid = any(now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting)
-        stuck = any(reason in _NEVER or "held" in reason.lower() for reason in waiting)
+        stuck = any(reason in WORDS["never"] or "held" in reason.lower() for reason in waiting)
         patient = running or now - self._progress < self.config.patience_s
         if unsaid and (stuck or not patient):
             self._reasons |= dict.fromkeys(waiting, now)

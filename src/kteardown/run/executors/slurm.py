@@ -9,8 +9,10 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import kteardown
@@ -20,21 +22,9 @@ from kteardown.paths import cache_dir
 
 _ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+")
 _TIMEOUT_S = 60.0
-_TRANSIENT = re.compile(
-    r"Unable to contact slurm controller|Socket timed out|temporarily unable|Connection refused"
-    r"|Connection timed out|Zero Bytes were transmitted|Communication connection failure|try again"
-    r"|Resource temporarily unavailable|Transport endpoint|Slurm backup controller in standby|munge",
-    re.IGNORECASE,
-)
 _FIELDS = "%i|%T|%N|%k|%r"
-_LIVE = frozenset(
-    {
-        *("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING"),
-        *("STAGE_OUT", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"),
-        "SPECIAL_EXIT",
-    }
-)
-_USABLE = frozenset({"idle", "mixed", "mix", "allocated", "completing", "planned", "reserved"})
+WORDS = tomllib.loads(files("kteardown.run.executors").joinpath("slurm.toml").read_text(encoding="utf-8"))
+_TRANSIENT = re.compile("|".join(WORDS["transient"]), re.IGNORECASE)
 
 
 class UnreachableError(Exception):
@@ -76,7 +66,7 @@ class Job:
     @property
     def live(self) -> bool:
         """Whether it waits or runs."""
-        return self.state in _LIVE
+        return self.state in WORDS["live"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +80,7 @@ class Node:
     @property
     def usable(self) -> bool:
         """Whether jobs can run there, now or when those before them have ended."""
-        return self.state.rstrip("*~#!%$@^-+").lower() in _USABLE
+        return self.state.rstrip("*~#!%$@^-+").lower() in WORDS["usable"]
 
 
 class Slurm:
