@@ -25,7 +25,6 @@ from kteardown.model.record import AgentError, BootEnd, Bye, parse
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
-from kteardown.vm.image_header import check_image
 from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
 from kteardown.vm.qemu_library import confinement, opened, preloaded
@@ -419,11 +418,10 @@ class QemuMachine:
         arrives. A failure of the guest is a result, not an exception. No process of the machine is left
         running when this returns or raises, KeyboardInterrupt included.
 
-        Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
-        or taskset is not installed, /dev/fd is missing or a file cannot be opened, what
-        ``main_loop_library`` raises, KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
+        Raises InputError if QEMU has no such machine, LabError if QEMU, setpriv or taskset is not installed,
+        /dev/fd is missing or a file cannot be opened, what ``main_loop_library`` raises, KeyboardInterrupt
+        after ``stop``, and whatever ``on_line`` raises.
         """
-        check_image(job.image, job.arch)
         if not shutil.which(ARCHITECTURES[job.arch].qemu):
             raise missing_qemu(job.arch)
         for tool in ("setpriv", "taskset"):
