@@ -10,8 +10,10 @@ import shutil
 import signal
 import socket
 import threading
+import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import psutil
@@ -25,7 +27,7 @@ from kteardown.model.record import AgentError, BootEnd, Bye, parse
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
-from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
+from kteardown.vm.job import HUGE_PAGE_MB, BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
 from kteardown.vm.qemu_library import confinement, opened, preloaded
 
@@ -51,28 +53,7 @@ _LINE_MB, _PORT_MB = 1, 256
 """The most that a record, and all of a guest, may have; the largest boots write a few MB."""
 RECORDS_PORT = "kteardown.records"
 
-_ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
-    # One guest instruction takes one guest nanosecond, and idle time is skipped. The date must not
-    # come from the host either.
-    "icount": (
-        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
-        *("-rtc", "base=2026-01-01,clock=vm"),
-    ),
-    "mttcg": ("-accel", "tcg,thread=multi"),
-    "kvm": ("-accel", "kvm"),
-}
-
-_ARGUMENTS = (
-    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console,
-    # bit 6 the stacks of all CPUs, and bit 7 (since 6.12; ignored before) those of the blocked tasks.
-    *("loglevel=5", "panic=-1", "panic_print=224"),
-    # The agent marks the start of every trial in the log; otherwise ten lines in five seconds are the limit.
-    "printk.devkmsg=on",
-    # The address of the kernel must not differ between two kernels.
-    "nokaslr",
-    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; they are not used.
-    "pty.legacy_count=0",
-)
+_GIVEN = tomllib.loads(files("kteardown.vm").joinpath("qemu.toml").read_text(encoding="utf-8"))
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
 _CONSOLE_BYTES = 4 << 20
@@ -326,7 +307,7 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
     return [
         *(known.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
-        *_ACCELERATOR[job.acceleration],
+        *_GIVEN["accelerator"][job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
         *(memory if job.huge_pages and not job.numa_nodes else ()),
         *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
@@ -341,7 +322,7 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
 
 def kernel_arguments(job: BootJob) -> Sequence[str]:
     """Return the arguments of the kernel. Those of the job come last, and so override the others."""
-    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *_ARGUMENTS]
+    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *_GIVEN["kernel_arguments"]]
     if job.possible_cpus and job.possible_cpus != job.cpus:
         # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
         # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.
