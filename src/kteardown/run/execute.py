@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,17 +70,12 @@ class Bootable:
 
 
 @dataclass(frozen=True)
-class Lab:
-    """Where and how the boots run."""
+class GuestSetup:
+    """What every guest of a run is given."""
 
-    machine: "QemuMachine"
     agent: Path
     arch: Arch
     acceleration: Acceleration
-    agent_hash: str = ""
-    """SHA-256 of the agent, on which a result depends."""
-    jobs: int = 1
-    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     kernel_args: tuple[str, ...] = ()
     programs: tuple[Path, ...] = ()
     """The programs that the guests have in addition to the agent."""
@@ -90,6 +85,23 @@ class Lab:
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
     lost_asked: bool = True
     """Whether that limit was asked for; else it holds only on a host with more CPUs than the guest."""
+
+    def placed(self, place: Callable[[Path], Path]) -> "GuestSetup":
+        """Return what guests are given, with ``place`` of each file."""
+        given = {each.name: getattr(self, each.name) for each in fields(GuestSetup)}
+        more = {name: tuple(map(place, given[name])) for name in ("programs", "archives")}
+        return GuestSetup(**{**given, **more, "agent": place(self.agent)})
+
+
+@dataclass(frozen=True)
+class Lab(GuestSetup):
+    """Where and how the boots run."""
+
+    machine: "QemuMachine" = field(kw_only=True)
+    agent_hash: str = ""
+    """SHA-256 of the agent, on which a result depends."""
+    jobs: int = 1
+    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     executor: "Executor | None" = None
     """What runs the boots; None: this machine."""
 

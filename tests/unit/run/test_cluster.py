@@ -87,7 +87,7 @@ def drive(
     folder, notes = run.path.parent, notes or Notes()
     executor = Cluster(scheduler, config, "q" * 64, sleep or scheduler.sleep, scheduler.now)
     machine = FakeMachine(lambda job: FakeBoot())
-    lab = Lab(machine, folder / "agent", "x86_64", acceleration, executor=executor)
+    lab = Lab(folder / "agent", "x86_64", acceleration, machine=machine, executor=executor)
     kernels = {name: Bootable(folder / name) for name in KERNELS}
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, notes)
@@ -382,7 +382,7 @@ def test_a_block_that_a_node_began_is_not_finished_on_this_host(run: RunDir) -> 
         patch.setattr(RecordWriter, "adopt", cut)
         with pytest.raises(_Crash):
             drive(run, scheduler, plan, acceleration="mttcg")
-    lab = Lab(FakeMachine(lambda job: GUEST), run.path.parent / "agent", "x86_64", "mttcg")
+    lab = Lab(run.path.parent / "agent", "x86_64", "mttcg", machine=FakeMachine(lambda job: GUEST))
     kernels = {name: Bootable(run.path.parent / name) for name in KERNELS}
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, SilentReporter())

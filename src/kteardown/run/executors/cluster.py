@@ -366,9 +366,8 @@ class Cluster(Executor):
         work.submitted, work.over = self.now(), None
 
     def _order_of(self, work: _Work) -> Order:
-        lab, config, hashes = self._setting.lab, self.config, self.hashes
-        agent, programs, archives = lab.agent.absolute(), _absolute(lab.programs), _absolute(lab.archives)
-        kernels, used = {}, [agent, *programs, *archives]
+        hashes, setup = self.hashes, self._setting.lab.placed(Path.absolute)
+        kernels, used = {}, [setup.agent, *setup.programs, *setup.archives]
         for name in dict.fromkeys(boot.kernel for boot in work.piece):
             files = self._setting.kernels[name]
             more = {module: _absolute(paths) for module, paths in files.optional_modules.items()}
@@ -382,20 +381,11 @@ class Cluster(Executor):
             journal=self._journal.path,
             plan=self._setting.plan.model_copy(update={"boots": work.piece, "points": ()}),
             kernels=kernels,
-            agent=agent,
-            programs=programs,
-            archives=archives,
+            setup=setup,
             hashes={str(path): hashes[path] for path in used},
-            arch=lab.arch,
-            acceleration=lab.acceleration,
-            kernel_args=lab.kernel_args,
-            lost_limit=lab.lost_limit,
-            lost_asked=lab.lost_asked,
             qemu=self.qemu,
             exclusive=not self._exact,
-            node_cache=Path(config.node_cache) if config.node_cache else None,
-            lock_folder=Path(config.lock_folder) if config.lock_folder else None,
-            lock_wait_s=config.lock_wait_s,
+            config=self.config,
         )
 
     def _look(self) -> None:
