@@ -7,6 +7,7 @@ the text, with the words of ``heading`` and ``cell``.
 import json
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -39,18 +40,7 @@ from kteardown.rundir.snapshot import load, load_plan
 from kteardown.visible import echo
 
 Fields = dict[str, Any]
-_HEADINGS = {
-    "coverage_source": "exact source of the coverage map",
-    "executed_by": "workloads that execute it",
-    "functions_in_stretch": "functions in its stretch",
-    "help": "what it is",
-    "in_cache": "in the cache",
-    "in_stretch": "in its stretch",
-    "must_hold": "what must be true",
-    "share_of_instructions": "share of the instructions",
-    "size_mb": "MB",
-}
-"""What a key is called in the text, if not just by its own words."""
+_HEADINGS = tomllib.loads((Path(__file__).parent / "texts" / "headings.toml").read_text(encoding="utf-8"))
 _FILES = 8
 """Of the files that a workload executes most, so many are listed."""
 _HUNK = re.compile(r"^@@ [^@]*@@(.*)$|^\+\+\+ b/(\S+)", re.MULTILINE)
@@ -131,7 +121,6 @@ def _print_fields(fields: Fields, out: Console) -> None:
 
 
 def table_of(rows: Sequence[Fields], names: Sequence[str], title: str | None = None) -> Table:
-    """Return a table of the fields with these names."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in names:
         table.add_column(heading(name), overflow="fold")
@@ -187,12 +176,10 @@ def _print_console(found: RunDir, boot: int) -> None:
 
 
 def heading(key: str) -> str:
-    """Return what the text calls a key of the JSON."""
-    return _HEADINGS.get(key, key.replace("_", " "))
+    return str(_HEADINGS.get(key, key.replace("_", " ")))
 
 
 def pick(of: object, *names: str) -> Fields:
-    """Return these attributes of an object."""
     return {name: getattr(of, name) for name in names}
 
 
@@ -208,7 +195,6 @@ def cell(value: Any) -> str:
 
 
 def known_names(kind: Thing) -> list[str]:
-    """Return the names of all things of a kind."""
     here = Path.cwd()
     if kind is Thing.workload:
         return workload_names(here)
@@ -220,7 +206,6 @@ def known_names(kind: Thing) -> list[str]:
 
 
 def kinds_of(name: str) -> list[Thing]:
-    """Return the kinds that have something of this name."""
     return [kind for kind in Thing if name in known_names(kind)]
 
 
@@ -402,7 +387,6 @@ def _kernel(name: str) -> Fields:
 
 
 def kernel_fields(entry: CacheEntry) -> Fields:
-    """Return what is known of a kernel in the cache."""
     known = pick(entry, "release", "arch", "source", "series")
     used = entry.last_used.strftime("%Y-%m-%d %H:%M")
     return {"name": entry.key, **known, "size_mb": entry.size_kb // 1024, "last_used": used}

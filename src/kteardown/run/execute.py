@@ -59,8 +59,6 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Bootable:
-    """The files of a kernel of the plan."""
-
     image: Path
     modules: tuple[Path, ...] = ()
     optional_modules: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -132,7 +130,6 @@ class Watch:
             self.update(self._done, "\n".join(self._now.values()))
 
     def trial(self, boot: PlannedBoot, index: int) -> None:
-        """Show that trial ``index`` of ``boot`` began."""
         if index < len(boot.trials):
             trial = boot.trials[index]
             params = {**boot.machine, **trial.params}
@@ -140,7 +137,6 @@ class Watch:
             self.boot(boot, f"{words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
-        """Add trial ``index`` of ``boot`` to the completed ones."""
         if index < len(boot.trials):
             self.boot(boot, "", self.weight(boot.trials[index]))
 
@@ -225,7 +221,6 @@ class _Course:
         assert not self._todo and not self._undecided
 
     def _submit(self) -> bool:
-        """Submit what may run now; return whether anything runs."""
         while self._todo and self._executor.room():
             piece = self._wanted(self._todo[0])
             if piece is None:
@@ -370,7 +365,6 @@ def _completed(
 
 
 def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
-    """Return ``result`` with the source lines of what the kernel printed."""
     texts = [(result.detail,), result.last_lines, *(problem.excerpt for problem in result.problems)]
     flat = source.annotate([line for text in texts for line in text])
     found = iter(flat)

@@ -67,7 +67,6 @@ class Rehearsal:
     """Host seconds from the start of the guest to the end of the trial."""
 
     def lines(self, source: str = "script") -> list[str]:
-        """Return the lines of ``source``, in order."""
         return [line.text for line in self.output if line.source == source]
 
 
@@ -293,7 +292,6 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
 
 
 def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
-    """Yield the figures of a metric at each size."""
     if not spec.read:
         if measured := [run.samples[key] for run in rehearsed.sizes if key in run.samples]:
             yield f"{key}: {' and '.join(f'{value:,.12g}' for value in measured)}"

@@ -32,8 +32,6 @@ _PAUSE_S = 0.5
 
 
 class NodeFacts(StrictModel):
-    """What a job found on its node."""
-
     qemu: str
     """The SHA-256 of QEMU for x86-64; empty if there is none."""
     qemu_version: str
@@ -147,7 +145,6 @@ def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write what this host is like to the file that is named."""
     file, cache, node_cache = map(Path, arguments)
     replace_text(file, look(cache, node_cache).model_dump_json())
     return 0

@@ -199,14 +199,12 @@ def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _arch(tried: Iterable[Attempt]) -> str | None:
-    """Return the architecture of the guests, as in the list of QEMU's versions; None if unknown."""
     machines = (record.machine for a in tried for record in a.records if isinstance(record, Hello))
     machine = next(machines, None)
     return arch_of_machine(machine) if machine else None
 
 
 def _spread(guests: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[str]:
-    """Return every fact that is not the same in all of ``guests``, with its values."""
     result = []
     for name in dict.fromkeys(name for facts in guests for name in facts):
         if name in _OF_ONE_KERNEL and name not in labels:

@@ -28,7 +28,7 @@ import psutil
 from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.record import LostTime
-from kteardown.model.selftest import HostCheck
+from kteardown.model.workload import StrictModel
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import cpu_list
 
@@ -190,8 +190,6 @@ class Counters:
 
 
 class HostWatch:
-    """Reads the counters around each trial of one guest."""
-
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._threads: Sequence[int] = ()
@@ -202,7 +200,6 @@ class HostWatch:
         self._threads = tuple(threads)
 
     def begin(self) -> None:
-        """Note that a trial begins."""
         self._before = self._read()
 
     def end(self) -> LostTime | None:
@@ -313,6 +310,17 @@ def _hot(root: Path, cpu: int) -> float | None:
     return max(times, default=None)
 
 
+class HostCheck(StrictModel):
+    """A check of the host for the wall clock: what it found, and what it costs if it is not ok."""
+
+    name: str
+    ok: bool
+    state: str
+    cost: str = ""
+    command: str = ""
+    """What changes it; empty if it cannot be changed by a command."""
+
+
 def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:
     """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below ``root``."""
     found, cpu = {**_settings(facts, root), **_time_taken(facts, root)}, facts["cpu"]
@@ -379,7 +387,6 @@ def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str
 
 
 def _range(root: Path, lowest: str) -> str:
-    """Return the range from a frequency to the highest in words, if the host says it."""
     folder = root / "sys/devices/system/cpu/cpu0/cpufreq"
     low, high = _number(folder / lowest), _number(folder / "cpuinfo_max_freq")
     return f": {low // 1000} to {high // 1000} MHz" if low and high else ""

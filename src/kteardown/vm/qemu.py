@@ -68,8 +68,6 @@ _LOOK_S = 1.0
 
 
 class Monitor:
-    """One QMP session over a connected socket."""
-
     def __init__(self) -> None:
         self._client = QMPClient("guest")
         self._shutdown = EventListener(names=["SHUTDOWN"])
@@ -335,7 +333,6 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
 
 
 def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
-    """Return the options that divide memory and CPUs among NUMA nodes."""
     # Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin,
     # so that the few that come online are not all on the first node.
     words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
@@ -440,8 +437,6 @@ class QemuMachine:
 
 @dataclass(frozen=True)
 class _Guest:
-    """A running QEMU and the lab's ends of its channels."""
-
     process: asyncio.subprocess.Process
     command: tuple[str, ...]
     started: float
@@ -505,7 +500,6 @@ async def _run(
 async def _started(
     job: BootJob, prefix: tuple[str, ...], on_command: Callable[[list[str]], None], inherit: tuple[int, ...]
 ) -> AsyncIterator[_Guest]:
-    """Start QEMU with its channels; on exit from the block, kill it and close them."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
     with contextlib.suppress(OSError):  # With a smaller pipe, a slow lab slows the guest down.
@@ -604,7 +598,6 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
 
 
 async def _flooded(console: Path) -> None:
-    """Wait until the guest has printed more than it may."""
     while console.stat().st_size <= _CONSOLE_MB << 20:
         await asyncio.sleep(_LOOK_S)
 
@@ -617,7 +610,6 @@ async def _ended(guest: _Guest, monitor: Monitor) -> Ending:
 
 
 async def _broken(guest: _Guest) -> Ending:
-    """Describe a QEMU that ended by itself: its exit status and the end of its error output."""
     try:
         async with asyncio.timeout(_EXIT_S):
             status = await guest.process.wait()
@@ -629,7 +621,6 @@ async def _broken(guest: _Guest) -> Ending:
 
 
 async def _silent(guest: _Guest, job: BootJob, monitor: Monitor, silence: str) -> Ending:
-    """Describe a hung guest: the registers of its CPUs and, where the board has an NMI, their stacks."""
     state, registers = await monitor.state(), await monitor.registers()
     where = re.findall(r"\b(?:RIP|EIP|PC)=([0-9a-f]{8,16})", registers)
     size = job.console.stat().st_size

@@ -332,31 +332,6 @@ def test_a_result_that_was_damaged_after_it_was_read_does_not_end_the_run(run: R
     assert counted(run) == expected(plan_of(1))
 
 
-def test_late_executions_are_compared_and_do_not_replace_the_second_node(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-    late = [0]
-
-    def step() -> None:
-        scheduler.run_all()
-        while late[0] < 2 and len(scheduler.queue) > 1:
-            late[0] += 1
-            # The first job of boot 0 is executed again, on the same node.
-            scheduler.execute(0, value=late[0])
-
-    scheduler.step = step
-    drive(run, scheduler, plan_of(1))
-    compared = [(each.nodes, each.same) for each in Journal(run).compared()]
-    assert sorted(compared) == [(("n1", "n1"), False), (("n1", "n1"), False), (("n1", "n2"), True)]
-    # A later session compares what is new, once.
-    for _ in range(2):
-        late[0] = 2
-        if len(Journal(run).compared()) == 3:
-            scheduler.execute(0, value=9)
-        Journal(run).mark(unsettled=True)
-        drive(run, scheduler, plan_of(1))
-    assert len(Journal(run).compared()) == 4
-
-
 def test_the_rest_of_a_boot_runs_on_the_node_of_its_block(run: RunDir) -> None:
     scheduler = FakeScheduler()
     plan = plan_of(1)

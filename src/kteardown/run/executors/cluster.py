@@ -28,7 +28,7 @@ from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import Order
 from kteardown.run.executors.slurm import WORDS, Job, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import RunDir, writing
-from kteardown.rundir.journal import Journal, Kind, Published, compare, read_published
+from kteardown.rundir.journal import Journal, Kind, Published, compare
 from kteardown.rundir.writer import RecordWriter
 
 _T = TypeVar("_T")
@@ -64,7 +64,6 @@ class _Work:
 
     @property
     def comment(self) -> str:
-        """Return what names the attempt among the jobs of the run."""
         return f"{self.kind}.{self.key}.{self.attempt}"
 
     @property
@@ -200,14 +199,6 @@ class Cluster(Executor):
                 self._collect("check")
                 self._look()
                 self._drop_hopeless_checks()
-            # Executions that were complete after the first one.
-            known = {each.second for each in self._journal.compared()}
-            for file in self._journal.late():
-                with suppress(ValueError, OSError):
-                    second = read_published(file, self._journal.path)
-                    first = self._first(second.receipt.key)
-                    if first and second.receipt.name not in known:
-                        self._compare(first, second)
         # What is left of attempts that were given up.
         until = self.now() + _LEAVE_S
         while left := [job for job in self._patiently(lambda: self.scheduler.jobs(self._name)) if job.live]:
@@ -222,7 +213,6 @@ class Cluster(Executor):
     # What has a result.
 
     def _collect(self, kind: Kind) -> list[Ended]:
-        """Return the boots of pieces that have a result now."""
         waiting = [key for of, key in self._work if of == kind]
         if not waiting:
             return []
@@ -318,7 +308,6 @@ class Cluster(Executor):
                 )
 
     def _first(self, key: str) -> Published | None:
-        """Return the result of a piece that counts; None if it was damaged since it was read."""
         with suppress(ValueError):
             return self._journal.read("done", key)
         return None
@@ -338,7 +327,6 @@ class Cluster(Executor):
         self._order(work)
 
     def _order(self, work: _Work) -> None:
-        """Write the order of a new attempt, and submit it."""
         work.attempt, folder = self._journal.new_attempt(work.key)
         setting, order = self._setting, self._order_of(work)
         file = folder / "order.json"
@@ -389,7 +377,6 @@ class Cluster(Executor):
         )
 
     def _look(self) -> None:
-        """Pause, then look for failures, and from time to time at the scheduler."""
         if self.stopped:
             raise KeyboardInterrupt
         self.sleep(self._pause_s)
@@ -415,7 +402,6 @@ class Cluster(Executor):
             )
 
     def _poll(self) -> None:
-        """Ask the scheduler about the jobs, and submit again what was lost."""
         try:
             jobs = self.scheduler.jobs(self._name)
         except UnreachableError as error:
@@ -487,7 +473,6 @@ class Cluster(Executor):
             )
 
     def _say_what_waits(self) -> None:
-        """Say why nothing runs, with the scheduler's own reason."""
         waiting = Counter(w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING")
         running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
         now = self.now()
@@ -500,7 +485,6 @@ class Cluster(Executor):
             self._note(f"{_jobs(waiting.total(), 'wait')} in the queue of {self.scheduler.words}: {words}")
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
-        """Ask the scheduler until it answers."""
         pauses = iter(_BACKOFF_S)
         while True:
             try:
@@ -522,7 +506,6 @@ def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def key_of(piece: Piece, *, exact: bool) -> str:
-    """Return the name of a piece in the journal."""
     first = piece[0]
     return f"boot-{first.index:04d}" if exact else f"block-{first.block:04d}-{first.index:04d}"
 

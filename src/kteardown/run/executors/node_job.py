@@ -64,8 +64,6 @@ class Order(StrictModel):
 
 @dataclass(frozen=True)
 class Me:
-    """This execution of the job."""
-
     node: str
     job: str
     name: str

@@ -55,8 +55,6 @@ class Submission:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as the scheduler sees it."""
-
     id: str
     state: str
     node: str
@@ -65,14 +63,11 @@ class Job:
 
     @property
     def live(self) -> bool:
-        """Whether it waits or runs."""
         return self.state in WORDS["live"]
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node as the scheduler sees it."""
-
     name: str
     state: str
     reason: str = ""
@@ -96,7 +91,6 @@ class Slurm:
         """The name of the cluster for readers."""
 
     def submit(self, job: Submission) -> str:
-        """Submit a job and return its id."""
         return _run(self.sbatch(job), script(self._config, job.command)).strip().split(";")[0]
 
     def sbatch(self, job: Submission) -> list[str]:
@@ -130,17 +124,14 @@ class Slurm:
         ]
 
     def jobs(self, name: str) -> list[Job]:
-        """Return the jobs with this name that Slurm remembers."""
         text = _run(["squeue", "--noheader", "--states=all", f"--name={name}", f"--format={_FIELDS}"])
         rows = (line.split("|", 4) for line in text.splitlines())
         return [Job(*(field.strip() for field in row)) for row in rows if len(row) == 5]
 
     def cancel(self, name: str) -> None:
-        """Cancel the jobs with this name."""
         _run(["scancel", "--quiet", f"--name={name}"])
 
     def nodes(self) -> list[Node]:
-        """Return the nodes of the partition."""
         where = [f"--partition={self._partition}"] if self._partition else []
         text = _run(["sinfo", "--Node", "--noheader", "--format=%N|%T|%E", *where])
         rows = (line.split("|", 2) for line in text.splitlines())
