@@ -32,7 +32,8 @@ from kteardown.packages import install_command, manager
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
 from kteardown.run import lab
-from kteardown.run.survey import NodeFacts, Surveyed, survey
+from kteardown.run.executors.cluster import Surveyed, survey
+from kteardown.run.executors.node_job import NodeFacts
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent

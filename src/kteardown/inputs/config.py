@@ -29,42 +29,26 @@ _Option = Annotated[str, _fits("--[^\0]*", "must be options of sbatch, each `--n
 
 
 class SlurmConfig(StrictModel):
-    """The section ``[slurm]``; docs/cluster.md has an example."""
+    """The section ``[slurm]``; docs/cluster.md says what each setting is, and has an example."""
 
     partition: _Word = ""
-    """Empty: the default partition of the cluster."""
     account: _Word = ""
     qos: _Word = ""
     constraint: _Word = ""
-    """Features that a node must have, as in ``sbatch --constraint``."""
     qemu: _Sha = ""
-    """The SHA-256 of the QEMU that nodes must have. Empty: that of the QEMU of this machine."""
     qemu_feature: bool = False
-    """Whether the nodes have the feature ``qemu-`` and the first 12 digits of the SHA-256 of their QEMU."""
     wall: Literal["kvm", "mttcg"] = "kvm"
-    """How guests run on the wall clock; a node that cannot is not used."""
     python: _Absolute = ""
-    """The Python on the nodes that has kteardown. Empty: the one that runs this command."""
     minutes: Annotated[int, Field(ge=1)] = 120
-    """The time limit of a job."""
     max_jobs: Annotated[int, Field(ge=1)] = 400
-    """How many jobs wait and run at a time."""
     attempts: Annotated[int, Field(ge=1)] = 5
-    """How often a piece of the plan is submitted before the run is given up."""
     poll_s: Annotated[float, Field(gt=0)] = 2.0
-    """How often Slurm is asked about the jobs."""
     grace_s: Annotated[float, Field(ge=0)] = 10.0
-    """How long a result of a job that has ended may take to appear on the shared file system."""
     patience_s: Annotated[float, Field(ge=0)] = 60.0
-    """How long all jobs wait before that is reported, with Slurm's reason."""
     node_cache: _Absolute = ""
-    """A folder on each node that keeps copies of kernels. Empty: they are read from the shared cache."""
     lock_folder: _Absolute = ""
-    """A folder on each node for the lock of the host. Empty: ``/run/lock``, or ``/tmp``."""
     lock_wait_s: Annotated[float, Field(ge=0)] = 600.0
-    """How long a job waits for guests that others left behind on its host."""
     options: tuple[_Option, ...] = ()
-    """Further options of ``sbatch``, each ``--name=value``."""
 
 
 class Config(StrictModel):

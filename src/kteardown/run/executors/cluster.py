@@ -10,6 +10,8 @@ same. On the wall clock a job is one block, on a node of its own.
 """
 
 import math
+import secrets
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,14 +21,18 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from kteardown.errors import LabError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
+from kteardown.model.workload import StrictModel
+from kteardown.paths import cache_dir
 from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
-from kteardown.run.executors.node_job import Order
-from kteardown.run.executors.slurm import WORDS, Job, Slurm, Submission, UnreachableError
+from kteardown.run.executors.node_job import NodeFacts, Order
+from kteardown.run.executors.slurm import WORDS, Job, Node, Slurm, Submission, UnreachableError
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.journal import Journal, Kind, Published, compare
 from kteardown.rundir.writer import RecordWriter
@@ -514,3 +520,74 @@ def _jobs(count: int, verb: str = "") -> str:
     return (
         f"{count} job {verb}s" if verb and count == 1 else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
     )
+
+
+class Surveyed(StrictModel):
+    """A node with what was found, or with the reason why nothing was."""
+
+    node: str
+    state: str
+    found: NodeFacts | None = None
+    reason: str = ""
+
+
+def survey(
+    scheduler: Slurm,
+    config: SlurmConfig,
+    root: Path,
+    *,
+    limit_s: float = 60.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Surveyed]:
+    """Look at every node by a job; ``root`` is a folder that the nodes share. Raises LabError.
+
+    A node whose job has not ended after ``limit_s`` is returned with what the scheduler says of it.
+    """
+    name = f"kt-survey-{secrets.token_hex(4)}"
+    folder = root / f".{name}"
+    with writing(folder):
+        folder.mkdir(parents=True)
+    try:
+        nodes = scheduler.nodes()
+        for node in nodes:
+            files = [str(folder / f"{node.name}.json"), str(cache_dir()), config.node_cache or "/tmp"]
+            submission = Submission(
+                name=name,
+                comment=node.name,
+                command=("kteardown.run.executors.node_job", *files),
+                output=str(folder / f"{node.name}.log"),
+                exclusive=False,
+                memory_mb=_QEMU_MB,
+                minutes=2,
+                node=node.name,
+            )
+            scheduler.submit(submission)
+        left = limit_s
+        while left > 0 and not all((folder / f"{node.name}.json").is_file() for node in nodes):
+            sleep(0.5)
+            left -= 0.5
+            if left < limit_s - 5 and not any(job.live for job in scheduler.jobs(name)):
+                break
+        jobs = {job.comment: job for job in scheduler.jobs(name)}
+        return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
+    except UnreachableError as error:
+        raise LabError(
+            f"{scheduler.words} does not answer: {error}", hint="check with `sinfo` that Slurm runs."
+        ) from error
+    finally:
+        with suppress(LabError, UnreachableError):
+            scheduler.cancel(name)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
+    try:
+        found = NodeFacts.model_validate_json((folder / f"{node.name}.json").read_bytes())
+        return Surveyed(node=node.name, state=node.state, found=found)
+    except (OSError, ValidationError):
+        pass
+    log = folder / f"{node.name}.log"
+    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    said = lines[-1] if lines else (job.reason if job else "the job is gone")
+    state = f"the job is {job.state}: " if job else ""
+    return Surveyed(node=node.name, state=node.state, reason=f"{state}{said}")

@@ -1,5 +1,7 @@
 """A job on a node of a cluster: ``python -m kteardown.run.executors.node_job ORDER.json``.
 
+With ``FILE CACHE NODE_CACHE`` it writes what its host is like to FILE, for ``kteardown doctor --on slurm``.
+
 It boots one piece of a plan, writes the records into a folder of its own, and publishes them in the journal
 of the run by an atomic link. It trusts nothing that it can check: the build of QEMU, each file by its hash,
 and that no other guest runs on its host. A piece is published whole or not at all.
@@ -23,11 +25,11 @@ import psutil
 from kteardown.errors import KteardownError, LabError
 from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
-from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Record
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, replace_text
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, GuestSetup, Lab, Setting, Watch, run_boot
 from kteardown.rundir.directory import RunDir
@@ -35,7 +37,7 @@ from kteardown.rundir.journal import Failure, Kind, Receipt, publish, write_fail
 from kteardown.rundir.writer import RecordWriter
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
-from kteardown.vm.host import missing_qemu
+from kteardown.vm.host import missing_qemu, qemu_version
 from kteardown.vm.qemu import QemuMachine
 
 _LOCK_EVERY_S = 0.25
@@ -60,6 +62,24 @@ class Order(StrictModel):
     exclusive: bool
     """Whether no other guest may run on the host."""
     config: SlurmConfig = SlurmConfig()
+
+
+class NodeFacts(StrictModel):
+    qemu: str
+    """The SHA-256 of QEMU for x86-64; empty if there is none."""
+    qemu_version: str
+    kvm: str
+    """Why guests do not run on KVM; empty if a probe guest ran."""
+    cores: int
+    cpu: str
+    memory_mb: int
+    disk_mb: int
+    """What is free where the node keeps copies of kernels."""
+    cache: bool
+    """Whether the node sees the shared cache."""
+    load: float
+    smt: str
+    governor: str
 
 
 @dataclass(frozen=True)
@@ -246,8 +266,36 @@ def staged(path: Path, hashes: Mapping[str, str], cache: Path | None) -> Path:
     )
 
 
+def look(cache: Path, node_cache: Path) -> NodeFacts:
+    facts = host.facts()
+    cpu = facts["cpu"]
+    try:
+        qemu, version = qemu_hash(DEFAULT_ARCH), qemu_version(DEFAULT_ARCH)
+        kvm = best_wall_acceleration(DEFAULT_ARCH, cache=cache).reason
+    except LabError as error:
+        qemu, version, kvm = "", "", error.message
+    there = next(each for each in (node_cache, *node_cache.parents) if each.exists())
+    return NodeFacts(
+        qemu=qemu,
+        qemu_version=version,
+        kvm=kvm.removeprefix("KVM is not used: ").partition(". ")[0],
+        cores=cpu["topology"]["cores"] or cpu["online"] or 0,
+        cpu=cpu["model"] or "",
+        memory_mb=facts["memory_kb"] // 1024,
+        disk_mb=psutil.disk_usage(str(there)).free >> 20,
+        cache=cache.is_dir(),
+        load=os.getloadavg()[0],
+        smt=cpu["smt"] or "",
+        governor=cpu["governor"] or "",
+    )
+
+
 def main(arguments: Sequence[str]) -> int:
     """Execute the order in the file that is named; the exit status is 1 if nothing was published."""
+    if len(arguments) == 3:
+        file, *folders = map(Path, arguments)
+        replace_text(file, look(*folders).model_dump_json())
+        return 0
     order = Order.model_validate_json(Path(arguments[0]).read_bytes())
     me = Me.here()
     # Slurm's first signal: leave no files behind, and let the lock go only with the guest.
