@@ -66,6 +66,11 @@ class Bootable:
     lines: Path | None = None
     """The folder with its line table; None: that of the image."""
 
+    def placed(self, place: Callable[[Path], Path]) -> "Bootable":
+        """Return the same with ``place`` of each file."""
+        more = {name: tuple(map(place, files)) for name, files in self.optional_modules.items()}
+        return Bootable(place(self.image), tuple(map(place, self.modules)), more, self.lines)
+
 
 @dataclass(frozen=True)
 class GuestSetup:

@@ -60,7 +60,7 @@ def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
         *_nodes(run, [attempt for attempt in tried if attempt.start.node]),
         *(
             f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
-            f"{each.where}: one of these nodes is at fault, or this guest is not deterministic"
+            f"{where(each.trial)}: one of these nodes is at fault, or this guest is not deterministic"
             for each in Journal(run).compared()
             if not each.same
         ),

@@ -66,10 +66,6 @@ class Compared(_Model):
     trial: int | None = None
     """The first trial that differs, if the boots differ in a trial."""
 
-    @property
-    def where(self) -> str:
-        return counting.where(self.trial)
-
 
 @dataclass(frozen=True)
 class Published:

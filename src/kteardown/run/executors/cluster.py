@@ -30,9 +30,10 @@ from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
-from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
+from kteardown.run.execute import Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import NodeFacts, Order
 from kteardown.run.executors.slurm import WORDS, Job, Node, Slurm, Submission, UnreachableError
+from kteardown.rundir.counting import where
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.journal import Journal, Kind, Published, compare
 from kteardown.rundir.writer import RecordWriter
@@ -308,7 +309,7 @@ class Cluster(Executor):
         for each in found:
             if not each.same:
                 self._note(
-                    f"boot {each.boot} of {each.kernel} differed {each.where} between "
+                    f"boot {each.boot} of {each.kernel} differed {where(each.trial)} between "
                     f"{' and '.join(each.nodes)}: one of these nodes is at fault, or this guest is not "
                     "deterministic"
                 )
@@ -363,10 +364,8 @@ class Cluster(Executor):
         hashes, setup = self.hashes, self._setting.lab.placed(Path.absolute)
         kernels, used = {}, [setup.agent, *setup.programs, *setup.archives]
         for name in dict.fromkeys(boot.kernel for boot in work.piece):
-            files = self._setting.kernels[name]
-            more = {module: _absolute(paths) for module, paths in files.optional_modules.items()}
-            kernels[name] = Bootable(files.image.absolute(), _absolute(files.modules), more)
-            used += [kernels[name].image, *kernels[name].modules, *chain(*more.values())]
+            kernels[name] = files = self._setting.kernels[name].placed(Path.absolute)
+            used += [files.image, *files.modules, *chain(*files.optional_modules.values())]
         hashes |= {path: file_hash(path) for path in used if path not in hashes}
         return Order(
             key=work.key,
@@ -505,10 +504,6 @@ class Cluster(Executor):
         if text not in self._said:
             self._said.add(text)
             self._note(text)
-
-
-def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
-    return tuple(path.absolute() for path in paths)
 
 
 def key_of(piece: Piece, *, exact: bool) -> str:

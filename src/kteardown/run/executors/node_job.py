@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -130,14 +130,7 @@ def run_order(order: Order, me: Me) -> bool:
 
             used = {boot.kernel for boot in order.plan.boots}
             kernels = {
-                name: Bootable(
-                    image=stage(files.image),
-                    modules=tuple(map(stage, files.modules)),
-                    optional_modules={
-                        each: tuple(map(stage, more)) for each, more in files.optional_modules.items()
-                    },
-                    lines=files.image.parent,
-                )
+                name: replace(files.placed(stage), lines=files.image.parent)
                 for name, files in order.kernels.items()
                 if name in used
             }
