@@ -131,7 +131,6 @@ class Sandbox:
 
     @property
     def writable(self) -> list[Path]:
-        """The folders of the host that a program may change."""
         return [mount.host for mount in self.mounts if mount.writable]
 
     @contextmanager

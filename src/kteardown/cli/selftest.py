@@ -179,7 +179,6 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
 
 
 def text(found: SelfTest) -> str:
-    """Return the report, with a newline at the end."""
     words = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     words.globals |= {f.__name__: f for f in (percent, detectable, shipped_name, point_text)}
     words.filters["percent"] = percent

@@ -130,13 +130,12 @@ def table_of(rows: Sequence[Fields], names: Sequence[str], title: str | None = N
 
 
 def _print_boots(found: RunDir) -> None:
-    planned = load_plan(found)
-    ended = {boot.boot: boot for boot in found.boots()}
-    out = options.output()
-    out.print(f"{found.path}: {len(ended)} of {len(planned.boots)} boots done", soft_wrap=True)
-    if rows := _rows(found):
+    rows, out = _rows(found), options.output()
+    ended = sum(row["outcome"] != "to do" for row in rows)
+    out.print(f"{found.path}: {ended} of {len(rows)} boots done", soft_wrap=True)
+    if rows:
         out.print(table_of(rows, list(rows[0])))
-    if len(ended) < len(planned.boots):
+    if ended < len(rows):
         out.print(f"finish it with: kteardown run --resume {found.name}", soft_wrap=True)
 
 
