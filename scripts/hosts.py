@@ -266,13 +266,14 @@ def table(root: Path) -> str:
             else:
                 cells.append(f"{step['duration_s']} s" if step else "")
         lines.append(f"| {host} | {' | '.join(cells)} |")
-    lines += ["", "| compiler | host | a comparison with kernels of it |", "|---|---|---|"]
+    built = []
     for host, record in records.items():
         for compiler in COMPILERS:
             if step := record["steps"].get(compiler):
                 passed = f"{step['duration_s']} s" if step["passed"] else f"**failed** ({step['code']})"
-                lines.append(f"| {compiler} | {host} | {passed} |")
-    return "\n".join(lines)
+                built.append(f"| {compiler} | {host} | {passed} |")
+    head = ["", "| compiler | host | a comparison with kernels of it |", "|---|---|---|"]
+    return "\n".join([*lines, *head, *built] if built else lines)
 
 
 def main() -> int:
