@@ -155,9 +155,8 @@ def lost_limit(
 
 def check_place(on: str | None) -> None:
     """Check the value of ``--on`` and the configuration, before anything is built. Raises InputError."""
-    if on is not None and on != LOCAL:
-        _partition(on)
-        load_config()
+    if on not in (None, LOCAL):
+        scheduler(on)
 
 
 def scheduler(on: str) -> Slurm:
