@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.errors import LabError
-from kteardown.inputs.config import SlurmConfig
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.run.executors.cluster import Cluster
-from kteardown.run.executors.slurm import Submission
+from kteardown.run.executors.slurm import SlurmConfig, Submission
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.journal import Journal

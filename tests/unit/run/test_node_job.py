@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import pytest
 
 from kteardown.errors import LabError
-from kteardown.inputs.config import SlurmConfig
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, LostTime, TrialEnd
 from kteardown.run.execute import Bootable, GuestSetup
 from kteardown.run.executors import node_job as jobs
 from kteardown.run.executors.node_job import Order, staged
+from kteardown.run.executors.slurm import SlurmConfig
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer

@@ -9,11 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown.cli import app, doctor
-from kteardown.inputs.config import SlurmConfig
 from kteardown.run.executors import node_job
 from kteardown.run.executors.cluster import Surveyed, survey
 from kteardown.run.executors.node_job import NodeFacts
-from kteardown.run.executors.slurm import Job, Node, Slurm, Submission
+from kteardown.run.executors.slurm import Job, Node, Slurm, SlurmConfig, Submission
 
 FOUND = NodeFacts(
     qemu="a" * 64,

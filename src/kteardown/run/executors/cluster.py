@@ -24,7 +24,6 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from kteardown.errors import LabError
-from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
@@ -32,7 +31,7 @@ from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
 from kteardown.run.execute import Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import NodeFacts, Order
-from kteardown.run.executors.slurm import WORDS, Job, Node, Slurm, Submission, UnreachableError
+from kteardown.run.executors.slurm import WORDS, Job, Node, Slurm, SlurmConfig, Submission, UnreachableError
 from kteardown.rundir.counting import where
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.journal import Journal, Kind, Published, compare

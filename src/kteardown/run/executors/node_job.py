@@ -23,7 +23,6 @@ from pathlib import Path
 import psutil
 
 from kteardown.errors import KteardownError, LabError
-from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
@@ -32,6 +31,7 @@ from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir, replace_text
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, GuestSetup, Lab, Setting, Watch, run_boot
+from kteardown.run.executors.slurm import SlurmConfig
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Kind, Receipt, publish, write_failure
 from kteardown.rundir.writer import RecordWriter
