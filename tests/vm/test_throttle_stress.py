@@ -25,9 +25,14 @@ CAUGHT_BY = {
     "order": ("shared", {"shared"}),
     "worker": ("polled", {"polled"}),
     "exiting": ("exits", {"exits"}),
+    "hashed": ("hashed", {"hashed"}),
+    "idle": ("idle", {"idle"}),
+    "execs": ("execs", {"execs"}),
 }
-TIMED = {"crowd", "polled", "reads", "long_call", "exits"}
+TIMED = {"crowd", "polled", "reads", "long_call", "exits", "hashed", "idle", "execs"}
 """Limits of time, which a task misses if the host takes its CPU away: ``limits`` tests them."""
+NOT_ON_BASE = {"hashed"}
+"""6.12 stops a run queue with a worker of io_uring that has the bit of a file for which others wait."""
 
 
 def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: str) -> list[lab.Boot]:
@@ -100,16 +105,18 @@ def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None
 
 @pytest.mark.parametrize("kernel", ("base", SERIES))
 def test_what_is_long_in_the_kernel_is_limited_too(limits: list[lab.Boot], kernel: str) -> None:
-    found = lab.checks(limits)[kernel]
-    assert set(found) >= TIMED
-    assert not lab.wrong(limits, kernel)
+    found = lab.checks(limits)
+    assert set(found[kernel]) >= TIMED
+    allowed = NOT_ON_BASE if kernel == "base" else set()
+    assert lab.failed(found, kernel) <= allowed, lab.wrong(limits, kernel)
 
 
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
 def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: str, mistake: str) -> None:
     part, expected = CAUGHT_BY[mistake]
-    design = lab.INSTRUCTIONS if part in ("usage", "shared", "polled", "exits") else lab.WALL
+    design = lab.INSTRUCTIONS if part in ("usage", "shared", *TIMED) else lab.WALL
     params = f'only = "{part}", periods = "20"'
     boots = stress(tmp_path / mistake, broken, design, params, f"throttle_broken={mistake}")
-    assert not lab.wrong(boots, "base")
-    assert lab.failed(lab.checks(boots), BROKEN) & expected
+    found = lab.checks(boots)
+    assert lab.failed(found, "base") <= NOT_ON_BASE, lab.wrong(boots, "base")
+    assert lab.failed(found, BROKEN) & expected

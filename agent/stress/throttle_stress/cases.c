@@ -18,6 +18,7 @@
 #include "lib/tasks.h"
 #include "limits.h"
 #include "victims.h"
+#include "workers.h"
 
 /*
  * Two with a quota of their own, one without, and three of which each is inside the
@@ -421,6 +422,9 @@ const struct throttle_case throttle_cases[] = {
 	{"reads", limit_reads},
 	{"long_call", limit_long_call},
 	{"exits", limit_exit},
+	{"hashed", workers_hashed},
+	{"idle", workers_idle},
+	{"execs", workers_execs},
 	{NULL, NULL},
 };
 

@@ -11,7 +11,7 @@
 #include "lib/tasks.h"
 #include "victims.h"
 
-#define QUOTA_US 10000
+#define QUOTA_US 10000 /* of LIMITED_QUOTA */
 #define PERIODS 160
 /*
  * Usage may be twice the quota: what is over at the end of a system call is paid for in later
@@ -30,9 +30,9 @@
 
 enum { IN_KERNEL, SPINNING };
 
-static char limited[128];
+char limited[128];
 
-static int64_t periods(void)
+int64_t limited_periods(void)
 {
 	return cgroup_value(limited, "cpu.stat", "nr_periods");
 }
@@ -45,10 +45,10 @@ static int64_t usage_us(void)
 /* Waits for so many periods; the spinning task must progress meanwhile. */
 static bool spins_for(int64_t count)
 {
-	int64_t end = now_ns() + QUOTA_PATIENCE_MS * 1000000LL, from = periods();
+	int64_t end = now_ns() + QUOTA_PATIENCE_MS * 1000000LL, from = limited_periods();
 	uint64_t before = victims_shared->progress[SPINNING];
 
-	while (periods() < from + count) {
+	while (limited_periods() < from + count) {
 		if (now_ns() > end)
 			return false;
 		sleep_ms(1);
@@ -58,7 +58,7 @@ static bool spins_for(int64_t count)
 
 static const char *start(enum victim_work work)
 {
-	EXPECT(!quota_set(limited, "10000 100000"), "no quota can be set");
+	EXPECT(!quota_set(limited, LIMITED_QUOTA), "no quota can be set");
 	EXPECT(!victim_put(IN_KERNEL, work, limited) && !victim_put(SPINNING, VICTIM_SPIN, limited),
 	       "no process can be started in the cgroup");
 	victim_pin(IN_KERNEL, 0);
@@ -75,18 +75,18 @@ static const char *limit(enum victim_work work)
 
 	EXPECT(!wrong, wrong);
 	sleep_ms(500);
-	from = periods();
+	from = limited_periods();
 	from_us = usage_us();
 	in_kernel_ns = victim_cpu_ns(victims_shared->pids[IN_KERNEL]);
 	for (int i = 0; i < PERIODS; i += ITS_TURN)
 		turns = spins_for(ITS_TURN) && turns;
-	from = periods() - from;
+	from = limited_periods() - from;
 	percent = (usage_us() - from_us) * 100 / (from * QUOTA_US);
 	in_kernel_ns = victim_cpu_ns(victims_shared->pids[IN_KERNEL]) - in_kernel_ns;
 	EXPECT(in_kernel_ns / 1000 >= LEAST_US * from, "the thread in the kernel does not run");
-	died = periods();
+	died = limited_periods();
 	EXPECT(victims_end(true), "not all of them exit");
-	died = periods() - died;
+	died = limited_periods() - died;
 	snprintf(text, sizeof(text),
 		 "%lld%% of the quota used, %s progress, exit after %lld periods",
 		 (long long)percent, turns ? "with" : "without", (long long)died);
@@ -162,12 +162,13 @@ const char *limit_exit(void)
 	pid = victims_shared->pids[SPINNING];
 	EXPECT(kill_until_exit_stop(pid), "it does not stop before it exits");
 	await_debt();
-	from = periods();
+	from = limited_periods();
 	EXPECT(!ptrace(PTRACE_CONT, pid, 0, 0), "it cannot be continued");
 	status = task_reap(pid, QUOTA_DEATH_MS);
 	victim_gone(pid);
-	snprintf(text, sizeof(text), "it exits after %lld periods", (long long)(periods() - from));
-	return WIFSIGNALED(status) && periods() - from <= EXIT_PERIODS ? NULL : text;
+	snprintf(text, sizeof(text), "it exits after %lld periods",
+		 (long long)(limited_periods() - from));
+	return WIFSIGNALED(status) && limited_periods() - from <= EXIT_PERIODS ? NULL : text;
 }
 
 int limits_setup(const char *top)

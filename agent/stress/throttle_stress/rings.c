@@ -24,12 +24,13 @@
  * there the emulator zeroes a byte with each instruction.
  */
 #define PARTS 256
+#define MOST_PARTS 1024
 #define PART_BYTES (1 << 20)
 #define WORKERS 2
 
 /* Every part of a read goes to the same place: nothing uses the data. */
 static char to[PART_BYTES];
-static struct iovec parts[PARTS];
+static struct iovec parts[MOST_PARTS];
 
 static void *map_ring(int ring, size_t bytes, uint64_t offset)
 {
@@ -37,12 +38,13 @@ static void *map_ring(int ring, size_t bytes, uint64_t offset)
 		    (off_t)offset);
 }
 
-/* Submits the same request as often as the ring has room. */
-static int submit_all(int ring, const struct io_uring_params *params,
-		      const struct io_uring_sqe *request, unsigned int flags)
+/* Submits the same request so many times; no other process submits at the same time. */
+static int submit(int ring, const struct io_uring_params *params,
+		  const struct io_uring_sqe *request, uint32_t count, unsigned int flags)
 {
 	uint32_t nr = params->sq_entries, *array;
 	struct io_uring_sqe *entries;
+	_Atomic uint32_t *tail;
 	char *sq;
 
 	sq = map_ring(ring, params->sq_off.array + nr * sizeof(*array), IORING_OFF_SQ_RING);
@@ -50,14 +52,22 @@ static int submit_all(int ring, const struct io_uring_params *params,
 	if (sq == MAP_FAILED || (void *)entries == MAP_FAILED)
 		return -errno;
 	array = (uint32_t *)(void *)(sq + params->sq_off.array);
-	for (uint32_t i = 0; i < nr; i++) {
-		entries[i] = *request;
-		array[i] = i;
+	tail = (_Atomic uint32_t *)(void *)(sq + params->sq_off.tail);
+	for (uint32_t i = *tail; i != *tail + count; i++) {
+		entries[i % nr] = *request;
+		array[i % nr] = i % nr;
 	}
 	/* The kernel reads the entries after it has seen the new tail. */
-	atomic_store_explicit((_Atomic uint32_t *)(void *)(sq + params->sq_off.tail), nr,
-			      memory_order_release);
-	return syscall(SYS_io_uring_enter, ring, nr, 0, flags, NULL, 0L) == (long)nr ? 0 : -EIO;
+	atomic_store_explicit(tail, *tail + count, memory_order_release);
+	return syscall(SYS_io_uring_enter, ring, count, 0, flags, NULL, 0L) == (long)count ? 0
+											   : -EIO;
+}
+
+/* Fills the ring with the same request. */
+static int submit_all(int ring, const struct io_uring_params *params,
+		      const struct io_uring_sqe *request, unsigned int flags)
+{
+	return submit(ring, params, request, params->sq_entries, flags);
 }
 
 /* The thread sleeps until the first request. */
@@ -85,7 +95,7 @@ int ring_waits(void)
 
 static int open_zero(void)
 {
-	for (int i = 0; i < PARTS; i++)
+	for (int i = 0; i < MOST_PARTS; i++)
 		parts[i] = (struct iovec){.iov_base = to, .iov_len = sizeof(to)};
 	return open("/dev/zero", O_RDONLY | O_CLOEXEC);
 }
@@ -107,6 +117,104 @@ int ring_reads(void)
 	    syscall(SYS_io_uring_register, ring, IORING_REGISTER_IOWQ_AFF, &cpu_0, sizeof(cpu_0)))
 		return -errno;
 	return submit_all(ring, &params, &request, 0);
+}
+
+/* -- a ring that is made before the processes that use it -- */
+
+#define WRITES 256
+
+enum { ITS_WRITES, OUR_WRITE, ITS_READ };
+
+static struct io_uring_params shared;
+static int shared_ring = -1, written = -1;
+
+int ring_share(void)
+{
+	uint32_t workers[] = {WORKERS, WORKERS};
+
+	memset(&shared, 0, sizeof(shared));
+	shared_ring = syscall(SYS_io_uring_setup, 2 * WRITES, &shared);
+	written = memfd_create("written", MFD_CLOEXEC);
+	if (shared_ring < 0 || written < 0)
+		return -errno;
+	return syscall(SYS_io_uring_register, shared_ring, IORING_REGISTER_IOWQ_MAX_WORKERS,
+		       workers, 2)
+		       ? -errno
+		       : 0;
+}
+
+void ring_unshare(void)
+{
+	close(written);
+	close(shared_ring);
+}
+
+static int share_request(struct io_uring_sqe request, uint64_t id, uint32_t count)
+{
+	request.flags = IOSQE_ASYNC;
+	request.user_data = id;
+	return submit(shared_ring, &shared, &request, count, 0);
+}
+
+static int write_parts(uint64_t id, uint32_t count, uint32_t bytes)
+{
+	return share_request((struct io_uring_sqe){.opcode = IORING_OP_WRITE,
+						   .fd = written,
+						   .addr = (uintptr_t)to,
+						   .len = bytes},
+			     id, count);
+}
+
+int ring_writes(void)
+{
+	return write_parts(ITS_WRITES, WRITES, PART_BYTES);
+}
+
+int ring_write_once(void)
+{
+	return write_parts(OUR_WRITE, 1, 1);
+}
+
+int ring_read_once(void)
+{
+	int fd = open_zero();
+
+	return fd < 0 ? -errno
+		      : share_request((struct io_uring_sqe){.opcode = IORING_OP_READV,
+							    .fd = fd,
+							    .addr = (uintptr_t)parts,
+							    .len = MOST_PARTS},
+				      ITS_READ, 1);
+}
+
+/* Nothing removes what has completed: it is still there. */
+static bool has_completed(uint64_t id)
+{
+	size_t bytes = shared.cq_off.cqes + shared.cq_entries * sizeof(struct io_uring_cqe);
+	char *cq = map_ring(shared_ring, bytes, IORING_OFF_CQ_RING);
+	struct io_uring_cqe *done;
+	bool found = false;
+	uint32_t tail;
+
+	if (cq == MAP_FAILED)
+		return false;
+	done = (struct io_uring_cqe *)(void *)(cq + shared.cq_off.cqes);
+	tail = atomic_load_explicit((_Atomic uint32_t *)(void *)(cq + shared.cq_off.tail),
+				    memory_order_acquire);
+	for (uint32_t i = 0; i < tail; i++)
+		found = found || done[i].user_data == id;
+	munmap(cq, bytes);
+	return found;
+}
+
+bool ring_wrote_once(void)
+{
+	return has_completed(OUR_WRITE);
+}
+
+bool ring_read_done(void)
+{
+	return has_completed(ITS_READ);
 }
 
 void read_for_long(void)

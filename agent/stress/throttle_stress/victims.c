@@ -82,6 +82,36 @@ static void map_once(void)
 	munmap(at, MAP_BYTES);
 }
 
+/* From here on the process has no quota, but its workers do: they are not real-time tasks. */
+static int prepare_read(void)
+{
+	struct sched_param param = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param))
+		return -errno;
+	return ring_read_once();
+}
+
+/* After the first step its worker has used a quarter of a second, and is idle. */
+static void exec_once(void)
+{
+	static char *const arguments[] = {"kteardown-agent", "--help", NULL};
+	static bool waited;
+	int null;
+
+	if (!waited) {
+		while (!ring_read_done())
+			sleep_ms(1);
+		sleep_ms(5);
+		waited = true;
+		return;
+	}
+	null = open("/dev/null", O_WRONLY);
+	dup2(null, STDOUT_FILENO);
+	execv("/proc/self/exe", arguments);
+	_exit(EXIT_FAILURE);
+}
+
 static void do_once(enum victim_work work)
 {
 	switch (work) {
@@ -99,9 +129,13 @@ static void do_once(enum victim_work work)
 		return;
 	case VICTIM_CALL:
 		return read_for_long();
+	case VICTIM_EXECS:
+		return exec_once();
 	case VICTIM_CROWD:
 	case VICTIM_POLLED:
 	case VICTIM_READS:
+	case VICTIM_WRITES:
+	case VICTIM_READ:
 		return sleep_ms(10);
 	default:
 		return;
@@ -138,6 +172,11 @@ static int prepare(enum victim_work work)
 		return ring_polled();
 	case VICTIM_READS:
 		return ring_reads();
+	case VICTIM_WRITES:
+		return ring_writes();
+	case VICTIM_READ:
+	case VICTIM_EXECS:
+		return prepare_read();
 	case VICTIM_CROWD:
 		return start_crowd();
 	default:

@@ -54,6 +54,10 @@ enum victim_work {
 	/* They sleep, while threads of the kernel work for them on CPU 0: */
 	VICTIM_POLLED, /* poll a ring of io_uring */
 	VICTIM_READS, /* do long reads for io_uring */
+	/* They have long requests in the ring that was shared last: */
+	VICTIM_WRITES,
+	VICTIM_READ,
+	VICTIM_EXECS, /* when the read has ended it has done a step, and then calls execve() */
 };
 
 /* Sets up the shared memory, and a folder for VICTIM_LIST; 0 or -errno. */

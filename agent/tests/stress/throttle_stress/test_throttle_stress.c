@@ -33,7 +33,7 @@ static void test_cases(void)
 	for (const struct throttle_case *c = throttle_cases; c->invariant; c++, nr++)
 		for (const struct throttle_case *other = c + 1; other->invariant; other++)
 			CHECK(strcmp(c->invariant, other->invariant) != 0);
-	CHECK(nr == 18);
+	CHECK(nr == 21);
 }
 
 /* The CPU time of a process that uses some, and of one that is gone. */
