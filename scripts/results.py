@@ -7,7 +7,7 @@
     results.py show NAME...        prints every table and note of a result, the page that `make docs` makes
     results.py tables              writes the tables and figures into the texts
     results.py check               fails where a text is not what results/ gives
-    results.py release-check       fails where a result is stale, older or not measured, too
+    results.py release-check       also where a result is not that of this tree, or a point has two values
 
 CONTRIBUTING.md describes how to publish a table. ``measure`` keeps its runs in the folder ``published``
 beside the user's runs, so that ``analyse`` finds their records.
@@ -48,6 +48,7 @@ from content_ids import tree_commit
 from kteardown.errors import KteardownError
 from kteardown.model.result import Result
 from kteardown.paths import runs_dir
+from one_value import conflicts
 from result_tables import caption
 from splice import paragraphs, splice
 
@@ -297,6 +298,7 @@ def _runs(folder: Path) -> list[str]:
 def _print_check(*, release: bool) -> int:
     """Print what ``check`` found and what is outdated, and return the exit status."""
     lines, old = check(ROOT), outdated(ROOT)
+    lines += conflicts(claims(ROOT)) if release else []
     if lines:
         print("\n".join(lines), file=sys.stderr)
     else:

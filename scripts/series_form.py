@@ -6,6 +6,7 @@ For each source that a series applies to:
 
 - ``scripts/checkpatch.pl --strict`` of that source, on each patch;
 - ``git am`` of the whole series;
+- whether a person has signed it off: the shipped series are proposals, which a person takes over;
 - the C files that it touches compile without a new warning in each of ``BUILDS``: a warning is new if the
   same file without the series does not have it.
 
@@ -41,6 +42,7 @@ _WARNING = re.compile(r"^(\S+\.[ch]):\d+(?::\d+)?: ((?:warning|error): .*)$", re
 _CHECKPATCH = re.compile(r"^(?:ERROR|WARNING|CHECK):.*$", re.MULTILINE)
 # Every mail of the lab has a diff without a commit, and new files need no maintainer here.
 _IGNORED = "FILE_PATH_CHANGES,NO_AUTHOR_SIGN_OFF"
+_UNSIGNED = "Signed-off-by: kteardown developers"
 _NEWEST_CLANG = 40
 _ELSEWHERE = ("arch/", "tools/")
 """Folders whose files are not compiled: of one architecture, and programs of user space."""
@@ -104,6 +106,7 @@ def check(name: str, source: Source, tree: Path, builds: Sequence[Build]) -> Ite
     yield from _lines("checkpatch", complaints)
     refused = _git_am(tree, backport)
     yield from _lines("git am", [refused] if refused else [])
+    yield _sign_off(backport), False
     for build in builds:
         needed = [tool for tool in build.tools if tool not in _CLANG]
         if missing := [tool for tool in needed if not shutil.which(tool)]:
@@ -171,6 +174,16 @@ def _checkpatch(tree: Path, patch: Path) -> list[str]:
     command = ["perl", str(tree / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--ignore", _IGNORED]
     done = subprocess.run([*command, str(patch)], capture_output=True, text=True, check=False)
     return _CHECKPATCH.findall(done.stdout)
+
+
+def _sign_off(patches: Sequence[Path]) -> str:
+    """What is left to do before the series can be sent: the certificate of origin is signed by a person."""
+    if not any(_UNSIGNED in patch.read_text(errors="replace") for patch in patches):
+        return "sign-off: of a person"
+    asked = ["git", "config", "--get", "user.name"]
+    name = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    person = f"{name} may take it over" if name else "set `git config user.name` to take it over"
+    return f"sign-off: a proposal, {person}: `git am`, `git commit --amend --reset-author --signoff`"
 
 
 def _git_am(tree: Path, patches: Sequence[Path]) -> str:

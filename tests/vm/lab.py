@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,9 @@ WALL = 'clock = "wall"\nboots = 1'
 """A design: one boot of each kernel, on the wall clock. Two CPUs really run at once."""
 INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
 """A design: one boot of each kernel, on the instruction clock. The load of the host changes nothing."""
+
+KASAN = ("kasan", "debug", "CONFIG_USERFAULTFD=y", "CONFIG_FILE_LOCKING=y")
+"""The configuration of one kernel with KASAN and lockdep that runs every stress test."""
 
 Checks = dict[str, dict[str, list[bool]]]
 """By kernel and invariant: for each check in order, whether the invariant held."""
@@ -58,6 +62,8 @@ class Boot:
     kernel: str
     outcome: str = ""
     detail: str = ""
+    problems: list[str] = field(default_factory=list)
+    """The first line of each problem that the kernel reported."""
     trials: list[Trial] = field(default_factory=list)
 
 
@@ -99,13 +105,18 @@ def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boo
 
 
 def stress(
-    folder: Path, workload: str, source: str, variants: list[str], design: str = INSTRUCTIONS
+    folder: Path,
+    workload: str,
+    source: str,
+    variants: list[str],
+    design: str = INSTRUCTIONS,
+    config: Collection[str] = (),
 ) -> list[Boot]:
     """One boot of each kernel with a workload that only checks. A kernel that is wrong may end in any way."""
     return run(
         folder,
         f'name = "stress"\nquestion = "Do its invariants hold?"\nsource = "{source}"\n'
-        f"variants = {variants!r}\n"
+        f"variants = {variants!r}\nconfig = {list(config)!r}\n"
         f'[[workloads]]\nworkload = "{workload}"\n'
         f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
         guests_fail=True,
@@ -113,9 +124,10 @@ def stress(
 
 
 def assert_right(boots: list[Boot], kernel: str, workload: str) -> None:
-    """The boot of ``kernel`` ended, and every invariant of the workload was checked and held."""
+    """The boot of ``kernel`` ended, it reported nothing, and every invariant was checked and held."""
     (boot,) = (boot for boot in boots if boot.kernel == kernel)
     assert boot.outcome == "ok", boot.detail
+    assert not boot.problems
     (trial,) = boot.trials
     assert not trial.wrong
     assert set(trial.checks) == set(load_workload(workload).invariants)
@@ -130,7 +142,9 @@ def read(records: Path) -> list[Boot]:
         if isinstance(record, BootStart):
             boots[record.boot] = Boot(record.kernel)
         elif isinstance(record, BootEnd):
-            boots[record.boot].outcome, boots[record.boot].detail = record.outcome, record.detail
+            boot = boots[record.boot]
+            boot.outcome, boot.detail = record.outcome, record.detail
+            boot.problems = [problem.line for problem in record.problems]
         elif isinstance(record, TrialStart):
             trial = Trial(record.workload, dict(record.params))
             trials[record.boot, record.trial] = trial

@@ -12,7 +12,7 @@ from vm import lab
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 REPETITIONS = 2
-SHIPPED = ("freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-nofreeze")
+SHIPPED = ("freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-nofreeze", "freezer-skip-nofreeze@1")
 CAUGHT_BY = {
     "freezer-broken-leader": {"all_frozen"},
     "freezer-broken-sleeping": {"all_frozen"},

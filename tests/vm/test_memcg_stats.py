@@ -12,8 +12,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 SERIES = "memcg-release-percpu"
 OTHER = "memcg-release-percpu-shared"
 """The other design: late updates go to shared counters of the removed cgroup. Correct as well."""
-PSI = "psi-release-percpu"
-RIGHT = ("base", SERIES, OTHER, PSI)
+RIGHT = ("base", SERIES, OTHER)
 CAUGHT_BY = {
     "memcg-broken-no-fold": {"files_count", "nodes_count", "anon_count"},
     "memcg-broken-no-parent": {"files_count", "anon_count", "mapped_count"},
@@ -55,7 +54,7 @@ def remove_cgroups(
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """One boot of every kernel, on a machine with two nodes and possible CPUs that are never online."""
-    return remove_cgroups(tmp_path_factory, [SERIES, str(lab.BROKEN / OTHER), PSI, *CAUGHT_BY], LARGE)
+    return remove_cgroups(tmp_path_factory, [SERIES, str(lab.BROKEN / OTHER), *CAUGHT_BY], LARGE)
 
 
 @pytest.fixture(scope="module")

@@ -21,14 +21,12 @@ SERIES = (
     "exit-orphaned-pgrp",
     "exit-reparent-pgrp",
     "memcg-release-percpu",
-    "psi-release-percpu",
     "zsmalloc-lockless-free/page",
     "sched-task-throttle",
     "locks-by-owner",
     "userfaultfd-close-walk/fs",
 )
 PARAMS = {
-    "psi_stress": "",
     "pgrp_stress": "",
     "uffd_close": "",
     "lock_stress": 'steps = "500"',

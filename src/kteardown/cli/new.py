@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -20,6 +21,7 @@ from kteardown.paths import cache_dir
 from kteardown.script.describe import describe, write
 
 _SKELETONS = Path(__file__).parent / "skeletons"
+_UNSIGNED = "kteardown developers <kteardown@localhost>"
 
 
 SkeletonKind = Literal["workload", "experiment", "series"]
@@ -59,6 +61,8 @@ def new(
             path.parent.mkdir(parents=True, exist_ok=True)
         options.write_text(path, text)
         out.print(f"made {path}", soft_wrap=True)
+    if kind == "series" and not _person():
+        out.print("only a person can sign it off: set `git config user.name` and `git config user.email`")
     out.print(f"try it: {then}", soft_wrap=True)
 
 
@@ -113,13 +117,24 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
 
 def _series(name: str, patches: str) -> dict[Path, str]:
     folder = Path("series") / name
-    texts = {path.name: path.read_text() for path in sorted((_SKELETONS / "series").glob("*.patch"))}
+    mine = _person() or _UNSIGNED
+    skeletons = sorted((_SKELETONS / "series").glob("*.patch"))
+    texts = {path.name: path.read_text().replace(_UNSIGNED, mine) for path in skeletons}
     if patches:
         is_branch = ".." in patches and not patches.startswith(".") and not Path(patches).exists()
         found = str(of_branch(patches, Path(), cache_dir())[1]) if is_branch else patches
         texts = {path.name: path.read_text(errors="surrogateescape") for path in resolve(found).patches}
     cover = _filled("series/0000-cover-letter.md", name, {"total": str(len(texts))})
     return {folder / "0000-cover-letter.md": cover} | {folder / key: text for key, text in texts.items()}
+
+
+def _person() -> str:
+    """Return the name and address of the user that git is configured with; empty if it is not."""
+    asked = (["git", "config", "--get", key] for key in ("user.name", "user.email"))
+    found = [
+        subprocess.run(each, capture_output=True, text=True, check=False).stdout.strip() for each in asked
+    ]
+    return "{} <{}>".format(*found) if all(found) else ""
 
 
 def _filled(file: str, name: str, words: Mapping[str, str] | None = None) -> str:

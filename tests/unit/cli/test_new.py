@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -55,6 +56,22 @@ def test_every_file_is_in_its_folder(mine: Path) -> None:
         "series/my-change/0001-exit-say-what-is-replaced-here.patch",
     }
     assert not any("skeleton" in path.read_text() for path in mine.rglob("*.toml"))
+
+
+def test_a_series_is_signed_off_by_the_person_that_git_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    unknown = kteardown(tmp_path, "new", "series", "unknown")
+    assert "git config user.name" in unknown.stdout
+    (tmp_path / "gitconfig").write_text("[user]\nname = A \\\\1 Person\nemail = a@example.org\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    known = kteardown(tmp_path, "new", "series", "known")
+    assert known.returncode == 0 and "git config" not in known.stdout
+    for name, person in (("unknown", "kteardown developers <"), ("known", "A \\1 Person <a@example.org>")):
+        (patch,) = (tmp_path / "series" / name).glob("0001-*.patch")
+        assert f"\nSigned-off-by: {person}" in patch.read_text()
 
 
 def test_new_files_are_listed_with_the_shipped_ones(mine: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from series_form import _llvm, _object_of, _oldest_clang
+from series_form import _llvm, _object_of, _oldest_clang, _sign_off
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,17 @@ def test_a_file_that_another_one_includes_is_compiled_as_its_part(tmp_path: Path
     (tmp_path / "sched/fair.c").write_text('/* not "psi.c" */\n#include "sched.h"\n')
     found = [_object_of(f"sched/{name}.c", tmp_path) for name in ("psi", "fair", "new")]
     assert found == ["sched/build.o", "sched/fair.o", "sched/new.o"]
+
+
+def test_a_shipped_series_is_a_proposal_until_a_person_signs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    patch = tmp_path / "0001-x.patch"
+    patch.write_text("Signed-off-by: kteardown developers <kteardown@localhost>\n")
+    assert "set `git config user.name`" in _sign_off([patch])
+    (tmp_path / "gitconfig").write_text("[user]\nname = A Person\n")
+    assert "A Person may take it over" in _sign_off([patch])
+    patch.write_text("Signed-off-by: A Person <a@example.org>\n")
+    assert _sign_off([patch]) == "sign-off: of a person"

@@ -20,6 +20,13 @@ CONSOLES = Path(__file__).parents[2] / "data/console"
     [
         ("WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 try_to_freeze_tasks+0x2f9/0x300", "warning"),
         ("WARNING: kernel/power/process.c:52 at try_to_freeze_tasks+0x2f9/0x300, CPU#0: agent/1", "warning"),
+        (
+            "workqueue: work func psi_release_fn enqueued on deprecated workqueue. "
+            "Use system_{percpu|dfl}_wq instead.",
+            "warning",
+        ),
+        ("psi: inconsistent task state! task=1:a cpu=0 psi_flags=4 clear=0 set=4", "warning"),
+        ("workqueue: round-robin CPU selection forced, expect performance impact", None),
         ("WARNING: possible circular locking dependency detected", "lockdep"),
         ("WARNING: possible recursive locking detected", "lockdep"),
         ("WARNING: inconsistent lock state", "lockdep"),
