@@ -126,7 +126,7 @@ def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> N
 def test_a_series_that_fixes_the_find_is_measured_too(hunted: Path, tmp_path: Path) -> None:
     runs, file = tmp_path / "runs", tmp_path / "hunt.json"
     shutil.copytree(hunted / "runs", runs, symlinks=True)
-    series = "exit-reparent-pgrp"
+    series = "exit-linear"
     done = kteardown("hunt", "--resume", "last", "--against", series, "--json", str(file), runs=runs)
     find = next(find for find in result_of(file).finds if find.cost == "sync")
     assert find.elsewhere[series].verdict == "linear"

@@ -18,8 +18,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 SOURCE = "debian:6.12"
 SERIES = (
     "freezer-skip-exited",
-    "exit-orphaned-pgrp",
-    "exit-reparent-pgrp",
+    "exit-linear/pid",
     "memcg-release-percpu",
     "psi-release-percpu",
     "zsmalloc-lockless-free/page",
@@ -30,6 +29,7 @@ SERIES = (
 PARAMS = {
     "psi_stress": "",
     "pgrp_stress": "",
+    "wait_stress": 'steps = "500", storm_ms = "300"',
     "uffd_close": "",
     "lock_stress": 'steps = "500"',
     "zsmalloc_stress": 'passes = "1"',
