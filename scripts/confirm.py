@@ -366,7 +366,7 @@ def _of_hunt(hunt: Hunt, machine: QemuMachine, reporter: Reporter) -> list[Boot]
     if image.release != result.release or known.get(result.source, image.image_hash) != image.image_hash:
         return f"the kernel is {image.release} here, and was {result.release} or another build of it"
     agent = build_hunt_agent(flow.ARCH, cache=cache_dir(), reporter=reporter)
-    lab = Lab(machine, agent, flow.ARCH, "icount", agent_hash=file_hash(agent))
+    lab = Lab(agent, flow.ARCH, "icount", machine=machine, agent_hash=file_hash(agent))
     modules = {kind.name: kind.modules for kind in flow.kinds_of(request, reporter) if kind.modules}
     finds = {Case(find.kind, find.way, find.user): find for find in result.finds}
     sizes = {case: find.growth.sizes[-2:] for case, find in finds.items() if find.growth}

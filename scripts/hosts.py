@@ -71,13 +71,21 @@ STEPS = {
     "code=$?; mv ~/away ~/kteardown; exit $code",
     "test": "make test",
 }
+# The compilers of a suite besides its own: a comparison with kernels of each.
+COMPILERS = ("gcc-13", "gcc-15", "clang-19")
+STEPS |= {
+    compiler: f"make setup && sudo apt-get install -y -qq --no-install-recommends {compiler} && "
+    f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --compiler {compiler} "
+    f"{QUICK}"
+    for compiler in COMPILERS
+}
 MATRIX = {
     "debian-12": Host("bookworm"),
     "debian-12-python-3.12": Host("bookworm", "demo try", python="3.12"),
     "debian-13": Host("trixie", "demo doctor try hunt wall installed test"),
     "debian-13-no-sudo": Host("trixie", "refused", sudo=False),
     "debian-13-no-apt": Host("trixie", "demo try hunt", sudo=False, packages="base gpgv", without=NO_APT),
-    "debian-unstable": Host("sid"),
+    "debian-unstable": Host("sid", f"demo doctor try hunt wall test {' '.join(COMPILERS)}"),
 }
 
 
@@ -258,7 +266,14 @@ def table(root: Path) -> str:
             else:
                 cells.append(f"{step['duration_s']} s" if step else "")
         lines.append(f"| {host} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    built = []
+    for host, record in records.items():
+        for compiler in COMPILERS:
+            if step := record["steps"].get(compiler):
+                passed = f"{step['duration_s']} s" if step["passed"] else f"**failed** ({step['code']})"
+                built.append(f"| {compiler} | {host} | {passed} |")
+    head = ["", "| compiler | host | a comparison with kernels of it |", "|---|---|---|"]
+    return "\n".join([*lines, *head, *built] if built else lines)
 
 
 def main() -> int:

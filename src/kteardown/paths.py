@@ -26,14 +26,12 @@ def cache_dir() -> Path:
 
 def runs_dir() -> Path:
     """Return the folder of the run directories: ``KTEARDOWN_RUNS``, or ``runs`` in the user's data folder."""
-    chosen = os.environ.get("KTEARDOWN_RUNS")
-    return Path(chosen) if chosen else Path(platformdirs.user_data_dir(_APP)) / "runs"
+    return Path(os.environ.get("KTEARDOWN_RUNS") or f"{platformdirs.user_data_dir(_APP)}/runs")
 
 
 def queue_dir() -> Path:
     """Return the folder of the queue: ``KTEARDOWN_QUEUE``, or ``queue`` in the user's data folder."""
-    chosen = os.environ.get("KTEARDOWN_QUEUE")
-    return Path(chosen) if chosen else Path(platformdirs.user_data_dir(_APP)) / "queue"
+    return Path(os.environ.get("KTEARDOWN_QUEUE") or f"{platformdirs.user_data_dir(_APP)}/queue")
 
 
 def programs_dir() -> Path | None:

@@ -24,8 +24,6 @@ class InterimResult:
 
 
 class Task:
-    """One long step in progress."""
-
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
         """Report ``completed`` of ``total`` units; each line of ``detail`` says what is being done now."""
 

@@ -59,6 +59,7 @@ _MB = 1 << 20
 _FREE_MB = 256
 _FREE_FILES = 10_000
 _FREE_MEMORY = 1 / 16
+_OTHERS_USE = 1 / 4  # What other programs may write meanwhile, of the free part of a disk.
 _ADDRESS_MB = 4096
 # By machine: its number, then socket(), clone(), unshare(), ptrace(), add_key(), request_key(), keyctl(),
 # io_uring_setup(), setns().
@@ -130,7 +131,6 @@ class Sandbox:
 
     @property
     def writable(self) -> list[Path]:
-        """The folders of the host that a program may change."""
         return [mount.host for mount in self.mounts if mount.writable]
 
     @contextmanager
@@ -314,7 +314,7 @@ class _Watch:
         self._disk = {}
         for folder in box.writable:
             free = shutil.disk_usage(folder).free
-            self._disk[folder] = max(free - max(limits.disk_mb * _MB, free // 4), _FREE_MB * _MB)
+            self._disk[folder] = max(free - max(limits.disk_mb * _MB, free * _OTHERS_USE), _FREE_MB * _MB)
         self._ended = threading.Event()
         # Many files take long to count.
         checks = (self._too_much, self._too_large)
@@ -364,7 +364,7 @@ class _Watch:
         for folder, least in self._disk.items():
             disk = os.statvfs(folder)
             free, files = disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else math.inf
-            checks.append((free < least, f"less than {least // _MB} MB of the disk were left"))
+            checks.append((free < least, f"less than {least // _MB:.0f} MB of the disk were left"))
             checks.append((files < _FREE_FILES, f"less than {_FREE_FILES} files could be added to the disk"))
         return next((reason for exceeded, reason in checks if exceeded), "")
 

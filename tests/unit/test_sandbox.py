@@ -18,9 +18,9 @@ from kteardown.sandbox import Limits, Mount, Sandbox
 
 SECRET = "a-secret-of-the-host"
 # Files that a walk of the folder does not find.
-FILL = "n=1; while fallocate -l 1900M big$n; do n=$((n + 1)); sleep 0.1; done; sleep 600"
+FILL = "n=1; while fallocate -l 50M big$n; do n=$((n + 1)); sleep 0.1; done; sleep 600"
 DEEP = f"for i in $(seq 30); do mkdir {'d' * 200}; cd -P {'d' * 200}; done"
-DELETED = "while fallocate -l 1900M big; do sleep 600 < big & rm big; sleep 0.1; done; sleep 600"
+DELETED = "while fallocate -l 50M big; do sleep 600 < big & rm big; sleep 0.1; done; sleep 600"
 # A file each time: one of more than 2 GB would exceed the limit of a file first.
 IN_MEMORY = """import os, time
 for n in range(1, 600):
@@ -38,7 +38,7 @@ def work(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "work"
     folder.mkdir()
     yield folder
-    # Some tests write gigabytes, and pytest keeps folders of tests.
+    # Some tests write hundreds of megabytes, and pytest keeps folders of tests.
     subprocess.run(["rm", "-rf", folder], check=True)
 
 
@@ -137,19 +137,21 @@ def test_all_that_it_started_is_killed(work: Path) -> None:
         ("tail /dev/zero", Limits(memory_mb=400), "MB of the host's memory were left"),
         (f"python3 -c '{IN_MEMORY}'; sleep 600", Limits(memory_mb=400), "MB of the host's memory were left"),
         # A walk may find the file before it is removed.
-        (DELETED, Limits(disk_mb=600), "MB of the disk were left|it wrote more"),
-        (f"{DEEP}; {FILL}", Limits(disk_mb=600), "MB of the disk were left"),
+        (DELETED, Limits(disk_mb=200), "MB of the disk were left|it wrote more"),
+        (f"{DEEP}; {FILL}", Limits(disk_mb=200), "MB of the disk were left"),
         (
             f"mkdir shut; cd shut; chmod 300 .; {FILL}",
-            Limits(disk_mb=600),
+            Limits(disk_mb=200),
             "MB of the disk were|it wrote more",
         ),
         ("seq -f f%g 8000 | xargs touch; sleep 600", Limits(disk_mb=20), "it wrote more than 20 MB"),
     ],
 )
 def test_a_program_that_exceeds_a_limit_is_stopped_and_named(
-    work: Path, script: str, limits: Limits, reason: str
+    work: Path, monkeypatch: pytest.MonkeyPatch, script: str, limits: Limits, reason: str
 ) -> None:
+    if "disk" in reason:  # Else the program writes a quarter of what is free before it is stopped.
+        monkeypatch.setattr(sandbox, "_OTHERS_USE", 0)
     with pytest.raises(BuildError, match=reason):
         shell(work, script, limits=limits)
 

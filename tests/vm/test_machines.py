@@ -16,7 +16,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kteardown.errors import InputError
 from kteardown.model.arch import Arch
 from kteardown.model.record import BootEnd
 from kteardown.vm import acceleration, qemu, qemu_library
@@ -149,13 +148,6 @@ def test_possible_cpus_beyond_those_online(make_job: MakeJob) -> None:
     assert result.outcome == "ok", result.detail
     assert "nr_cpu_ids:32" in console
     assert "Brought up 1 node, 2 CPUs" in console
-
-
-def test_an_image_that_is_no_kernel(make_job: MakeJob, tmp_path: Path) -> None:
-    junk = tmp_path / "junk"
-    junk.write_bytes(os.urandom(100_000))
-    with pytest.raises(InputError, match="not a kernel image"):
-        boot(make_job("bye", image=junk))
 
 
 def test_the_message_of_a_qemu_that_refuses_to_start_is_kept(make_job: MakeJob) -> None:

@@ -14,7 +14,7 @@ import shlex
 import signal
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -49,36 +49,26 @@ _MODULES = {**_FUNCTIONS, "compare": "run", "analyse": "diff", "export": "query"
 
 
 class Verbs(TyperGroup):
-    """The group of all verbs."""
-
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**{**attributes, "commands": None})
-        self.commands = cast(Any, _Commands())
+        self.commands = cast(Any, _Commands(HELP))
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options of the group with short types."""
         return with_short_types(super().get_params(ctx), ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help of the group from ``HELP``."""
         listed = copy.copy(self)
         listed.commands = {name: TyperCommand(name, help=text) for name, text in HELP.items()}
         super(Verbs, listed).format_help(ctx, formatter)
 
 
-class _Commands(Mapping[str, Any]):
+class _Commands(UserDict[str, Any]):
     """The command of each verb, from its module."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in HELP:
+        if name not in self.data:
             raise KeyError(name)
         return _command(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(HELP)
-
-    def __len__(self) -> int:
-        return len(HELP)
 
 
 @cache
@@ -101,7 +91,6 @@ class Verb(TyperCommand):
     """A command whose help has short types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters with short types."""
         return with_short_types(super().get_params(ctx), ctx)
 
 
@@ -165,7 +154,6 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line and exit with its exit code."""
     ended_by = _handle_signals()
     output = tolerate_loss()
     if os.geteuid() == 0:

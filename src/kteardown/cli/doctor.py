@@ -24,7 +24,6 @@ from rich.text import Text
 from kteardown import sandbox
 from kteardown.cli import options
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
-from kteardown.inputs.config import SlurmConfig, load_config
 from kteardown.kernels import cache_folder
 from kteardown.kernels.toolchain import compiler_version, need_build_tools
 from kteardown.model.arch import DEFAULT_ARCH, Arch
@@ -32,7 +31,9 @@ from kteardown.packages import install_command, manager
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
 from kteardown.run import lab
-from kteardown.run.survey import NodeFacts, Surveyed, survey
+from kteardown.run.executors.cluster import Surveyed, survey
+from kteardown.run.executors.node_job import NodeFacts
+from kteardown.run.executors.slurm import SlurmConfig, load_config
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent

@@ -8,7 +8,7 @@ from rich.console import Console
 from kteardown.cli import complete, options
 from kteardown.extras import need
 from kteardown.history.lines import LEAST, History, HistoryFilter, Order, history_of, nothing_found
-from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.inputs.load import parse_assignments
 from kteardown.model.clock import Clock
 from kteardown.report import history_tables as tables
 from kteardown.report.formats import text

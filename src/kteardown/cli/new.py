@@ -11,9 +11,8 @@ import typer
 
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, did_you_mean, failing
-from kteardown.inputs.load import experiment_names, load_workload, workload_names
+from kteardown.inputs.load import experiment_names, load_workload, parse_assignments, workload_names
 from kteardown.inputs.options import Scripted
-from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import known_series
 from kteardown.patches.posted import resolve

@@ -33,8 +33,6 @@ _out = partial(typer.Option, rich_help_panel="Execution and output")
 
 
 class FailOn(StrEnum):
-    """The verdicts of --fail-on."""
-
     worse = "worse"
     inconclusive = "inconclusive"
 
@@ -163,7 +161,6 @@ def output() -> "Console":
 
 
 def note_skipped(skipped: Mapping[str, str]) -> None:
-    """Print, beside the output, which runs are left out and why."""
     if skipped:
         reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
         reporter(verbose=False, quiet=False).note(f"left out, since they cannot be read: {reasons}")

@@ -106,7 +106,6 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
 
 
 def check_broken(run: str, result: Result) -> None:
-    """Raise BrokenError if a variant is broken."""
     message = broken_message(result)
     if message:
         boot = next(fault.boots[0] for variant in result.requested for fault in result.broken(variant))
@@ -114,7 +113,6 @@ def check_broken(run: str, result: Result) -> None:
 
 
 def check_built(result: Result) -> None:
-    """Raise NotBuiltError if nothing of a variant is in the kernel that was built."""
     if result.not_built:
         raise NotBuiltError.of(", ".join(result.not_built))
 

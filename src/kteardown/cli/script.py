@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from kteardown.coverage.executed import count_script
 from kteardown.coverage.maps import own_scripts
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_workload, workload_names
+from kteardown.inputs.load import load_workload, parse_assignments, workload_names
 from kteardown.inputs.options import Overrides, Scripted, on_clocks
-from kteardown.inputs.sweep_syntax import parse_assignments
 from kteardown.kernels import build
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.paths import cache_dir

@@ -18,7 +18,8 @@ from kteardown.errors import GateError
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
-from kteardown.model.selftest import CannotShow, Noise, SelfTest
+from kteardown.model.result import ClockReading, Timing
+from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
 from kteardown.report.contents import timing_lines
 from kteardown.report.formatting import detectable, percent, point_text
@@ -27,12 +28,52 @@ from kteardown.report.metrics import shipped_name
 from kteardown.rundir.find import RunFolder
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
-from kteardown.vm.host import wall_checks
+from kteardown.vm.host import HostCheck, wall_checks
 
 _TEXTS = Path(__file__).parent / "texts"
 _ARCH: Arch = next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
 """The architecture of guests that this host may run under KVM."""
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
+
+
+class Noise(StrictModel):
+    """What base compared with itself shows on the wall clock: the A/A interval, and what could be found."""
+
+    workload: str
+    metric: str
+    point: dict[str, int | str]
+    null_ci: tuple[float, float] | None
+    mde: float | None
+
+
+class CannotShow(StrictModel):
+    """Something that this host cannot show, why, and the command that shows it on a host that can."""
+
+    what: str
+    why: str
+    command: str
+
+
+class SelfTest(StrictModel):
+    """Everything that ``kteardown selftest`` found. ``run`` is empty without a comparison."""
+
+    kteardown: str
+    machine: dict[str, Any]
+    acceleration: str
+    probe: str
+    """Why KVM is not used; empty if it is."""
+    probe_s: float
+    checks: tuple[HostCheck, ...]
+    cannot_show: tuple[CannotShow, ...]
+    run: str = ""
+    timing: Timing | None = None
+    noise: tuple[Noise, ...] = ()
+    readings: tuple[ClockReading, ...] = ()
+
+    @property
+    def disagreements(self) -> tuple[ClockReading, ...]:
+        """Return the comparisons in which the clocks have opposite verdicts."""
+        return tuple(reading for reading in self.readings if reading.reading == "disagree")
 
 
 def selftest(
@@ -138,7 +179,6 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
 
 
 def text(found: SelfTest) -> str:
-    """Return the report, with a newline at the end."""
     words = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     words.globals |= {f.__name__: f for f in (percent, detectable, shipped_name, point_text)}
     words.filters["percent"] = percent

@@ -7,6 +7,7 @@ the text, with the words of ``heading`` and ``cell``.
 import json
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -39,18 +40,7 @@ from kteardown.rundir.snapshot import load, load_plan
 from kteardown.visible import echo
 
 Fields = dict[str, Any]
-_HEADINGS = {
-    "coverage_source": "exact source of the coverage map",
-    "executed_by": "workloads that execute it",
-    "functions_in_stretch": "functions in its stretch",
-    "help": "what it is",
-    "in_cache": "in the cache",
-    "in_stretch": "in its stretch",
-    "must_hold": "what must be true",
-    "share_of_instructions": "share of the instructions",
-    "size_mb": "MB",
-}
-"""What a key is called in the text, if not just by its own words."""
+_HEADINGS = tomllib.loads((Path(__file__).parent / "texts" / "headings.toml").read_text(encoding="utf-8"))
 _FILES = 8
 """Of the files that a workload executes most, so many are listed."""
 _HUNK = re.compile(r"^@@ [^@]*@@(.*)$|^\+\+\+ b/(\S+)", re.MULTILINE)
@@ -131,7 +121,6 @@ def _print_fields(fields: Fields, out: Console) -> None:
 
 
 def table_of(rows: Sequence[Fields], names: Sequence[str], title: str | None = None) -> Table:
-    """Return a table of the fields with these names."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in names:
         table.add_column(heading(name), overflow="fold")
@@ -141,13 +130,12 @@ def table_of(rows: Sequence[Fields], names: Sequence[str], title: str | None = N
 
 
 def _print_boots(found: RunDir) -> None:
-    planned = load_plan(found)
-    ended = {boot.boot: boot for boot in found.boots()}
-    out = options.output()
-    out.print(f"{found.path}: {len(ended)} of {len(planned.boots)} boots done", soft_wrap=True)
-    if rows := _rows(found):
+    rows, out = _rows(found), options.output()
+    ended = sum(row["outcome"] != "to do" for row in rows)
+    out.print(f"{found.path}: {ended} of {len(rows)} boots done", soft_wrap=True)
+    if rows:
         out.print(table_of(rows, list(rows[0])))
-    if len(ended) < len(planned.boots):
+    if ended < len(rows):
         out.print(f"finish it with: kteardown run --resume {found.name}", soft_wrap=True)
 
 
@@ -187,12 +175,10 @@ def _print_console(found: RunDir, boot: int) -> None:
 
 
 def heading(key: str) -> str:
-    """Return what the text calls a key of the JSON."""
-    return _HEADINGS.get(key, key.replace("_", " "))
+    return str(_HEADINGS.get(key, key.replace("_", " ")))
 
 
 def pick(of: object, *names: str) -> Fields:
-    """Return these attributes of an object."""
     return {name: getattr(of, name) for name in names}
 
 
@@ -208,7 +194,6 @@ def cell(value: Any) -> str:
 
 
 def known_names(kind: Thing) -> list[str]:
-    """Return the names of all things of a kind."""
     here = Path.cwd()
     if kind is Thing.workload:
         return workload_names(here)
@@ -220,7 +205,6 @@ def known_names(kind: Thing) -> list[str]:
 
 
 def kinds_of(name: str) -> list[Thing]:
-    """Return the kinds that have something of this name."""
     return [kind for kind in Thing if name in known_names(kind)]
 
 
@@ -402,7 +386,6 @@ def _kernel(name: str) -> Fields:
 
 
 def kernel_fields(entry: CacheEntry) -> Fields:
-    """Return what is known of a kernel in the cache."""
     known = pick(entry, "release", "arch", "source", "series")
     used = entry.last_used.strftime("%Y-%m-%d %H:%M")
     return {"name": entry.key, **known, "size_mb": entry.size_kb // 1024, "last_used": used}

@@ -73,10 +73,7 @@ class _BarTask(Task):
 
 
 class _TimeColumn(ProgressColumn):
-    """The time that a step took so far, and the words of its pace."""
-
     def render(self, task: Bar) -> Text:
-        """Return ``0:03:10, about 6 min left``."""
         spent_s = task.elapsed or 0.0
         words = task.fields["pace"].words(spent_s)
         return Text(f"{timedelta(seconds=int(spent_s))}{', ' + words if words else ''}")
@@ -128,7 +125,6 @@ class _Display:
         )
 
     def render(self) -> RenderableType:
-        """Return the whole display in its current state."""
         parts: list[RenderableType] = [self.progress]
         # Each guest that runs has its own line.
         lines = [line for text in list(self.doing.values()) for line in text.splitlines()]
@@ -189,7 +185,6 @@ class TerminalReporter(Reporter):
         self._noted: set[str] = set()
 
     def note(self, text: str) -> None:
-        """Print a line above the live display, if there is one."""
         self._noted.add(text)
         if not self._quiet:
             self._console.print(text, soft_wrap=True)

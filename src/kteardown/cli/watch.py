@@ -116,7 +116,6 @@ def _finish(found: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None
 
 
 def digest(where: str, look: Look, found: Sequence[jobs.QueuedJob]) -> str:
-    """Return the digest as Markdown."""
     lines = [f"# {where}, {datetime.now():%Y-%m-%d %H:%M}", ""]
     if look.wanted:
         lines += ["| series | author | | answer |", "|---|---|---|---|"]

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError, did_you_mean
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragments, located
-from kteardown.inputs.sweep_syntax import parse_values
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
 from kteardown.model.plan import blocks_of, controls
@@ -24,6 +23,8 @@ from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.paths import data_dir
 
 _MOST_BYTES = 10_000_000
+_RANGE = re.compile(r"(\d+):(\d+):(\d+)")
+_MOST_VALUES = 10_000
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BEGINS = re.compile(r"\bwl_profile_begin\s*\(")
 _EXAMPLE = "correct these keys; `kteardown new` writes a file with valid keys as an example."
@@ -229,13 +230,11 @@ def _experiments_with(name: str) -> str:
 
 
 def _swept(experiment: str) -> list[str]:
-    """Return the names of the workloads of a shipped experiment."""
     fields = read_toml(data_dir("experiments") / f"{experiment}.toml")
     return [str(sweep.get("workload")) for sweep in fields.get("workloads", [])]
 
 
 def _folders(kind: str, own: Path | None) -> list[Path]:
-    """Return the folders of experiments or workloads: the shipped ones, and that of the user."""
     return [data_dir(kind), data_dir(kind) / "stress", *([own / kind] if own else [])]
 
 
@@ -285,7 +284,6 @@ def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Worklo
 
 
 def _check_weights(sweep: Sweep, workload: Workload, where: str) -> None:
-    """Check that every weight is that of a possible value of a parameter."""
     for name, weights in sweep.weights.items():
         parameter = workload.parameters.get(name)
         place = f"{where}: {workload.name}.weights.{name}"
@@ -433,7 +431,6 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:
 
 
 def _fields_at(model: type[BaseModel], loc: list[str]) -> list[str]:
-    """Return the keys that the table at ``loc`` may have."""
     current: type[BaseModel] = model
     for part in loc:
         field = current.model_fields.get(part)
@@ -522,3 +519,52 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
             "instructions of all: QEMU has one count for them",
             hint="choose one CPU (--cpus 1), or the wall clock.",
         )
+
+
+def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
+    """Parse values of a parameter: ``"1,2,4"``, ``"0:30000:3000"`` (both ends included) or words.
+
+    Duplicates are removed. Raises InputError that names ``where``.
+    """
+    values: list[ParamValue] = []
+    for part in map(str.strip, text.split(",")):
+        match = _RANGE.fullmatch(part)
+        if match:
+            start, stop, step = (int(group) for group in match.groups())
+            if step == 0 or stop < start or (stop - start) // step >= _MOST_VALUES:
+                raise InputError(
+                    f"{where}: {part!r} is not a valid range",
+                    hint="write first:last:step with first <= last, a step above 0, and at most "
+                    f"{_MOST_VALUES:,} values.",
+                )
+            values.extend(range(start, stop + 1, step))
+        elif re.fullmatch(r"-?\d+", part):
+            values.append(int(part))
+        elif re.fullmatch(r"[A-Za-z0-9_./-]+", part):
+            values.append(part)
+        else:
+            raise InputError(
+                f"{where}: {part!r} is not a valid value", hint="write a,b,c or first:last:step."
+            )
+    return tuple(dict.fromkeys(values))
+
+
+def parse_assignments(assignments: Iterable[str], option: str = "--set") -> dict[str, tuple[ParamValue, ...]]:
+    """Parse the arguments of ``option``, such as ``["zombies=0:3000:1000"]``, into values by parameter.
+
+    Raises InputError that names the option and the argument.
+    """
+    result: dict[str, tuple[ParamValue, ...]] = {}
+    for assignment in assignments:
+        name, equals, values = assignment.partition("=")
+        if not equals or not name:
+            raise InputError(
+                f"{option} {assignment}: expected PARAM=VALUES",
+                hint=f"write it as in {option} zombies=0:9000:3000.",
+            )
+        if name in result:
+            raise InputError(
+                f"{option} {assignment}: {name} is given twice", hint=f"write all values in one {option}."
+            )
+        result[name] = parse_values(values, f"{option} {name}")
+    return result

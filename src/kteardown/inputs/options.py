@@ -16,8 +16,7 @@ from typing import Any, Literal, Self
 from kteardown import sandbox
 from kteardown.errors import InputError, did_you_mean
 from kteardown.inputs.fragments import fragments
-from kteardown.inputs.load import check_experiment, check_values, load_workloads
-from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.inputs.load import check_experiment, check_values, load_workloads, parse_assignments
 from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Experiment
@@ -112,7 +111,6 @@ class Overrides(Designed, Kernels, Parts):
 
     @classmethod
     def of(cls, *groups: Designed | Kernels | Parts, **more: Any) -> "Overrides":
-        """Return the options of some groups, and ``more`` by name."""
         given = {name: value for group in groups for name, value in vars(group).items()}
         return cls(**{**given, **more})
 

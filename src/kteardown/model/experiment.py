@@ -93,7 +93,6 @@ class MachineSpec(StrictModel):
 
     @property
     def swept(self) -> dict[str, tuple[int, ...]]:
-        """Return the values of the properties that are lists."""
         fields = {name: getattr(self, name) for name in MACHINE_PARAMETERS}
         return {name: value for name, value in fields.items() if isinstance(value, tuple)}
 
@@ -103,7 +102,6 @@ class MachineSpec(StrictModel):
         return [dict(zip(names, point, strict=True)) for point in product(*values)]
 
     def largest(self, name: str) -> int | None:
-        """Return the largest value of ``cpus``, ``possible_cpus`` or ``numa_nodes``."""
         value: int | tuple[int, ...] | None = getattr(self, name)
         return max(value) if isinstance(value, tuple) else value
 

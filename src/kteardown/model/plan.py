@@ -25,7 +25,6 @@ class PlannedTrial(StrictModel):
 
 
 def script_of(workload: Workload) -> dict[str, str] | None:
-    """Return ``PlannedTrial.script`` for ``workload``."""
     if workload.script is None:
         return None
     return {key: metric.read for key, metric in workload.metrics.items() if metric.read}

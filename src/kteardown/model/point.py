@@ -21,12 +21,10 @@ class Point(StrictModel):
 
     @property
     def full(self) -> Key:
-        """All parameters as a dictionary key."""
         return key(self.params)
 
 
 def key(params: Mapping[str, ParamValue]) -> Key:
-    """Parameters as a dictionary key."""
     return tuple(sorted(params.items()))
 
 

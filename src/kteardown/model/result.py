@@ -336,7 +336,6 @@ class PatchSet(FiniteModel):
 
     @property
     def whole(self) -> bool:
-        """Return whether it has every patch of the series."""
         return self.patches == tuple(range(1, self.total + 1))
 
 
@@ -479,8 +478,6 @@ def boot_failed(outcome: Outcome) -> str:
 
 
 class FaultPoint(FiniteModel):
-    """A point of a workload at which a kernel failed."""
-
     workload: str
     point: dict[str, ParamValue]
 

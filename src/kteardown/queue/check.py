@@ -50,7 +50,6 @@ def check(raw: bytes, arguments: Sequence[str], folder: Path) -> list[dict[str, 
 
 
 def entry(status: Status, summary: str, details: str) -> dict[str, str]:
-    """Return one entry of what b4 reads."""
     texts = {"summary": on_one_line(summary), "url": "", "details": visible(details)}
     return {"tool": "kteardown", "status": status, **texts}
 

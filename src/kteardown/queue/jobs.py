@@ -285,7 +285,6 @@ def _only_one(folder: Path) -> Iterator[int | None]:
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove jobs that ended long ago, and the oldest while all take too much space."""
     over = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) - _MOST_BYTES
     for job in jobs(folder):
         if job.state not in ("ended", "cancelled") or job.process():

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,8 +59,6 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Bootable:
-    """The files of a kernel of the plan."""
-
     image: Path
     modules: tuple[Path, ...] = ()
     optional_modules: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -68,19 +66,19 @@ class Bootable:
     lines: Path | None = None
     """The folder with its line table; None: that of the image."""
 
+    def placed(self, place: Callable[[Path], Path]) -> "Bootable":
+        """Return the same with ``place`` of each file."""
+        more = {name: tuple(map(place, files)) for name, files in self.optional_modules.items()}
+        return Bootable(place(self.image), tuple(map(place, self.modules)), more, self.lines)
+
 
 @dataclass(frozen=True)
-class Lab:
-    """Where and how the boots run."""
+class GuestSetup:
+    """What every guest of a run is given."""
 
-    machine: "QemuMachine"
     agent: Path
     arch: Arch
     acceleration: Acceleration
-    agent_hash: str = ""
-    """SHA-256 of the agent, on which a result depends."""
-    jobs: int = 1
-    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     kernel_args: tuple[str, ...] = ()
     programs: tuple[Path, ...] = ()
     """The programs that the guests have in addition to the agent."""
@@ -90,6 +88,23 @@ class Lab:
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
     lost_asked: bool = True
     """Whether that limit was asked for; else it holds only on a host with more CPUs than the guest."""
+
+    def placed(self, place: Callable[[Path], Path]) -> "GuestSetup":
+        """Return what guests are given, with ``place`` of each file."""
+        given = {each.name: getattr(self, each.name) for each in fields(GuestSetup)}
+        more = {name: tuple(map(place, given[name])) for name in ("programs", "archives")}
+        return GuestSetup(**{**given, **more, "agent": place(self.agent)})
+
+
+@dataclass(frozen=True)
+class Lab(GuestSetup):
+    """Where and how the boots run."""
+
+    machine: "QemuMachine" = field(kw_only=True)
+    agent_hash: str = ""
+    """SHA-256 of the agent, on which a result depends."""
+    jobs: int = 1
+    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     executor: "Executor | None" = None
     """What runs the boots; None: this machine."""
 
@@ -120,7 +135,6 @@ class Watch:
             self.update(self._done, "\n".join(self._now.values()))
 
     def trial(self, boot: PlannedBoot, index: int) -> None:
-        """Show that trial ``index`` of ``boot`` began."""
         if index < len(boot.trials):
             trial = boot.trials[index]
             params = {**boot.machine, **trial.params}
@@ -128,7 +142,6 @@ class Watch:
             self.boot(boot, f"{words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
-        """Add trial ``index`` of ``boot`` to the completed ones."""
         if index < len(boot.trials):
             self.boot(boot, "", self.weight(boot.trials[index]))
 
@@ -213,7 +226,6 @@ class _Course:
         assert not self._todo and not self._undecided
 
     def _submit(self) -> bool:
-        """Submit what may run now; return whether anything runs."""
         while self._todo and self._executor.room():
             piece = self._wanted(self._todo[0])
             if piece is None:
@@ -358,7 +370,6 @@ def _completed(
 
 
 def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
-    """Return ``result`` with the source lines of what the kernel printed."""
     texts = [(result.detail,), result.last_lines, *(problem.excerpt for problem in result.problems)]
     flat = source.annotate([line for text in texts for line in text])
     found = iter(flat)

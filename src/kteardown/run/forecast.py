@@ -173,7 +173,6 @@ def _seconds(group: Sequence[tuple[int, float]], executions: int) -> float:
 
 
 def _on_line(known: Sequence[tuple[int, float]], size: int) -> float:
-    """Interpolate between two known sizes, or extrapolate the line through the two outermost."""
     if len(known) == 1:
         ((only, seconds),) = known
         return seconds * max(1.0, size / only) if only else seconds

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError
-from kteardown.inputs.config import config_file, load_config
 from kteardown.inputs.load import own_sources, uncounted
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import cache_folder, prebuilt
@@ -16,7 +15,7 @@ from kteardown.progress import Reporter
 from kteardown.run.execute import Lab
 from kteardown.run.executors.cluster import Cluster
 from kteardown.run.executors.node_job import qemu_hash
-from kteardown.run.executors.slurm import Slurm
+from kteardown.run.executors.slurm import Slurm, config_file, load_config
 from kteardown.run.forecast import jobs_of
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
@@ -155,9 +154,8 @@ def lost_limit(
 
 def check_place(on: str | None) -> None:
     """Check the value of ``--on`` and the configuration, before anything is built. Raises InputError."""
-    if on is not None and on != LOCAL:
-        _partition(on)
-        load_config()
+    if on not in (None, LOCAL):
+        scheduler(on)
 
 
 def scheduler(on: str) -> Slurm:

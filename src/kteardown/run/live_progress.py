@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from kteardown.model.plan import Plan
-from kteardown.model.record import OUTCOMES, BootStart, Outcome, ParamValue, Record, parse
+from kteardown.model.record import OUTCOMES, BootStart, Outcome, ParamValue, Record, TrialEnd, parse
 from kteardown.rundir.counting import EXACT, Trial, attempts, boots, counted, trials
 from kteardown.rundir.directory import RunDir
 
@@ -69,15 +69,22 @@ class Follower:
         """Return the progress of the run now. Raises OSError or ValueError if its plan cannot be read."""
         plan = Plan.model_validate_json(self._run.plan_file.read_bytes())
         self._read_new_records()
-        boots = self._boots.values()
-        trials = self._trials()
+        # What an earlier session did not finish is run again, on the instruction clock from its start.
+        kept = {
+            number: boot
+            for number, boot in self._boots.items()
+            if boot.start.session == self._session
+            or boot.outcome not in (None, "infrastructure-error")
+            or (boot.outcome is None and boot.start.acceleration != EXACT)
+        }
+        trials = sum(len(boot.medians) for boot in kept.values())
         planned = sum(len(boot.trials) for boot in plan.boots)
-        done, left_s = trials - self._before, None
-        if self._began is not None and done > 0 and planned > trials:
+        left_s = None
+        if self._began is not None and self._done and planned > trials:
             # At the speed of this session.
             passed = ((now or datetime.now(UTC)) - self._began).total_seconds()
-            left_s = max(0.0, passed) * (planned - trials) / done
-        ends = [boot.outcome for boot in boots if boot.outcome is not None]
+            left_s = max(0.0, passed) * (planned - trials) / self._done
+        ends = [boot.outcome for boot in kept.values() if boot.outcome is not None]
         return Progress(
             boots=len(ends),
             boots_planned=len(plan.boots),
@@ -86,11 +93,11 @@ class Follower:
             outcomes={outcome: ends.count(outcome) for outcome in OUTCOMES if outcome in ends},
             working=tuple(
                 boot
-                for _, boot in sorted(self._boots.items())
+                for _, boot in sorted(kept.items())
                 if boot.outcome is None and boot.start.session == self._session
             ),
             left_s=left_s,
-            medians=_medians(list(boots)),
+            medians=_medians(list(kept.values())),
         )
 
     def _forget(self) -> None:
@@ -99,10 +106,8 @@ class Follower:
         self._boots: dict[int, FollowedBoot] = {}
         self._session: int | None = None
         self._began: datetime | None = None
-        self._before = 0
-
-    def _trials(self) -> int:
-        return sum(len(boot.medians) for boot in self._boots.values())
+        self._done = 0
+        """The trials that ended in this session."""
 
     def _read_new_records(self) -> None:
         """Read what was written since the last call, and update the boots that have new records."""
@@ -121,18 +126,12 @@ class Follower:
             except ValidationError:
                 continue
             if isinstance(record, BootStart) and record.session != self._session:
-                self._session = record.session
+                self._session, self._done = record.session, 0
                 self._began = datetime.fromisoformat(record.started_at)
-                self._update(changed)
-                changed = {}
-                self._drop_cut()
-                self._before = self._trials()
+            self._done += isinstance(record, TrialEnd)
             if record.boot in self._records or isinstance(record, BootStart):
                 self._records.setdefault(record.boot, []).append(record)
                 changed[record.boot] = None
-        self._update(changed)
-
-    def _update(self, changed: Iterable[int]) -> None:
         for number in changed:
             boot = self._boots[number] = _boot(self._records[number])
             exact = boot.start.acceleration == EXACT
@@ -140,21 +139,6 @@ class Follower:
                 # There will be no further attempt, so its records are not needed any more. In real time there
                 # can be one: it repeats the trials that were disturbed.
                 del self._records[number]
-
-    def _drop_cut(self) -> None:
-        """Of the boots that an earlier session did not finish, drop what this one runs again."""
-        # In real time all is kept that an attempt of this session can be put together with.
-        for number, records in list(self._records.items()):
-            kept = {
-                attempt.attempt
-                for attempt in attempts(records)
-                if not (attempt.exact or (attempt.end and attempt.end.outcome == "infrastructure-error"))
-            }
-            if kept:
-                self._records[number] = [record for record in records if record.attempt in kept]
-                self._boots[number] = _boot(self._records[number])
-            else:
-                del self._records[number], self._boots[number]
 
 
 def _boot(records: Sequence[Record]) -> FollowedBoot:

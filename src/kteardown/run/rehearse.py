@@ -5,10 +5,12 @@ seconds, with one message; what is found becomes the metrics of the comparison.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.resources import files
 
 from pydantic import ValidationError
 
@@ -45,21 +47,8 @@ _LINES = 20
 _SHOWN = 5
 _LITTLE = 0.5
 """The share of its time that a script uses the CPU, below which its whole time says little of its work."""
-_MISSING = re.compile(
-    r"(?:exec |line \d+: |env: .?|^|: )([\w.+/-]+)(?:'|\u2019)?: (?:command )?not found"
-    r"|(?:exec |env: .?)([\w.+/-]+)(?:'|\u2019)?: No such file"
-    # A shell says the same of a file that it cannot open.
-    r"|line \d+: ((?:/[\w.+-]+)*/s?bin/[\w.+-]+): No such file"
-    r"|FileNotFoundError: .*: '([\w.+/-]+)'$"
-)
-_NO_MEMORY = ("Out of memory", "oom-kill", "not enough memory for the allocation")
-"""In the kernel's log; the last is of an mmap() that failed, which many programs do not expect."""
-_SYMBOLS = {
-    "memfd_secret": "SECRETMEM",
-    "quota": "QUOTA",
-    "kexec": "KEXEC",
-}
-"""The symbols of system calls that the fragment userland leaves out, by a word of the message."""
+_WORDS = tomllib.loads(files("kteardown.run").joinpath("rehearse.toml").read_text(encoding="utf-8"))
+_MISSING = re.compile("|".join(_WORDS["missing"]))
 _NOT_IMPLEMENTED = "Function not implemented"
 
 
@@ -78,7 +67,6 @@ class Rehearsal:
     """Host seconds from the start of the guest to the end of the trial."""
 
     def lines(self, source: str = "script") -> list[str]:
-        """Return the lines of ``source``, in order."""
         return [line.text for line in self.output if line.source == source]
 
 
@@ -197,7 +185,7 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
     name, lines, log = workload.name, run.lines(), run.lines("log")
     last = "".join(f"\n  | {line}" for line in lines[-_LINES:]) or "\n  (it printed nothing)"
     message, hint = f"{name} failed on base: {_way(run)}", "correct the script; nothing else was built."
-    killed = next((line for line in log if any(words in line for words in _NO_MEMORY)), None)
+    killed = next((line for line in log if any(words in line for words in _WORDS["no_memory"])), None)
     missing = next((match for line in lines if (match := _MISSING.search(line))), None)
     if run.ended and run.ended.how == "limit":
         hint = (
@@ -216,7 +204,7 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         )
     elif lacking := [line for line in lines if _NOT_IMPLEMENTED in line]:
         words = " ".join(lacking).lower()
-        symbol = next((_SYMBOLS[call] for call in _SYMBOLS if call in words), "NAME")
+        symbol = next((of for call, of in _WORDS["symbols"].items() if call in words), "NAME")
         hint = f"the kernel lacks a system call: add its symbol to all kernels: --config CONFIG_{symbol}=y."
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
@@ -304,7 +292,6 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
 
 
 def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
-    """Yield the figures of a metric at each size."""
     if not spec.read:
         if measured := [run.samples[key] for run in rehearsed.sizes if key in run.samples]:
             yield f"{key}: {' and '.join(f'{value:,.12g}' for value in measured)}"

@@ -13,7 +13,6 @@ _HOPELESS = 2
 
 
 def up_to(plan: Plan, blocks: int) -> Plan:
-    """Return the first ``blocks`` blocks of ``plan``."""
     return plan.model_copy(update={"boots": tuple(boot for boot in plan.boots if boot.block < blocks)})
 
 

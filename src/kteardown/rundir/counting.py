@@ -74,11 +74,9 @@ class Trial:
 
     @property
     def usable(self) -> bool:
-        """Whether its samples may be used."""
         return self.status == "ok"
 
     def take(self, record: Record) -> None:
-        """Add one record of this trial."""
         if isinstance(record, Check):
             self.details[record.name] = record.detail
             if not record.ok:
@@ -101,8 +99,6 @@ class Trial:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A cut attempt that an ended one repeated."""
-
     cut: Attempt
     ended: Attempt
     same: bool
@@ -231,7 +227,6 @@ def difference(one: Sequence[Record], other: Sequence[Record]) -> tuple[bool, in
 
 
 def where(trial: int | None) -> str:
-    """Return in words where two executions differ whose first different trial is ``trial``."""
     return "before its first trial" if trial is None else f"in trial {trial}"
 
 

@@ -65,7 +65,6 @@ class RunDir:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was written to its end."""
         return self.experiment_file.is_file() and self.run_file.is_file()
 
     @property
@@ -99,7 +98,6 @@ class RunDir:
         return cls(path)
 
     def console_path(self, boot: int, attempt: int) -> Path:
-        """Return the file of the console of this attempt."""
         return self.path / "console" / f"{boot:04d}-{attempt}.log"
 
     def save(self, file: Path, text: str) -> None:
@@ -248,7 +246,6 @@ def removed_unless_whole(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise LabError if the block cannot write ``path``."""
     try:
         yield
     except OSError as error:
@@ -256,7 +253,6 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_failed(error: OSError, path: Path) -> LabError:
-    """Return the LabError for a failed write to ``path``."""
     if error.errno in _FULL:
         place = path.resolve()
         disk = next(folder for folder in (place, *place.parents) if os.path.ismount(folder))

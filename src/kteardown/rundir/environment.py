@@ -6,8 +6,10 @@ timers have settled.
 """
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.resources import files
 from typing import Any
 
 from kteardown.model.arch import arch_of_machine
@@ -16,42 +18,10 @@ from kteardown.rundir.counting import Attempt, contributing, repeats, where
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Journal
 
-_IGNORED = {"os"}
 _MEMORY_SHARE = 0.01
 _UNKNOWN = "not recorded"
-_LABELS = {
-    "cpu.model": "CPU model",
-    "cpu.architecture": "CPU architecture",
-    "cpu.online": "CPUs online",
-    "cpu.possible": "CPUs possible",
-    "cpu.usable": "CPUs that kteardown may use",
-    "cpu.topology.packages": "CPU packages",
-    "cpu.topology.cores": "CPU cores",
-    "cpu.topology.nodes": "NUMA nodes",
-    "cpu.governor": "frequency governor",
-    "cpu.turbo": "turbo",
-    "cpu.smt": "simultaneous multithreading",
-    "cpu.isolated": "isolated CPUs",
-    "clocksource": "clock source of the host",
-    "hypervisor": "hypervisor under the host",
-    "memory_kb": "memory in kB",
-    "kernel": "host kernel",
-}
-_PREFIXES = {"mitigations": "mitigation", "qemu": "QEMU"}
-_GUEST_LABELS = {
-    "cpu_model": "CPU model",
-    "hypervisor": "hypervisor",
-    "machine": "architecture",
-    "cpus_online": "CPUs online",
-    "cpus_possible": "CPUs possible",
-    "packages": "CPU packages",
-    "cores": "CPU cores",
-    "nodes": "NUMA nodes",
-    "page_size": "page size",
-    "debug": "debugging",
-}
-_OF_ONE_KERNEL = {"release": "release", "banner": "version"}
-"""Facts that may differ between kernels, but not between boots of the same kernel."""
+_WORDS = tomllib.loads(files("kteardown.rundir").joinpath("environment.toml").read_text(encoding="utf-8"))
+_GUEST_LABELS, _OF_ONE_KERNEL = _WORDS["guest"], _WORDS["kernel"]
 _SEED = "kteardown.seed="
 _SHOWN = 5
 
@@ -67,12 +37,12 @@ def differences(
     """
     first, second = _flat(a), _flat(b)
     # A single mitigation counts as present in both if both records have the table of mitigations.
-    tables = tuple(f"{name}." for name in _PREFIXES if name in a and name in b)
+    tables = tuple(f"{name}." for name in _WORDS["tables"] if name in a and name in b)
     return [
         f"{_label(name)}: {_word(first.get(name))} / {_word(second.get(name))}"
         for name in dict.fromkeys((*first, *second))
         if (name.startswith(tables) or (name in first and name in second))
-        and name not in _IGNORED
+        and name != "os"
         and (not exact or name.startswith("qemu."))
         and (arch is None or not name.startswith("qemu.") or name == f"qemu.{arch}")
         and first.get(name) != second.get(name)
@@ -90,7 +60,7 @@ def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
         *_nodes(run, [attempt for attempt in tried if attempt.start.node]),
         *(
             f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
-            f"{each.where}: one of these nodes is at fault, or this guest is not deterministic"
+            f"{where(each.trial)}: one of these nodes is at fault, or this guest is not deterministic"
             for each in Journal(run).compared()
             if not each.same
         ),
@@ -229,14 +199,12 @@ def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _arch(tried: Iterable[Attempt]) -> str | None:
-    """Return the architecture of the guests, as in the list of QEMU's versions; None if unknown."""
     machines = (record.machine for a in tried for record in a.records if isinstance(record, Hello))
     machine = next(machines, None)
     return arch_of_machine(machine) if machine else None
 
 
 def _spread(guests: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[str]:
-    """Return every fact that is not the same in all of ``guests``, with its values."""
     result = []
     for name in dict.fromkeys(name for facts in guests for name in facts):
         if name in _OF_ONE_KERNEL and name not in labels:
@@ -263,7 +231,8 @@ def _near(a: object, b: object) -> bool:
 
 def _label(name: str) -> str:
     head, _, rest = name.partition(".")
-    return _LABELS.get(name) or (f"{_PREFIXES[head]} {rest}" if head in _PREFIXES and rest else name)
+    label, table = _WORDS["host"].get(name, name), _WORDS["tables"].get(head)
+    return f"{table} {rest}" if table and rest else label
 
 
 def _word(value: object) -> str:

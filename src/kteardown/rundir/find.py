@@ -116,7 +116,6 @@ def all_folders() -> Sequence[RunFolder]:
 
 
 def _read(path: Path) -> RunFolder | None:
-    """Return the run at ``path`` if it is whole."""
     if RunDir(path).is_whole:
         return RunFolder(path, (RunDir(path),))
     if not (path / CLOCKS_FILE).is_file():

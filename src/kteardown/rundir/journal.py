@@ -10,7 +10,7 @@ remembers.
 
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,22 +58,13 @@ class Failure(_Model):
 
 
 class Compared(_Model):
-    """A boot that was executed on two nodes."""
-
     key: str
     boot: int
     kernel: str
     nodes: tuple[str, str]
     same: bool
-    second: str = ""
-    """The name of the second execution."""
     trial: int | None = None
     """The first trial that differs, if the boots differ in a trial."""
-
-    @property
-    def where(self) -> str:
-        """Return where they differ, in words."""
-        return counting.where(self.trial)
 
 
 @dataclass(frozen=True)
@@ -143,7 +134,6 @@ class Journal:
         return self.path / "attempts" / key / str(number)
 
     def published(self, kind: Kind) -> set[str]:
-        """Return the keys of the pieces that have a result."""
         names = os.listdir(self.path / kind)
         return {name.removesuffix(".ndjson") for name in names if name.endswith(".ndjson")}
 
@@ -161,10 +151,6 @@ class Journal:
         file = self.path / kind / f"{key}.ndjson"
         with writing(file):
             file.rename(self.path / "aside" / f"{key}.damaged-{secrets.token_hex(4)}")
-
-    def late(self) -> Iterator[Path]:
-        """Yield the files of complete executions that were too late."""
-        yield from sorted((self.path / "aside").glob("*.ndjson"))
 
     def failures(self, of: Collection[tuple[str, int]]) -> dict[tuple[str, int], Failure]:
         """Return why executions of these pieces and attempts failed. Other files are not read."""
@@ -261,7 +247,6 @@ def compare(first: Published, second: Published) -> list[Compared]:
                 boot=boot,
                 kernel=start.kernel,
                 nodes=(first.receipt.node, second.receipt.node),
-                second=second.receipt.name,
                 same=same and [b.end.outcome for b in ours] == [b.end.outcome for b in theirs],
                 trial=trial,
             )

@@ -166,7 +166,6 @@ class RecordWriter:
             return frozenset() if self._jobs.get(boot) else self._completed_of(boot)
 
     def of_jobs(self) -> frozenset[int]:
-        """Return the boots whose last attempt was a job on a node of a cluster."""
         with self._lock:
             return frozenset(boot for boot, job in self._jobs.items() if job)
 
@@ -182,7 +181,6 @@ class RecordWriter:
             return self._attempts.get(boot, -1) + 1
 
     def close(self) -> None:
-        """Close the file; every record is on the disk already."""
         os.close(self._fd)
 
     def _note(self, record: Record) -> None:

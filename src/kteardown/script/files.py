@@ -377,10 +377,10 @@ def read_file(path: Path) -> tuple[bytes, int]:
 
 def _applets(busybox: bytes) -> Iterator[str]:
     """Yield the names of its applets: it has a sorted table of them, each with a zero at its end."""
-    start, before = busybox.find(b"\0[\0[[\0"), b""
+    start, before = busybox.find(b"[\0[[\0"), b""
     if start < 0:
         return
-    for word in busybox[start + 1 : start + 33 * _MOST_APPLETS].split(b"\0"):
+    for word in busybox[start : start + 33 * _MOST_APPLETS].split(b"\0"):
         if not _APPLETS.fullmatch(word) or word <= before:
             return
         before = word

@@ -37,7 +37,7 @@ from kteardown import version
 from kteardown.analysis.dataset import headlines
 from kteardown.errors import InputError, KteardownError, LabError
 from kteardown.history.lines import HistoryFilter, Line, Order, history_of, nothing_found
-from kteardown.inputs.sweep_syntax import parse_assignments
+from kteardown.inputs.load import parse_assignments
 from kteardown.model.clock import CLOCKS, Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedBoot

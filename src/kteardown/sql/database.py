@@ -196,7 +196,6 @@ def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
 
 
 def _kinds(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    """Return the types of the columns of a table."""
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
 
 

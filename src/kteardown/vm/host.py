@@ -15,9 +15,11 @@ import re
 import struct
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,7 +28,7 @@ import psutil
 from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.record import LostTime
-from kteardown.model.selftest import HostCheck
+from kteardown.model.workload import StrictModel
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import cpu_list
 
@@ -172,10 +174,6 @@ _BUSY = 0.5
 _STEAL_S = 0.5
 
 
-_Row = tuple[Any, ...]
-"""The fields of a ``HostCheck``. ``command`` changes what was found; empty if no command can."""
-
-
 @dataclass(frozen=True)
 class Counters:
     """All counters at one moment; empty or None where this host has none."""
@@ -192,8 +190,6 @@ class Counters:
 
 
 class HostWatch:
-    """Reads the counters around each trial of one guest."""
-
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
         self._threads: Sequence[int] = ()
@@ -204,7 +200,6 @@ class HostWatch:
         self._threads = tuple(threads)
 
     def begin(self) -> None:
-        """Note that a trial begins."""
         self._before = self._read()
 
     def end(self) -> LostTime | None:
@@ -315,141 +310,118 @@ def _hot(root: Path, cpu: int) -> float | None:
     return max(times, default=None)
 
 
+class HostCheck(StrictModel):
+    """A check of the host for the wall clock: what it found, and what it costs if it is not ok."""
+
+    name: str
+    ok: bool
+    state: str
+    cost: str = ""
+    command: str = ""
+    """What changes it; empty if it cannot be changed by a command."""
+
+
 def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:
     """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below ``root``."""
-    rows = [*_of_processor(facts, root), *_of_memory_and_clock(facts, root), *_of_time_taken(facts, root)]
-    return [HostCheck(**dict(zip(HostCheck.model_fields, row, strict=False))) for row in rows]
-
-
-def _of_processor(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
-    under, cpu, mitigations = facts["hypervisor"], facts["cpu"], facts["mitigations"] or {}
-    governor, turbo, smt = cpu["governor"], cpu["turbo"], cpu["smt"]
-    yield (
-        "hardware",
-        under is None,
-        "this host is hardware" if under is None else f"this host is itself a guest ({under})",
-        "what leaves the guest (page faults, timers, interrupts between CPUs, halts) goes through a further "
-        "hypervisor, and other guests of the same machine take time from this host",
-    )
-    yield (
-        "governor",
-        governor in (None, "performance"),
-        governor or "unknown: the host does not set the frequency",
-        f"a guest that was idle begins at a low frequency{_range(root, 'cpuinfo_min_freq')}",
-        f"echo performance | sudo tee {_SYS}/cpu*/cpufreq/scaling_governor",
-    )
-    most = _range(root, "base_frequency")
+    found, cpu = {**_settings(facts, root), **_time_taken(facts, root)}, facts["cpu"]
+    count = cpu["online"] or 1
     intel = (root / "sys/devices/system/cpu/intel_pstate/no_turbo").exists()
-    off = f"echo 1 | sudo tee {_SYS}/intel_pstate/no_turbo"
-    yield (
-        "turbo",
-        not turbo,
-        "unknown" if turbo is None else "on" if turbo else "off",
-        f"the frequency depends on the temperature and on how many cores are busy{most}",
-        off if intel else f"echo 0 | sudo tee {_SYS}/cpufreq/boost",
-    )
-    yield (
-        "SMT",
-        smt != "on",
-        smt or "unknown",
-        "a CPU shares its core, and is much slower while the other CPU of the core is busy",
-        f"echo off | sudo tee {_SYS}/smt/control",
-    )
-    yield (
-        "mitigations",
-        True,
+    words = {
+        "lowest": _range(root, "cpuinfo_min_freq"),
+        "base": _range(root, "base_frequency"),
+        "turbo": "intel_pstate/no_turbo" if intel else "cpufreq/boost",
+        "turbo_off": int(intel),
+        "half": f"{count // 2}-{count - 1}",
+        "no_invariant_tsc": ""
+        if "invariant" in found["clock source"][1]
+        else "the processor or the hypervisor under this host has no invariant TSC",
+        "allow_counters": "sudo sysctl kernel.perf_event_paranoid=1"
+        if "may not" in found["hardware counters"][1]
+        else "",
+    }
+    texts = tomllib.loads(files("kteardown.vm").joinpath("wall_checks.toml").read_text(encoding="utf-8"))
+    return [
+        HostCheck(
+            name=name,
+            ok=found[name][0],
+            state=found[name][1],
+            **{key: text.format(**words) for key, text in about.items()},
+        )
+        for name, about in texts.items()
+    ]
+
+
+def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str]]:
+    """Return of what is set on the host, by name, whether it adds no noise, and what it is."""
+    under, cpu, mitigations = facts["hypervisor"], facts["cpu"], facts["mitigations"] or {}
+    governor, turbo, smt, isolated = cpu["governor"], cpu["turbo"], cpu["smt"], cpu["isolated"]
+    enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    chosen = enabled.partition("[")[2].partition("]")[0] or "unknown"
+    free = _number(root / "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") or 0
+    flags = re.search(r"^flags.*", read_or_empty(root / "proc/cpuinfo"), re.MULTILINE)
+    invariant = {"constant_tsc", "nonstop_tsc"} <= {*(flags[0] if flags else "").split()}
+    source = facts["clocksource"] or "unknown"
+    mitigated = (
         f"{len(mitigations)}: {', '.join(mitigations)}. They cost time at every entry to the host's kernel, "
         "the same for all kernels; mitigations=off on the host's command line is the level without them"
-        if mitigations
-        else "none that affects this processor",
     )
-    count = cpu["online"] or 1
-    last = f"{count // 2}-{count - 1}"
-    yield (
-        "isolated CPUs",
-        bool(cpu["isolated"]) or count < 4,
-        cpu["isolated"] or "none",
-        "tasks, timers and interrupts of the host run on the guest's CPUs",
-        f"add isolcpus=managed_irq,domain,{last} nohz_full={last} to the host's kernel command line",
-    )
+    return {
+        "hardware": (under is None, f"this host is {f'itself a guest ({under})' if under else 'hardware'}"),
+        "governor": (
+            governor in (None, "performance"),
+            governor or "unknown: the host does not set the frequency",
+        ),
+        "turbo": (not turbo, "unknown" if turbo is None else "on" if turbo else "off"),
+        "SMT": (smt != "on", smt or "unknown"),
+        "mitigations": (True, mitigated if mitigations else "none that affects this processor"),
+        "isolated CPUs": (bool(isolated) or (cpu["online"] or 1) < 4, isolated or "none"),
+        "huge pages": (
+            chosen in ("always", "madvise") or free > 0,
+            f"transparent: {chosen}; reserved and free: {free} of 2 MB",
+        ),
+        "clock source": (
+            source in ("tsc", "arch_sys_counter"),
+            source + (", invariant TSC" if invariant else ""),
+        ),
+    }
 
 
 def _range(root: Path, lowest: str) -> str:
-    """Return the range from a frequency to the highest in words, if the host says it."""
     folder = root / "sys/devices/system/cpu/cpu0/cpufreq"
     low, high = _number(folder / lowest), _number(folder / "cpuinfo_max_freq")
     return f": {low // 1000} to {high // 1000} MHz" if low and high else ""
 
 
-def _of_memory_and_clock(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
-    enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
-    chosen = enabled.partition("[")[2].partition("]")[0] or "unknown"
-    free = _number(root / "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") or 0
-    yield (
-        "huge pages",
-        chosen in ("always", "madvise") or free > 0,
-        f"transparent: {chosen}; reserved and free: {free} of 2 MB",
-        "a TLB miss of the guest walks two page tables; which of its pages are large differs between boots",
-        "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-    )
-    info = read_or_empty(root / "proc/cpuinfo")
-    flags = next((line.split() for line in info.splitlines() if line.startswith("flags")), [])
-    source = facts["clocksource"] or "unknown"
-    invariant = {"constant_tsc", "nonstop_tsc"} <= {*flags}
-    yield (
-        "clock source",
-        source in ("tsc", "arch_sys_counter"),
-        source + (", invariant TSC" if invariant else ""),
-        "reading the clock leaves the processor or the guest, which takes many times as long",
-        "" if invariant else "the processor or the hypervisor under this host has no invariant TSC",
-    )
-
-
-def _of_time_taken(facts: Mapping[str, Any], root: Path) -> Iterator[_Row]:
+def _time_taken(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str]]:
+    """Return the same of what takes time from guests now."""
     words = read_or_empty(root / "proc/loadavg").split()
     load = float(words[0]) if words else 0.0
-    yield (
-        "load",
-        load <= _BUSY,
-        f"{load:.1f} on {facts['cpu']['usable']} CPUs",
-        "other work takes caches and memory bandwidth, and CPUs if there are not enough: two boots of one "
-        "image differed by 1.49x on a busy host",
-        "end other work; `ps -eo pcpu,comm --sort=-pcpu | head` shows it",
-    )
     cpus = sorted(psutil.Process().cpu_affinity() or [])
     before = steal(read_or_empty(root / "proc/stat"), cpus)
     time.sleep(_STEAL_S)
     after = steal(read_or_empty(root / "proc/stat"), cpus)
     taken = max((after[cpu] - before[cpu] for cpu in before), default=0.0)
-    yield (
-        "steal",
-        taken <= 0.01,
-        f"{taken:.2f} s in the last {_STEAL_S:g} s, {sum(after.values()):.0f} s since the host started",
-        "the hypervisor under this host ran something else: that time is in the figures",
-        "move the host to a machine with CPUs of its own" if taken > 0.01 else "",
-    )
     limits = []
     for folder in own_groups(read_or_empty(root / "proc/self/cgroup"), root):
         quota = read_or_empty(folder / "cpu.max") or read_or_empty(folder / "cpu.cfs_quota_us")
         if (quota.split() or [""])[0] not in ("", "max", "-1"):
             limits.append(folder.name)
-    yield (
-        "CPU quota",
-        not limits,
-        f"set by the control group {', '.join(limits)}" if limits else "none",
-        "when it is used up, the guest is stopped until the next period, up to 100 ms",
-        "systemd-run --scope kteardown ...",
-    )
     paranoid = read_or_empty(root / "proc/sys/kernel/perf_event_paranoid").strip()
     reason = why_no_counters()
-    yield (
-        "hardware counters",
-        not reason,
-        (reason or "guests can have them: `kteardown run ... --clock wall --counts`")
-        + (f"; perf_event_paranoid {paranoid}" if paranoid else ""),
-        "no noise: without them --counts cannot show cycles, cache and TLB misses beside time",
-        "sudo sysctl kernel.perf_event_paranoid=1" if "may not" in reason else "",
-    )
+    counters = reason or "guests can have them: `kteardown run ... --clock wall --counts`"
+    stolen = f"{taken:.2f} s in the last {_STEAL_S:g} s, {sum(after.values()):.0f} s since the host started"
+    return {
+        "load": (load <= _BUSY, f"{load:.1f} on {facts['cpu']['usable']} CPUs"),
+        "steal": (taken <= 0.01, stolen),
+        "CPU quota": (
+            not limits,
+            f"set by the control group {', '.join(limits)}" if limits else "none",
+        ),
+        "hardware counters": (
+            not reason,
+            counters + (f"; perf_event_paranoid {paranoid}" if paranoid else ""),
+        ),
+    }
 
 
 def _number(path: Path) -> int | None:

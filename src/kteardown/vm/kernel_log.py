@@ -20,43 +20,12 @@ _EXCERPT = 40
 """Lines of a report that are kept; the whole console is in the run directory."""
 _LONGEST = 300
 
-# Matches "[    1.234567] " and, with CONFIG_PRINTK_CALLER, "[    1.234567][    T1] ".
-_PREFIX = re.compile(r"^\s*(?:\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])?\s?)+")
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[^\x20-\x7e]")
-
-_PATTERNS = tomllib.loads(files("kteardown.vm").joinpath("kernel_log.toml").read_text(encoding="utf-8"))
+_KNOWN = tomllib.loads(files("kteardown.vm").joinpath("kernel_log.toml").read_text(encoding="utf-8"))
 _KINDS = TypeAdapter(dict[ProblemKind, re.Pattern[str]]).validate_python(
-    {kind: "|".join(patterns) for kind, patterns in _PATTERNS.items()}
+    {kind: "|".join(patterns) for kind, patterns in _KNOWN["kinds"].items()}
 )
-# The limits of lockdep itself, which end its checks and say nothing about the kernel.
-_NO_PROBLEM = re.compile(r"^BUG: MAX_(?:LOCK|STACK)")
-_END = re.compile(r"^---\[ end (?:trace|Kernel panic)")
-# Registers and the bytes of instructions, which are in the whole console.
-_REGISTERS = re.compile(
-    r"^(?:Code: |R(?!IP)[A-Z0-9]{2}: |[CF]S: |CR\d: |DR\d: |x\d+ *: |sp : |pstate: |PGD )"
-)
-# After a panic the kernel prints the stacks of all CPUs, beginning with that of the panic.
-_ALL_CPUS = re.compile(r"^NMI backtrace for cpu ")
-_BLOCKED = re.compile(r"^task:\S+\s+state:D")
-_IDLE = re.compile(r"\b(?:do_idle|default_idle_call|cpu_startup_entry)\+")
+_PARTS = {name: re.compile(pattern) for name, pattern in _KNOWN["parts"].items()}
 _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
-# What begins a report, before its first line: lockdep and KASAN draw a rule.
-_RULE = re.compile(r"^(?:={10,}|-{10,}\[ cut here)")
-# The first lines of the log: at a panic the kernel prints the whole log again.
-_REPLAY = re.compile(r"^(?:Linux version |Booting Linux on physical CPU|Command line: )")
-_LOCK = re.compile(r"\(([^()]+)\)\{")
-_FUNCTION = re.compile(r"\b([A-Za-z_][\w.]*)\+0x")
-_SUFFIX = re.compile(r"\.(?:constprop|isra|part|cold|llvm)(?:\.\d+)*")
-_TASK = re.compile(r", CPU#\d+: \S+|CPU: \d+ PID: \d+ |\[[^\]]*:\d+\]|\bby task \S+|\btask \S+:\d+")
-_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{8,16}\b|(?<=[+/])0x[0-9a-f]+|\b\d+\b")
-_PANIC = re.compile(r"Kernel panic - not syncing")
-_OUT_OF_MEMORY_PANIC = re.compile(r"not syncing: (?:System is deadlocked on memory|Out of memory)")
-# From mm/oom_kill.c. The out-of-memory killer of a memory cgroup prints "Memory cgroup out of memory", which
-# does not count: a workload may cause it on purpose.
-_OUT_OF_MEMORY = re.compile(r"(?<!cgroup )Out of memory(?: and no killable|: Killed process| \(oom_kill)")
-_INIT_DIED = re.compile(r"not syncing: Attempted to kill init! exitcode=(0x[0-9a-f]{8})")
-# An error of the agent before the records port is open, when it cannot write an error record.
-_AGENT_ERROR = re.compile(r"kteardown-agent: error: ")
 
 
 def lines_of(console: str) -> list[str]:
@@ -67,14 +36,14 @@ def lines_of(console: str) -> list[str]:
 
 def plain_line(line: str) -> tuple[str, str]:
     """Return the timestamp of a line of a console, and its text without control characters."""
-    prefix = _PREFIX.match(line)
+    prefix = _PARTS["prefix"].match(line)
     time = prefix[0] if prefix else ""
-    return time.strip(), _ESCAPES.sub("", line[len(time) :]).strip()
+    return time.strip(), _PARTS["escapes"].sub("", line[len(time) :]).strip()
 
 
 def kind_of(line: str) -> ProblemKind | None:
     """Return the kind of the problem that this line of a log reports; None if it reports none."""
-    if _NO_PROBLEM.match(line):
+    if _PARTS["no_problem"].match(line):
         return None
     return next((kind for kind, pattern in _KINDS.items() if pattern.search(line)), None)
 
@@ -83,13 +52,15 @@ def signature(kind: ProblemKind, excerpt: Sequence[str]) -> str:
     """Return what a report has in common with a report of the same problem in another boot or kernel."""
     # The first line has no addresses, offsets, tasks and line numbers. Where it names no place, what does is
     # added: the locks of a lockdep report, the functions that allocated what leaked.
-    first = _ADDRESS.sub("#", _SUFFIX.sub("", _TASK.sub("", excerpt[0])))
+    first = _PARTS["address"].sub("#", _PARTS["suffix"].sub("", _PARTS["task"].sub("", excerpt[0])))
     if kind == "lockdep":
-        locks = dict.fromkeys(name for line in excerpt[:20] for name in _LOCK.findall(line))
+        locks = dict.fromkeys(name for line in excerpt[:20] for name in _PARTS["lock"].findall(line))
         place = next((line for line in excerpt[1:4] if re.match(r"\S+\.[ch]:\d+ ", line)), "")
-        return " ".join([first, *locks, _ADDRESS.sub("#", place)]).strip()
+        return " ".join([first, *locks, _PARTS["address"].sub("#", place)]).strip()
     if kind == "leak":
-        functions = [_SUFFIX.sub("", name) for line in excerpt for name in _FUNCTION.findall(line)]
+        functions = [
+            _PARTS["suffix"].sub("", name) for line in excerpt for name in _PARTS["function"].findall(line)
+        ]
         return " ".join([first, *functions[:8]])
     return first
 
@@ -102,7 +73,7 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
     """
     lines = lines_of(console)
     panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), len(lines))
-    again = (n for n, line in enumerate(lines[panic:], panic) if _REPLAY.match(line))
+    again = (n for n, line in enumerate(lines[panic:], panic) if _PARTS["replay"].match(line))
     lines = lines[: next(again, len(lines))]
     found: dict[tuple[ProblemKind, str], KernelProblem] = {}
     trial: int | None = None
@@ -112,10 +83,10 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
         mark = _MARK.match(line)
         if mark:
             trial = int(mark[1])
-        left = 0 if mark or _RULE.match(line) else left - 1
+        left = 0 if mark or _PARTS["rule"].match(line) else left - 1
         kind = kind_of(line)
         if kind is None or (report is not None and left > 0 and _belongs(report, kind)):
-            left = 0 if _END.match(line) else left
+            left = 0 if _PARTS["end"].match(line) else left
             continue
         excerpt = _excerpt(lines, number)
         report, left = kind, _EXCERPT
@@ -130,12 +101,12 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
 def last_lines_of(console: str) -> tuple[str, ...]:
     """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log."""
     # If the CPUs were idle, the stacks of the blocked tasks say more, where the kernel printed them.
-    lines = [line for line in lines_of(console) if not _REGISTERS.match(line)]
+    lines = [line for line in lines_of(console) if not _PARTS["registers"].match(line)]
     panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
     if panic is None:
         return tuple(lines[-_EXCERPT:])
-    blocked = next((number for number, line in enumerate(lines) if _BLOCKED.match(line)), None)
-    idle = any(_IDLE.search(line) for line in lines[panic : panic + _EXCERPT])
+    blocked = next((number for number, line in enumerate(lines) if _PARTS["blocked"].match(line)), None)
+    idle = any(_PARTS["idle"].search(line) for line in lines[panic : panic + _EXCERPT])
     start = blocked if idle and blocked is not None else panic
     return tuple(lines[start : start + _EXCERPT])
 
@@ -151,11 +122,11 @@ def _excerpt(lines: Sequence[str], start: int) -> tuple[str, ...]:
     """Return the report that begins at ``start``, up to its end mark, without registers."""
     found: list[str] = []
     for line in lines[start:]:
-        if (found and (_MARK.match(line) or _ALL_CPUS.match(line))) or len(found) == _EXCERPT:
+        if (found and (_MARK.match(line) or _PARTS["all_cpus"].match(line))) or len(found) == _EXCERPT:
             break
-        if not _REGISTERS.match(line):
+        if not _PARTS["registers"].match(line):
             found.append(line)
-        if _END.match(line):
+        if _PARTS["end"].match(line):
             break
     return tuple(found)
 
@@ -199,7 +170,7 @@ def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcom
         outcome, detail = "infrastructure-error", ending.detail
     elif records.error is not None:
         outcome, detail = "agent-error", records.error
-    elif panic := _first(lines, _PANIC):
+    elif panic := _first(lines, _PARTS["panic"]):
         outcome, detail = _panic(lines, panic)
     elif records.bye and ending.how == "powered-off":
         outcome, detail = "ok", ""
@@ -211,7 +182,7 @@ def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcom
 
 
 def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
-    out_of_memory = _first(lines, _OUT_OF_MEMORY)
+    out_of_memory = _first(lines, _PARTS["out_of_memory"])
     if out_of_memory:
         return "oom", out_of_memory
     if ending.how == "silent":
@@ -222,14 +193,14 @@ def _unfinished(lines: list[str], ending: Ending) -> tuple[Outcome, str]:
     if ending.how == "reset":
         return "panic", f"the guest reset itself without a panic message; {_last_message(lines)}"
     early = f"the guest powered off before the agent's bye; {_last_message(lines)}"
-    return "agent-error", _first(lines, _AGENT_ERROR) or early
+    return "agent-error", _first(lines, _PARTS["agent_error"]) or early
 
 
 def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
     oops = _first_problem(lines[: lines.index(panic)])
-    if _OUT_OF_MEMORY_PANIC.search(panic):
+    if _PARTS["out_of_memory_panic"].search(panic):
         return "oom", panic
-    died = _INIT_DIED.search(panic)
+    died = _PARTS["init_died"].search(panic)
     # Without panic_on_oops, an oops in a system call of PID 1 kills PID 1. The outcome is then a panic.
     if died and not oops:
         status = int(died[1], 16)  # In the format of wait(2).

@@ -10,8 +10,10 @@ import shutil
 import signal
 import socket
 import threading
+import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import psutil
@@ -25,8 +27,7 @@ from kteardown.model.record import AgentError, BootEnd, Bye, parse
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
-from kteardown.vm.image_header import check_image
-from kteardown.vm.job import HUGE_PAGE_MB, Acceleration, BootJob
+from kteardown.vm.job import HUGE_PAGE_MB, BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
 from kteardown.vm.qemu_library import confinement, opened, preloaded
 
@@ -52,28 +53,7 @@ _LINE_MB, _PORT_MB = 1, 256
 """The most that a record, and all of a guest, may have; the largest boots write a few MB."""
 RECORDS_PORT = "kteardown.records"
 
-_ACCELERATOR: dict[Acceleration, tuple[str, ...]] = {
-    # One guest instruction takes one guest nanosecond, and idle time is skipped. The date must not
-    # come from the host either.
-    "icount": (
-        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
-        *("-rtc", "base=2026-01-01,clock=vm"),
-    ),
-    "mttcg": ("-accel", "tcg,thread=multi"),
-    "kvm": ("-accel", "kvm"),
-}
-
-_ARGUMENTS = (
-    # At a panic bit 5 of panic_print prints the whole log, including what loglevel kept off the console,
-    # bit 6 the stacks of all CPUs, and bit 7 (since 6.12; ignored before) those of the blocked tasks.
-    *("loglevel=5", "panic=-1", "panic_print=224"),
-    # The agent marks the start of every trial in the log; otherwise ten lines in five seconds are the limit.
-    "printk.devkmsg=on",
-    # The address of the kernel must not differ between two kernels.
-    "nokaslr",
-    # Registering 512 pseudo terminals of the BSD kind takes 60 ms under emulation; they are not used.
-    "pty.legacy_count=0",
-)
+_GIVEN = tomllib.loads(files("kteardown.vm").joinpath("qemu.toml").read_text(encoding="utf-8"))
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
 _CONSOLE_BYTES = 4 << 20
@@ -88,8 +68,6 @@ _LOOK_S = 1.0
 
 
 class Monitor:
-    """One QMP session over a connected socket."""
-
     def __init__(self) -> None:
         self._client = QMPClient("guest")
         self._shutdown = EventListener(names=["SHUTDOWN"])
@@ -327,7 +305,7 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
     return [
         *(known.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
-        *_ACCELERATOR[job.acceleration],
+        *_GIVEN["accelerator"][job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
         *(memory if job.huge_pages and not job.numa_nodes else ()),
         *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
@@ -342,7 +320,7 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
 
 def kernel_arguments(job: BootJob) -> Sequence[str]:
     """Return the arguments of the kernel. Those of the job come last, and so override the others."""
-    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *_ARGUMENTS]
+    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *_GIVEN["kernel_arguments"]]
     if job.possible_cpus and job.possible_cpus != job.cpus:
         # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
         # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.
@@ -355,7 +333,6 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
 
 
 def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
-    """Return the options that divide memory and CPUs among NUMA nodes."""
     # Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin,
     # so that the few that come online are not all on the first node.
     words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
@@ -419,11 +396,10 @@ class QemuMachine:
         arrives. A failure of the guest is a result, not an exception. No process of the machine is left
         running when this returns or raises, KeyboardInterrupt included.
 
-        Raises InputError if the image is not a kernel for the architecture, LabError if QEMU, setpriv
-        or taskset is not installed, /dev/fd is missing or a file cannot be opened, what
-        ``main_loop_library`` raises, KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
+        Raises InputError if QEMU has no such machine, LabError if QEMU, setpriv or taskset is not installed,
+        /dev/fd is missing or a file cannot be opened, what ``main_loop_library`` raises, KeyboardInterrupt
+        after ``stop``, and whatever ``on_line`` raises.
         """
-        check_image(job.image, job.arch)
         if not shutil.which(ARCHITECTURES[job.arch].qemu):
             raise missing_qemu(job.arch)
         for tool in ("setpriv", "taskset"):
@@ -461,8 +437,6 @@ class QemuMachine:
 
 @dataclass(frozen=True)
 class _Guest:
-    """A running QEMU and the lab's ends of its channels."""
-
     process: asyncio.subprocess.Process
     command: tuple[str, ...]
     started: float
@@ -526,7 +500,6 @@ async def _run(
 async def _started(
     job: BootJob, prefix: tuple[str, ...], on_command: Callable[[list[str]], None], inherit: tuple[int, ...]
 ) -> AsyncIterator[_Guest]:
-    """Start QEMU with its channels; on exit from the block, kill it and close them."""
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
     with contextlib.suppress(OSError):  # With a smaller pipe, a slow lab slows the guest down.
@@ -625,7 +598,6 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
 
 
 async def _flooded(console: Path) -> None:
-    """Wait until the guest has printed more than it may."""
     while console.stat().st_size <= _CONSOLE_MB << 20:
         await asyncio.sleep(_LOOK_S)
 
@@ -638,7 +610,6 @@ async def _ended(guest: _Guest, monitor: Monitor) -> Ending:
 
 
 async def _broken(guest: _Guest) -> Ending:
-    """Describe a QEMU that ended by itself: its exit status and the end of its error output."""
     try:
         async with asyncio.timeout(_EXIT_S):
             status = await guest.process.wait()
@@ -650,7 +621,6 @@ async def _broken(guest: _Guest) -> Ending:
 
 
 async def _silent(guest: _Guest, job: BootJob, monitor: Monitor, silence: str) -> Ending:
-    """Describe a hung guest: the registers of its CPUs and, where the board has an NMI, their stacks."""
     state, registers = await monitor.state(), await monitor.registers()
     where = re.findall(r"\b(?:RIP|EIP|PC)=([0-9a-f]{8,16})", registers)
     size = job.console.stat().st_size

@@ -173,7 +173,6 @@ class CodeBlock(NamedTuple):
     """The length of each instruction, as a hexadecimal digit."""
 
     def addresses(self) -> Iterator[int]:
-        """Yield the address of each instruction."""
         at = self.address
         for length in self.lengths:
             yield at

@@ -8,10 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown.cli import app, selftest
-from kteardown.cli.selftest import text
+from kteardown.cli.selftest import Noise, SelfTest, text
 from kteardown.errors import GateError
 from kteardown.model.result import ClockReading, OneClock, Timing
-from kteardown.model.selftest import Noise, SelfTest
 from kteardown.rundir.find import RunFolder
 from unit.vm.test_wall_checks import QUIET
 

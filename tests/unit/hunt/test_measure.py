@@ -57,7 +57,7 @@ def shares_of(path: Path, acceleration: Acceleration) -> list[float]:
     agent.write_bytes(b"agent")
     image = KernelImage("kernel", path / "image", "kernel", "", "x86_64", "6.12", "gcc", "", "")
     reporter = Shares()
-    lab = Lab(FakeMachine(script), agent, "x86_64", acceleration)
+    lab = Lab(agent, "x86_64", acceleration, machine=FakeMachine(script))
     measure_stage(HuntFolder(path), "rate", PLAN, {"kernel": image}, lab, reporter)
     return reporter.shares
 

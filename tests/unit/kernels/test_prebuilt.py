@@ -30,11 +30,12 @@ from kteardown.vm.image_header import read_header
 from unit.kernels.packages import make_deb
 
 
-def bzimage(version: str, *, bits: int = 64) -> bytes:
+def bzimage(version: str, *, bits: int = 64, paragraphs: int = 0) -> bytes:
     data = bytearray(0x1000)
     data[0x1FE:0x200] = b"\x55\xaa"
     data[0x202:0x206] = b"HdrS"
     struct.pack_into("<H", data, 0x20E, 0x600)
+    struct.pack_into("<I", data, 0x1F4, paragraphs)
     struct.pack_into("<H", data, 0x236, 1 if bits == 64 else 0)
     text = version.encode() + b"\0"
     data[0x800 : 0x800 + len(text)] = text
@@ -78,6 +79,7 @@ def test_the_release_is_read_from_an_arm64_image_compressed_or_not(tmp_path: Pat
         (b"\x7fELF" + bytes(900), "ELF file"),
         (bzimage("6.1", bits=32), "32-bit"),
         (bzimage(""), "no version"),
+        (bzimage("6.1", paragraphs=1000), "cut off"),
         (b"\x1f\x8bxx", "damaged"),
         (gzip.compress(arm64("6.12"), mtime=0)[:-20], "damaged"),
         (b"MZ" + bytes(54) + b"ARM\x64", "no version"),

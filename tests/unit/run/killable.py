@@ -66,7 +66,9 @@ def measure(path: Path) -> None:
     wall = found.experiment.design.clock == "wall"
     kernels = {name: Bootable(Path(name)) for name in (BASE, TWIN, VARIANT)}
     agent = path / "image"
-    lab = Lab(FakeMachine(_guest), agent, "x86_64", "mttcg" if wall else "icount", jobs=1 if wall else 2)
+    lab = Lab(
+        agent, "x86_64", "mttcg" if wall else "icount", machine=FakeMachine(_guest), jobs=1 if wall else 2
+    )
     with open_writer(run, {"kernel": "6"}) as log:
         execute(found.plan, kernels, lab, log, SilentReporter())
         pipeline.analyse_and_save(load(run))

@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.errors import LabError
-from kteardown.inputs.config import SlurmConfig
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.run.executors.cluster import Cluster
-from kteardown.run.executors.slurm import Submission
+from kteardown.run.executors.slurm import SlurmConfig, Submission
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.journal import Journal
@@ -87,7 +86,7 @@ def drive(
     folder, notes = run.path.parent, notes or Notes()
     executor = Cluster(scheduler, config, "q" * 64, sleep or scheduler.sleep, scheduler.now)
     machine = FakeMachine(lambda job: FakeBoot())
-    lab = Lab(machine, folder / "agent", "x86_64", acceleration, executor=executor)
+    lab = Lab(folder / "agent", "x86_64", acceleration, machine=machine, executor=executor)
     kernels = {name: Bootable(folder / name) for name in KERNELS}
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, notes)
@@ -332,31 +331,6 @@ def test_a_result_that_was_damaged_after_it_was_read_does_not_end_the_run(run: R
     assert counted(run) == expected(plan_of(1))
 
 
-def test_late_executions_are_compared_and_do_not_replace_the_second_node(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-    late = [0]
-
-    def step() -> None:
-        scheduler.run_all()
-        while late[0] < 2 and len(scheduler.queue) > 1:
-            late[0] += 1
-            # The first job of boot 0 is executed again, on the same node.
-            scheduler.execute(0, value=late[0])
-
-    scheduler.step = step
-    drive(run, scheduler, plan_of(1))
-    compared = [(each.nodes, each.same) for each in Journal(run).compared()]
-    assert sorted(compared) == [(("n1", "n1"), False), (("n1", "n1"), False), (("n1", "n2"), True)]
-    # A later session compares what is new, once.
-    for _ in range(2):
-        late[0] = 2
-        if len(Journal(run).compared()) == 3:
-            scheduler.execute(0, value=9)
-        Journal(run).mark(unsettled=True)
-        drive(run, scheduler, plan_of(1))
-    assert len(Journal(run).compared()) == 4
-
-
 def test_the_rest_of_a_boot_runs_on_the_node_of_its_block(run: RunDir) -> None:
     scheduler = FakeScheduler()
     plan = plan_of(1)
@@ -382,7 +356,7 @@ def test_a_block_that_a_node_began_is_not_finished_on_this_host(run: RunDir) -> 
         patch.setattr(RecordWriter, "adopt", cut)
         with pytest.raises(_Crash):
             drive(run, scheduler, plan, acceleration="mttcg")
-    lab = Lab(FakeMachine(lambda job: GUEST), run.path.parent / "agent", "x86_64", "mttcg")
+    lab = Lab(run.path.parent / "agent", "x86_64", "mttcg", machine=FakeMachine(lambda job: GUEST))
     kernels = {name: Bootable(run.path.parent / name) for name in KERNELS}
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, SilentReporter())

@@ -42,7 +42,7 @@ GOOD = FakeBoot(lines=(json.dumps({"type": "trial_end", "trial": 0, "status": "o
 def lab(tmp_path: Path) -> Callable[[Callable[[BootJob], FakeBoot]], Lab]:
     agent = tmp_path / "agent"
     agent.write_bytes(b"agent")
-    return lambda script: Lab(FakeMachine(script), agent, "x86_64", "icount")
+    return lambda script: Lab(agent, "x86_64", "icount", machine=FakeMachine(script))
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_the_same_boots_count_in_any_order(fails: list[bool], data: st.DataObjec
     with tempfile.TemporaryDirectory() as folder:
         run = RunDir.create(Path(folder), "test")
         machine = FakeMachine(lambda job: FakeBoot())
-        lab = Lab(machine, Path("agent"), "x86_64", "icount", executor=executor)
+        lab = Lab(Path("agent"), "x86_64", "icount", machine=machine, executor=executor)
         kernels = {name: Bootable(Path(name)) for name in ("base", "broken")}
         with open_writer(run) as log:
             execute(PLAN, kernels, lab, log, SilentReporter())

@@ -45,7 +45,7 @@ def booted(folder: Path, fails: tuple[bool, ...], jobs: int, dies_after: int) ->
     for _ in range(2):
         try:
             with open_writer(run) as log:
-                lab = Lab(FakeMachine(script), agent, "x86_64", "icount", jobs=jobs)
+                lab = Lab(agent, "x86_64", "icount", machine=FakeMachine(script), jobs=jobs)
                 execute(PLAN, kernels, lab, log, SilentReporter())
         except KeyboardInterrupt:
             continue

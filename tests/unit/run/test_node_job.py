@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,9 +16,10 @@ import pytest
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, LostTime, TrialEnd
-from kteardown.run.execute import Bootable
+from kteardown.run.execute import Bootable, GuestSetup
 from kteardown.run.executors import node_job as jobs
 from kteardown.run.executors.node_job import Order, staged
+from kteardown.run.executors.slurm import SlurmConfig
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer
@@ -62,14 +64,11 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Order:
         journal=journal.path,
         plan=Plan(boots=boots, cpus=1, memory_mb=64, silence_s=1),
         kernels={"base": files, "base-twin": files},
-        agent=tmp_path / "agent",
+        setup=GuestSetup(tmp_path / "agent", "x86_64", "mttcg"),
         hashes={str(path): _sha(path) for path in (tmp_path / "image", tmp_path / "agent")},
-        arch="x86_64",
-        acceleration="mttcg",
         qemu=_sha(tmp_path / "qemu-system-x86_64"),
         exclusive=True,
-        lock_folder=tmp_path,
-        lock_wait_s=0,
+        config=SlurmConfig(lock_folder=str(tmp_path), lock_wait_s=0),
     )
 
 
@@ -147,7 +146,10 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
         boot.model_copy(update={"trials": (TRIAL,) if boot.index == 0 else ()}) for boot in order.plan.boots
     )
     limited = order.model_copy(
-        update={"lost_limit": 0.05, "plan": order.plan.model_copy(update={"boots": boots})}
+        update={
+            "setup": replace(order.setup, lost_limit=0.05),
+            "plan": order.plan.model_copy(update={"boots": boots}),
+        }
     )
     started = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {}}
     guest = FakeBoot(lines=(json.dumps(started).encode(), *GOOD.lines))
@@ -162,7 +164,8 @@ def test_the_limit_that_is_not_asked_for_needs_a_spare_cpu(
     order: Order, monkeypatch: pytest.MonkeyPatch, asked: bool
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
-    assert _run(order.model_copy(update={"lost_limit": 0.05, "lost_asked": asked}), monkeypatch, _good) == 0
+    setup = replace(order.setup, lost_limit=0.05, lost_asked=asked)
+    assert _run(order.model_copy(update={"setup": setup}), monkeypatch, _good) == 0
     start = _journal(order).read("done", order.key).boots[0][0]
     assert isinstance(start, BootStart)
     assert start.lost_limit == (0.05 if asked else None)
@@ -201,7 +204,7 @@ def test_a_full_disk_is_reported(order: Order, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_second_execution_is_put_aside(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [_run(order, monkeypatch, lambda job: GOOD) for _ in range(2)] == [0, 0]
-    assert len(list(_journal(order).late())) == 1
+    assert len(list((order.journal / "aside").iterdir())) == 1
 
 
 def test_files_are_staged_by_their_hash(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import kteardown
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.inputs.config import SlurmConfig
 from kteardown.run import lab
 from kteardown.run.executors.slurm import (
     Job,
     Node,
     Slurm,
+    SlurmConfig,
     Submission,
     UnreachableError,
     script,

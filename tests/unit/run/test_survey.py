@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown.cli import app, doctor
-from kteardown.inputs.config import SlurmConfig
-from kteardown.run import survey as surveys
-from kteardown.run.executors.slurm import Job, Node, Slurm, Submission
-from kteardown.run.survey import NodeFacts, Surveyed, survey
+from kteardown.run.executors import node_job
+from kteardown.run.executors.cluster import Surveyed, survey
+from kteardown.run.executors.node_job import NodeFacts
+from kteardown.run.executors.slurm import Job, Node, Slurm, SlurmConfig, Submission
 
 FOUND = NodeFacts(
     qemu="a" * 64,
@@ -71,7 +71,7 @@ def test_each_node_answers_or_has_the_reason_of_the_scheduler(tmp_path: Path) ->
 
 
 def test_a_job_writes_what_its_host_is_like(tmp_path: Path) -> None:
-    assert surveys.main([str(tmp_path / "n1.json"), str(tmp_path), str(tmp_path / "no" / "such")]) == 0
+    assert node_job.main([str(tmp_path / "n1.json"), str(tmp_path), str(tmp_path / "no" / "such")]) == 0
     found = NodeFacts.model_validate_json((tmp_path / "n1.json").read_bytes())
     assert found.cache
     assert found.cores >= 1

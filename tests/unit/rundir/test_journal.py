@@ -48,7 +48,7 @@ def test_the_first_complete_result_stays_and_the_second_is_put_aside(journal: Jo
     assert _publish(journal, "n1-a", _records(7))
     assert not _publish(journal, "n2-b", _records(8))
     assert journal.read("done", "boot-0003").receipt.node == "n1"
-    assert [file.name for file in journal.late()] == ["boot-0003.n2-b.ndjson"]
+    assert [file.name for file in (journal.path / "aside").iterdir()] == ["boot-0003.n2-b.ndjson"]
 
 
 @pytest.mark.parametrize("cut", [2, 40, 300, 900])

@@ -284,6 +284,8 @@ def test_a_guest_without_busybox_is_an_error_that_names_the_package(
 def test_a_guest_of_another_architecture_has_only_busybox(lab: Lab) -> None:
     data = bytearray(Path("/bin/busybox").read_bytes())
     data[18:20] = MACHINES[OTHER].to_bytes(2, "little")
+    # What is before the table of its applets differs between builds.
+    data[data.find(b"[\0[[\0") - 1] = ord("]")
     busybox = lab.write("foreign", bytes(data))
     lab.write("x.sh", "#!/bin/sh\ndate\n")
     lab.add("x", file="x.sh")

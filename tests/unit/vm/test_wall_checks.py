@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kteardown.model.selftest import HostCheck
 from kteardown.vm import host
+from kteardown.vm.host import HostCheck
 from unit.vm.test_host_watch import put
 
 QUIET: dict[str, Any] = {

@@ -10,6 +10,8 @@ same. On the wall clock a job is one block, on a node of its own.
 """
 
 import math
+import secrets
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,37 +21,25 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from kteardown.errors import LabError
-from kteardown.inputs.config import SlurmConfig
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
-from kteardown.run.execute import Bootable, Ended, Executor, Piece, Setting
-from kteardown.run.executors.node_job import Order
-from kteardown.run.executors.slurm import Job, Slurm, Submission, UnreachableError
+from kteardown.model.workload import StrictModel
+from kteardown.paths import cache_dir
+from kteardown.run.execute import Ended, Executor, Piece, Setting
+from kteardown.run.executors.node_job import NodeFacts, Order
+from kteardown.run.executors.slurm import WORDS, Job, Node, Slurm, SlurmConfig, Submission, UnreachableError
+from kteardown.rundir.counting import where
 from kteardown.rundir.directory import RunDir, writing
-from kteardown.rundir.journal import Journal, Kind, Published, compare, read_published
+from kteardown.rundir.journal import Journal, Kind, Published, compare
 from kteardown.rundir.writer import RecordWriter
 
 _T = TypeVar("_T")
 CHECKED = 10
 """Of so many boots on the instruction clock, one is executed on two nodes."""
-_WHY: Mapping[str, str] = {
-    "COMPLETED": "ended without a result",
-    "FAILED": "failed",
-    "CANCELLED": "was cancelled",
-    "TIMEOUT": "reached its time limit",
-    "NODE_FAIL": "lost its node",
-    "OUT_OF_MEMORY": "used more memory than it had",
-    "PREEMPTED": "was preempted",
-    "BOOT_FAIL": "had a node that did not start",
-    "DEADLINE": "reached its deadline",
-}
-_NEVER = {
-    *("BadConstraints", "PartitionTimeLimit", "PartitionNodeLimit", "InvalidAccount", "InvalidQOS"),
-    *("PartitionDown", "PartitionConfig", "PartitionInactive"),
-}
-"""Slurm's reasons of jobs that wait for ever, unless something is changed."""
 _LOOK_S = 0.1
 _LOOK_EACH_S = 5e-5
 """The pause between two looks at the results; they take longer, the more there are."""
@@ -80,7 +70,6 @@ class _Work:
 
     @property
     def comment(self) -> str:
-        """Return what names the attempt among the jobs of the run."""
         return f"{self.kind}.{self.key}.{self.attempt}"
 
     @property
@@ -216,14 +205,6 @@ class Cluster(Executor):
                 self._collect("check")
                 self._look()
                 self._drop_hopeless_checks()
-            # Executions that were complete after the first one.
-            known = {each.second for each in self._journal.compared()}
-            for file in self._journal.late():
-                with suppress(ValueError, OSError):
-                    second = read_published(file, self._journal.path)
-                    first = self._first(second.receipt.key)
-                    if first and second.receipt.name not in known:
-                        self._compare(first, second)
         # What is left of attempts that were given up.
         until = self.now() + _LEAVE_S
         while left := [job for job in self._patiently(lambda: self.scheduler.jobs(self._name)) if job.live]:
@@ -238,7 +219,6 @@ class Cluster(Executor):
     # What has a result.
 
     def _collect(self, kind: Kind) -> list[Ended]:
-        """Return the boots of pieces that have a result now."""
         waiting = [key for of, key in self._work if of == kind]
         if not waiting:
             return []
@@ -328,13 +308,12 @@ class Cluster(Executor):
         for each in found:
             if not each.same:
                 self._note(
-                    f"boot {each.boot} of {each.kernel} differed {each.where} between "
+                    f"boot {each.boot} of {each.kernel} differed {where(each.trial)} between "
                     f"{' and '.join(each.nodes)}: one of these nodes is at fault, or this guest is not "
                     "deterministic"
                 )
 
     def _first(self, key: str) -> Published | None:
-        """Return the result of a piece that counts; None if it was damaged since it was read."""
         with suppress(ValueError):
             return self._journal.read("done", key)
         return None
@@ -354,7 +333,6 @@ class Cluster(Executor):
         self._order(work)
 
     def _order(self, work: _Work) -> None:
-        """Write the order of a new attempt, and submit it."""
         work.attempt, folder = self._journal.new_attempt(work.key)
         setting, order = self._setting, self._order_of(work)
         file = folder / "order.json"
@@ -382,14 +360,11 @@ class Cluster(Executor):
         work.submitted, work.over = self.now(), None
 
     def _order_of(self, work: _Work) -> Order:
-        lab, config, hashes = self._setting.lab, self.config, self.hashes
-        agent, programs, archives = lab.agent.absolute(), _absolute(lab.programs), _absolute(lab.archives)
-        kernels, used = {}, [agent, *programs, *archives]
+        hashes, setup = self.hashes, self._setting.lab.placed(Path.absolute)
+        kernels, used = {}, [setup.agent, *setup.programs, *setup.archives]
         for name in dict.fromkeys(boot.kernel for boot in work.piece):
-            files = self._setting.kernels[name]
-            more = {module: _absolute(paths) for module, paths in files.optional_modules.items()}
-            kernels[name] = Bootable(files.image.absolute(), _absolute(files.modules), more)
-            used += [kernels[name].image, *kernels[name].modules, *chain(*more.values())]
+            kernels[name] = files = self._setting.kernels[name].placed(Path.absolute)
+            used += [files.image, *files.modules, *chain(*files.optional_modules.values())]
         hashes |= {path: file_hash(path) for path in used if path not in hashes}
         return Order(
             key=work.key,
@@ -398,24 +373,14 @@ class Cluster(Executor):
             journal=self._journal.path,
             plan=self._setting.plan.model_copy(update={"boots": work.piece, "points": ()}),
             kernels=kernels,
-            agent=agent,
-            programs=programs,
-            archives=archives,
+            setup=setup,
             hashes={str(path): hashes[path] for path in used},
-            arch=lab.arch,
-            acceleration=lab.acceleration,
-            kernel_args=lab.kernel_args,
-            lost_limit=lab.lost_limit,
-            lost_asked=lab.lost_asked,
             qemu=self.qemu,
             exclusive=not self._exact,
-            node_cache=Path(config.node_cache) if config.node_cache else None,
-            lock_folder=Path(config.lock_folder) if config.lock_folder else None,
-            lock_wait_s=config.lock_wait_s,
+            config=self.config,
         )
 
     def _look(self) -> None:
-        """Pause, then look for failures, and from time to time at the scheduler."""
         if self.stopped:
             raise KeyboardInterrupt
         self.sleep(self._pause_s)
@@ -441,7 +406,6 @@ class Cluster(Executor):
             )
 
     def _poll(self) -> None:
-        """Ask the scheduler about the jobs, and submit again what was lost."""
         try:
             jobs = self.scheduler.jobs(self._name)
         except UnreachableError as error:
@@ -475,7 +439,7 @@ class Cluster(Executor):
             number = work.job.id if work.job else "?"
             self._again(work, f"job {number} is not known to {self.scheduler.words} any more")
             return
-        why = f"job {job.id} {_WHY.get(job.state, f'ended as {job.state}')}"
+        why = f"job {job.id} {WORDS['ended'].get(job.state, f'ended as {job.state}')}"
         if job.state == "TIMEOUT":
             why += f" of {work.minutes} minutes"
             work.minutes *= 2
@@ -513,20 +477,18 @@ class Cluster(Executor):
             )
 
     def _say_what_waits(self) -> None:
-        """Say why nothing runs, with the scheduler's own reason."""
         waiting = Counter(w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING")
         running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
         now = self.now()
         words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
         unsaid = any(now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting)
-        stuck = any(reason in _NEVER or "held" in reason.lower() for reason in waiting)
+        stuck = any(reason in WORDS["never"] or "held" in reason.lower() for reason in waiting)
         patient = running or now - self._progress < self.config.patience_s
         if unsaid and (stuck or not patient):
             self._reasons |= dict.fromkeys(waiting, now)
             self._note(f"{_jobs(waiting.total(), 'wait')} in the queue of {self.scheduler.words}: {words}")
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
-        """Ask the scheduler until it answers."""
         pauses = iter(_BACKOFF_S)
         while True:
             try:
@@ -543,12 +505,7 @@ class Cluster(Executor):
             self._note(text)
 
 
-def _absolute(paths: Sequence[Path]) -> tuple[Path, ...]:
-    return tuple(path.absolute() for path in paths)
-
-
 def key_of(piece: Piece, *, exact: bool) -> str:
-    """Return the name of a piece in the journal."""
     first = piece[0]
     return f"boot-{first.index:04d}" if exact else f"block-{first.block:04d}-{first.index:04d}"
 
@@ -557,3 +514,74 @@ def _jobs(count: int, verb: str = "") -> str:
     return (
         f"{count} job {verb}s" if verb and count == 1 else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
     )
+
+
+class Surveyed(StrictModel):
+    """A node with what was found, or with the reason why nothing was."""
+
+    node: str
+    state: str
+    found: NodeFacts | None = None
+    reason: str = ""
+
+
+def survey(
+    scheduler: Slurm,
+    config: SlurmConfig,
+    root: Path,
+    *,
+    limit_s: float = 60.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Surveyed]:
+    """Look at every node by a job; ``root`` is a folder that the nodes share. Raises LabError.
+
+    A node whose job has not ended after ``limit_s`` is returned with what the scheduler says of it.
+    """
+    name = f"kt-survey-{secrets.token_hex(4)}"
+    folder = root / f".{name}"
+    with writing(folder):
+        folder.mkdir(parents=True)
+    try:
+        nodes = scheduler.nodes()
+        for node in nodes:
+            files = [str(folder / f"{node.name}.json"), str(cache_dir()), config.node_cache or "/tmp"]
+            submission = Submission(
+                name=name,
+                comment=node.name,
+                command=("kteardown.run.executors.node_job", *files),
+                output=str(folder / f"{node.name}.log"),
+                exclusive=False,
+                memory_mb=_QEMU_MB,
+                minutes=2,
+                node=node.name,
+            )
+            scheduler.submit(submission)
+        left = limit_s
+        while left > 0 and not all((folder / f"{node.name}.json").is_file() for node in nodes):
+            sleep(0.5)
+            left -= 0.5
+            if left < limit_s - 5 and not any(job.live for job in scheduler.jobs(name)):
+                break
+        jobs = {job.comment: job for job in scheduler.jobs(name)}
+        return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
+    except UnreachableError as error:
+        raise LabError(
+            f"{scheduler.words} does not answer: {error}", hint="check with `sinfo` that Slurm runs."
+        ) from error
+    finally:
+        with suppress(LabError, UnreachableError):
+            scheduler.cancel(name)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
+    try:
+        found = NodeFacts.model_validate_json((folder / f"{node.name}.json").read_bytes())
+        return Surveyed(node=node.name, state=node.state, found=found)
+    except (OSError, ValidationError):
+        pass
+    log = folder / f"{node.name}.log"
+    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    said = lines[-1] if lines else (job.reason if job else "the job is gone")
+    state = f"the job is {job.state}: " if job else ""
+    return Surveyed(node=node.name, state=node.state, reason=f"{state}{said}")

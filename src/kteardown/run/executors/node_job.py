@@ -1,5 +1,7 @@
 """A job on a node of a cluster: ``python -m kteardown.run.executors.node_job ORDER.json``.
 
+With ``FILE CACHE NODE_CACHE`` it writes what its host is like to FILE, for ``kteardown doctor --on slurm``.
+
 It boots one piece of a plan, writes the records into a folder of its own, and publishes them in the journal
 of the run by an atomic link. It trusts nothing that it can check: the build of QEMU, each file by its hash,
 and that no other guest runs on its host. A piece is published whole or not at all.
@@ -15,27 +17,27 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
 from kteardown.errors import KteardownError, LabError
 from kteardown.kernels.source import file_hash
-from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Record
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, replace_text
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, Lab, Setting, Watch, run_boot
+from kteardown.run.execute import Bootable, GuestSetup, Lab, Setting, Watch, run_boot
+from kteardown.run.executors.slurm import SlurmConfig
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Kind, Receipt, publish, write_failure
 from kteardown.rundir.writer import RecordWriter
 from kteardown.vm import host
 from kteardown.vm.acceleration import best_wall_acceleration
-from kteardown.vm.host import missing_qemu
-from kteardown.vm.job import Acceleration
+from kteardown.vm.host import missing_qemu, qemu_version
 from kteardown.vm.qemu import QemuMachine
 
 _LOCK_EVERY_S = 0.25
@@ -52,29 +54,36 @@ class Order(StrictModel):
     plan: Plan
     """The boots of the piece."""
     kernels: dict[str, Bootable]
-    agent: Path
-    programs: tuple[Path, ...] = ()
-    archives: tuple[Path, ...] = ()
+    setup: GuestSetup
     hashes: dict[str, str]
     """The SHA-256 of each file, by its path."""
-    arch: Arch
-    acceleration: Acceleration
-    kernel_args: tuple[str, ...] = ()
-    lost_limit: float | None = None
-    lost_asked: bool = True
     qemu: str
     """The SHA-256 of the QEMU of the run."""
     exclusive: bool
     """Whether no other guest may run on the host."""
-    node_cache: Path | None = None
-    lock_folder: Path | None = None
-    lock_wait_s: float = 600.0
+    config: SlurmConfig = SlurmConfig()
+
+
+class NodeFacts(StrictModel):
+    qemu: str
+    """The SHA-256 of QEMU for x86-64; empty if there is none."""
+    qemu_version: str
+    kvm: str
+    """Why guests do not run on KVM; empty if a probe guest ran."""
+    cores: int
+    cpu: str
+    memory_mb: int
+    disk_mb: int
+    """What is free where the node keeps copies of kernels."""
+    cache: bool
+    """Whether the node sees the shared cache."""
+    load: float
+    smt: str
+    governor: str
 
 
 @dataclass(frozen=True)
 class Me:
-    """This execution of the job."""
-
     node: str
     job: str
     name: str
@@ -108,37 +117,28 @@ class _Log(RecordWriter):
 def run_order(order: Order, me: Me) -> bool:
     """Boot the piece and publish it; return whether it was the first time. Raises KteardownError, OSError."""
     own = RunDir.create_at(order.journal / "attempts" / order.key / str(order.attempt) / me.name)
-    folder = order.lock_folder or next(f for f in _LOCK_FOLDERS if f.is_dir() and os.access(f, os.W_OK))
-    with host_lock(folder, exclusive=order.exclusive, wait_s=order.lock_wait_s) as lock:
+    own_folder, cache = order.config.lock_folder, order.config.node_cache
+    there = (folder for folder in _LOCK_FOLDERS if folder.is_dir() and os.access(folder, os.W_OK))
+    folder = Path(own_folder) if own_folder else next(there)
+    with host_lock(folder, exclusive=order.exclusive, wait_s=order.config.lock_wait_s) as lock:
         qemu = check_qemu(order)
         log = _Log(own, me)
         try:
 
-            def stage(paths: Sequence[Path]) -> tuple[Path, ...]:
-                return tuple(staged(path, order.hashes, order.node_cache) for path in paths)
+            def stage(path: Path) -> Path:
+                return staged(path, order.hashes, Path(cache) if cache else None)
 
             used = {boot.kernel for boot in order.plan.boots}
             kernels = {
-                name: Bootable(
-                    image=staged(files.image, order.hashes, order.node_cache),
-                    modules=stage(files.modules),
-                    optional_modules={each: stage(more) for each, more in files.optional_modules.items()},
-                    lines=files.image.parent,
-                )
+                name: replace(files.placed(stage), lines=files.image.parent)
                 for name, files in order.kernels.items()
                 if name in used
             }
             spare_cpu = len(os.sched_getaffinity(0)) > order.plan.cpus
-            lab = Lab(
-                machine=QemuMachine(inherit=(lock,)),
-                agent=staged(order.agent, order.hashes, order.node_cache),
-                arch=order.arch,
-                acceleration=order.acceleration,
-                kernel_args=order.kernel_args,
-                lost_limit=order.lost_limit if order.lost_asked or spare_cpu else None,
-                programs=stage(order.programs),
-                archives=stage(order.archives),
-            )
+            given = vars(order.setup.placed(stage))
+            if not (order.setup.lost_asked or spare_cpu):
+                given["lost_limit"] = None
+            lab = Lab(**given, machine=QemuMachine(inherit=(lock,)))
             setting = Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
             for boot in order.plan.boots:
                 run_boot(boot, setting)
@@ -205,14 +205,14 @@ def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
 
 def check_qemu(order: Order) -> str:
     """Return the hash of this node's QEMU. Raises LabError if it is not that of the run."""
-    found = qemu_hash(order.arch)
+    found = qemu_hash(order.setup.arch)
     if order.qemu and found != order.qemu:
         raise LabError(
             f"QEMU is another build here ({found[:12]}) than in the run ({order.qemu[:12]})",
             hint="install the same build on all nodes, or set qemu and qemu_feature in the configuration.",
         )
-    if order.acceleration == "kvm":
-        best = best_wall_acceleration(order.arch, cache=cache_dir())
+    if order.setup.acceleration == "kvm":
+        best = best_wall_acceleration(order.setup.arch, cache=cache_dir())
         if best.acceleration != "kvm":
             raise LabError(best.reason, hint='set wall = "mttcg" in the configuration.')
     return found
@@ -259,8 +259,36 @@ def staged(path: Path, hashes: Mapping[str, str], cache: Path | None) -> Path:
     )
 
 
+def look(cache: Path, node_cache: Path) -> NodeFacts:
+    facts = host.facts()
+    cpu = facts["cpu"]
+    try:
+        qemu, version = qemu_hash(DEFAULT_ARCH), qemu_version(DEFAULT_ARCH)
+        kvm = best_wall_acceleration(DEFAULT_ARCH, cache=cache).reason
+    except LabError as error:
+        qemu, version, kvm = "", "", error.message
+    there = next(each for each in (node_cache, *node_cache.parents) if each.exists())
+    return NodeFacts(
+        qemu=qemu,
+        qemu_version=version,
+        kvm=kvm.removeprefix("KVM is not used: ").partition(". ")[0],
+        cores=cpu["topology"]["cores"] or cpu["online"] or 0,
+        cpu=cpu["model"] or "",
+        memory_mb=facts["memory_kb"] // 1024,
+        disk_mb=psutil.disk_usage(str(there)).free >> 20,
+        cache=cache.is_dir(),
+        load=os.getloadavg()[0],
+        smt=cpu["smt"] or "",
+        governor=cpu["governor"] or "",
+    )
+
+
 def main(arguments: Sequence[str]) -> int:
     """Execute the order in the file that is named; the exit status is 1 if nothing was published."""
+    if len(arguments) == 3:
+        file, *folders = map(Path, arguments)
+        replace_text(file, look(*folders).model_dump_json())
+        return 0
     order = Order.model_validate_json(Path(arguments[0]).read_bytes())
     me = Me.here()
     # Slurm's first signal: leave no files behind, and let the lock go only with the guest.

@@ -1,4 +1,6 @@
-"""Slurm, by its commands: sbatch, squeue, scancel and sinfo. No accounting database is needed.
+"""Slurm, by its commands: sbatch, squeue, scancel and sinfo; and the configuration, which is only of it.
+
+The latter is ``kteardown/config.toml`` in ``$XDG_CONFIG_HOME`` or ``~/.config``. No accounting is needed.
 
 Every value is an argument of its own or is quoted in the script, so that no shell reads a name. Of the
 environment, jobs get only what is listed here.
@@ -9,32 +11,85 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Annotated, Literal
+
+import platformdirs
+from pydantic import AfterValidator, Field
 
 import kteardown
 from kteardown.errors import LabError, MissingError
-from kteardown.inputs.config import SlurmConfig
+from kteardown.inputs.load import read_toml, validated
+from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
 
 _ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+")
 _TIMEOUT_S = 60.0
-_TRANSIENT = re.compile(
-    r"Unable to contact slurm controller|Socket timed out|temporarily unable|Connection refused"
-    r"|Connection timed out|Zero Bytes were transmitted|Communication connection failure|try again"
-    r"|Resource temporarily unavailable|Transport endpoint|Slurm backup controller in standby|munge",
-    re.IGNORECASE,
-)
 _FIELDS = "%i|%T|%N|%k|%r"
-_LIVE = frozenset(
-    {
-        *("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING"),
-        *("STAGE_OUT", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"),
-        "SPECIAL_EXIT",
-    }
-)
-_USABLE = frozenset({"idle", "mixed", "mix", "allocated", "completing", "planned", "reserved"})
+WORDS = tomllib.loads(files("kteardown.run.executors").joinpath("slurm.toml").read_text(encoding="utf-8"))
+_TRANSIENT = re.compile("|".join(WORDS["transient"]), re.IGNORECASE)
+
+
+def _fits(pattern: str, message: str) -> AfterValidator:
+    """Return the check of a text that says ``message`` of one that is not as this pattern."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value, re.ASCII):
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(check)
+
+
+_Word = Annotated[str, _fits(r"[\w.,:@/+&|()*\[\]-]*", "has characters that a name in Slurm cannot have")]
+_Sha = Annotated[str, _fits("([0-9a-f]{64})?", "must be 64 hexadecimal digits, as printed by sha256sum")]
+_Absolute = Annotated[str, _fits("(/[^\0]*)?", "must be an absolute path")]
+_Option = Annotated[str, _fits("--[^\0]*", "must be options of sbatch, each `--name=value`")]
+
+
+class SlurmConfig(StrictModel):
+    """The section ``[slurm]``; docs/cluster.md says what each setting is, and has an example."""
+
+    partition: _Word = ""
+    account: _Word = ""
+    qos: _Word = ""
+    constraint: _Word = ""
+    qemu: _Sha = ""
+    qemu_feature: bool = False
+    wall: Literal["kvm", "mttcg"] = "kvm"
+    python: _Absolute = ""
+    minutes: Annotated[int, Field(ge=1)] = 120
+    max_jobs: Annotated[int, Field(ge=1)] = 400
+    attempts: Annotated[int, Field(ge=1)] = 5
+    poll_s: Annotated[float, Field(gt=0)] = 2.0
+    grace_s: Annotated[float, Field(ge=0)] = 10.0
+    patience_s: Annotated[float, Field(ge=0)] = 60.0
+    node_cache: _Absolute = ""
+    lock_folder: _Absolute = ""
+    lock_wait_s: Annotated[float, Field(ge=0)] = 600.0
+    options: tuple[_Option, ...] = ()
+
+
+class Config(StrictModel):
+    slurm: SlurmConfig = SlurmConfig()
+
+
+def config_file() -> Path:
+    """Return where the configuration is, whether it exists or not."""
+    return Path(platformdirs.user_config_dir("kteardown")) / "config.toml"
+
+
+def load_config(file: Path | None = None) -> Config:
+    """Return the configuration; every setting has a default. Raises InputError that names the setting."""
+    file = file or config_file()
+    known = (
+        f"correct these keys; the settings are {', '.join(SlurmConfig.model_fields)}, in the section [slurm]."
+    )
+    return validated(Config, read_toml(file), file, known) if file.exists() else Config()
 
 
 class UnreachableError(Exception):
@@ -65,8 +120,6 @@ class Submission:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as the scheduler sees it."""
-
     id: str
     state: str
     node: str
@@ -75,14 +128,11 @@ class Job:
 
     @property
     def live(self) -> bool:
-        """Whether it waits or runs."""
-        return self.state in _LIVE
+        return self.state in WORDS["live"]
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node as the scheduler sees it."""
-
     name: str
     state: str
     reason: str = ""
@@ -90,7 +140,7 @@ class Node:
     @property
     def usable(self) -> bool:
         """Whether jobs can run there, now or when those before them have ended."""
-        return self.state.rstrip("*~#!%$@^-+").lower() in _USABLE
+        return self.state.rstrip("*~#!%$@^-+").lower() in WORDS["usable"]
 
 
 class Slurm:
@@ -106,7 +156,6 @@ class Slurm:
         """The name of the cluster for readers."""
 
     def submit(self, job: Submission) -> str:
-        """Submit a job and return its id."""
         return _run(self.sbatch(job), script(self._config, job.command)).strip().split(";")[0]
 
     def sbatch(self, job: Submission) -> list[str]:
@@ -140,17 +189,14 @@ class Slurm:
         ]
 
     def jobs(self, name: str) -> list[Job]:
-        """Return the jobs with this name that Slurm remembers."""
         text = _run(["squeue", "--noheader", "--states=all", f"--name={name}", f"--format={_FIELDS}"])
         rows = (line.split("|", 4) for line in text.splitlines())
         return [Job(*(field.strip() for field in row)) for row in rows if len(row) == 5]
 
     def cancel(self, name: str) -> None:
-        """Cancel the jobs with this name."""
         _run(["scancel", "--quiet", f"--name={name}"])
 
     def nodes(self) -> list[Node]:
-        """Return the nodes of the partition."""
         where = [f"--partition={self._partition}"] if self._partition else []
         text = _run(["sinfo", "--Node", "--noheader", "--format=%N|%T|%E", *where])
         rows = (line.split("|", 2) for line in text.splitlines())

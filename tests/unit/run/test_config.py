@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.inputs.config import SlurmConfig, config_file, load_config
+from kteardown.run.executors.slurm import SlurmConfig, config_file, load_config
 
 
 def test_without_a_file_every_setting_has_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
