@@ -82,6 +82,8 @@ class TableSpec(_Spec):
     unit: str = ""
     divide: Annotated[float, Field(gt=0)] = 1
     """How many of what a cell is about the value is for, such as the pages of 12 MB."""
+    margin: Annotated[float, Field(gt=0)] = 0.05
+    """Up to which share more, or less where more is better, a change counts as not worse (``{judged}``)."""
     labels: dict[str, str] = {}
     clock: Clock | None = None
     terminal: bool = False

@@ -10,6 +10,7 @@ with quotes where a name has spaces: ``{value signal_ns 'exit-gate on debian:7.2
 | ``change``, ``ci`` | changed / base in percent, and its interval |
 | ``times`` | base / changed |
 | ``verdict`` | the verdict |
+| ``judged`` | not worse: the interval is below the ``margin`` of the table; worse: above it; else open |
 | ``per_unit``, ``per_unit_ci`` | what one more costs, by the growth law |
 | ``exponent``, ``exponent_ci``, ``law`` | of the growth law |
 """
@@ -178,7 +179,9 @@ def _of_comparisons(result: Result, spec: TableSpec) -> Iterator[Fact]:
     for c, metric in found:
         if metric:
             yield Fact(metric, BASE, c.point, {"value": brief(c.base.compared / by)})
-            yield Fact(metric, c.variant, c.point, _changed(c, digits, by))
+            yield Fact(
+                metric, c.variant, c.point, _changed(c, digits, by) | {"judged": _judged(c, spec.margin)}
+            )
 
 
 def _changed(c: Comparison, digits: int, by: float) -> dict[str, str]:
@@ -188,6 +191,16 @@ def _changed(c: Comparison, digits: int, by: float) -> dict[str, str]:
     if c.exact or c.ci:
         figures["ci"] = "exact" if c.exact or not c.ci else interval(c.ci, digits)
     return figures
+
+
+def _judged(c: Comparison, margin: float) -> str:
+    """Whether the whole interval says that a change is not worse, or worse, by more than ``margin``."""
+    if c.ratio is None or not (c.ci or c.exact):
+        return "open"
+    low, high = c.ci or (c.ratio, c.ratio)
+    if c.better == "higher":
+        low, high = 1 / high, 1 / low
+    return "not worse" if high <= 1 + margin else "worse" if low > 1 + margin else "open"
 
 
 def _of_laws(result: Result, spec: TableSpec) -> Iterator[Fact]:

@@ -31,6 +31,7 @@
  * number of its group; 0 is the group of the parent.
  *	r	runs
  *	s	is stopped
+ *	m	is stopped, and was moved to its group then
  *	z	has exited, and was not reaped
  *	g	has exited, after it made a child in its group, which stopped later
  *	o	runs, and is no child of the parent but of its parent, which lives
@@ -53,6 +54,7 @@ static const struct scene {
 	{"one of two still connected", "s1o1z1s2", "2", PROCESS},
 	{"the group of the parent", "s0z0s1", "1", PROCESS},
 	{"orphaned before", "g1", "1", PROCESS},
+	{"moved when it was stopped", "r1m1", "1", PROCESS},
 	{"a new parent in the session", "s1z1s2", "", IN_SESSION},
 	{"a thread of the parent", "s1z1s2", "", THREAD},
 };
@@ -134,14 +136,15 @@ static void exit_before_child(void)
 
 static _Noreturn void be_member(char what, int group)
 {
-	join(getpid(), group);
+	if (what != 'm')
+		join(getpid(), group);
 	signal(SIGHUP, count_hup);
 	signal(SIGCONT, count_cont);
 	if (what == 'z')
 		_exit(0);
 	if (what == 'g')
 		exit_before_child();
-	if (what == 's' || what == 'g')
+	if (strchr("smg", what))
 		MUST(raise(SIGSTOP));
 	stay();
 }
@@ -159,10 +162,13 @@ static void make_member(struct member *member, char what, int group)
 		must(task_wait_state(pid, 'Z', LIMIT_MS), __LINE__);
 	} else {
 		member->pid = pid;
-		join(pid, group);
+		if (what != 'm')
+			join(pid, group);
 	}
-	if (what == 's' || what == 'g')
+	if (strchr("smg", what))
 		must(task_wait_state(member->pid, 'T', LIMIT_MS), __LINE__);
+	if (what == 'm')
+		join(pid, group);
 	while ((what == 'r' || what == 'o') && !member->ready)
 		sleep_ms(1);
 }

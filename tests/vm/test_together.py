@@ -18,8 +18,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 SOURCE = "debian:6.12"
 SERIES = (
     "freezer-skip-exited",
-    "exit-orphaned-pgrp",
-    "exit-reparent-pgrp",
+    "exit-linear/pid",
     "memcg-release-percpu",
     "zsmalloc-lockless-free/page",
     "sched-task-throttle",
@@ -28,6 +27,7 @@ SERIES = (
 )
 PARAMS = {
     "pgrp_stress": "",
+    "wait_stress": 'steps = "500", storm_ms = "300"',
     "uffd_close": "",
     "lock_stress": 'steps = "500"',
     "zsmalloc_stress": 'passes = "1"',

@@ -9,7 +9,7 @@ from vm import lab
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 WORKLOAD = "wait_stress"
-SERIES = "exit-wait-any"
+SERIES = "exit-linear"
 CAUGHT_BY = {
     "wait-broken-echild": "nothing",
     "wait-broken-reparent": "found",

@@ -16,6 +16,7 @@
 enum crowd_groups {
 	CROWD_SAME_GROUP, /* the process group of their parent */
 	CROWD_ONE_GROUP, /* one process group, which the first one leads */
+	CROWD_TWO_GROUPS, /* two that alternate, which the first two lead */
 	CROWD_OWN_GROUPS, /* each leads a process group */
 };
 
@@ -38,6 +39,8 @@ static inline int crowd_one(void *unused)
 		MUST(setpgid(0, 0));
 	else if (crowd.groups == CROWD_ONE_GROUP)
 		MUST(setpgid(0, i ? crowd.pids[0] : 0));
+	else if (crowd.groups == CROWD_TWO_GROUPS)
+		MUST(setpgid(0, i > 1 ? crowd.pids[i % 2] : 0));
 	if (crowd.first)
 		crowd.first(i);
 	MUST(write(crowd.ready, "r", 1));

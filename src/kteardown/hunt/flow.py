@@ -648,8 +648,8 @@ def _confirmed(hunt: _Hunt, chosen: Mapping[Case, int], options: Options) -> dic
         plan = confirm_plan(chosen, [source], seeds, options)
         boots += hunt.stage(name, plan)
         found = _on(source, measured(boots))
-        may_grow = {case for case, each in found.items() if may_grow(each)}
-        chosen = {case: most for case, most in chosen.items() if case in may_grow}
+        growing = {case for case, each in found.items() if may_grow(each)}
+        chosen = {case: most for case, most in chosen.items() if case in growing}
         if not chosen:
             break
     return found

@@ -488,6 +488,21 @@ def test_a_number_has_three_digits_or_all_before_the_point(value: float, text: s
     assert result_tables.brief(-value) == (f"-{text}" if value else "0")
 
 
+@pytest.mark.parametrize(("margin", "said"), [(0.1, "worse"), (19.5, "open"), (30, "not worse")])
+def test_a_change_is_judged_by_its_whole_interval(margin: float, said: str) -> None:
+    """The interval of the ratio is 20.0 to 20.8 in this published result."""
+    spec = claims.TableSpec(
+        rows=("kernel",),
+        metrics=("teardown_ns",),
+        kernels=("exit-gate",),
+        where={"state": ("fuse",), "groups": ("none",)},
+        cell="{judged}",
+        margin=margin,
+    )
+    shown = result_tables.table(spec, claims.load(ROOT, "masskill-exits"))
+    assert shown.splitlines()[-1].split("|")[2].strip() == said
+
+
 def test_a_value_can_be_divided_and_only_some_kernels_shown(measured: Path) -> None:
     claim = claims.load(measured, "zombie")
     spec = claims.TableSpec(
