@@ -587,8 +587,8 @@ def counted(claim: claims.Claim, factor: float = 1, failure: str = "") -> dict[s
     ("factor", "failure", "state", "note"),
     [
         (1, "", "equal", ""),
-        (1.001, "", "within", r"_ns of zombies zombies=1200, .*: [\d,.]+ for [\d,.]+ \(\+0.1%\)"),
-        (1.5, "", "stale", r"\(\+50%\)"),
+        (1.001, "", "within", r"_ns of zombies zombies=1200, .*: [\d,.]+ for [\d,.]+ \(\+0.1%; "),
+        (1.5, "", "stale", r"\(\+50%; single boots differ by up to \d"),
         (1, "panic: oops", "stale", "zombies zombies=1200, base: panic: oops"),
     ],
 )
