@@ -105,7 +105,7 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
     parameters = load_workload(workload, str(here)).parameters
     # As JSON writes them, the values are TOML.
     lines = [
-        f"params.{key} = {json.dumps([spec.default])}  # {spec.help}".replace("\n", " ")
+        f"params.{key} = {json.dumps(spec.values or [spec.default])}  # {spec.help}".replace("\n", " ")
         for key, spec in parameters.items()
     ]
     words = {"workload": workload, "params": "\n".join(lines)}

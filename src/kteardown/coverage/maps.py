@@ -18,6 +18,7 @@ from typing import Any
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, readable, workload_names
+from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.paths import cache_dir, data_dir
 from kteardown.script.describe import Described, content_id, known
@@ -257,5 +258,5 @@ def with_own(coverage: CoverageMap, folder: Path) -> tuple[CoverageMap, list[str
     for name in names:
         with suppress(InputError):
             if (path := map_of(known(load_workload(name, str(folder)), folder))).is_file():
-                found |= read_map(path).workloads
+                found |= read_map(cache_folder.hold(path)).workloads
     return CoverageMap(coverage.source, found), [name for name in names if name not in found]

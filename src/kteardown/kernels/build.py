@@ -326,7 +326,6 @@ class _Builder:
         objtool, so at any other path everything would be compiled again.
         """
         source = self._sources.tree(plan.source)
-        os.utime(source)
         logs = self._kernels.folder / "logs" / key
         cache_folder.remove(logs)
         logs.mkdir(parents=True)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -27,16 +26,24 @@ _SERIES_WITH_OBJECTS = 8
 _image = TypeAdapter(KernelImage)
 _DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What a damaged description raises."""
-EntryKind = Literal["kernel", "tree", "object", "source", "download", "log"]
+FOLDERS = (
+    *("trees", "objects", "sources", "downloads", "lists", "logs", "resolved", "layout"),
+    # Of a user's patches, of bisections, of mailing lists, and of scripts.
+    *("series", "histories", "mail", "archive", "scripts", "coverage"),
+    # ``apt`` has the lists of earlier versions.
+    *("agent", "plugins", "programs", "apt"),
+)
+"""What a cache has besides kernels; the answers about sources are removed with these."""
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """One entry of the cache. Fields that its kind does not have are empty."""
+    """One entry of the cache. Fields that only kernels have are otherwise empty."""
 
-    kind: EntryKind
+    folder: str
+    """``kernels``, or one of ``FOLDERS``."""
     key: str
-    """The folder's name: for a kernel or tree, a hash of everything it is built from; for others, a name."""
+    """Its name: for a kernel or tree, a hash of everything it is built from."""
     path: Path
     size_kb: int
     last_used: datetime
@@ -48,7 +55,7 @@ class CacheEntry:
 
     def __str__(self) -> str:
         facts = " ".join(filter(None, (self.release, self.arch, self.source, self.series)))
-        return f"{self.kind} {self.key} {facts}".strip() + f" ({self.size_kb // 1024} MB)"
+        return f"{self.folder}/{self.key} {facts}".strip() + f" ({self.size_kb // 1024} MB)"
 
 
 def key(
@@ -90,7 +97,6 @@ class Cache:
         mine = self.folder / "objects" / hashlib.sha256(series.encode()).hexdigest()[:16]
         cache_folder.hold(mine)
         mine.mkdir(parents=True, exist_ok=True)
-        os.utime(mine)
         every = sorted(self._folders("objects"), key=lambda path: path.stat().st_mtime)
         for path in every[:-_SERIES_WITH_OBJECTS]:
             with cache_folder.free(path) as is_free:
@@ -113,8 +119,6 @@ class Cache:
                 if not seal.is_intact(folder, self._reporter):
                     cache_folder.remove(folder)
                     return None
-        with suppress(OSError):  # The cache may belong to another user.
-            os.utime(folder)
         image = _image.validate_python(json.loads((folder / _META).read_text())["image"] | {"name": name})
         more = {name: tuple(map(folder.joinpath, each)) for name, each in image.optional_modules.items()}
         modules = tuple(map(folder.joinpath, image.modules))
@@ -156,22 +160,14 @@ class Cache:
                 size = int(fields["size_kb"])
             except _DAMAGED:
                 facts, size = ["damaged"], cache_folder.size_kb([path])
-            found.append(CacheEntry("kernel", path.name, path, size, _modified(path), *facts))
+            found.append(CacheEntry("kernels", path.name, path, size, _modified(path), *facts))
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 
     def others(self) -> list[CacheEntry]:
-        """Return all other entries: trees, objects, sources, downloads, logs of failed builds."""
-        folders: dict[str, EntryKind] = {
-            "trees": "tree",
-            "objects": "object",
-            "sources": "source",
-            "downloads": "download",
-            "lists": "download",
-            "logs": "log",
-        }
+        """Return all other entries."""
         return [
-            CacheEntry(kind, path.name, path, cache_folder.size_kb([path]), _modified(path))
-            for name, kind in folders.items()
+            CacheEntry(name, path.name, path, cache_folder.size_kb([path]), _modified(path))
+            for name in FOLDERS
             for path in self._folders(name)
         ]
 
@@ -191,11 +187,11 @@ class Cache:
         With ``dry_run`` nothing is removed. Raises InputError unless each of ``keys`` fits one kernel.
         """
         entries = [*self.entries(), *self.others()]
-        whole = {_the_one(wanted, [e.key for e in entries if e.kind == "kernel"]) for wanted in keys}
+        whole = {_the_one(wanted, [e.key for e in entries if e.folder == "kernels"]) for wanted in keys}
         limit = datetime.now() - timedelta(days=older_than_days) if older_than_days is not None else None
 
         def selected(entry: CacheEntry) -> bool:
-            named = entry.kind in ("kernel", "tree") and entry.key in whole
+            named = entry.folder in ("kernels", "trees") and entry.key in whole
             return everything or named or (limit is not None and entry.last_used < limit)
 
         chosen = []
@@ -208,10 +204,10 @@ class Cache:
                     cache_folder.remove(entry.path)
                 chosen.append(entry)
         if not dry_run:
-            if any(entry.kind == "source" for entry in chosen):
+            if everything or any(entry.folder == "sources" for entry in chosen):
                 # Resolve debian:X.Y again next time: the archive may have dropped that version.
                 cache_folder.remove(self.folder / "answers")
-            for name in ("kernels", "trees", "sources", "downloads", "lists"):
+            for name in ("kernels", *FOLDERS):
                 cache_folder.sweep(self.folder / name)
         return chosen
 

@@ -69,8 +69,8 @@ def locked(target: Path, reporter: Reporter, what: str) -> Iterator[None]:
         lock.release()
 
 
-def hold(target: Path) -> None:
-    """Keep ``target`` from being removed until this process ends, as others may do at the same time.
+def hold(target: Path) -> Path:
+    """Mark ``target`` as used now, keep it from being removed until this process ends, and return it.
 
     A cache that cannot be written cannot be pruned either: nothing is done there.
     """
@@ -79,6 +79,8 @@ def hold(target: Path) -> None:
             fd = os.open(_lock_path(target, "use"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             fcntl.flock(fd, fcntl.LOCK_SH)
             _held[target] = fd
+        os.utime(target)
+    return target
 
 
 @contextmanager

@@ -184,6 +184,7 @@ def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tup
                 (work / name).mkdir()
                 for file, text in files:
                     (work / name / file).write_bytes(text)
+    cache_folder.hold(folder.parent)
     return patches_in(folder)
 
 

@@ -47,6 +47,7 @@ def request(
     path = sources.folder / "layout" / hashlib.sha256(inputs).hexdigest()[:16] / "layout-twin.patch"
     if not path.is_file() and not (unpack and _write(path, files, sources.tree(source))):
         return None
+    cache_folder.hold(path.parent)
     return replace(base, name=LAYOUT, patches=(path,), series=LAYOUT)
 
 

@@ -309,7 +309,7 @@ def guest_programs(
                 file = sources.package_file(package, architecture)
                 with cache_folder.published(target) as folder:
                     extract(file, name, folder)
-        found.append(target / name)
+        found.append(cache_folder.hold(target) / name)
     return tuple(found)
 
 

@@ -222,20 +222,8 @@ class Sources:
                         hint="give the tarball or the repository of a Linux kernel.",
                     )
                 # Builds may use hard links to the files.
-                argv = [
-                    "find",
-                    str(folder),
-                    "-type",
-                    "f",
-                    "-perm",
-                    "/222",
-                    "-exec",
-                    "chmod",
-                    "a-w",
-                    "{}",
-                    "+",
-                ]
-                subprocess.run(argv, check=True)
+                find = ["-type", "f", "-perm", "/222", "-exec", "chmod", "a-w", "{}", "+"]
+                subprocess.run(["find", str(folder), *find], check=True)
         return target
 
     def tree_path(self, source: Source) -> Path:

@@ -49,6 +49,8 @@ class Parameter(StrictModel):
     min: int = 0
     max: int = 2**31 - 1
     choices: tuple[Word, ...] = ()
+    values: tuple[int | Word, ...] = ()
+    """Of a script: what ``compare`` measures unless ``--set`` gives others; empty: the default."""
     programs: dict[str, tuple[str, ...]] = {}
     """By choice, the programs that the guest needs besides the agent, from ``kernels.prebuilt``."""
 

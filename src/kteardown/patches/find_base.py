@@ -518,4 +518,4 @@ def history(patches: Sequence[Path], tree: Path, target: Path) -> tuple[Path, st
                 )
             made.git("config", "--unset", "core.worktree")  # The folder is renamed.
     first, *_, last = git.run("rev-list", "--reverse", "HEAD", git_dir=target / "git").text.splitlines()
-    return target / "git", first, last
+    return cache_folder.hold(target) / "git", first, last

@@ -177,7 +177,7 @@ def fetch(message_id: str, cache_dir: Path, reporter: Reporter) -> Path:
         if not target.is_dir():
             with reporter.task(f"Fetching {message_id}"), cache_folder.published(target) as work:
                 _b4(message_id, work, reporter)
-    return target / "thread.mbx"
+    return cache_folder.hold(target) / "thread.mbx"
 
 
 def _b4(message_id: str, work: Path, reporter: Reporter) -> None:

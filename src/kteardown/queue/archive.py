@@ -70,7 +70,7 @@ def _fetched(name: str, since: datetime, cache: Path, reporter: Reporter) -> Pat
         for epoch in epochs[-2:]:  # The newest may have begun a moment ago.
             heads = f"+refs/heads/*:refs/heads/{epoch.rpartition('/')[2]}/*"
             git.run("fetch", "-q", f"--shallow-since={since:%Y-%m-%d}", epoch, heads, git_dir=target)
-    return target
+    return cache_folder.hold(target)
 
 
 def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:

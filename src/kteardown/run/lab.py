@@ -8,7 +8,7 @@ from kteardown.errors import InputError, LabError
 from kteardown.inputs.config import config_file, load_config
 from kteardown.inputs.load import own_sources, uncounted
 from kteardown.inputs.load import programs as programs_of
-from kteardown.kernels import prebuilt
+from kteardown.kernels import cache_folder, prebuilt
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
@@ -46,7 +46,9 @@ def make_lab(
     wanted = programs_of(experiment, snapshot.workloads)
     counted = counts and experiment.design.counts
     own = own_sources(snapshot.workloads, experiment.folder)
-    agent = build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own, counts=counted)
+    agent = cache_folder.hold(
+        build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own, counts=counted)
+    )
     cluster = None
     if on:
         config = load_config().slurm
@@ -65,7 +67,8 @@ def make_lab(
         if cluster is None or best == "mttcg":
             _check_counters(best)
     if best == "icount":
-        main_loop_library(reporter)  # Nodes of a cluster need no compiler: they find it in the cache.
+        # Nodes of a cluster need no compiler: they find it in the cache.
+        cache_folder.hold(main_loop_library(reporter))
     return Lab(
         machine=QemuMachine(reporter.command),
         agent=agent,

@@ -205,13 +205,15 @@ def experiment_for(workload: str, source: str) -> Experiment:
 
 
 def experiment_of_script(workload: str, source: str, folder: Path) -> Experiment:
-    """Return an experiment with the script ``workload``, which is described in ``folder``."""
+    """Return an experiment with the script ``workload`` of ``folder``/workloads. Raises InputError."""
+    known = load_workload(workload, str(folder)).parameters
+    params = {name: parameter.values for name, parameter in known.items() if parameter.values}
     # A script is run once in each guest: what it leaves behind would be there when it is run again.
     return Experiment(
         name=f"compare-{workload.replace('_', '-')}",
         question=f"What does the change do to {workload}?",
         source=source,
-        workloads=(Sweep(workload=workload),),
+        workloads=(Sweep(workload=workload, params=params),),
         design=Design(repetitions=1, warmup=0),
         quick=Quick(repetitions=1),
         folder=str(folder),

@@ -16,7 +16,9 @@ from kteardown.sandbox import Limits, Mount, Sandbox
 HEADERS = ("stdio.h", "stdlib.h", "unistd.h", "string.h")
 """What is included if a file does not compile without: a mail often has lost the lines with ``<``."""
 
-_FLAGS = ("-O2", "-static", "-pthread", "-w", "-Wl,--build-id=none")
+_FLAGS = ("-O2", "-static", "-pthread", "-Wl,--build-id=none")
+# Without its header, a function such as getenv() would return an int, and the program end with a signal.
+_STRICT, _LENIENT = "-Werror=implicit-function-declaration", "-w"
 _SOURCE, _OUTPUT = Path("/source"), Path("/output")
 _LIMITS = Limits(total_s=300, output_mb=16, disk_mb=512, file_mb=256, processes=64)
 _SHOWN = 12
@@ -43,18 +45,17 @@ def compile_static(
         )
     with failing(f"cannot read {source}", hint="check the path, and that you may read the file."):
         text = source.read_text(errors="replace")
-    program, said = _compiled(compiler, source, beside, (), reporter)
+    program, said = _compiled(compiler, source, beside, (_STRICT,), reporter)
     if program:
         return program, ()
     if "cannot find -l" in "".join(said):
         raise MissingError(f"there is no static C library for {arch} programs", packages)
     has = set(re.findall(r"^\s*#\s*include\s*<([^>\n]+)>", text, re.MULTILINE))
     missing = tuple(name for name in HEADERS if name not in has)
-    if missing:
-        program, again = _compiled(compiler, source, beside, missing, reporter)
-        if program:
-            return program, missing
-        said = again or said
+    flags = (_LENIENT, *(word for name in missing for word in ("-include", name)))
+    program, said = _compiled(compiler, source, beside, flags, reporter)
+    if program:
+        return program, missing
     shown = [line.rstrip() for line in said if "error" in line][:_SHOWN] or said[:_SHOWN]
     raise BuildError(
         "\n".join([f"{source.name} did not compile:", *(f"  {line.rstrip()}" for line in shown)]),
@@ -63,7 +64,7 @@ def compile_static(
 
 
 def _compiled(
-    compiler: str, source: Path, beside: Sequence[Path], headers: Sequence[str], reporter: Reporter
+    compiler: str, source: Path, beside: Sequence[Path], flags: Sequence[str], reporter: Reporter
 ) -> tuple[bytes, list[str]]:
     """Return the program, empty if there is none, and what the compiler printed."""
     confined = not sandbox.problem()
@@ -72,7 +73,7 @@ def _compiled(
         seen, made = (_SOURCE, _OUTPUT) if confined else (source.parent.absolute(), output)
         mounts = [Mount(path.absolute(), _SOURCE / path.name) for path in (source, *beside)]
         mounts.append(Mount(output, _OUTPUT, writable=True))
-        argv = [compiler, *_FLAGS, *(word for name in headers for word in ("-include", name))]
+        argv = [compiler, *_FLAGS, *flags]
         argv += ["-o", str(made / "program"), str(seen / source.name), "-lm"]
         reporter.command(argv)
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TMPDIR": str(made)}

@@ -20,6 +20,7 @@ from typing import Any
 from kteardown.errors import InputError, LabError, failing
 from kteardown.inputs.load import read_text, workload_names
 from kteardown.inputs.options import Scripted, parse_seconds
+from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.script.extract import metric_of
@@ -152,7 +153,8 @@ def known(workload: Workload, folder: Path) -> Described:
     if script.root:
         moved = script.model_copy(update={"root": os.path.abspath(place / script.root)})
         workload = workload.model_copy(update={"script": moved})
-    return Described(workload, files, preset_of(script.command))
+    text = read_file(files[script.file])[0].decode(errors="replace") if script.file else script.command
+    return Described(workload, files, preset_of(text))
 
 
 def with_headlines(described: Described, metrics: Mapping[str, Metric], *, asked: bool = False) -> Described:
@@ -198,7 +200,7 @@ def keep(described: Described, cache: Path) -> Path:
                 write(described, Path(made))
                 if not folder.is_dir():
                     Path(made).rename(folder)
-    return folder
+    return cache_folder.hold(folder)
 
 
 def content_id(described: Described) -> str:
@@ -334,8 +336,7 @@ def _numbers(values: Sequence[ParamValue]) -> bool:
 
 
 def _parameter(values: Sequence[ParamValue]) -> Parameter:
-    if _numbers(values):
-        least = min(value for value in values if isinstance(value, int))
-        return Parameter(help="given with --set", default=values[0], min=min(0, least))
-    words = tuple(dict.fromkeys(map(str, values)))
-    return Parameter(help="given with --set", default=words[0], choices=words)
+    words = tuple(dict.fromkeys(map(str, values))) if not _numbers(values) else ()
+    least = min([0, *(value for value in values if isinstance(value, int))])
+    kept: tuple[int | str, ...] = words or tuple(values)
+    return Parameter(help="given with --set", default=kept[0], min=least, choices=words, values=kept)

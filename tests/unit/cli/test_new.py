@@ -13,6 +13,7 @@ from kteardown.inputs.load import load_experiment, load_workload, own_sources, w
 from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels import apply_patches
 from kteardown.kernels.series import resolve
+from kteardown.model.point import points_of
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.resolve import experiment_for
@@ -155,6 +156,36 @@ def test_a_series_is_made_from_a_mailbox_or_a_branch(tmp_path: Path, monkeypatch
         monkeypatch.chdir(tree)
         assert resolve(name).patch_set.subjects == ("file: say two", "file: say three")
         assert "[PATCH 0/2]" in (tree / "series" / name / "0000-cover-letter.md").read_text()
+
+
+def test_a_script_that_is_kept_is_compared_at_all_its_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.sh").write_text("seq $N | grep $WORD | head -n $ROWS\n")
+    options = ("--set", "N=20,40", "--set", "WORD=a,b", "--set", "ROWS=3")
+    kept = kteardown(tmp_path, "new", "workload", "mine", "--from", "./x.sh", *options)
+    assert kept.returncode == 0, kept.stderr
+    monkeypatch.chdir(tmp_path)
+    found = experiment_for("mine", "debian:6.12")
+    (sweep,) = found.workloads
+    assert sweep.params == {"N": (20, 40), "WORD": ("a", "b"), "ROWS": (3,)}
+    assert len(points_of(found, {"mine": load_workload("mine", str(tmp_path))})) == 4
+    (sweep,) = apply(found, Overrides(assignments=["N=60"])).workloads
+    assert sweep.params == {"N": (60,), "WORD": ("a", "b"), "ROWS": (3,)}
+    made = kteardown(tmp_path, "new", "experiment", "own", "--workload", "mine")
+    assert made.returncode == 0, made.stderr
+    (sweep,) = load_experiment("own").workloads
+    assert sweep.params == {"N": (20, 40), "WORD": ("a", "b"), "ROWS": (3,)}
+
+
+def test_a_value_that_a_description_does_not_allow_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").write_text("seq $N\n")
+    kept = kteardown(tmp_path, "new", "workload", "mine", "--from", "./x.sh", "--set", "N=20,40")
+    assert kept.returncode == 0, kept.stderr
+    file = tmp_path / "workloads/mine.toml"
+    file.write_text(file.read_text().replace("[20, 40]", "[20, -4]"))
+    wrong = kteardown(tmp_path, "compare", "mine", "--source", "debian:6.12", "--series", "exit-gate")
+    assert wrong.returncode == 2 and "mine.N=-4: must be 0 to" in wrong.stderr
 
 
 @pytest.mark.parametrize(

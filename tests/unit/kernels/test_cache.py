@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import time
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import kteardown
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder
-from kteardown.kernels.cache import Cache, key
+from kteardown.kernels.cache import FOLDERS, Cache, key
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import file_hash
@@ -94,7 +96,7 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
     assert [e.key for e in cache.prune(older_than_days=30, dry_run=True)] == ["aaaa"]
     assert len(cache.entries()) == 3
     assert [e.key for e in cache.prune(older_than_days=30)] == ["aaaa"]
-    assert {e.kind for e in cache.prune(["bb"])} == {"kernel", "tree"}
+    assert {e.folder for e in cache.prune(["bb"])} == {"kernels", "trees"}
     assert [e.key for e in cache.entries()] == ["cccc"]
     assert not cache.tree_path("bbbb").exists()
     for wanted in ("zz", ""):
@@ -102,8 +104,33 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
             cache.prune([wanted])
     assert cache.prune() == []
     (tmp_path / "objects/series").mkdir(parents=True)
-    assert {e.kind for e in cache.prune(everything=True)} == {"kernel", "object"}
+    assert {e.folder for e in cache.prune(everything=True)} == {"kernels", "objects"}
     assert cache.entries() == [] and cache.others() == []
+
+
+def test_each_folder_of_the_cache_is_pruned(tmp_path: Path) -> None:
+    """Each that the source names below the cache, besides the kernels and the answers about sources."""
+    place = r"(?:cache|cache_dir(?:\(\))?(?:\.absolute\(\))?|(?:sources|_kernels|kernels)\.folder)"
+    source = Path(kteardown.__file__).parent
+    named = {
+        name
+        for file in source.rglob("*.py")
+        for name in re.findall(rf'\b{place} / "([a-z]+)"', file.read_text())
+    }
+    assert {"agent", "coverage", "plugins", "scripts", "series"} <= named <= {*FOLDERS}
+    cache, old = Cache(tmp_path), time.time() - 40 * 86400
+    for folder in FOLDERS:
+        (tmp_path / folder / "entry").mkdir(parents=True)
+        (tmp_path / folder / "used").mkdir()
+        (tmp_path / folder / ".locks").mkdir()
+        os.utime(tmp_path / folder / "entry", (old, old))
+        os.utime(tmp_path / folder / "used", (old, old))
+        cache_folder.hold(tmp_path / folder / "used")
+    (tmp_path / "answers").mkdir()
+    assert {e.folder for e in cache.prune(older_than_days=30)} == {*FOLDERS}
+    assert not (tmp_path / "answers").exists(), "they are about the sources"
+    for folder in FOLDERS:
+        assert [path.name for path in (tmp_path / folder).glob("[!.]*")] == ["used"]
 
 
 def test_prune_keeps_what_another_process_is_making(tmp_path: Path) -> None:

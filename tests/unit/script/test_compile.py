@@ -42,6 +42,13 @@ def test_missing_headers_are_added_and_named(tmp_path: Path) -> None:
     assert output(program, tmp_path) == "3"
 
 
+def test_a_pointer_is_whole_without_its_header(tmp_path: Path) -> None:
+    text = 'int main(void) { wait(0); printf("%s", strchr(getenv("HOME"), \'/\')); fflush(0); _exit(0); }\n'
+    program, added = compiled(tmp_path / "x.c", text)
+    assert added == HEADERS
+    assert output(program, tmp_path).startswith("/")
+
+
 def test_a_header_beside_the_file_may_be_included(tmp_path: Path) -> None:
     (tmp_path / "own.h").write_text("#define STATUS 0\n")
     text = '#include "own.h"\nint main(void) { return STATUS; }\n'

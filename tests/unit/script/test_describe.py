@@ -284,3 +284,11 @@ def test_the_permissions_of_a_file_are_a_part_of_it(script: Path, tmp_path: Path
     further.chmod(0o755)
     second = keep(found, tmp_path / "cache")
     assert first != second and os.access(second / "workloads/helper", os.X_OK)
+
+
+def test_a_script_that_is_kept_runs_a_known_program_as_before(tmp_path: Path) -> None:
+    (tmp_path / "bench.sh").write_text("#!/bin/sh\nschbench -t $N\n")
+    described = describe(str(tmp_path / "bench.sh"), Scripted(), {"N": (1, 2)})
+    write(described, tmp_path / "own")
+    kept = known(load_workload("bench", str(tmp_path / "own")), tmp_path / "own")
+    assert kept.preset == described.preset == "schbench"
