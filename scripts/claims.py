@@ -188,12 +188,17 @@ class Evidence:
 
     @property
     def moved(self) -> list[str]:
-        """What has changed since it was measured, and is not confirmed, by name."""
-        known = [self.measured.ids] if self.measured else []
+        """What has changed since it was measured, or since it was confirmed if that is less, by name."""
+        if self.measured is None:
+            return sorted(self.now)
+        known = [self.measured.ids]
         if self.exact and self.confirmed and self.confirmed.state != "stale":
-            known.append(self.confirmed.ids)
-        names = sorted({*self.now, *(self.measured.ids if self.measured else ())})
-        return [name for name in names if all(ids.get(name) != self.now.get(name) for ids in known)]
+            rest = {name: id_ for name, id_ in self.measured.ids.items() if name in NOT_CONFIRMED}
+            known.append(rest | self.confirmed.ids)
+        names = sorted({*self.now, *self.measured.ids})
+        return min(
+            ([name for name in names if ids.get(name) != self.now.get(name)] for ids in known), key=len
+        )
 
     @property
     def state(self) -> State:

@@ -9,8 +9,9 @@ boots are compared with the first ones or, without them, with the published figu
 - ``first``: the first boots, on a tree in which nothing has changed since it was measured. They may differ
   from the published figures, for which a guest ran many points, by what one point leaves to the next;
 - ``equal``: to the digit what the boots before counted, or what is published;
-- ``within``: not equal, but inside of the published interval; the largest difference is named;
-- ``stale``: outside of it;
+- ``within``: not equal, but not farther away than one boot may be from the others (``one_boot``); the largest
+  difference is named, with the one that is allowed;
+- ``stale``: farther away;
 - ``not comparable``: this machine has another compiler or source than the one it was measured with.
 
 ``results/NAME/confirmed.json`` keeps what was counted, with the commit. Figures of the wall clock are
@@ -32,6 +33,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
+from scipy import stats
+
 from claims import (
     Claim,
     Confirmed,
@@ -51,7 +54,7 @@ from kteardown.errors import KteardownError
 from kteardown.hunt import flow
 from kteardown.hunt.flow import METRICS
 from kteardown.hunt.folder import Request
-from kteardown.hunt.plan import Case, Options, plan_of_sizes
+from kteardown.hunt.plan import CONFIRM_SEEDS, Case, Options, plan_of_sizes
 from kteardown.hunt.result import Find
 from kteardown.inputs.load import own_sources, programs
 from kteardown.kernels import build, prebuilt
@@ -60,6 +63,7 @@ from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.point import Point, key
 from kteardown.model.record import BASE, ParamValue
+from kteardown.model.result import Result, Summary
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.create import plan_boots, settle
@@ -71,11 +75,14 @@ from kteardown.rundir.writer import open_writer
 from kteardown.vm.agent import build_agent, build_hunt_agent
 from kteardown.vm.host import qemu_version
 from kteardown.vm.qemu import QemuMachine
+from one_boot import RATE, Spread, moderated, spread_of
 from results import ROOT, evidence
 
 REPETITIONS = 3
 DIGITS = 0.005
 """What a published figure of three digits cannot show."""
+EXPONENTS = 0.05
+"""What makes no difference to how steep a cost is said to be."""
 ORDER = ("stale", "within", "equal", "first", "not comparable", "not confirmed", "only by measuring")
 
 
@@ -150,11 +157,40 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Difference:
-    """One figure that differs from the published one: ``share`` of it, and how much of what is allowed."""
+    """One figure that differs from the expected one: ``share`` of it, and how much of what is allowed."""
 
     text: str
     share: float
     of_allowed: float
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """What was counted, what was expected, and how single boots spread.
+
+    ``boots``: the expected figure is the median of so many; None: it is that of one other boot.
+    ``least``: what is always allowed.
+    """
+
+    name: str
+    value: float
+    expected: float
+    spread: Spread
+    boots: int | None
+    least: float
+
+    def difference(self, rate: float) -> _Difference:
+        """How far it is from the expected one, if a boot of the same may be farther away at ``rate``."""
+        apart = abs(self.value - self.expected)
+        allowed = max(self.least, self.spread.allowed(rate, self.boots))
+        shown = f"{self.name}: {self.value:,.12g} for {self.expected:,.12g}"
+        if self.expected:
+            change, single = self.value / self.expected - 1, allowed / abs(self.expected)
+            shown += (
+                f" ({change * 100:+.2g}%; single boots differ by up to {float(f'{single:.2g}') * 100:,.4g}%)"
+            )
+        share = apart / abs(self.expected) if self.expected else float(apart > 0)
+        return _Difference(shown, share, apart / allowed if allowed else math.inf if apart else 0)
 
 
 class Confirming:
@@ -235,7 +271,7 @@ def judged(one: Evidence, found: Mapping[str, Counted]) -> tuple[Seen, str]:
     """Whether what was counted is what the reference says, or what is published; and what differs most."""
     values = {place: each.values for place, each in found.items()}
     reference = reference_of(one)
-    differences = list(_differences(one, values, reference))
+    differences = _differences(one, values, reference)
     wrong = [f"{place}: {each.failure}" for place, each in found.items() if each.failure]
     outside = [each for each in differences if each.of_allowed > 1]
     then = confirmable(one.measured.ids) if one.measured else {}
@@ -377,32 +413,86 @@ def _of_hunt(hunt: Hunt, machine: QemuMachine, reporter: Reporter) -> list[Boot]
     ]
 
 
-def _differences(one: Evidence, values: Values, reference: Values) -> Iterator[_Difference]:
+def _differences(one: Evidence, values: Values, reference: Values) -> list[_Difference]:
     """Every published figure of what was booted: what was counted, for the reference or what is published."""
+    figures: list[_Figure] = []
     if isinstance(one, Hunt):
-        yield from _of_finds(one.result.finds, values, reference)
+        figures = list(_of_finds(one.result.finds, values, reference))
     elif isinstance(one, Claim):
-        for c in one.results["instructions"].comparisons:
-            name = c.metric if c.statistic == "median" else f"{c.metric}:{c.statistic}"
-            for kernel, published in ((BASE, c.base), (c.variant, c.changed)):
-                place = f"{_place(c.workload, c.point)}, {kernel}"
-                value = values.get(place, {}).get(name)
-                if value is not None:
-                    expected = reference.get(place, {}).get(name, published.compared)
-                    allowed = max(DIGITS * abs(expected), 3 * published.sd)
-                    yield _difference(f"{name} of {place}", value, expected, allowed)
+        figures = list(_of_comparisons(one.results["instructions"], values, reference))
+    # Together they are outside as often as RATE says, whatever the figures of one boot have in common.
+    return [figure.difference(RATE / len(figures)) for figure in figures]
 
 
-def _of_finds(finds: Sequence[Find], values: Values, reference: Values) -> Iterator[_Difference]:
-    """The growth of each find at the last doubling; its interval is for three seeds, and here is one."""
-    for find in finds:
-        if find.growth and find.cost and find.growth.exponent is not None:
-            published = find.growth.exponent
-            ends = (abs((end or 0) - published) for end in find.growth.exponent_ci)
-            exponent = _exponent(find, values)
-            expected = _exponent(find, reference) if find.kind in reference else published
-            text = f"exponent of {find.kind}, {find.way} ({find.cost})"
-            yield _difference(text, exponent, expected, 2 * max(ends) + 0.05)
+def _of_comparisons(result: Result, values: Values, reference: Values) -> Iterator[_Figure]:
+    """The figures of a claim: each metric at the points that were booted."""
+    spreads = _spreads(result)
+    for (place, metric), published in _summaries(result).items():
+        value = values.get(place, {}).get(metric)
+        if value is not None:
+            first = reference.get(place, {}).get(metric)
+            expected, boots = (published.compared, published.boots) if first is None else (first, None)
+            name, least = f"{metric} of {place}", DIGITS * abs(expected)
+            yield _Figure(name, value, expected, spreads[place, metric], boots, least)
+
+
+def _summaries(result: Result) -> dict[tuple[str, str], Summary]:
+    """What is published, by the place and the metric."""
+    return {
+        (
+            f"{_place(c.workload, c.point)}, {kernel}",
+            c.metric if c.statistic == "median" else f"{c.metric}:{c.statistic}",
+        ): published
+        for c in result.comparisons
+        for kernel, published in ((BASE, c.base), (c.variant, c.changed))
+    }
+
+
+def _spreads(result: Result) -> dict[tuple[str, str], Spread]:
+    """How single boots spread, by the place and the metric. Those of a metric are seen together."""
+    found, groups = dict[tuple[str, str], Spread](), dict[tuple[str, str], dict[tuple[str, str], Summary]]()
+    for (place, metric), published in _summaries(result).items():
+        found[place, metric] = spread_of(published.sd, published.n, published.boots)
+        # Where the figure is zero, there is no relative spread.
+        if published.compared:
+            groups.setdefault((place.split()[0], metric), {})[place, metric] = published
+    for group in groups.values():
+        sizes = [abs(published.compared) for published in group.values()]
+        relative = [
+            replace(found[name], sd=found[name].sd / size) for name, size in zip(group, sizes, strict=True)
+        ]
+        for name, size, spread in zip(group, sizes, moderated(relative), strict=True):
+            found[name] = replace(spread, sd=spread.sd * size)
+    return found
+
+
+def _of_finds(finds: Sequence[Find], values: Values, reference: Values) -> Iterator[_Figure]:
+    """The growth of each find at the last doubling."""
+    grown = [find for find in finds if find.growth and find.cost and find.growth.exponent is not None]
+    for find, spread in zip(grown, moderated([_spread_of_find(find) for find in grown]), strict=True):
+        name = f"exponent of {find.kind}, {find.way} ({find.cost})"
+        value, boots = _exponent(find, values), None if find.kind in reference else CONFIRM_SEEDS
+        expected = _exponent(find, reference) if boots is None else _published_exponent(find)
+        yield _Figure(name, value, expected, spread, boots, EXPONENTS)
+
+
+def _spread_of_find(find: Find) -> Spread:
+    """How the exponents of single seeds spread, from the published interval with its two 95% bounds."""
+    assert find.growth and find.growth.exponent is not None
+    ends = [abs(end - find.growth.exponent) for end in find.growth.exponent_ci if end is not None]
+    df = CONFIRM_SEEDS - 1
+    return (
+        Spread(max(ends) * math.sqrt(CONFIRM_SEEDS) / float(stats.t.isf(0.05, df)), df)
+        if ends
+        else Spread(0, 0)
+    )
+
+
+def _published_exponent(find: Find) -> float:
+    """The exponent between the two largest sizes, by the published costs."""
+    assert find.growth and find.growth.exponent is not None
+    before, last = (cost or 0 for cost in find.growth.costs[-2:])
+    return math.log2(last / before) if min(before, last) > 0 else find.growth.exponent
 
 
 def _exponent(find: Find, values: Values) -> float:
@@ -411,14 +501,6 @@ def _exponent(find: Find, values: Values) -> float:
     names = [f"{find.way} {size} {METRICS[find.cost or 'sync']}" for size in sizes]
     costs = [values.get(find.kind, {}).get(name, 0) for name in names]
     return math.log2(costs[1] / costs[0]) if min(costs, default=0) > 0 else 0
-
-
-def _difference(text: str, value: float, published: float, allowed: float) -> _Difference:
-    apart = abs(value - published)
-    share = apart / abs(published) if published else float(apart > 0)
-    percent = f" ({(value / published - 1) * 100:+.2g}%)" if published else ""
-    shown = f"{text}: {value:,.12g} for {published:,.12g}{percent}"
-    return _Difference(shown, share, apart / allowed if allowed else math.inf if apart else 0)
 
 
 def chosen(root: Path, names: Sequence[str], workload: str) -> list[Evidence]:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist, mean, variance
 
+import numpy as np
+
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Key, key, size_of
 from kteardown.model.record import BASE, ParamValue, ProfileStretch, Stack, TrialStart
@@ -255,21 +257,17 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> TimeGrowth | No
     function was not sampled there. None with fewer than two different sizes.
     """
     known = [
-        (1 / max(t.se / t.ns, 1e-9) ** 2, math.log(n), math.log(t.ns))
+        (1 / max(t.se / t.ns, 1e-9), math.log(n), math.log(t.ns))
         for n, t in zip(sizes, times, strict=True)
         if t.ns > 0 and n > 0
     ]
     if len({x for _, x, _ in known}) < 2:
         return None
-    total = sum(w for w, _, _ in known)
-    mean_x = sum(w * x for w, x, _ in known) / total
-    mean_y = sum(w * y for w, _, y in known) / total
-    spread = sum(w * (x - mean_x) ** 2 for w, x, _ in known)
-    slope = sum(w * (x - mean_x) * (y - mean_y) for w, x, y in known) / spread
-    residual = sum(w * (y - mean_y - slope * (x - mean_x)) ** 2 for w, x, y in known)
-    free = len(known) - 2
+    w, x, y = np.array(known).T
+    line, covariance = np.polyfit(x, y, 1, w=w, cov="unscaled")
+    free, residual = len(known) - 2, float(np.square(w * (y - np.polyval(line, x))).sum())
     birge = math.sqrt(max(1.0, residual / free)) if free else 1.0
-    return TimeGrowth(slope, birge / math.sqrt(spread))
+    return TimeGrowth(float(line[0]), birge * math.sqrt(covariance[0, 0]))
 
 
 def quantile(confidence: float, claims: int) -> float:

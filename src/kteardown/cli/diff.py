@@ -12,10 +12,10 @@ from rich.console import Console
 
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, failing
+from kteardown.model.result import Result
 from kteardown.report import saved
 from kteardown.report.diff import (
     Difference,
-    Side,
     compare_results,
     comparison_tables,
     passages,
@@ -58,7 +58,7 @@ class _Named:
     """A result under the name by which it was given, and its run unless it was read from a file."""
 
     name: str
-    side: Side
+    side: Result
     run: RunDir | None = None
 
 
@@ -93,10 +93,7 @@ def _sides(name: str) -> list[_Named]:
     return [
         _Named(
             run.name if found.both_clocks else name,
-            read(
-                result_json.dumps(in_words(saved.result_of(run), load(run).workloads)).encode(),
-                str(run.result_file),
-            ),
+            in_words(saved.result_of(run), load(run).workloads),
             run,
         )
         for run in found.runs

@@ -16,7 +16,7 @@ from kteardown.errors import InputError, failing
 from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.result import HuntResult
-from kteardown.hunt.tables import program, report_text, shown_tables, summary, verdicts_line, waiting_text
+from kteardown.hunt.tables import program, report_text, shown_tables, summary, verdicts_line
 from kteardown.inputs.fragments import located
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
@@ -190,7 +190,7 @@ def _write_reproducers(folder: HuntFolder, target: Path | None) -> None:
         (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result)) for one in result.finds
     ]
     waiting = (one for one in result.owners if one.is_find)
-    found += [(f"{one.way}-{one.owners}-processes", one.kind, waiting_text(one, result)) for one in waiting]
+    found += [(f"{one.way}-{one.owners}-processes", one.kind, report_text(one, result)) for one in waiting]
     for name, kind, written in found:
         options.write_text(target / f"{kind}-{name}.txt", written)
         options.write_text(target / f"{kind}.c", program(kind, files))

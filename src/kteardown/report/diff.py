@@ -8,131 +8,43 @@ in one. A result.json may be of any version with schema 1; unknown fields are ig
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.model.clock import value_unit
 from kteardown.model.record import ParamValue
-from kteardown.model.result import MetricVerdict, Result, Verdict
+from kteardown.model.result import Comparison, Judged, KernelFacts, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import percent, point_text
 from kteardown.report.metrics import metric_label, metric_name, name_of, with_statistic
 from kteardown.report.table import Block, Table
 from kteardown.rundir.environment import differences
 
-Interval = tuple[float, float]
 
-
-class _Read(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Summary(_Read):
-    median: float
-    percentile: float | None = None
-
-    @property
-    def compared(self) -> float:
-        return self.median if self.percentile is None else self.percentile
-
-
-class SideMetric(_Read):
-    """The verdict of a headline metric over all its points."""
-
-    workload: str
-    variant: str
-    metric: str
-    statistic: str = "median"
-    better: Better
-    ratio: float | None
-    ci: Interval | None
-    verdict: str
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Return what it is the verdict of, without the variant."""
-        return self.workload, self.metric, self.statistic
-
-
-class SideComparison(SideMetric):
-    """A comparison of one side: of one metric at one point."""
-
-    unit: str
-    point: dict[str, ParamValue]
-    base: _Summary
-    changed: _Summary
-
-    def key_with(self, variant: str) -> tuple[object, ...]:
-        """Return what it is a comparison of, with its variant called ``variant``."""
-        return (*self.key, variant, *sorted(self.point.items()))
-
-
-class SideFault(_Read):
-    """A fault of a kernel."""
-
-    kernel: str
-    status: str
-
-
-class _SideFacts(_Read):
-    """The name of a metric."""
-
-    workload: str
-    metric: str
-    name: str
-
-
-class Side(_Read):
-    """The parts of one result.json that are compared."""
-
-    schema_: int = Field(alias="schema")
-    experiment: str
-    clock: str
-    machine: dict[str, Any]
-    kernels: dict[str, dict[str, Any]]
-    comparisons: tuple[SideComparison, ...]
-    metric_verdicts: tuple[SideMetric, ...] = ()
-    faults: tuple[SideFault, ...] = ()
-    metrics: tuple[_SideFacts, ...] = ()
-    sentence: str = ""
-
-    def name(self, of: SideMetric) -> str:
-        """Return the recorded name of a metric; its key in words, in results without names."""
-        recorded = (f.name for f in self.metrics if (f.workload, f.metric) == (of.workload, of.metric))
-        return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)
-
-    @property
-    def variants(self) -> tuple[str, ...]:
-        """Return the variants that were compared."""
-        return tuple(dict.fromkeys(row.variant for row in self.comparisons))
-
-    def broken(self, variant: str) -> bool:
-        """Return whether a variant is broken."""
-        return any(fault.kernel == variant and fault.status == "broken" for fault in self.faults)
-
-
-_Parsed = TypeVar("_Parsed", Side, Result)
-
-
-class _Both(_Read):
+class _Both(BaseModel):
     """The results in the JSON of a run on both clocks, by clock."""
 
-    results: dict[str, Side]
+    results: dict[str, Result]
 
 
-def read(text: str | bytes, name: str) -> Side:
+def read(text: str | bytes, name: str) -> Result:
     """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
-    return parse(Side, text, "give a run, or the file that `kteardown run --json FILE` writes.", name)
+    return parse(
+        text, "give a run, or the file that `kteardown run --json FILE` writes.", name, extra="ignore"
+    )
 
 
-def parse(kind: type[_Parsed], text: str | bytes, hint: str, name: str = "") -> _Parsed:
-    """Parse a result.json as ``kind``. Raises InputError with what is wrong, and with ``hint``."""
+def parse(
+    text: str | bytes, hint: str, name: str = "", *, extra: Literal["ignore", "forbid"] = "forbid"
+) -> Result:
+    """Parse a result.json. Raises InputError with what is wrong, and with ``hint``."""
     try:
-        found = kind.model_validate_json(text)
+        found = Result.model_validate_json(text, extra=extra)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -146,13 +58,29 @@ def parse(kind: type[_Parsed], text: str | bytes, hint: str, name: str = "") -> 
     return found
 
 
-def read_all(text: str | bytes, name: str) -> list[Side]:
+def read_all(text: str | bytes, name: str) -> list[Result]:
     """Parse a result.json, or the JSON of a run on both clocks, which has two. Raises InputError."""
     try:
-        both = _Both.model_validate_json(text)
+        both = _Both.model_validate_json(text, extra="ignore")
     except ValidationError:
         return [read(text, name)]
     return list(both.results.values())
+
+
+def compared_variants(result: Result) -> tuple[str, ...]:
+    """Return the variants that were compared, with those that are parts of an ablation."""
+    return tuple(dict.fromkeys(row.variant for row in result.comparisons))
+
+
+def _recorded_name(result: Result, of: Judged) -> str:
+    """Return the recorded name of a metric; its key in words, in results without names."""
+    recorded = (f.name for f in result.metrics if (f.workload, f.metric) == (of.workload, of.metric))
+    return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)
+
+
+def _key(row: Comparison, variant: str) -> tuple[object, ...]:
+    """Return what it is a comparison of, with its variant called ``variant``."""
+    return (row.workload, row.metric, row.statistic, variant, *sorted(row.point.items()))
 
 
 _ALL = 0.95
@@ -164,8 +92,8 @@ _VERSION = re.compile(r"(?:^|[-_ ])v(\d+)(?=$|[-_ @])")
 class _Pair(NamedTuple):
     """A headline metric of two variants, and its name."""
 
-    mine: SideMetric | MetricVerdict
-    new: SideMetric | MetricVerdict
+    mine: MetricVerdict
+    new: MetricVerdict
     name: str
 
     @property
@@ -183,18 +111,24 @@ class _Pair(NamedTuple):
         return bool(overlap) or self.part is None or self.part >= _ALL
 
 
-def revision(one: str, other: str, a: Side, b: Side) -> str:
+def revision(one: str, other: str, a: Result, b: Result) -> str:
     """Return in a sentence what variant ``other`` of b keeps, loses and adds, compared with ``one`` of a."""
-    ours, theirs = (
-        {m.key: m for m in s.metric_verdicts if m.variant == v} for s, v in ((a, one), (b, other))
-    )
-    both = [_Pair(m, theirs[key], a.name(m)) for key, m in ours.items() if key in theirs]
-    broken = a.broken(one), b.broken(other)
+    both = _in_both(one, other, a, b, partial(_recorded_name, a))
+    broken = bool(a.broken(one)), bool(b.broken(other))
     if both and a.clock != b.clock and not any(broken):
         return f"{other} and {one} were measured on different clocks, so their changes cannot be compared"
-    base = a.kernels.get("base", {}).get("source"), b.kernels.get("base", {}).get("source")
+    base = [side.kernels["base"].source if "base" in side.kernels else None for side in (a, b)]
     where = f" (base is {base[0]} for {one} and {base[1]} for {other})" if base[0] != base[1] else ""
     return _broken(one, other, *broken) or _kept(one, other, both, where if both else "")
+
+
+def _in_both(one: str, other: str, a: Result, b: Result, name: Callable[[MetricVerdict], str]) -> list[_Pair]:
+    """Return the headline metrics that variant ``one`` of a and ``other`` of b have."""
+    ours, theirs = (
+        {(m.workload, m.metric, m.statistic): m for m in side.metric_verdicts if m.variant == variant}
+        for side, variant in ((a, one), (b, other))
+    )
+    return [_Pair(m, theirs[key], name(m)) for key, m in ours.items() if key in theirs]
 
 
 def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
@@ -212,11 +146,13 @@ def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]
             families.setdefault(stem, []).append((int(version[1]) if version else 1, name))
     found = []
     for (_, one), (_, other) in (pair for mine in families.values() for pair in pairwise(sorted(mine))):
-        ours, theirs = (
-            {(m.workload, m.metric, m.statistic): m for m in result.metric_verdicts if m.variant == name}
-            for name in (one, other)
+        both = _in_both(
+            one,
+            other,
+            result,
+            result,
+            lambda m: metric_name(workloads, m.workload, m.metric, m.statistic),
         )
-        both = [_Pair(m, theirs[k], metric_name(workloads, *k)) for k, m in ours.items() if k in theirs]
         broken = bool(result.broken(one)), bool(result.broken(other))
         found.append(_broken(one, other, *broken) or _kept(one, other, both))
     return found
@@ -276,7 +212,7 @@ def _now(pair: _Pair) -> str:
     return f"{name} {_change(new)}{was}"
 
 
-def _change(metric: SideMetric | MetricVerdict) -> str:
+def _change(metric: MetricVerdict) -> str:
     return "a change without a ratio" if metric.ratio is None else percent(metric.ratio)
 
 
@@ -290,14 +226,9 @@ class SideValue(BaseModel):
     base: float
     changed: float
     ratio: float | None
-    ci: Interval | None
-    verdict: str
+    ci: tuple[float, float] | None
+    verdict: Verdict
     value_unit: str
-
-    @property
-    def tone(self) -> Verdict | None:
-        """Return the verdict if this version knows it, else None."""
-        return next((known for known in get_args(Verdict) if known == self.verdict), None)
 
     @property
     def change(self) -> str:
@@ -354,8 +285,8 @@ class Difference(BaseModel):
 
 
 def compare_results(
-    a: Side,
-    b: Side,
+    a: Result,
+    b: Result,
     names: tuple[str, str],
     guests: tuple[str, ...] = (),
     given: Mapping[str, str] | None = None,
@@ -366,15 +297,17 @@ def compare_results(
     a with the variant of b that each is compared with. Raises InputError if one of them does not exist.
     """
     pairs = _paired(a, b, given or {})
-    ours = {row.key_with(pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs}
-    theirs = {row.key_with(row.variant): row for row in b.comparisons}
-    left = [row for row in a.comparisons if row.key_with(pairs.get(row.variant, row.variant)) not in theirs]
+    ours = {_key(row, pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs}
+    theirs = {_key(row, row.variant): row for row in b.comparisons}
+    left = [row for row in a.comparisons if _key(row, pairs.get(row.variant, row.variant)) not in theirs]
     # Of two variants of one run that are compared, both results have both.
-    own = {row.key_with(row.variant) for row in a.comparisons}
+    own = {_key(row, row.variant) for row in a.comparisons}
     right = [row for key, row in theirs.items() if key not in ours and key not in own]
-    arch = a.kernels.get("base", {}).get("arch")
+    arch = a.kernels["base"].arch if "base" in a.kernels else None
     rows = tuple(
-        _row(row, theirs[key], a.name(row), (a.clock, b.clock)) for key, row in ours.items() if key in theirs
+        _row(row, theirs[key], _recorded_name(a, row), (a.clock, b.clock))
+        for key, row in ours.items()
+        if key in theirs
     )
     revisions = tuple(
         revision(one, other, a, b) for one, other in pairs.items() if one != other or one in (given or {})
@@ -409,26 +342,27 @@ def summary(rows: Sequence[ComparedRow]) -> str:
     )
 
 
-def _paired(a: Side, b: Side, given: Mapping[str, str]) -> dict[str, str]:
+def _paired(a: Result, b: Result, given: Mapping[str, str]) -> dict[str, str]:
     """Return the variants of a with the variant of b that each is compared with."""
-    for names, side, which in ((given.keys(), a, "first"), (given.values(), b, "second")):
+    ours, theirs = compared_variants(a), compared_variants(b)
+    for names, has, which in ((given.keys(), ours, "first"), (given.values(), theirs, "second")):
         for name in names:
-            if name not in side.variants:
-                known = ", ".join(side.variants) or "none"
+            if name not in has:
+                known = ", ".join(has) or "none"
                 raise InputError(
                     f"--map: the {which} result has no variant {name!r}", hint=f"choose one of: {known}."
                 )
-    same = {name: name for name in a.variants if name in b.variants and name not in given.values()}
+    same = {name: name for name in ours if name in theirs and name not in given.values()}
     pairs = same | dict(given)
-    left = [name for name in a.variants if name not in pairs]
-    right = [name for name in b.variants if name not in pairs.values()]
+    left = [name for name in ours if name not in pairs]
+    right = [name for name in theirs if name not in pairs.values()]
     if not given and len(left) == len(right) == 1:
         pairs[left[0]] = right[0]
     return pairs
 
 
 def _kernels(
-    a: Mapping[str, Mapping[str, Any]], b: Mapping[str, Mapping[str, Any]], pairs: Mapping[str, str]
+    a: Mapping[str, KernelFacts], b: Mapping[str, KernelFacts], pairs: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield what differs between the kernels that are compared, and which kernels only one result has."""
     renamed = {one: other for one, other in pairs.items() if one != other}
@@ -443,16 +377,16 @@ def _kernels(
             # Two names, as of revisions, mean different patches.
             label = f"{name} (A) and {other} (B)"
             facts = [fact for fact in facts if fact not in ("series", "image_hash")]
-            if a[name].get("image_hash") == b[other].get("image_hash"):
+            if a[name].image_hash == b[other].image_hash:
                 yield f"{label}: the same image"
         for fact in facts:
-            sides = a[name].get(fact), b[other].get(fact)
-            if None not in sides and sides[0] != sides[1]:
-                short = [str(side)[:_HASH_DIGITS] if fact.endswith("_hash") else str(side) for side in sides]
+            sides = [str(getattr(kernel, fact)) for kernel in (a[name], b[other])]
+            if sides[0] != sides[1]:
+                short = [side[:_HASH_DIGITS] if fact.endswith("_hash") else side for side in sides]
                 yield f"{label}: {fact.replace('_', ' ')}: {' / '.join(text or 'none' for text in short)}"
 
 
-def _row(a: SideComparison, b: SideComparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
+def _row(a: Comparison, b: Comparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
     base_a, base_b = a.base.compared, b.base.compared
     about = ("workload", "variant", "metric", "unit", "better", "statistic", "point")
     return ComparedRow(
@@ -467,7 +401,7 @@ def _row(a: SideComparison, b: SideComparison, name: str, clocks: tuple[str, str
     )
 
 
-def _side_value(c: SideComparison, clock: str) -> SideValue:
+def _side_value(c: Comparison, clock: str) -> SideValue:
     return SideValue(
         base=c.base.compared,
         changed=c.changed.compared,
@@ -478,13 +412,13 @@ def _side_value(c: SideComparison, clock: str) -> SideValue:
     )
 
 
-def _labels(side: Side, rows: Sequence[SideComparison]) -> Iterator[str]:
+def _labels(result: Result, rows: Sequence[Comparison]) -> Iterator[str]:
     """Yield a line for each variant and workload: ``V on zombies: freezing user space at 6 points``."""
-    groups: dict[tuple[str, str], list[SideComparison]] = {}
+    groups: dict[tuple[str, str], list[Comparison]] = {}
     for row in rows:
         groups.setdefault((row.variant, row.workload), []).append(row)
     for (variant, workload), mine in groups.items():
-        metrics = dict.fromkeys(side.name(row) for row in mine)
+        metrics = dict.fromkeys(_recorded_name(result, row) for row in mine)
         points = list(dict.fromkeys(point_text(row.point) for row in mine))
         place = f"{len(points)} points" if len(points) > 1 else points[0] or "its only point"
         yield f"{variant} on {workload}: {', '.join(metrics)} at {place}"
@@ -514,7 +448,7 @@ def comparison_tables(found: Difference) -> list[Table]:
     for rows in by_key.values():
         cells = []
         for row in rows:
-            sides = [text for side in (row.a, row.b) for text in (side.change, (side.verdict, side.tone))]
+            sides = [text for side in (row.a, row.b) for text in (side.change, (side.verdict, side.verdict))]
             levels = None if row.base_ratio is None else f"{row.base_ratio:.3f}"
             cells.append((point_text(row.point), *sides, _AGREE[row.agree], levels))
         first, variant = rows[0], rows[0].variant

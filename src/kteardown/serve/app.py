@@ -43,13 +43,20 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedBoot
 from kteardown.model.point import key
 from kteardown.model.record import BASE, LAYOUT, TWIN, BootEnd, KernelProblem
-from kteardown.model.result import Verdict
+from kteardown.model.result import Result, Verdict
 from kteardown.paths import runs_dir
 from kteardown.report import contents, saved
 from kteardown.report import history_tables as lines
 from kteardown.report.charts import stylesheet, templates
 from kteardown.report.console import TextConsole
-from kteardown.report.diff import Side, compare_results, comparison_tables, passages, read, summary
+from kteardown.report.diff import (
+    compare_results,
+    compared_variants,
+    comparison_tables,
+    passages,
+    read,
+    summary,
+)
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
 from kteardown.report.formats.html import html_report
@@ -506,7 +513,7 @@ class Pages:
         """Return the comparison of two runs, or only the form if the query does not name two."""
         names = request.query_params.get("a", ""), request.query_params.get("b", "")
         done = [run for run in listed_runs() if run.state == "done"]
-        found, sides = None, list[Side]()
+        found, sides = None, list[Result]()
         if all(names):
             a, b = (self._find(name) for name in names)
             for run in (a, b):
@@ -519,13 +526,14 @@ class Pages:
                     )
                 sides.append(read(text, run.name))
             found = compare_results(sides[0], sides[1], (a.name, b.name), tuple(guest_differences(a, b)))
+        variants = [compared_variants(side) for side in sides]
         return self._page(
             "compare.html.j2",
             runs=done,
             names=names,
             found=found,
             # As ``--map`` of `kteardown diff` names two variants.
-            pair="=".join(side.variants[0] for side in sides) if all(side.variants for side in sides) else "",
+            pair="=".join(one[0] for one in variants) if all(variants) else "",
             passages=list(passages(found)) if found else [],
             tables=comparison_tables(found) if found else [],
             summary=summary(found.rows) if found else "",

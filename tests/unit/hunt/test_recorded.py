@@ -30,7 +30,6 @@ from kteardown.hunt.tables import (
     report_text,
     shown_tables,
     summary,
-    waiting_text,
 )
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
@@ -491,6 +490,6 @@ def test_a_linear_release_that_waits_for_others_is_a_find_of_its_own() -> None:
         ("serial", "worse", "linear"),
         ("serial", None, "superlinear"),
     ]
-    text = waiting_text(waits, result)
+    text = report_text(waits, result)
     assert text.startswith("Subject: flocks: 2 processes that release at once take 1.90 times as long\n")
     assert "    ./flocks 100 exit & ./flocks 100 exit & wait\n" in text

@@ -9,15 +9,15 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
-from kteardown.model.result import Result
-from kteardown.report.diff import Side, SideFault, compare_results, read
+from kteardown.model.result import Fault, Result
+from kteardown.report.diff import compare_results, read
 from kteardown.report.formats import json as result_json
 from kteardown.report.formats.json import in_words, metrics_in_words
 
 WORKLOADS = {"zombies": load_workload("zombies")}
 
 
-def side(result: Result, change: dict[str, Any] | None = None) -> Side:
+def side(result: Result, change: dict[str, Any] | None = None) -> Result:
     fields = json.loads(result_json.dumps(in_words(result, WORKLOADS)))
     return read(json.dumps({**fields, **(change or {})}), "r.json")
 
@@ -117,7 +117,7 @@ def test_another_schema_is_refused(freezer_result: Result) -> None:
 V1, V2 = "freezer-skip-exited", "freezer-skip-nofreeze"
 
 
-def of_variant(result: Result, variant: str, name: str, **verdicts: dict[str, Any]) -> Side:
+def of_variant(result: Result, variant: str, name: str, **verdicts: dict[str, Any]) -> Result:
     """Return the side with one variant under another name; by metric, what its verdict is instead."""
     fields = json.loads(result_json.dumps(in_words(result, WORKLOADS)))
     for key in ("comparisons", "metric_verdicts"):
@@ -192,7 +192,7 @@ def test_the_kernels_of_two_revisions_are_compared(freezer_result: Result) -> No
     one = one.model_copy(update={"kernels": kernels})
     found = compare_results(one, other, ("a", "b"))
     assert found.kernels == (f"{V1}: only in B",)
-    changed = {**other.kernels, "v2": {**other.kernels["v2"], "compiler": "gcc 14"}}
+    changed = {**other.kernels, "v2": other.kernels["v2"].model_copy(update={"compiler": "gcc 14"})}
     found = compare_results(one, other.model_copy(update={"kernels": changed}), ("a", "b"))
     assert found.kernels[0].startswith("v1 (A) and v2 (B): compiler: gcc (Debian")
     assert not any("v1: " in text or "v2: " in text for text in found.kernels)
@@ -200,7 +200,17 @@ def test_the_kernels_of_two_revisions_are_compared(freezer_result: Result) -> No
 
 def test_a_broken_revision_has_no_gain(freezer_result: Result) -> None:
     one, other = of_variant(freezer_result, V1, "v1"), of_variant(freezer_result, V1, "v2")
-    fault = SideFault(kernel="v2", status="broken")
+    fault = Fault(
+        kernel="v2",
+        kind="panic",
+        status="broken",
+        message="",
+        points=(),
+        boots=(1,),
+        of=3,
+        base_boots=0,
+        base_of=3,
+    )
     found = compare_results(one, other.model_copy(update={"faults": (fault,)}), ("a", "b"))
     assert found.revisions == ("v2 is broken, and v1 is not",)
 

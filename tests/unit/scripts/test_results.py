@@ -277,6 +277,20 @@ def test_what_boots_showed_on_the_present_tree_counts(
     assert state(measured) == "older"
 
 
+def test_a_mix_of_what_was_measured_and_what_was_confirmed_is_older(measured: Path) -> None:
+    header = (measured / "agent/workload.h").read_text()
+    change_agent(measured)
+    claim = claims.load(measured, "zombie")
+    fields = {"state": "equal", "note": "", "commit": "c", "date": "d", "agent": "", "values": {}}
+    confirmed = claims.Confirmed.model_validate({**fields, "ids": claims.confirmable(claim.now)})
+    claims.write_json(claim.folder / "confirmed.json", confirmed)
+    assert state(measured) == "current"
+    change_series(measured)
+    assert claims.load(measured, "zombie").moved == [SERIES], "confirmed with another series"
+    (measured / "agent/workload.h").write_text(header)
+    assert claims.load(measured, "zombie").moved == [SERIES], "measured with another series"
+
+
 def test_a_result_belongs_to_a_commit(measured: Path) -> None:
     claim = claims.load(measured, "zombie")
     assert claim.measured is not None
@@ -602,8 +616,8 @@ def counted(claim: claims.Claim, factor: float = 1, failure: str = "") -> dict[s
     ("factor", "failure", "state", "note"),
     [
         (1, "", "equal", ""),
-        (1.001, "", "within", r"_ns of zombies zombies=1200, .*: [\d,.]+ for [\d,.]+ \(\+0.1%\)"),
-        (1.5, "", "stale", r"\(\+50%\)"),
+        (1.001, "", "within", r"_ns of zombies zombies=1200, .*: [\d,.]+ for [\d,.]+ \(\+0.1%; "),
+        (1.5, "", "stale", r"\(\+50%; single boots differ by up to \d"),
         (1, "panic: oops", "stale", "zombies zombies=1200, base: panic: oops"),
     ],
 )

@@ -32,7 +32,7 @@ def dumps(result: Result | BothClocks) -> str:
 
 def loads(text: str | bytes) -> Result:
     """Return the result from JSON. Raises InputError that says what is wrong with it."""
-    return parse(Result, text, "`kteardown analyse RUN` makes it again from the run's records.")
+    return parse(text, "`kteardown analyse RUN` makes it again from the run's records.")
 
 
 _VALUED = ("comparisons", "metric_verdicts", "laws", "distributions", "ablations")
