@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -168,7 +168,7 @@ def prepare(
     with reporter.task("Looking for what is compiled"):
         plain = _base_request(kernels, base)
         config = config_of_series(plain, base.patches, sources, reporter)
-    chosen = choose_workloads(workloads, base, sources, designed)
+    chosen = choose_workloads(workloads, base, sources, designed, config.users)
     error = no_workload(chosen)
     if not config.compiled:
         error = NotBuiltError(
@@ -366,14 +366,25 @@ def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Trie
     return replace(tried, kernels=(base, variant), changed_objects=changed, error=error)
 
 
-def choose_workloads(named: Sequence[str], base: Base, sources: Sources, designed: Designed) -> Chosen:
+def choose_workloads(
+    named: Sequence[str],
+    base: Base,
+    sources: Sources,
+    designed: Designed,
+    users: Mapping[str, Collection[str]],
+) -> Chosen:
     """Return the workloads that the user named, or else those that execute most of what is changed.
 
-    Raises InputError if a named workload does not exist.
+    ``users``: by header, the files that include it, as far as that is known. Raises InputError if a named
+    workload does not exist.
     """
     changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
     chosen = _choose(named, base, changed, designed)
-    if chosen.choices or not chosen.known or not may_change_executed(changed, shipped_map(base.source)):
+    if (
+        chosen.choices
+        or not chosen.known
+        or not may_change_executed(changed, shipped_map(base.source), users)
+    ):
         return chosen
     note = "The workloads are chosen when the code of both kernels says which functions use what is changed."
     return replace(chosen, notes=(*chosen.notes, note), after_build=True)
@@ -426,7 +437,7 @@ def _choose(
         if best and not choices:
             most = max(best.values(), key=lambda one: one.share)
             unmeasured = (
-                f"at most {_share(most.share)} of what a workload executes in its stretch ({most.workload}), "
+                f"{_at_most(most.share)} of what a workload executes in its stretch ({most.workload}), "
                 "and not for each of its objects"
             )
     return Chosen(
@@ -578,6 +589,10 @@ def _sentences(found: Exercised) -> list[str]:
         f"{found.workload}."
     )
     return lines
+
+
+def _at_most(share: float) -> str:
+    return f"at most {_share(share)}" if share >= 0.001 else _share(share)
 
 
 def _share(share: float) -> str:

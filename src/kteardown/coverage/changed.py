@@ -7,9 +7,10 @@ configuration, and it reads code that does not compile yet. It knows the forms t
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Literal
 
 from kteardown.coverage.attribute import DebugInfo, FunctionId
@@ -262,10 +263,24 @@ def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
     return any(map(_has_users, changed))
 
 
-def may_change_executed(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> bool:
-    """Return whether these may be functions of ``coverage``; what a C file defines is used only there."""
+def may_change_executed(
+    changed: Sequence[ChangedFunction],
+    coverage: CoverageMap,
+    users: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> bool:
+    """Return whether these may be functions of ``coverage``; what a C file defines is used only there.
+
+    ``users``: by header, which C files include it; one that is missing there may be included by any.
+    """
     files = {function.file for function in coverage.functions}
-    return any(_has_users(one) and (one.file.endswith(".h") or one.file in files) for one in changed)
+    return any(
+        _has_users(one)
+        and (
+            not files.isdisjoint(users.get(one.file, (one.file,)))
+            or (one.file.endswith(".h") and one.file not in users)
+        )
+        for one in changed
+    )
 
 
 def _has_users(one: ChangedFunction) -> bool:

@@ -30,7 +30,7 @@ from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
-from kteardown.kernels.source import Source, Sources, file_hash
+from kteardown.kernels.source import Source, Sources, file_hash, with_short_commit
 from kteardown.model.record import LAYOUT
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
@@ -63,9 +63,9 @@ class _Plan:
     @property
     def title(self) -> str:
         """The kernel in progress and messages: source, series and architecture."""
-        # Commits are abbreviated to 12 digits.
-        source = re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}$", r"@\1", self.source.id)
-        return " ".join(filter(None, (source, self.request.series, self.request.arch)))
+        return " ".join(
+            filter(None, (with_short_commit(self.source.id), self.request.series, self.request.arch))
+        )
 
 
 def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> Built:

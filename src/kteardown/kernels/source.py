@@ -25,6 +25,7 @@ _KINDS = ("debian", "kernel.org", "git", "tar", "image", "debian-image", "patche
 _FORMS = "debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
+_EVERY_REPOSITORY = (".git", "git", "repo", "src", "/")
 _SOURCES = ARCHITECTURES[DEFAULT_ARCH].debian
 """The architecture in whose lists sources are looked up: their packages are for all."""
 
@@ -49,6 +50,11 @@ class Source:
         if self.kind == "patched":
             return f"patched:{self.origin}"
         return f"git:{self.origin}@{self.id.rpartition('@')[2]}" if self.kind == "git" else spec
+
+
+def with_short_commit(source: str) -> str:
+    """Return an id, or a specification, in which a commit is abbreviated to 12 digits."""
+    return re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}$", r"@\1", source)
 
 
 def split(spec: str) -> tuple[str, str]:
@@ -360,7 +366,9 @@ def _git(rest: str) -> Source:
             f"git:{rest}: {revision!r} is not a commit of {repository}: {git.first_line(said)}",
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
-    return Source(f"git:{repository.name}@{done.text}", f"git-{done.text[:16]}", str(repository))
+    # Those of many trees have the same name, as the folder of a mirror or the .git of a work tree.
+    name = next((part for part in reversed(repository.parts) if part not in _EVERY_REPOSITORY), "git")
+    return Source(f"git:{name}@{done.text}", f"git-{done.text[:16]}", str(repository))
 
 
 def _untar(folder: Path, decompress: str) -> list[str]:

@@ -11,6 +11,7 @@ from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.executed import PathCost
 from kteardown.errors import KteardownError
 from kteardown.kernels.request import KernelImage
+from kteardown.kernels.source import with_short_commit
 from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
@@ -253,15 +254,21 @@ def compared(tried: Tried) -> list[str]:
     lines += [f"Not used: {text}." for text in rejected]
     also = (a for a in base.attempts if a.how in ("exactly", "with offsets") and a is not base.chosen)
     where = {"with offsets": " at other lines"}
-    lines += [f"It also applies to {a.id}{where.get(a.how, '')}: --source {a.source}." for a in also]
+    lines += [
+        f"It also applies to {with_short_commit(a.id)}{where.get(a.how, '')}: "
+        f"--source {with_short_commit(a.source)}."
+        for a in also
+    ]
     if base.left_out:
         lines.append(f"Left out, since no kernel is built from them: {_few(base.left_out)}.")
+    files = []
     for file in tried.config.files:
         if file.symbols:
             verb = "are" if len(file.symbols) > 1 else "is"
-            lines.append(f"{file.name} {why(file)}, which {verb} added to base and series.")
+            files.append(f"{file.name} {why(file)}, which {verb} added to base and series.")
         elif not file.built and file.reason:
-            lines.append(f"{file.name} {why(file)}.")
+            files.append(f"{file.name} {why(file)}.")
+    lines += _listed(files)
     if tried.config.symbols:
         lines.append("Base is built anew with these symbols.")
     return lines + [f"{note[:1].upper()}{note[1:]}." for note in posted.notes]
