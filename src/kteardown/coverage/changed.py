@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import Literal
 
 from kteardown.coverage.attribute import DebugInfo, FunctionId
@@ -264,9 +263,7 @@ def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
 
 
 def may_change_executed(
-    changed: Sequence[ChangedFunction],
-    coverage: CoverageMap,
-    users: Mapping[str, Collection[str]] = MappingProxyType({}),
+    changed: Sequence[ChangedFunction], coverage: CoverageMap, users: Mapping[str, Collection[str]]
 ) -> bool:
     """Return whether these may be functions of ``coverage``; what a C file defines is used only there.
 
@@ -274,12 +271,8 @@ def may_change_executed(
     """
     files = {function.file for function in coverage.functions}
     return any(
-        _has_users(one)
-        and (
-            not files.isdisjoint(users.get(one.file, (one.file,)))
-            or (one.file.endswith(".h") and one.file not in users)
-        )
-        for one in changed
+        not files.isdisjoint(users.get(one.file, files if one.file.endswith(".h") else (one.file,)))
+        for one in filter(_has_users, changed)
     )
 
 
