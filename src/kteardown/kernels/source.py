@@ -70,7 +70,7 @@ def patched(folder: Path, spec: str) -> str:
     return f"patched:{folder.absolute()}@{spec}"
 
 
-def _patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
+def parts_of_patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
     """Return the folder, the source and the patches of ``patched:FOLDER@SPEC``. Raises InputError."""
     match = re.fullmatch(r"patched:(.+)@((?:debian|kernel\.org|git|tar):.+)", spec)
     folder = Path(match[1]).expanduser().absolute() if match else Path()
@@ -119,7 +119,7 @@ def check(spec: str) -> None:
     elif kind == "kernel.org":
         release.check(rest)
     elif kind == "patched":
-        check(_patched(spec)[1])
+        check(parts_of_patched(spec)[1])
 
 
 class _Answer(BaseModel):
@@ -163,7 +163,7 @@ class Sources:
             digest = self.digest(f"tar:{path}", path)[:16]
             return Source(f"tar:{path.name}#{digest}", f"tar-{digest}", str(path))
         if kind == "patched":
-            folder, below, patches = _patched(spec)
+            folder, below, patches = parts_of_patched(spec)
             source = self.identify(below)
             texts = hashlib.sha256(b"\0".join([source.id.encode(), *(p.read_bytes() for p in patches)]))
             digest = texts.hexdigest()[:16]
@@ -198,7 +198,7 @@ class Sources:
     def identify_offline(self, spec: str) -> Source | None:
         """Resolve ``spec`` like ``identify``, but return None if that needs the network."""
         kind = split(spec)[0]
-        if kind == "patched" and self.identify_offline(_patched(spec)[1]) is None:
+        if kind == "patched" and self.identify_offline(parts_of_patched(spec)[1]) is None:
             return None
         if kind == "debian" and not self._answer_path(spec, "").exists():
             return None
@@ -316,12 +316,11 @@ class Sources:
                 if "filter=lfs" in (folder / ".gitattributes").read_text(errors="replace"):
                     self._reporter.note(f"{source.id}: files that are kept with Git LFS are not fetched")
         elif source.kind == "patched":
-            _, below, patches = _patched(f"patched:{source.origin}")
+            _, below, patches = parts_of_patched(f"patched:{source.origin}")
             tree = self.tree(self.identify(below))
             with TemporaryDirectory(prefix="kteardown-") as scratch:
                 changed = apply_patches.apply(tree, patches, Path(scratch), below)
-                cache_folder.remove(folder)
-                cache_folder.copy_tree(tree, folder)
+                git_tree.link(tree, (), folder)
                 apply_patches.install(changed, folder)
         else:
             file = Path(source.origin)

@@ -103,9 +103,9 @@ def config_of_series(
     # What includes a header differs little between versions.
     built = objects or next((path.parent for path in sorted(sources.folder.glob("trees/*/.config"))), None)
     users = _users_of_headers(built, names) if built else {}
-    share = max(map(len, users.values()), default=0) / len(_dependencies(built)[""]) if built else 0.0
+    share = max(map(len, users.values())) / len(_dependencies(built)[""]) if built and users else 0.0
     # What another version does not include, because it has other headers, may be included here.
-    others = () if objects or not built else _dependencies(built)
+    others = () if objects or not built or not users else _dependencies(built)
     known = {name: found for name, found in users.items() if found or not _is_named(name, tree, others)}
     return SeriesConfig(files, share, known)
 
