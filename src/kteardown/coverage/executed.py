@@ -132,7 +132,7 @@ def _booted(
     qemu, wanted = QemuMachine(reporter.command), [(k, seed) for k in kernels for seed in range(1, seeds + 1)]
     title = f"Counting what {workload.name} executes of the change"
     with reporter.task(title, total=len(wanted)) as task, ThreadPoolExecutor(len(kernels)) as pool:
-        boot = partial(boot_counted, folder=folder, qemu=qemu, later=True)
+        boot = partial(boot_counted, folder=folder, qemu=qemu, also="later")
         booting = [
             pool.submit(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
             for kernel, seed in wanted

@@ -93,24 +93,24 @@ def boot_counted(
     counted: bool = True,
     seed: int = 1,
     qemu: QemuMachine | None = None,
-    later: bool = False,
+    also: Also = "",
     on_line: Callable[[bytes], None] = lambda line: None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
-    ``folder``: of a workload that is not shipped. ``counted``: load the plugin; ``later``: also count what is
-    done later. ``qemu`` boots it, and another thread may stop it. ``on_line`` gets each record as it comes.
+    ``folder``: of a workload that is not shipped. ``counted``: load the plugin; ``also`` ("later") as for the
+    agent. ``qemu`` boots it, and another thread may stop it. ``on_line`` gets each record as it comes.
     Raises GuestError if the guest fails, LabError, InputError.
     """
     planned = _planned(workload, points, seed)
     lines: list[tuple[float, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Path(name)
-        initramfs = _initramfs(here, kernel, workload, planned, folder, reporter, "later" if later else "")
+        initramfs = _initramfs(here, kernel, workload, planned, folder, reporter, also)
         memory_mb = machine.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
         counts = here / "counts"
-        plugin = _plugin(counts, workload, folder, reporter, later) if counted else ()
+        plugin = _plugin(counts, workload, folder, reporter, also) if counted else ()
         job = BootJob(
             image=kernel.image,
             initramfs=initramfs,
@@ -136,15 +136,13 @@ def boot_counted(
         _check(result, workload, here)
         start, *sections = read_counts(counts) if counted else [TrialBlocks(0, ())]
     records = _records(lines, workload)
-    trials = _trials(planned, records, sections, 4 if later else 1)
+    trials = _trials(planned, records, sections, 4 if also else 1)
     return CountedBoot(start, trials, tuple(records), result)
 
 
-def _plugin(
-    counts: Path, workload: Workload, folder: str, reporter: Reporter, later: bool
-) -> tuple[str, ...]:
+def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter, also: Also) -> tuple[str, ...]:
     own = own_sources({workload.name: workload}, folder)
-    return plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own, later=later)
+    return plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own, also=also)
 
 
 def _initramfs(

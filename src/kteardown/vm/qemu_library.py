@@ -230,22 +230,15 @@ def _lowest_version(arch: Arch, cache: Path) -> int:
 
 
 def plugin_arguments(
-    arch: Arch,
-    out: Path,
-    *,
-    cache: Path,
-    reporter: Reporter,
-    own: Sequence[Path] = (),
-    later: bool = False,
+    arch: Arch, out: Path, *, cache: Path, reporter: Reporter, own: Sequence[Path] = (), also: Also = ""
 ) -> tuple[str, ...]:
     """Return the plugin and its arguments for a boot whose counts go to ``out``; the others as for the agent.
 
-    With ``later`` each trial has four sections: its own, the work that the kernel does later, what is
-    executed when the guest should be quiet, and the rest.
+    If the agent waits for later work, each trial has four sections: its own, the work that the kernel does
+    later, what is executed when the guest should be quiet, and the rest.
     """
     plugin = build_plugin(arch, cache=cache, reporter=reporter)
-    kinds, functions = zip(*(_MARKS + _LATER if later else _MARKS), strict=True)
-    also: Also = "later" if later else ""
+    kinds, functions = zip(*(_MARKS + _LATER if also == "later" else _MARKS), strict=True)
     addresses = agent_addresses(functions, arch, cache=cache, reporter=reporter, own=own, also=also)
     marks = (f"{kind}={address:#x}" for kind, address in zip(kinds, addresses, strict=True))
     return (f"file={plugin}", f"out={out}", *marks)
