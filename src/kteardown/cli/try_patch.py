@@ -514,8 +514,7 @@ def _smallest(proposal: Proposal, source: str, designed: Designed) -> dict[str, 
     # What is asked of parameters may be for another workload.
     asked = replace(Overrides.of(designed), assignments=None, predict=None)
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    memory = any(one.file.startswith("mm/") or "alloc" in one.name for one in proposal.functions)
-    each = memory and _for_each_object(proposal)
+    each = any("alloc" in one.name for one in proposal.functions) and _for_each_object(proposal)
     sizes: dict[str, float] = {}
     for one in on_clocks(experiment, own):
         for name, size in smallest_changes(one, each_object=each).items():
