@@ -313,7 +313,7 @@ def _of_claim(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[B
         cache=cache_dir(),
         reporter=reporter,
         own=own_sources(resolved.workloads, experiment.folder),
-        counts=experiment.design.counts,
+        also="counts" if experiment.design.counts else "",
     )
     names, sources = programs(experiment, resolved.workloads), Sources(cache_dir(), reporter)
     lab = Lab(

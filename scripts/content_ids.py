@@ -19,7 +19,7 @@ from kteardown.model.workload import Workload
 
 _C_COMMENT = re.compile(r'("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _C_SUMMARY = re.compile(r'\.summary\s*=\s*(?:"(?:\\.|[^"\\])*"\s*)+,')
-_WORDS = {"help", "summary", "invariants"}
+_WORDS = {"help", "summary", "invariants", "decides"}
 _FLAGS = re.compile(r"^(?:CFLAGS|LDFLAGS|guest)\s*[:?+]?=.*$", re.MULTILINE)
 _CORE = ("boot", "perturb", "profile", "record", "trial", "util")
 """What runs between the boot and the last record. Not the rest of the core: it reads the plan, describes the

@@ -130,7 +130,7 @@ def test_a_guest_panics(boot: Boot) -> None:
 def test_a_guest_counts_its_own_instructions(boot: Boot) -> None:
     """KVM passes the counters of L1's processor, which QEMU emulates, through to the guest."""
     own = [Path(__file__).parents[1] / "data" / "counted.c"]
-    agent = build_agent("arm64", counts=True, cache=cache_dir(), reporter=SilentReporter(), own=own)
+    agent = build_agent("arm64", also="counts", cache=cache_dir(), reporter=SilentReporter(), own=own)
     trials = [f"trial {n} counted 0 5 turns={turns} sleep_ms=0\n" for n, turns in enumerate((0, TURNS))]
     ended = boot("bye", agent=agent, plan=f"kteardown-plan 1\nseed 1\n{''.join(trials)}")
     assert ended.status == 0

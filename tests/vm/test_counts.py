@@ -138,7 +138,7 @@ def test_a_profile_of_the_same_run_counts_nothing_and_a_resumed_run_counts_on(tm
 
 def test_a_guest_without_counters_says_so(make_job: Callable[..., BootJob], tmp_path: Path) -> None:
     """What no host that ``--counts`` accepts should show, but the nodes of a cluster may."""
-    agent = build_agent("x86_64", counts=True, cache=cache_dir(), reporter=SilentReporter())
+    agent = build_agent("x86_64", also="counts", cache=cache_dir(), reporter=SilentReporter())
     plan = "kteardown-plan 1\nseed 1\ntrial 0 zombies 0 1 zombies=0 make=shared until=freezer\n"
     initramfs = pack(tmp_path / "initramfs", agent=agent, plan=plan)
     lines: list[bytes] = []

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import quopri
+import shutil
 from pathlib import Path
 
 import pytest
 
+from kteardown.coverage.points import points_of
+from kteardown.inputs.load import load_workload
 from kteardown.kernels import build, kconfig
 from kteardown.kernels.request import KernelRequest
-from kteardown.kernels.source import Sources
+from kteardown.kernels.source import Sources, patched
 from kteardown.patches.posted import resolve
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
+from kteardown.run.boot_once import boot_counted
+from kteardown.run.execute import Bootable
 from vm.test_run import kteardown
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
@@ -60,6 +65,27 @@ def test_a_mail_becomes_a_page(thread: Path, tmp_path: Path) -> None:
     # The workload was found, and it executed what the series changes.
     assert answer["workloads"][0]["exercised"] is True
     assert all(one["run"] for one in answer["workloads"])
+
+
+def test_a_series_on_top_of_another_starts_from_its_objects(tmp_path: Path) -> None:
+    """The base is the source with the first patch; it is booted, and the second one is built on it."""
+    first, second = resolve("freezer-skip-exited").patches[:2]
+    folder = tmp_path / "below"
+    folder.mkdir()
+    shutil.copy(first, folder)
+    source = patched(folder, "debian:6.12")
+    plain = KernelRequest("base", source)
+    build.ensure([KernelRequest("below", "debian:6.12")], cache_dir=cache_dir(), reporter=SilentReporter())
+    both = [plain, KernelRequest("top", source, series="top", patches=(second,))]
+    images = build.ensure(both, cache_dir=cache_dir(), reporter=SilentReporter()).images
+    assert build.changed_objects(images["base"], images["top"])
+    compiled = (images["base"].image.parent / "build.log").read_text()
+    assert "CC      kernel/power/process.o" in compiled and "CC      kernel/fork.o" not in compiled
+    point = points_of(load_workload("zombies"))[0]
+    booted = boot_counted(
+        Bootable(images["base"].image), load_workload("zombies"), [point], SilentReporter(), counted=False
+    )
+    assert booted.end.outcome == "ok"
 
 
 def test_a_patch_of_which_nothing_is_compiled_is_not_the_same(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,10 +26,10 @@ from kteardown.coverage.changed import (
     may_change_users,
 )
 from kteardown.coverage.executed import Exercised, executed
-from kteardown.coverage.maps import shipped_map, with_own
+from kteardown.coverage.maps import WorkloadCoverage, shipped_map, with_own
 from kteardown.coverage.points import points_of, stress_tests
-from kteardown.coverage.power import smallest_change
-from kteardown.coverage.propose import Proposal, Proposals, propose
+from kteardown.coverage.power import smallest_changes
+from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
 from kteardown.errors import (
     BuildError,
     GuestError,
@@ -87,6 +87,10 @@ class Choice:
     params: dict[str, ParamValue] = field(default_factory=dict)
     smallest: float = 0.0
     """The smallest change that its metrics show; 0 if it is not known."""
+    metrics: tuple[str, ...] = ()
+    """Those that can show the change; empty: its headline metrics."""
+    choices: dict[str, tuple[ParamValue, ...]] = field(default_factory=dict)
+    """The choices of a parameter with which it executes enough of the change, of those that were counted."""
     only_counted: bool = False
     """Whether that is more than the change can be, as far as is known before it is counted."""
 
@@ -168,7 +172,7 @@ def prepare(
     with reporter.task("Looking for what is compiled"):
         plain = _base_request(kernels, base)
         config = config_of_series(plain, base.patches, sources, reporter)
-    chosen = choose_workloads(workloads, base, sources, designed)
+    chosen = choose_workloads(workloads, base, sources, designed, config.users)
     error = no_workload(chosen)
     if not config.compiled:
         error = NotBuiltError(
@@ -314,6 +318,9 @@ def _experiments(
     if is_own(choice.workload):
         return experiments_on(choice.workload, source, asked, scripted, reporter)
     experiment = experiment_for(choice.workload, source)
+    (sweep,) = experiment.workloads
+    chosen = sweep.model_copy(update={"metrics": choice.metrics})
+    experiment = experiment.model_copy(update={"workloads": (chosen,)})
     given = asked.assignments or []
     names = {assignment.partition("=")[0] for assignment in given}
     needed = [one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names]
@@ -366,14 +373,25 @@ def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Trie
     return replace(tried, kernels=(base, variant), changed_objects=changed, error=error)
 
 
-def choose_workloads(named: Sequence[str], base: Base, sources: Sources, designed: Designed) -> Chosen:
+def choose_workloads(
+    named: Sequence[str],
+    base: Base,
+    sources: Sources,
+    designed: Designed,
+    users: Mapping[str, Collection[str]],
+) -> Chosen:
     """Return the workloads that the user named, or else those that execute most of what is changed.
 
-    Raises InputError if a named workload does not exist.
+    ``users``: by header, the files that include it, as far as that is known. Raises InputError if a named
+    workload does not exist.
     """
     changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
     chosen = _choose(named, base, changed, designed)
-    if chosen.choices or not chosen.known or not may_change_executed(changed, shipped_map(base.source)):
+    if (
+        chosen.choices
+        or not chosen.known
+        or not may_change_executed(changed, shipped_map(base.source), users)
+    ):
         return chosen
     note = "The workloads are chosen when the code of both kernels says which functions use what is changed."
     return replace(chosen, notes=(*chosen.notes, note), after_build=True)
@@ -397,6 +415,7 @@ def changed_for_certain(
 def _choose(
     named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ...], designed: Designed
 ) -> Chosen:
+    wanted = {one.id for one in changed if one.kind == "function"}
     choices = [
         Choice(name, "a script of your own")
         if is_own(name)
@@ -419,14 +438,18 @@ def _choose(
             best.setdefault(proposal.workload, proposal)
     unmeasured = ""
     if not choices:
-        choices = _deciding([one for one in best.values() if _worth_running(one)], base.source, designed)
+        worth = [one for one in best.values() if _worth_running(one)]
+        choices = [
+            _without_blind_choices(one, coverage.workloads[one.workload], wanted)
+            for one in _deciding(worth, base.source, designed)
+        ]
         others = [one for one in best if one not in {choice.workload for choice in choices}]
         if others:
             notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
         if best and not choices:
             most = max(best.values(), key=lambda one: one.share)
             unmeasured = (
-                f"at most {_share(most.share)} of what a workload executes in its stretch ({most.workload}), "
+                f"{_share(most.share)} of what a workload executes in its stretch ({most.workload}), "
                 "and not for each of its objects"
             )
     return Chosen(
@@ -450,10 +473,18 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
 
     If none can, the change is only counted, in the one that executes most of it and in the nearest one.
     """
-    found = {}
+    found: dict[Choice, float] = {}
     for one in proposals:
         smallest = _smallest(one, source, designed)
-        found[Choice(one.workload, _why(one), one.params, smallest)] = one.share
+        specs = load_workload(one.workload, str(Path.cwd())).metrics
+        decides = [
+            m for m, spec in specs.items() if spec.decides and spec.decides.items() <= one.params.items()
+        ]
+        shown = [m for m, size in smallest.items() if Choice("", "", smallest=size).shows(one.share)]
+        metrics = decides or (shown if len(shown) < len(smallest) else ())
+        least = 0.0 if decides else min(smallest.values(), default=0.0)
+        why = f"{_why(one)}; of its metrics, {', '.join(metrics)} can show it" if metrics else _why(one)
+        found[Choice(one.workload, why, one.params, least, tuple(metrics))] = one.share
     able = sorted((one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY)
     if able or not found:
         return able[:_MOST]
@@ -466,15 +497,29 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
     ]
 
 
-def _smallest(proposal: Proposal, source: str, designed: Designed) -> float:
-    """Return the smallest change that the metrics of a workload show with this design."""
+def _without_blind_choices(
+    choice: Choice, counted: WorkloadCoverage, wanted: Collection[FunctionId]
+) -> Choice:
+    """Return ``choice`` with those choices of parameters with which the change can be seen."""
+    able: dict[str, tuple[ParamValue, ...]] = {}
+    for name in choice.params:
+        alike = [p for p in counted.points if {**p.params, name: choice.params[name]} == choice.params]
+        able[name] = tuple(p.params[name] for p in alike if choice.shows(share_of(p, wanted)))
+    return replace(choice, choices=able)
+
+
+def _smallest(proposal: Proposal, source: str, designed: Designed) -> dict[str, float]:
+    """Return the smallest change that each metric of a workload shows with this design."""
     experiment = experiment_for(proposal.workload, source)
     # What is asked of parameters may be for another workload.
     asked = replace(Overrides.of(designed), assignments=None, predict=None)
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    memory = any(one.file.startswith("mm/") or "alloc" in one.name for one in proposal.functions)
-    each = memory and _for_each_object(proposal)
-    return min(smallest_change(one, each_object=each) for one in on_clocks(experiment, own))
+    each = any("alloc" in one.name for one in proposal.functions) and _for_each_object(proposal)
+    sizes: dict[str, float] = {}
+    for one in on_clocks(experiment, own):
+        for name, size in smallest_changes(one, each_object=each).items():
+            sizes[name] = min(size, sizes.get(name, size))
+    return sizes
 
 
 def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
@@ -521,12 +566,15 @@ def _too_noisy(choice: Choice, exercise: Exercise) -> NotExercisedError:
 def needed_settings(choice: Choice, experiment: Experiment) -> list[str]:
     """Return the settings with which the change is executed and that ``experiment`` does not have."""
     swept = {name: values for sweep in experiment.workloads for name, values in sweep.params.items()}
-    usual = _small(choice.workload)
-    return [
-        f"{name}={value}"
-        for name, value in choice.params.items()
-        if value != usual.get(name) and value not in swept.get(name, ())
-    ]
+    usual, settings = _small(choice.workload), []
+    for name, value in choice.params.items():
+        values = swept.get(name, ())
+        able = [one for one in values if one in choice.choices.get(name, ())]
+        if value != usual.get(name) and value not in values:
+            settings.append(f"{name}={value}")
+        elif isinstance(value, str) and 0 < len(able) < len(values):
+            settings.append(f"{name}={','.join(map(str, able))}")
+    return settings
 
 
 def count_executions(

@@ -7,7 +7,7 @@ configuration, and it reads code that does not compile yet. It knows the forms t
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -262,10 +262,18 @@ def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
     return any(map(_has_users, changed))
 
 
-def may_change_executed(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> bool:
-    """Return whether these may be functions of ``coverage``; what a C file defines is used only there."""
+def may_change_executed(
+    changed: Sequence[ChangedFunction], coverage: CoverageMap, users: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether these may be functions of ``coverage``; what a C file defines is used only there.
+
+    ``users``: by header, which C files include it; one that is missing there may be included by any.
+    """
     files = {function.file for function in coverage.functions}
-    return any(_has_users(one) and (one.file.endswith(".h") or one.file in files) for one in changed)
+    return any(
+        not files.isdisjoint(users.get(one.file, files if one.file.endswith(".h") else (one.file,)))
+        for one in filter(_has_users, changed)
+    )
 
 
 def _has_users(one: ChangedFunction) -> bool:

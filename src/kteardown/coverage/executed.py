@@ -53,6 +53,10 @@ class PathCost:
 
     It is extrapolated to the default size: a quadratic cost is a small part of a small stretch.
     """
+    inside: tuple[float, ...] = ()
+    """How many more instructions the whole kernel executes in the stretch with the change, by seed."""
+    later: tuple[float, ...] = ()
+    """How many more after the stretch, until the guest is quiet; empty if a guest does not become quiet."""
 
 
 @dataclass(frozen=True)
@@ -99,15 +103,20 @@ def executed(
     booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds)
     functions = {one.id for one in changed if one.kind == "function"}
     costs: list[list[float]] = []
+    whole: list[list[float]] = []
     share = 0.0
     for kernel, boots in zip(kernels, booted, strict=True):
         info = DebugInfo(kernel.image.parent)
         sides = [[counts_of(trials[at].executed, inside=True) for trials in boots] for at in (0, -1)]
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
-        parts = [cost[0] / (sum(side[0].values()) or 1) for cost, side in zip(costs[-2:], sides, strict=True)]
+        whole += ([float(sum(counts.values())) for counts in side] for side in sides)
+        parts = [cost[0] / (every[0] or 1) for cost, every in zip(costs[-2:], whole[-2:], strict=True)]
         share = max(share, _at_default_size(*parts))
-    cost = replace(_cost(workload, sizes, costs), share=share)
+    later = [[trials[at].later for trials in boots] for boots in booted for at in (0, -1)]
+    cost = _cost(workload, sizes, costs)
+    objects = _objects(workload, sizes) if cost.objects else 0
+    cost = replace(cost, share=share, inside=_more(whole, objects), later=_more(later, objects))
     return replace(_exercised(workload, booted[-1][0], changed, info), cost=cost)
 
 
@@ -123,7 +132,7 @@ def _booted(
     qemu, wanted = QemuMachine(reporter.command), [(k, seed) for k in kernels for seed in range(1, seeds + 1)]
     title = f"Counting what {workload.name} executes of the change"
     with reporter.task(title, total=len(wanted)) as task, ThreadPoolExecutor(len(kernels)) as pool:
-        boot = partial(boot_counted, folder=folder, qemu=qemu)
+        boot = partial(boot_counted, folder=folder, qemu=qemu, also="later")
         booting = [
             pool.submit(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
             for kernel, seed in wanted
@@ -162,6 +171,20 @@ def _cost(
         if any(abs(value) >= 1 for one in each for value in one):
             return PathCost(workload.law, each[0], each[1])
     return PathCost("", tuple(costs[1]), tuple(costs[3]))
+
+
+def _more(counts: Sequence[Sequence[float | None]], objects: int) -> tuple[float, ...]:
+    """Return how many more the variant has than base, by seed, for one of ``objects``; 0: at the larger size.
+
+    ``counts`` as in ``_cost``. Empty if one is not known.
+    """
+    each = []
+    for small, large, small_changed, large_changed in zip(*counts, strict=True):
+        if None in (small, large, small_changed, large_changed):
+            return ()
+        base, changed = (large - small, large_changed - small_changed) if objects else (large, large_changed)
+        each.append((changed - base) / (objects or 1))
+    return tuple(each)
 
 
 def _objects(workload: Workload, points: Sequence[Mapping[str, ParamValue]]) -> int:

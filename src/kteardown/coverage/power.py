@@ -4,7 +4,7 @@ import json
 from functools import cache
 
 from kteardown.analysis.decidable import decidable
-from kteardown.inputs.load import load_workload
+from kteardown.inputs.load import load_workloads
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Spread
 from kteardown.model.point import points_of
@@ -13,23 +13,26 @@ from kteardown.run.create import spreads
 from kteardown.rundir.find import all_runs
 
 
-def smallest_change(experiment: Experiment, *, each_object: bool = False) -> float:
-    """Return the smallest change, 0.1 for 10%, that a headline metric of ``experiment`` shows.
+def smallest_changes(experiment: Experiment, *, each_object: bool = False) -> dict[str, float]:
+    """Return the smallest change, 0.1 for 10%, that each headline metric of ``experiment`` shows.
 
     It shows it four times in five, by the spreads of the newest runs on this host or, on the instruction
-    clock, of the shipped results. A smaller one than the margin of "same" has no other verdict. 0 if none is
-    known, and if memory is measured and a change of its allocation is executed for ``each_object``: a few
-    instructions decide how much an object holds.
+    clock, of the shipped results; a metric whose spread is not known is left out. A smaller one than the
+    margin of "same" has no other verdict. It is 0 if memory is measured and a change of its allocation is
+    executed for ``each_object``: a few instructions decide how much an object holds.
     """
     margin = experiment.design.same_within
-    workloads = {one.workload: load_workload(one.workload, experiment.folder) for one in experiment.workloads}
+    workloads = load_workloads(experiment)
     shipped = _shipped() if experiment.design.clock == "instructions" else {}
     known = {**shipped, **spreads(experiment, all_runs())}
     found = decidable(experiment, workloads, 1, points_of(experiment, workloads), known)
     rows = [row for row in found.rows if row.run and row.metric is not None]
-    if each_object and any(workloads[row.workload].metrics[row.metric_name].unit == "kb" for row in rows):
-        return 0.0
-    return min((max(row.metric or 0, margin) for row in rows), default=0.0)
+    return {
+        row.metric_name: 0.0
+        if each_object and workloads[row.workload].metrics[row.metric_name].unit == "kb"
+        else max(row.metric or 0, margin)
+        for row in rows
+    }
 
 
 @cache

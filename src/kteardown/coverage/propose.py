@@ -73,7 +73,7 @@ def propose(
     for workload in coverage.workloads.values():
         for point in workload.points:
             for function in wanted & point.inside.keys():
-                largest[function] = max(largest.get(function, 0.0), _share(point, {function}))
+                largest[function] = max(largest.get(function, 0.0), share_of(point, {function}))
     found = [one for workload in coverage.workloads.values() for one in _proposals(workload, wanted, largest)]
     found.sort(
         key=lambda one: (
@@ -156,7 +156,7 @@ def _proposals(
     scores = {}
     for n, point in enumerate(workload.points):
         hit = {function for function in wanted & point.inside.keys() if largest[function]}
-        scores[n] = sum(_share(point, {function}) / largest[function] for function in hit)
+        scores[n] = sum(share_of(point, {function}) / largest[function] for function in hit)
     outside = tuple(sorted(wanted & workload.outside))
     seen: set[FunctionId] = set()
     for n in sorted(scores, key=lambda n: -scores[n] * (1 if n else 2)):
@@ -165,13 +165,14 @@ def _proposals(
         if inside - seen:
             seen |= inside
             best = sorted(inside, key=lambda one: (-point.inside[one].instructions, one))
-            hits, share = {one: point.inside[one] for one in best}, _share(point, wanted)
+            hits, share = {one: point.inside[one] for one in best}, share_of(point, wanted)
             yield Proposal(workload.name, point.params, hits, outside, share, scores[n])
     if not seen and wanted & executed:
         params = workload.points[0].params if workload.points else {}
         yield Proposal(workload.name, params, {}, tuple(sorted(wanted & executed)), 0.0, 0.0)
 
 
-def _share(point: PointCoverage, wanted: set[FunctionId]) -> float:
-    own = sum(point.inside[function].instructions for function in wanted & point.inside.keys())
+def share_of(point: PointCoverage, wanted: Collection[FunctionId]) -> float:
+    """Return the instructions of ``wanted`` as a share of what the kernel executes in the stretch."""
+    own = sum(point.inside[function].instructions for function in point.inside.keys() & wanted)
     return own / point.instructions if point.instructions else 0.0

@@ -138,8 +138,20 @@ def load_workload(name: str, folder: str = "") -> Workload:
 
 def load_workloads(experiment: Experiment) -> dict[str, Workload]:
     """Load every workload that ``experiment`` runs, by name, with what it counts. Raises InputError."""
-    names = [sweep.workload for sweep in experiment.workloads]
-    workloads = {name: load_workload(name, experiment.folder) for name in names}
+    workloads = {}
+    for sweep in experiment.workloads:
+        workload = workloads[sweep.workload] = load_workload(sweep.workload, experiment.folder)
+        if unknown := set(sweep.metrics) - workload.metrics.keys():
+            raise InputError(
+                f"workloads.metrics: {sweep.workload} has no metric {min(unknown)}",
+                hint=f"choose from: {', '.join(workload.metrics)}.",
+            )
+        if sweep.metrics:
+            metrics = {
+                name: spec.model_copy(update={"headline": name in sweep.metrics})
+                for name, spec in workload.metrics.items()
+            }
+            workloads[sweep.workload] = workload.model_copy(update={"metrics": metrics})
     return with_counts(experiment, workloads) if experiment.design.counts else workloads
 
 

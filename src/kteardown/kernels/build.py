@@ -30,7 +30,7 @@ from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
-from kteardown.kernels.source import Source, Sources, file_hash
+from kteardown.kernels.source import Source, Sources, file_hash, parts_of_patched, with_short_commit
 from kteardown.model.record import LAYOUT
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
@@ -63,9 +63,9 @@ class _Plan:
     @property
     def title(self) -> str:
         """The kernel in progress and messages: source, series and architecture."""
-        # Commits are abbreviated to 12 digits.
-        source = re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}$", r"@\1", self.source.id)
-        return " ".join(filter(None, (source, self.request.series, self.request.arch)))
+        return " ".join(
+            filter(None, (with_short_commit(self.source.id), self.request.series, self.request.arch))
+        )
 
 
 def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> Built:
@@ -275,7 +275,9 @@ class _Builder:
         return apply_patches.apply(tree, plan.request.patches, folder, plan.source.id)
 
     def _build(self, plan: _Plan, patched: apply_patches.PatchedFiles | None) -> None:
-        """Build the unpatched kernel of ``plan`` from scratch, and keep its objects for the variants.
+        """Build the unpatched kernel of ``plan``, and keep its objects for the variants.
+
+        It is built from scratch, or from the objects of the source to which a patched one adds patches.
 
         With ``patched``, build the patched one, starting from these objects.
         """
@@ -292,7 +294,10 @@ class _Builder:
                 cache_folder.copy_tree(objects, tree.build)
                 os.utime(objects)
                 expected = self._kernels.steps(arch, variant=True) or _VARIANT_STEPS
-            if patched and patched.changes_kconfig:
+            elif below := self._objects_below(plan):
+                cache_folder.copy_tree(below, tree.build)
+                expected = self._kernels.steps(arch, variant=True) or _VARIANT_STEPS
+            if (tree.build / ".config").is_file() and (not patched or patched.changes_kconfig):
                 (tree.build / ".config").unlink()
             if not patched or patched.changes_kconfig:
                 self._configure(plan, tree)
@@ -315,6 +320,19 @@ class _Builder:
                 self._publish(plan, tree, key, "", steps=steps, began=began)
             cache_folder.remove(objects)
             tree.build.rename(objects)
+
+    def _objects_below(self, plan: _Plan) -> Path | None:
+        """Return the objects of the source that a patched one patches, if the patched files are newer."""
+        if plan.source.kind != "patched" or not plan.sandboxed:
+            return None
+        _, spec, patches = parts_of_patched(f"patched:{plan.source.origin}")
+        objects = base_objects(replace(plan.request, source=spec, exact=None), self._sources)
+        tree = self._sources.tree(plan.source)
+        names = {name for patch in patches for name, _ in apply_patches.files_in(patch, tree=tree)}
+        times = [(tree / name).stat().st_mtime for name in names if (tree / name).is_file()]
+        if objects is None or min(times, default=0) <= (objects / "vmlinux").stat().st_mtime:
+            return None
+        return objects
 
     def _tree(
         self, plan: _Plan, work: Path, key: str, patched: apply_patches.PatchedFiles | None

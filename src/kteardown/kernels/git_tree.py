@@ -63,7 +63,7 @@ def unpack(
     with git.view(repository) as git_dir:
         near = _nearest(git_dir, commit, unpacked)
         if near is not None:
-            _link(*near, folder, gone)
+            link(*near, folder, gone)
         work_tree = f"--work-tree={folder}"
         done = git.run(work_tree, "read-tree", commit, git_dir=git_dir, cwd=folder)
         if done.ok:  # Files that are there already remain.
@@ -107,7 +107,7 @@ def _nearest(git_dir: Path, commit: str, unpacked: Iterable[Path]) -> tuple[Path
     return best if seal.is_intact(best[0], SilentReporter()) else None
 
 
-def _link(tree: Path, changed: Iterable[bytes], folder: Path, gone: Iterable[str]) -> None:
+def link(tree: Path, changed: Iterable[bytes], folder: Path, gone: Iterable[str] = ()) -> None:
     """Make ``folder`` a tree of hard links to ``tree`` without the files ``changed`` and ``gone``."""
     toolchain.capture(["cp", "-al", f"{tree}/.", str(folder)])
     seal.keep_links(tree)

@@ -212,11 +212,19 @@ def conditions_of(trees: Sequence[Path], arch: Arch, symbol: str) -> tuple[bool,
 
 
 def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
-    """Return the symbols that select ``symbol`` without a condition, those with a prompt first."""
+    """Return the symbols that select ``symbol`` without a condition, those with a prompt first.
+
+    Without those that depend on what this architecture does not have.
+    """
     known = _symbols(tuple(trees), arch)
+
+    def can_hold(condition: str) -> bool:
+        names = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", condition))
+        return not names or not names.isdisjoint(known)
+
     found = [
         (not one.prompt, name) for name, definitions in known.items() for one in definitions
-        if symbol in one.selects
+        if symbol in one.selects and all(map(can_hold, one.depends + one.inherited))
     ]  # fmt: skip
     return [name for _, name in sorted(found, key=lambda one: one[0])]
 

@@ -25,6 +25,7 @@ _KINDS = ("debian", "kernel.org", "git", "tar", "image", "debian-image", "patche
 _FORMS = "debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
+_EVERY_REPOSITORY = (".git", "git", "repo", "src", "/")
 _SOURCES = ARCHITECTURES[DEFAULT_ARCH].debian
 """The architecture in whose lists sources are looked up: their packages are for all."""
 
@@ -51,6 +52,11 @@ class Source:
         return f"git:{self.origin}@{self.id.rpartition('@')[2]}" if self.kind == "git" else spec
 
 
+def with_short_commit(source: str) -> str:
+    """Return an id, or a specification, in which a commit is abbreviated to 12 digits."""
+    return re.sub(r"@([0-9a-f]{12})[0-9a-f]{28}$", r"@\1", source)
+
+
 def split(spec: str) -> tuple[str, str]:
     """Split ``KIND:REST``. Raises InputError if ``spec`` is malformed or its kind is unknown."""
     kind, colon, rest = spec.partition(":")
@@ -64,7 +70,7 @@ def patched(folder: Path, spec: str) -> str:
     return f"patched:{folder.absolute()}@{spec}"
 
 
-def _patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
+def parts_of_patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
     """Return the folder, the source and the patches of ``patched:FOLDER@SPEC``. Raises InputError."""
     match = re.fullmatch(r"patched:(.+)@((?:debian|kernel\.org|git|tar):.+)", spec)
     folder = Path(match[1]).expanduser().absolute() if match else Path()
@@ -113,7 +119,7 @@ def check(spec: str) -> None:
     elif kind == "kernel.org":
         release.check(rest)
     elif kind == "patched":
-        check(_patched(spec)[1])
+        check(parts_of_patched(spec)[1])
 
 
 class _Answer(BaseModel):
@@ -157,7 +163,7 @@ class Sources:
             digest = self.digest(f"tar:{path}", path)[:16]
             return Source(f"tar:{path.name}#{digest}", f"tar-{digest}", str(path))
         if kind == "patched":
-            folder, below, patches = _patched(spec)
+            folder, below, patches = parts_of_patched(spec)
             source = self.identify(below)
             texts = hashlib.sha256(b"\0".join([source.id.encode(), *(p.read_bytes() for p in patches)]))
             digest = texts.hexdigest()[:16]
@@ -192,7 +198,7 @@ class Sources:
     def identify_offline(self, spec: str) -> Source | None:
         """Resolve ``spec`` like ``identify``, but return None if that needs the network."""
         kind = split(spec)[0]
-        if kind == "patched" and self.identify_offline(_patched(spec)[1]) is None:
+        if kind == "patched" and self.identify_offline(parts_of_patched(spec)[1]) is None:
             return None
         if kind == "debian" and not self._answer_path(spec, "").exists():
             return None
@@ -310,12 +316,11 @@ class Sources:
                 if "filter=lfs" in (folder / ".gitattributes").read_text(errors="replace"):
                     self._reporter.note(f"{source.id}: files that are kept with Git LFS are not fetched")
         elif source.kind == "patched":
-            _, below, patches = _patched(f"patched:{source.origin}")
+            _, below, patches = parts_of_patched(f"patched:{source.origin}")
             tree = self.tree(self.identify(below))
             with TemporaryDirectory(prefix="kteardown-") as scratch:
                 changed = apply_patches.apply(tree, patches, Path(scratch), below)
-                cache_folder.remove(folder)
-                cache_folder.copy_tree(tree, folder)
+                git_tree.link(tree, (), folder)
                 apply_patches.install(changed, folder)
         else:
             file = Path(source.origin)
@@ -360,7 +365,9 @@ def _git(rest: str) -> Source:
             f"git:{rest}: {revision!r} is not a commit of {repository}: {git.first_line(said)}",
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
-    return Source(f"git:{repository.name}@{done.text}", f"git-{done.text[:16]}", str(repository))
+    # Those of many trees have the same name, as the folder of a mirror or the .git of a work tree.
+    name = next((part for part in reversed(repository.parts) if part not in _EVERY_REPOSITORY), "git")
+    return Source(f"git:{name}@{done.text}", f"git-{done.text[:16]}", str(repository))
 
 
 def _untar(folder: Path, decompress: str) -> list[str]:

@@ -35,6 +35,8 @@ class Sweep(StrictModel):
 
     workload: Name
     params: dict[ParameterName, tuple[ParamValue, ...]] = Field(default={})
+    metrics: tuple[Name, ...] = ()
+    """The headline metrics; empty: those that the workload marks."""
     shuffle: bool = False
     """Run the points of a boot in random order. Use this only if the points cannot influence each other."""
     weights: dict[ParameterName, dict[str, Annotated[float, Field(ge=0, lt=1e6)]]] = Field(default={})

@@ -67,6 +67,8 @@ class Metric(StrictModel):
     """Shown in the main table; other metrics are in result.json and the table of other metrics."""
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = ()
     """Percentiles of the samples of a boot, for latency metrics, compared in addition to the median."""
+    decides: dict[str, str] = {}
+    """The choice with which this, and no headline metric, has what only that choice adds (`try`)."""
     optional: bool = False
     """Only some kernels or settings can provide it; if none does, that is not reported."""
     compare: bool = True

@@ -8,9 +8,9 @@ by a makefile of another folder (``../../../virt/kvm/file.o``).
 import heapq
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path, PurePosixPath
@@ -66,6 +66,8 @@ class SeriesConfig:
     files: tuple[TouchedFile, ...]
     recompiled: float = 0.0
     """The share of the objects of a kernel that include a touched header."""
+    users: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By each touched header, the files that are compiled with it; without those of which it is not known."""
 
     @property
     def compiled(self) -> bool:
@@ -100,9 +102,12 @@ def config_of_series(
         files = tuple(built_files(names, (Path(folder), tree), config, base.arch, objects))
     # What includes a header differs little between versions.
     built = objects or next((path.parent for path in sorted(sources.folder.glob("trees/*/.config"))), None)
-    return SeriesConfig(
-        files, _including(built, [name for name in names if name.endswith(".h")]) if built else 0
-    )
+    users = _users_of_headers(built, names) if built else {}
+    share = max(map(len, users.values())) / len(_dependencies(built)[""]) if built and users else 0.0
+    # What another version does not include, because it has other headers, may be included here.
+    others = () if objects or not built or not users else _dependencies(built)
+    known = {name: found for name, found in users.items() if found or not _is_named(name, tree, others)}
+    return SeriesConfig(files, share, known)
 
 
 def reasons(files: Sequence[TouchedFile]) -> str:
@@ -195,18 +200,27 @@ def _in_conditions(file: TouchedFile, trees: Trees, config: Mapping[str, str], a
 
 
 @cache
-def _dependencies(objects: Path) -> Counter[str]:
-    """Return by each file of the source tree how many objects of a build depend on it; "" for all."""
-    found: Counter[str] = Counter()
+def _dependencies(objects: Path) -> Mapping[str, list[str]]:
+    """Return by each file of the source tree which C files of a build depend on it; "" for all."""
+    found: dict[str, list[str]] = defaultdict(list)
     for path in objects.rglob(".*.o.cmd"):
         words = re.findall(r"^\s+\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE)
-        found.update({*words, ""})
+        files = {str(path.relative_to(objects).with_name(path.name[1:-6] + ".c"))}
+        files |= {word for word in words if word.endswith(".c")}  # Few include others.
+        for word in {*words, ""}:
+            found[word] += files
     return found
 
 
-def _including(objects: Path, headers: Sequence[str]) -> float:
-    """Return the share of the objects of a build that depend on that of ``headers`` on which most depend."""
-    return max((_dependencies(objects)[name] / _dependencies(objects)[""] for name in headers), default=0.0)
+def _users_of_headers(objects: Path, names: Sequence[str]) -> dict[str, Collection[str]]:
+    """Return by each header of ``names`` the C files of a build that depend on it."""
+    return {name: _dependencies(objects).get(name, ()) for name in names if name.endswith(".h")}
+
+
+def _is_named(header: str, tree: Path, files: Iterable[str]) -> bool:
+    """Return whether one of ``files`` of ``tree`` names ``header``, as a file that includes it does."""
+    name = re.split(r"(?:^|/)include/(?:uapi/)?", header)[-1].encode()
+    return any(name in path.read_bytes() for file in files if (path := tree / file).is_file())
 
 
 def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) -> list[str] | None:

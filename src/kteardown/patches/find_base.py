@@ -15,7 +15,7 @@ from typing import Literal
 
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, cache_folder, git
-from kteardown.kernels.source import Sources
+from kteardown.kernels.source import Sources, with_short_commit
 from kteardown.patches.mails import ranges
 from kteardown.patches.origin import by_version, made_between, warnings
 
@@ -95,7 +95,7 @@ class TriedSource:
             "already there": "has this change already",
             "not here": self.reason,
         }
-        return f"{self.id or self.source}: {words[self.how]}"
+        return f"{with_short_commit(self.id or self.source)}: {words[self.how]}"
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,7 @@ def find_base(
     if found is None:
         same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
         where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
-        advice = _advice(specs, base_commit)
-        raise _nothing_takes_it(patches, attempts, [*from_releases, *([where] if where else [])], advice)
+        raise _nothing_takes_it(patches, attempts, [*from_releases, *([where] if where else [])], base_commit)
     source = sources.identify(found.source)
     unfit = warnings(found.patches, source, sources.tree(source))
     known = () if found.how == "exactly" else from_releases
@@ -273,16 +272,20 @@ def _fitted(
     return None
 
 
-def _advice(specs: Sequence[str], base_commit: str) -> str:
-    """Return what to do if none of ``specs`` takes a series, of which the mails name ``base_commit``."""
-    trees = [spec for spec in specs if spec.startswith("git:")]
+def _advice(tried: Sequence[TriedSource], base_commit: str) -> str:
+    """Return what to do if no source takes a series, of which the mails name ``base_commit``.
+
+    Of the git trees, that is named on which the fewest hunks fail.
+    """
+    trees = [one for one in tried if one.source.startswith("git:")]
     if not trees:
         return (
             "name a git tree of Linux (--source git:~/linux): kteardown looks up the release "
             "that the series was made for there."
         )
-    tree, at, _ = trees[0].rpartition("@")
-    tree = tree if at else trees[0]
+    nearest = min(trees, key=lambda one: len(one.failing)).source
+    tree, at, _ = nearest.rpartition("@")
+    tree = tree if at else nearest
     if base_commit:
         commit = base_commit[:12]
         return f"the mails say that it is made from {commit}: fetch that, and name {tree}@{commit}."
@@ -290,7 +293,7 @@ def _advice(specs: Sequence[str], base_commit: str) -> str:
 
 
 def _nothing_takes_it(
-    patches: Sequence[Path], attempts: Sequence[TriedSource], from_releases: Sequence[str], advice: str
+    patches: Sequence[Path], attempts: Sequence[TriedSource], from_releases: Sequence[str], base_commit: str
 ) -> BuildError:
     lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
     lines += [f"  {line}" for line in from_releases]
@@ -301,11 +304,12 @@ def _nothing_takes_it(
             hint=f"{present.source} has the change: name the older tree that it was made for with --source.",
         )
     tried = [a for a in attempts if a.how == "fails"]
+    advice = _advice(tried or attempts, base_commit)
     if not tried:
         return BuildError("\n".join(lines), hint=advice)
     best = min(tried, key=lambda a: len(a.failing))
     text = [line for hunk in best.failing for line in hunk.lines()]
-    lines += [f"what fails on {best.id}:", *(f"  {line}" for line in text[:_SHOWN])]
+    lines += [f"what fails on {with_short_commit(best.id)}:", *(f"  {line}" for line in text[:_SHOWN])]
     file = patches[0].parents[1] / "failing-hunks.txt"
     file.write_text(
         "".join(

@@ -11,6 +11,7 @@ from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.executed import PathCost
 from kteardown.errors import KteardownError
 from kteardown.kernels.request import KernelImage
+from kteardown.kernels.source import with_short_commit
 from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
@@ -207,7 +208,8 @@ def sentence(tried: Tried) -> str:
 
 def costs(tried: Tried) -> list[str]:
     """Return in sentences what the changed functions cost in each workload that executes them."""
-    return [text for one in tried.measured if (text := path_cost(one.workload, one.exercise))]
+    found = (of(one.workload, one.exercise) for one in tried.measured for of in (path_cost, moved))
+    return list(filter(None, found))
 
 
 def answers(tried: Tried) -> list[VariantLine]:
@@ -243,6 +245,27 @@ def path_cost(workload: str, exercise: Exercise) -> str:
     )
 
 
+def moved(workload: str, exercise: Exercise) -> str:
+    """Return in a sentence how much of the change is work that is done later; empty if it was not counted."""
+    cost = exercise.cost
+    if cost is None or not cost.later or exercise.exercised is False:
+        return ""
+    spread = ", and ".join(f"{number(min(one))} to {number(max(one))}" for one in (cost.inside, cost.later))
+    each = f"for one more of {cost.objects}, " if cost.objects else ""
+    return (
+        f"{workload}: {each}the whole kernel executes {_difference(cost.inside)} in the stretch and "
+        f"{_difference(cost.later)} afterwards, until the guest is quiet ({len(cost.later)} seeds: {spread})."
+    )
+
+
+def _difference(more: Sequence[float]) -> str:
+    """Return the median of differences in instructions, by seed; one within their spread is no difference."""
+    middle = median(more)
+    if abs(middle) < 1 or max(more) - min(more) >= abs(middle):
+        return "as many instructions"
+    return f"{number(abs(middle))} instructions {'more' if middle > 0 else 'fewer'}"
+
+
 def compared(tried: Tried) -> list[str]:
     """Return the base, how the series applies to it, and which symbols and files it needs, in sentences."""
     base, posted = tried.base, tried.posted
@@ -253,15 +276,19 @@ def compared(tried: Tried) -> list[str]:
     lines += [f"Not used: {text}." for text in rejected]
     also = (a for a in base.attempts if a.how in ("exactly", "with offsets") and a is not base.chosen)
     where = {"with offsets": " at other lines"}
-    lines += [f"It also applies to {a.id}{where.get(a.how, '')}: --source {a.source}." for a in also]
+    for a in also:
+        name, spec = map(with_short_commit, (a.id, a.source))
+        lines.append(f"It also applies to {name}{where.get(a.how, '')}: --source {spec}.")
     if base.left_out:
         lines.append(f"Left out, since no kernel is built from them: {_few(base.left_out)}.")
+    files = []
     for file in tried.config.files:
         if file.symbols:
             verb = "are" if len(file.symbols) > 1 else "is"
-            lines.append(f"{file.name} {why(file)}, which {verb} added to base and series.")
+            files.append(f"{file.name} {why(file)}, which {verb} added to base and series.")
         elif not file.built and file.reason:
-            lines.append(f"{file.name} {why(file)}.")
+            files.append(f"{file.name} {why(file)}.")
+    lines += _listed(files)
     if tried.config.symbols:
         lines.append("Base is built anew with these symbols.")
     return lines + [f"{note[:1].upper()}{note[1:]}." for note in posted.notes]

@@ -25,7 +25,7 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import SILENCE_FACTOR, Bootable, guest_plan
 from kteardown.script.files import script_archives
-from kteardown.vm.agent import build_agent
+from kteardown.vm.agent import Also, build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.qemu import QemuMachine
@@ -35,6 +35,8 @@ Params = Mapping[str, ParamValue]
 _MACHINE = MachineSpec()
 _KERNEL_MB = 64
 """What a kernel needs for itself, at most."""
+_QUIET = 200_000
+"""What the kernel of a quiet guest executes in 100 ms is less; a timer tick takes some thousands."""
 _MOST_RECORDS = 500_000
 """What an agent writes is less; a script can write to the port of the records, too."""
 
@@ -48,6 +50,8 @@ class CountedTrial:
     status: str
     detail: str
     executed: TrialBlocks
+    later: int | None = None
+    """Instructions of the kernel after the stretch; None if not counted, or if the guest is not quiet."""
 
     @property
     def ran(self) -> bool:
@@ -89,23 +93,24 @@ def boot_counted(
     counted: bool = True,
     seed: int = 1,
     qemu: QemuMachine | None = None,
+    also: Also = "",
     on_line: Callable[[bytes], None] = lambda line: None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
-    ``folder``: that of a workload that is not shipped. Without ``counted`` the plugin is left out, and
-    nothing is counted. ``qemu``: what boots it, which another thread may stop. ``on_line`` is called with
-    each record as it comes. Raises GuestError if the guest fails, LabError, BuildError, InputError.
+    ``folder``: of a workload that is not shipped. ``counted``: load the plugin; ``also`` ("later") as for the
+    agent. ``qemu`` boots it, and another thread may stop it. ``on_line`` gets each record as it comes.
+    Raises GuestError if the guest fails, LabError, InputError.
     """
     planned = _planned(workload, points, seed)
     lines: list[tuple[float, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Path(name)
-        initramfs = _initramfs(here, kernel, workload, planned, folder, reporter)
+        initramfs = _initramfs(here, kernel, workload, planned, folder, reporter, also)
         memory_mb = machine.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
         counts = here / "counts"
-        plugin = _plugin(counts, workload, folder, reporter) if counted else ()
+        plugin = _plugin(counts, workload, folder, reporter, also) if counted else ()
         job = BootJob(
             image=kernel.image,
             initramfs=initramfs,
@@ -129,30 +134,32 @@ def boot_counted(
 
         result = qemu.boot(job, keep)
         _check(result, workload, here)
-        sections = read_counts(counts) if counted else [TrialBlocks(0, ())] * (1 + len(points))
+        start, *sections = read_counts(counts) if counted else [TrialBlocks(0, ())]
     records = _records(lines, workload)
-    return CountedBoot(
-        start=sections[0],
-        trials=_trials(planned, records, sections[1:]),
-        records=tuple(records),
-        end=result,
-    )
+    trials = _trials(planned, records, sections, 4 if also else 1)
+    return CountedBoot(start, trials, tuple(records), result)
 
 
-def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter) -> tuple[str, ...]:
+def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter, also: Also) -> tuple[str, ...]:
     own = own_sources({workload.name: workload}, folder)
-    return plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own)
+    return plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own, also=also)
 
 
 def _initramfs(
-    here: Path, kernel: Bootable, workload: Workload, planned: PlannedBoot, folder: str, reporter: Reporter
+    here: Path,
+    kernel: Bootable,
+    workload: Workload,
+    planned: PlannedBoot,
+    folder: str,
+    reporter: Reporter,
+    also: Also,
 ) -> Path:
     cache = cache_dir()
     own = own_sources({workload.name: workload}, folder)
     wanted = programs_of(workload, [trial.params for trial in planned.trials])
     return pack(
         here / "initramfs",
-        agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own),
+        agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own, also=also),
         plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
         modules=kernel.modules,
         programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
@@ -183,14 +190,18 @@ def _planned(workload: Workload, points: Sequence[Params], seed: int) -> Planned
 
 
 def _trials(
-    planned: PlannedBoot, records: Sequence[Record], sections: Sequence[TrialBlocks]
+    planned: PlannedBoot, records: Sequence[Record], sections: Sequence[TrialBlocks], each: int
 ) -> tuple[CountedTrial, ...]:
+    """Return the trials with the counts of ``each`` so many sections."""
+    if len(sections) != each * len(planned.trials):  # Nothing was counted, or the setup of one failed.
+        sections = [TrialBlocks(0, ())] * each * len(planned.trials)
     ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
     trials = []
-    for trial, section in zip(planned.trials, sections, strict=True):
+    for trial, section, *parts in zip(planned.trials, *(sections[n::each] for n in range(each)), strict=True):
         end = ends.get(trial.index)
         status, detail = (end.status, end.detail) if end else ("", "")
-        trials.append(CountedTrial(trial.workload, trial.params, status, detail, section))
+        later = parts[0].outside if parts and parts[1].outside < _QUIET else None
+        trials.append(CountedTrial(trial.workload, trial.params, status, detail, section, later))
     return tuple(trials)
 
 

@@ -21,7 +21,7 @@ from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
 from kteardown.vm import acceleration, host
-from kteardown.vm.agent import build_agent
+from kteardown.vm.agent import Also, build_agent
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import main_loop_library
@@ -45,8 +45,9 @@ def make_lab(
     wanted = programs_of(experiment, snapshot.workloads)
     counted = counts and experiment.design.counts
     own = own_sources(snapshot.workloads, experiment.folder)
+    also: Also = "counts" if counted else ""
     agent = cache_folder.hold(
-        build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own, counts=counted)
+        build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own, also=also)
     )
     cluster = None
     if on:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
@@ -15,25 +15,26 @@ from kteardown.paths import data_dir
 from kteardown.progress import Reporter
 from kteardown.vm import seal
 
+Also = Literal["", "counts", "later"]
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
 _HUNT_SOURCES = ("hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
 
 
 def build_agent(
-    arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = (), counts: bool = False
+    arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = (), also: Also = ""
 ) -> Path:
     """Return the statically linked agent for guests of ``arch``, from ``cache`` or built into it.
 
     ``own``: workloads that are not in every agent (``inputs.load.own_sources``); each is a C file or a folder
-    of C files. ``counts``: it also counts events of the processor.
+    of C files. ``also``: what it does besides, a folder of ``agent/``: ``counts`` events of the processor, or
+    waits for the work that the kernel does ``later``.
 
     The name of the file contains a hash of everything that it is built from (sources, flags, compiler). The
     file is created atomically, so that several processes may build at the same time. Raises LabError if a
     tool is missing or the cache cannot be written, BuildError if the sources do not compile.
     """
-    sources = _sources(own, (*_SOURCES, "counts/*.[ch]") if counts else _SOURCES)
-    return _built(arch, cache, reporter, sources, "kteardown-counts-agent" if counts else "kteardown-agent")
+    return _built(arch, cache, reporter, *_program(own, also))
 
 
 def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
@@ -49,7 +50,13 @@ def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path
 
 
 def agent_addresses(
-    names: Sequence[str], arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()
+    names: Sequence[str],
+    arch: Arch,
+    *,
+    cache: Path,
+    reporter: Reporter,
+    own: Sequence[Path] = (),
+    also: Also = "",
 ) -> list[int]:
     """Return the addresses of functions of the agent, which in guests is stripped.
 
@@ -57,7 +64,7 @@ def agent_addresses(
     ``build_agent`` does, and LabError if a function is not there.
     """
     symbols = "LDFLAGS=-static -Wl,--build-id=none"
-    with_symbols = _built(arch, cache, reporter, _sources(own), "kteardown-agent", symbols, kind="-symbols")
+    with_symbols = _built(arch, cache, reporter, *_program(own, also), symbols, kind="-symbols")
     if shutil.which("nm") is None:
         raise MissingError("nm is not installed", ["binutils"])
     text = subprocess.run(["nm", str(with_symbols)], capture_output=True, text=True, check=False).stdout
@@ -111,6 +118,12 @@ def _built(
         )
         with reporter.task(f"Building {program} for {arch}"):
             return seal.make(agent, sources, argv, target, reporter, error)
+
+
+def _program(own: Sequence[Path], also: Also) -> tuple[dict[Path, Path], str]:
+    """Return the files of an agent and its name."""
+    name = f"kteardown-{also}-agent" if also else "kteardown-agent"
+    return _sources(own, (*_SOURCES, f"{also}/*.[ch]") if also else _SOURCES), name
 
 
 def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Path, Path]:

@@ -26,7 +26,7 @@ from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
-from kteardown.vm.agent import agent_addresses
+from kteardown.vm.agent import Also, agent_addresses
 from kteardown.vm.host import missing_qemu, qemu_version
 from kteardown.vm.job import Acceleration, BootJob
 
@@ -52,6 +52,8 @@ _MARKS = (
     ("end", "profile_report"),
 )
 """The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole run()."""
+_LATER = tuple(("trial", f"later_{name}") for name in ("begin", "quiet", "end"))
+"""Those of the agent that waits for later work: each begins a section, as a trial does."""
 _NEWEST = 7
 """The newest version of QEMU's interface for plugins whose differences ``plugins/coverage.c`` knows."""
 
@@ -186,6 +188,11 @@ class TrialBlocks:
     stretches: int
     blocks: tuple[CodeBlock, ...]
 
+    @property
+    def outside(self) -> int:
+        """How many instructions were executed outside of the stretches."""
+        return sum(block.outside * len(block.lengths) for block in self.blocks)
+
 
 def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
     """Return the plugin for the host's QEMU, from ``cache`` or built into it. Raises LabError, BuildError."""
@@ -223,13 +230,17 @@ def _lowest_version(arch: Arch, cache: Path) -> int:
 
 
 def plugin_arguments(
-    arch: Arch, out: Path, *, cache: Path, reporter: Reporter, own: Sequence[Path] = ()
+    arch: Arch, out: Path, *, cache: Path, reporter: Reporter, own: Sequence[Path] = (), also: Also = ""
 ) -> tuple[str, ...]:
-    """Return the plugin and its arguments for a boot whose counts go to ``out``; ``own`` as for the agent."""
+    """Return the plugin and its arguments for a boot whose counts go to ``out``; the others as for the agent.
+
+    If the agent waits for later work, each trial has four sections: its own, the work that the kernel does
+    later, what is executed when the guest should be quiet, and the rest.
+    """
     plugin = build_plugin(arch, cache=cache, reporter=reporter)
-    functions = [function for _, function in _MARKS]
-    addresses = agent_addresses(functions, arch, cache=cache, reporter=reporter, own=own)
-    marks = (f"{kind}={address:#x}" for (kind, _), address in zip(_MARKS, addresses, strict=True))
+    kinds, functions = zip(*(_MARKS + _LATER if also == "later" else _MARKS), strict=True)
+    addresses = agent_addresses(functions, arch, cache=cache, reporter=reporter, own=own, also=also)
+    marks = (f"{kind}={address:#x}" for kind, address in zip(kinds, addresses, strict=True))
     return (f"file={plugin}", f"out={out}", *marks)
 
 

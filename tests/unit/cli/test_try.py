@@ -175,7 +175,9 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     point = PointCoverage(params, 10_000, {function: Counts(calls, own)})
     coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
     monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
-    monkeypatch.setattr(try_patch, "smallest_change", lambda experiment, each_object: smallest)
+    monkeypatch.setattr(
+        try_patch, "smallest_changes", lambda experiment, each_object: {"freeze_user_ns": smallest}
+    )
     changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     before = Chosen((), changed, (), (), known=True)
@@ -213,12 +215,52 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: 
     changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     smallest = {"compare-pipechain": 0.4, "compare-crowd": 0.2, "compare-threadexit": 0.01}
-    monkeypatch.setattr(try_patch, "smallest_change", lambda one, each_object: smallest[one.name])
+    monkeypatch.setattr(try_patch, "smallest_changes", lambda one, each_object: {"x": smallest[one.name]})
     before = Chosen((), changed, (), (), known=True)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
     assert [one.workload for one in found.choices] == ["pipechain", "threadexit"]
     assert all(one.only_counted for one in found.choices)
+
+
+def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    function, usual = FunctionId("kernel/exit.c", "do_exit"), points_of(load_workload("threadexit"))[0]
+    points = (
+        PointCoverage({**usual, "how": "exit"}, 10_000, {function: Counts(999, 1000)}),
+        PointCoverage({**usual, "how": "kill"}, 10_000, {function: Counts(1, 1)}),
+    )
+    counted = WorkloadCoverage("threadexit", points, frozenset())
+    monkeypatch.setattr(
+        try_patch, "shipped_map", lambda s: CoverageMap("debian:6.12", {"threadexit": counted})
+    )
+    sizes = {"threadexit_ns": 0.02, "noisy_ns": 0.5}
+    monkeypatch.setattr(try_patch, "smallest_changes", lambda one, each_object: sizes)
+    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
+    before = Chosen((), changed, (), (), known=True)
+    base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
+    (choice,) = choose_by_code(before, base, IMAGE, Designed(quick=True)).choices
+    assert (choice.metrics, choice.only_counted) == (("threadexit_ns",), False)
+    assert needed_settings(choice, experiment_for("threadexit", "debian:6.12")) == ["how=exit"]
+
+
+def test_what_only_a_choice_adds_has_a_metric_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    function, usual = (
+        FunctionId("drivers/base/power/main.c", "device_resume"),
+        points_of(load_workload("zombies"))[0],
+    )
+    devices = PointCoverage({**usual, "until": "platform"}, 10_000, {function: Counts(9, 350)})
+    counted = WorkloadCoverage("zombies", (PointCoverage(usual, 10_000, {}), devices), frozenset())
+    monkeypatch.setattr(try_patch, "shipped_map", lambda s: CoverageMap("debian:6.12", {"zombies": counted}))
+    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
+    before = Chosen((), changed, (), (), known=True)
+    base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
+    (choice,) = choose_by_code(before, base, IMAGE, Designed(quick=True)).choices
+    assert (choice.metrics, choice.only_counted) == (("suspend_call_ns",), False)
+    assert needed_settings(choice, experiment_for("zombies", "debian:6.12")) == ["until=platform"]
 
 
 def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

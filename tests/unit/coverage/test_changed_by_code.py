@@ -80,4 +80,13 @@ def test_a_new_macro_is_used_only_by_functions_of_the_diffs(
 def test_what_a_c_file_defines_is_used_only_there(file: str, may: bool) -> None:
     point = PointCoverage({}, 1, {FunctionId("mm/a.c", "user"): Counts(1, 1)})
     coverage = CoverageMap("debian:6.12", {"w": WorkloadCoverage("w", (point,), frozenset())})
-    assert may_change_executed([ChangedFunction(file, "LIMIT", (1,), (1,), "macro")], coverage) == may
+    assert may_change_executed([ChangedFunction(file, "LIMIT", (1,), (1,), "macro")], coverage, {}) == may
+
+
+@pytest.mark.parametrize(("users", "may"), [(["mm/a.c", "mm/b.c"], True), (["mm/b.c"], False), ([], False)])
+def test_a_header_counts_if_an_executed_file_includes_it(users: list[str], may: bool) -> None:
+    point = PointCoverage({}, 1, {FunctionId("mm/a.c", "user"): Counts(1, 1)})
+    coverage = CoverageMap("debian:6.12", {"w": WorkloadCoverage("w", (point,), frozenset())})
+    changed = [ChangedFunction("mm/z.h", "LIMIT", (1,), (1,), "macro")]
+    assert may_change_executed(changed, coverage, {"mm/z.h": users}) == may
+    assert may_change_executed(changed, coverage, {"mm/y.h": users})

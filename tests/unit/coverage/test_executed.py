@@ -14,6 +14,7 @@ from kteardown.coverage.executed import (
     _cost,
     _exercised,
     _function,
+    _more,
 )
 from kteardown.inputs.load import load_workload
 from kteardown.run.boot_once import CountedTrial
@@ -83,6 +84,14 @@ def test_the_cost_is_that_of_one_more_object() -> None:
     # What is done once for all objects is the cost of the stretch.
     assert _cost(workload, sizes, [[700], [701], [230], [231]]) == PathCost("", (701,), (231,))
     assert _cost(workload, sizes[:1], [[700], [700], [230], [230]]) == PathCost("", (700,), (230,))
+
+
+def test_what_is_done_later_is_compared_by_seed() -> None:
+    counts = [[100, 120], [200, 225], [100, 119], [260, 284]]
+    assert _more(counts, 10) == (6.0, 6.0)
+    assert _more(counts, 0) == (60.0, 59.0)
+    # One guest that does not become quiet says nothing of the others.
+    assert _more([[100, 120], [200, None], [100, 119], [260, 284]], 10) == ()
 
 
 def test_a_cost_that_grows_faster_than_the_rest_is_a_larger_part_of_a_larger_stretch() -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.power import smallest_change
+from kteardown.coverage.power import smallest_changes
+from kteardown.errors import InputError
 from kteardown.inputs.options import Overrides, apply
+from kteardown.model.experiment import Experiment
 from kteardown.run.resolve import experiment_for
 
 ROOT = Path(__file__).parents[3]
@@ -21,14 +23,32 @@ def _no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
 
 
+def smallest(experiment: Experiment, *, each_object: bool = False) -> float:
+    return min(smallest_changes(experiment, each_object=each_object).values(), default=0.0)
+
+
+def test_metrics_of_a_workload_differ() -> None:
+    crowd = smallest_changes(experiment_for("crowd", "debian:6.12"))
+    assert crowd.keys() == {"signal_ns", "unusable_ns", "teardown_ns", "lone_kill_worst_ns"}
+    assert crowd["teardown_ns"] < crowd["signal_ns"]
+    # What an experiment names replaces what the workload marks.
+    (sweep,) = experiment_for("crowd", "debian:6.12").workloads
+    only = sweep.model_copy(update={"metrics": ("teardown_ns",)})
+    named = experiment_for("crowd", "debian:6.12").model_copy(update={"workloads": (only,)})
+    assert smallest_changes(named).keys() == {"teardown_ns"}
+    wrong = named.model_copy(update={"workloads": (sweep.model_copy(update={"metrics": ("none_ns",)}),)})
+    with pytest.raises(InputError, match="crowd has no metric none_ns"):
+        smallest_changes(wrong)
+
+
 def test_quiet_and_noisy_workloads() -> None:
-    size = {one: smallest_change(experiment_for(one, "debian:6.12")) for one in ("zombies", "pipechain")}
+    size = {one: smallest(experiment_for(one, "debian:6.12")) for one in ("zombies", "pipechain")}
     # Less than the margin of "same" has no other verdict, however quiet a metric is.
     assert size["zombies"] == experiment_for("zombies", "debian:6.12").design.same_within == 0.02
     assert size["pipechain"] > 0.05
     # With fewer seeds, less can be seen; with one, the spread says nothing.
     quick = [
-        smallest_change(apply(experiment_for("threadexit", "debian:6.12"), Overrides(seeds=seeds)))
+        smallest(apply(experiment_for("threadexit", "debian:6.12"), Overrides(seeds=seeds)))
         for seeds in (5, 2, 1)
     ]
     assert 0 < quick[0] <= quick[1]
@@ -36,14 +56,14 @@ def test_quiet_and_noisy_workloads() -> None:
 
 
 def test_a_few_instructions_for_each_object_decide_how_much_memory_it_holds() -> None:
-    assert smallest_change(experiment_for("heldcg", "debian:6.12")) == 0.01
-    assert smallest_change(experiment_for("heldcg", "debian:6.12"), each_object=True) == 0
-    assert smallest_change(experiment_for("zombies", "debian:6.12"), each_object=True) == 0.02
+    assert smallest(experiment_for("heldcg", "debian:6.12")) == 0.01
+    assert smallest(experiment_for("heldcg", "debian:6.12"), each_object=True) == 0
+    assert smallest(experiment_for("zombies", "debian:6.12"), each_object=True) == 0.02
 
 
 def test_on_the_wall_clock_only_runs_of_this_host_count() -> None:
     wall = apply(experiment_for("pipechain", "debian:6.12"), Overrides(clock="wall"))
-    assert smallest_change(wall) == 0
+    assert smallest(wall) == 0
 
 
 def test_the_shipped_spreads_are_those_of_the_results() -> None:

@@ -12,6 +12,7 @@ from kteardown.errors import BuildError, InputError
 from kteardown.kernels.cache import key
 from kteardown.kernels.kconfig import (
     WantedSymbol,
+    _symbols,
     check,
     conditions_of,
     digest,
@@ -248,6 +249,10 @@ def test_conditions_of_the_files_that_include_a_file_count(tmp_path: Path) -> No
     )
     (tmp_path / "deep" / "Kconfig").write_text(deep)
     assert conditions_of([tmp_path], "x86_64", "DEEP") == (True, ["OWN", "OUTER", "MENU"], [])
+    # What selects it depends on symbols that no file of this architecture has.
+    assert selectors_of([tmp_path], "x86_64", "OTHER") == []
+    (tmp_path / "Kconfig.own").write_text("config OWN\nconfig OUTER\nconfig MENU\n")
+    _symbols.cache_clear()
     assert selectors_of([tmp_path], "x86_64", "OTHER") == ["DEEP"]
 
 

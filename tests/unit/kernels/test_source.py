@@ -10,7 +10,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.kernels.git import of_branch
-from kteardown.kernels.source import Sources, is_source, split
+from kteardown.kernels.source import Sources, is_source, split, with_short_commit
 from kteardown.progress import SilentReporter
 from unit.vm.test_seal import Notes
 
@@ -32,6 +32,14 @@ def repository(tmp_path: Path) -> Path:
 def commit(path: Path, *argv: str) -> None:
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     subprocess.run(["git", "-C", str(path), *identity, *argv], check=True, capture_output=True)
+
+
+def test_a_repository_in_a_folder_that_all_have_is_named_after_the_one_above(repository: Path) -> None:
+    lab = sources(repository.parent)
+    commit = lab.identify(f"git:{repository}@v1").id.rpartition("@")[2]
+    assert lab.identify(f"git:{repository}/.git@v1").id == f"git:linux@{commit}"
+    assert with_short_commit(f"git:linux@{commit}") == f"git:linux@{commit[:12]}"
+    assert with_short_commit("debian:6.12") == "debian:6.12"
 
 
 def sources(tmp_path: Path) -> Sources:

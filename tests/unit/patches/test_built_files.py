@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.patches.config_of_series import TouchedFile, _including, built_files, with_dependencies
+from kteardown.patches.config_of_series import (
+    TouchedFile,
+    _is_named,
+    _users_of_headers,
+    built_files,
+    with_dependencies,
+)
 
 MAKEFILES = {
     "Kbuild": "obj-y += mm/\nobj-$(CONFIG_NET) += net/\nobj-y += drivers/\n",
@@ -172,8 +178,22 @@ def test_a_header_may_be_a_part_of_all_objects(tmp_path: Path) -> None:
     for name, headers in {"a": ["x.h", "y.h"], "b": ["x.h"], "c": []}.items():
         lines = "".join(f"  ../include/{header} \\\n" for header in headers)
         (tmp_path / f".{name}.o.cmd").write_text(f"deps_{name}.o := \\\n{lines}")
-    assert _including(tmp_path, ["include/x.h", "include/y.h"]) == 2 / 3
-    assert _including(tmp_path, ["include/z.h"]) == _including(tmp_path, []) == 0
+    found = _users_of_headers(tmp_path, ["include/x.h", "include/y.h", "include/z.h", "a.c"])
+    assert {name: set(users) for name, users in found.items()} == {
+        "include/x.h": {"a.c", "b.c"},
+        "include/y.h": {"a.c"},
+        "include/z.h": set(),
+    }
+
+
+def test_a_header_is_named_by_what_may_include_it(tmp_path: Path) -> None:
+    (tmp_path / "mm").mkdir()
+    (tmp_path / "mm/slub.c").write_text("#include <linux/slab.h>\n#include <trace/events/kmem.h>\n")
+    files = ["mm/slub.c", "mm/gone.c", "mm"]
+    for name in ("include/trace/events/kmem.h", "include/uapi/linux/slab.h"):
+        assert _is_named(name, tmp_path, files)
+        assert not _is_named(name, tmp_path, [])
+    assert not _is_named("include/trace/events/ext4.h", tmp_path, files)
 
 
 def test_a_new_file_is_judged_by_the_makefiles(tree: Path, tmp_path: Path) -> None:

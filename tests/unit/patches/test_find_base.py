@@ -11,7 +11,7 @@ import pytest
 from kteardown.errors import BuildError
 from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
-from kteardown.patches.find_base import Base, blob_id, find_base
+from kteardown.patches.find_base import Base, FailingHunk, TriedSource, _advice, blob_id, find_base
 from kteardown.progress import SilentReporter
 
 LINES = [f"line {number}" for number in range(1, 61)]
@@ -165,6 +165,16 @@ def test_the_advice_names_the_git_tree_that_was_named(tree: Path, tmp_path: Path
         with pytest.raises(BuildError, match="no known source takes this series:\n  git:linux@") as caught:
             base(patches, tree, tmp_path, "", commit=commit)
         assert hint in caught.value.hint and "name a git tree" not in caught.value.hint
+
+
+def test_the_advice_names_the_git_tree_on_which_the_fewest_hunks_fail() -> None:
+    hunk = FailingHunk("1.patch", "kernel/exit.c", 1, "")
+    tried = [
+        TriedSource(f"git:/{name}@v7", f"git:{name}@7", "fails", (hunk,) * failing)
+        for name, failing in (("first", 3), ("nearest", 1), ("last", 2))
+    ]
+    assert _advice(tried, "").endswith("--source git:/nearest@COMMIT.")
+    assert "git:/nearest@111111111111." in _advice(tried, "1" * 40)
 
 
 def test_a_git_tree_with_other_object_ids_takes_a_series(tree: Path, tmp_path: Path) -> None:

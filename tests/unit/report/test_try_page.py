@@ -127,12 +127,27 @@ def test_the_cost_of_the_changed_functions_comes_first() -> None:
         "base": [68.0, 68.5, 67.5],
         "changed": [21.0, 21.0, 21.0],
         "share": 0.25,
+        "inside": [],
+        "later": [],
     }
     assert page(with_cost(cost)).split("\n\n")[1].startswith("zombies: 68.00 -> 21.00 instructions")
     # A function that only the series has costs base nothing.
     assert "0 -> 21.00 instructions in a stretch in" in page(with_cost(PathCost("", (0.0,), (21.0,))))
     assert "they call (1 seed)." in " ".join(page(with_cost(PathCost("", (0.0,), (21.0,)))).split())
     assert "instructions for one more" not in page(with_cost(cost, exercised=False))
+
+
+def test_work_that_is_only_done_later_is_named() -> None:
+    cost = PathCost("zombies", (68.0,) * 3, (21.0,) * 3, 0.25, (-91.0, -90.0, -89.0), (89.0, 92.0, 90.5))
+    assert json.loads(as_json(with_cost(cost)))["costs"][1] == (
+        "zombies: for one more of zombies, the whole kernel executes 90.00 instructions fewer in the stretch "
+        "and 90.50 instructions more afterwards, until the guest is quiet (3 seeds: -91.00 to -89.00, and "
+        "89.00 to 92.00)."
+    )
+    # What differs by no more than the seeds is no difference.
+    same = replace(cost, later=(-4.0, 5.0, 4.5))
+    assert "and as many instructions afterwards" in json.loads(as_json(with_cost(same)))["costs"][1]
+    assert len(json.loads(as_json(with_cost(replace(cost, later=()))))["costs"]) == 1
 
 
 @pytest.mark.parametrize(("exercised", "said"), [(False, True), (True, False), (None, False)])

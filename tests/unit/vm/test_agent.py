@@ -92,7 +92,7 @@ def test_the_agent_that_counts_is_another_one_with_the_same_workloads(cache: Pat
     plain = build("x86_64", cache, shared)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kteardown.vm.agent.data_dir", lambda kind: shared)
-        counting = build_agent("x86_64", counts=True, cache=cache, reporter=SilentReporter())
+        counting = build_agent("x86_64", also="counts", cache=cache, reporter=SilentReporter())
     assert counting != plain and build("x86_64", cache, shared) == plain
     message = b"hardware counts: "
     assert message in counting.read_bytes() and message not in plain.read_bytes()
