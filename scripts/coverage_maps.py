@@ -83,12 +83,14 @@ def make(sources: list[str]) -> None:
         now = ids()
         path = shipped_path(source)
         shipped = read_map(path) if path.is_file() else CoverageMap("")
-        then = {name: known for name, known in made.get(source, {}).items() if name in shipped.workloads}
+        # A workload that was removed leaves the map, too.
+        kept = {name: counted for name, counted in shipped.workloads.items() if name in now}
+        shipped = replace(shipped, workloads=kept)
+        then = {name: known for name, known in made.get(source, {}).items() if name in kept}
         for name in (name for name, known in now.items() if then.get(name) != known):
             began = time.monotonic()
             found = collect(name, source, _Printer())
-            kept = {one: counted for one, counted in shipped.workloads.items() if one in now}
-            shipped = rounded(CoverageMap(found.source, {**kept, **found.workloads}))
+            shipped = rounded(CoverageMap(found.source, {**shipped.workloads, **found.workloads}))
             write_map(path, shipped)
             made[source] = then = {**then, name: now[name]}
             MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")

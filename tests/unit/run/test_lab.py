@@ -30,14 +30,14 @@ class Notes(SilentReporter):
 
 
 @pytest.fixture
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The agents that are built: which builder made each."""
     agent = tmp_path / "agent"
     agent.write_bytes(b"")
-    made: list[bool] = []
+    made: list[str] = []
 
-    def build(*_: object, counts: bool, **__: object) -> Path:
-        made.append(counts)
+    def build(*_: object, also: str, **__: object) -> Path:
+        made.append(also)
         return agent
 
     monkeypatch.setattr(lab, "build_agent", build)
@@ -62,18 +62,18 @@ def with_kvm(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
 
 
 def test_the_agent_is_the_one_that_counts_only_where_it_is_asked_for(
-    built: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "")
     asked = snapshot(counted(), tmp_path)
     lab.make_lab(asked, SilentReporter(), None)
     lab.make_lab(asked, SilentReporter(), None, counts=False)
     lab.make_lab(snapshot(counted(counts=False), tmp_path), SilentReporter(), None)
-    assert built == [True, False, False]
+    assert built == ["counts", "", ""]
 
 
 def test_a_host_without_counters_is_an_error(
-    built: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "the processor has no counters")
     with pytest.raises(
@@ -117,7 +117,7 @@ def test_a_host_without_kvm_is_an_error_before_anything_is_built(
 
 
 def test_a_workload_without_a_stretch_is_noted(
-    built: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "")
     monkeypatch.setattr("kteardown.inputs.load.marks_stretch", lambda name, folder="": name == "zombies")
