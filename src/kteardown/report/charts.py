@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kteardown.errors import InputError, LabError
 from kteardown.model.result import Verdict
+from kteardown.report.formatting import WORDS, number, share
 from kteardown.report.metrics import Group
-from kteardown.visible import visible
+from kteardown.visible import on_one_line, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -362,7 +363,7 @@ def templates(package: str, **options: Any) -> "Environment":
 
     return Environment(
         loader=PackageLoader(package, "page"),
-        autoescape=True,
+        autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
@@ -371,13 +372,25 @@ def templates(package: str, **options: Any) -> "Environment":
 
 
 @cache
-def _drawing() -> Any:
-    return templates("kteardown.report").get_template("charts.svg.j2").module
+def _macros(template: str, finalize: Callable[[Any], Any] | None = None) -> Any:
+    environment = templates("kteardown.report", finalize=finalize)
+    environment.globals |= {"words": WORDS, "number": number, "share": share}
+    return environment.get_template(template).module
 
 
 def draw_as(macro: str, *values: Any) -> str:
     """Return what a macro of ``page/charts.svg.j2`` draws of ``values``."""
-    return str(getattr(_drawing(), macro)(*values))
+    return str(getattr(_macros("charts.svg.j2"), macro)(*values))
+
+
+def written(macro: str, *values: Any) -> list[str]:
+    """Return the lines that a macro of ``page/texts.txt.j2`` writes of ``values``, each value on one line."""
+    text = str(getattr(_macros("texts.txt.j2", _on_one_line), macro)(*values))
+    return [line for line in text.splitlines() if line]
+
+
+def _on_one_line(value: Any) -> Any:
+    return on_one_line(value) if isinstance(value, str) else value
 
 
 def markup(drawn: Plot | Flame | Forest) -> str:

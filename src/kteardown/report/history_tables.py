@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift
+from kteardown.report.charts import written
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.metrics import name_of, point_cells
 from kteardown.report.table import Block, Table, Text
@@ -35,21 +36,11 @@ def worth_showing(history: History, *, every_metric: bool) -> History:
     return history.model_copy(update={"lines": lines})
 
 
-def left_out(history: History, shown: History, *, on_page: bool = False) -> Iterator[str]:
-    """Yield what is in ``history`` and not in ``shown``, and which option shows it, or what on the page."""
-    see, choose = (" (see --json)", "--metric NAME shows them")
-    if on_page:
-        see, choose = ("", "choose one under Metric to see it")
+def left_out(history: History, shown: History, *, on_page: bool = False) -> list[str]:
+    """Return what is in ``history`` and not in ``shown``, and which option shows it, or what on the page."""
     alone = sum(len(line.figures) == 1 for line in history.lines)
     others = len(history.lines) - len(shown.lines) - alone
-    if alone:
-        yield f"{alone:,} lines with a single figure are not shown: there is nothing to compare{see}"
-    if others:
-        yield f"{others:,} lines of other metrics are not shown: {choose}"
-    if not history.lines:
-        yield "no run has figures yet"
-    for name in history.unread:
-        yield f"{name} cannot be read and is not shown"
+    return written("left_out", history, alone, others, on_page)
 
 
 def detail(line: Line, *, plain: bool = False) -> Table:
