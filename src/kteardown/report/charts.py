@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kteardown.errors import InputError, LabError
 from kteardown.model.result import Verdict
-from kteardown.report.formatting import WORDS, number, share
+from kteardown.report.formatting import WORDS, number, probability, share
 from kteardown.report.metrics import Group
 from kteardown.visible import on_one_line, visible
 
@@ -374,7 +374,7 @@ def templates(package: str, **options: Any) -> "Environment":
 @cache
 def _macros(template: str, finalize: Callable[[Any], Any] | None = None) -> Any:
     environment = templates("kteardown.report", finalize=finalize)
-    environment.globals |= {"words": WORDS, "number": number, "share": share}
+    environment.globals |= {"words": WORDS, "number": number, "probability": probability, "share": share}
     return environment.get_template(template).module
 
 

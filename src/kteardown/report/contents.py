@@ -51,26 +51,13 @@ def verdicts(material: Material) -> list[Cell]:
     lines = fault_lines(result)
     if not lines and not any(headlines(result, workloads)):
         boots, lost = sum(result.boots.values()), sum(void.count for void in result.voids)
-        failed = boots - result.boots.get("ok", 0)
-        text = (
-            f"nothing could be compared: {failed} of {counted(boots, 'boot')} failed, and "
-            f"{counted(lost, 'trial')} could not be used"
-        )
-        if not boots:
-            text = "nothing could be compared: no boot has ended"
-        elif not failed and not lost:
-            known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
-            why = "" if known else ": the workloads have no metric that is compared"
-            text = f"nothing was compared, and nothing failed{why}"
-        return [Cell(text, "inconclusive")]
+        known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
+        return [Cell(text, "inconclusive") for text in written("nothing", result, boots, lost, known)]
     lines += [Cell(text) for text in revisions_in(result, workloads)]
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
-        stopping, unit = result.stopping, "boots" if result.clock == "wall" else "seeds"
-        at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
-        how = f"stopped after {at}" if stopping.done else f"not finished, {at}"
-        why = f"{stopping.reason} (until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
-        lines.append(Cell(f"{how}: {why}"))
+        unit = "boots" if result.clock == "wall" else "seeds"
+        lines += map(Cell, written("stopped", result.stopping, unit))
     return lines
 
 
@@ -245,36 +232,13 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
     ``alone``: only this clock was measured, so a sentence says what the other one would add.
     """
     boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
-    sentences = written("basis", result, boots)
-    if result.clock == "instructions":
-        sentences.append(
-            "An instruction count shows path length, growth and memory. It does not show seconds, caches, "
-            "real lock contention, or the latency of interrupts between CPUs."
-        )
-    else:
-        sentences.append("Real time on one machine; another machine can differ.")
-        sentences += [as_sentence(f"time: {text}") for text in timing_lines(result.timing)]
-        ends = [end for c in result.asked_for if c.null_ci for end in c.null_ci]
-        if ends:
-            span = f"{percent(min(ends))} to {percent(max(ends))}"
-            sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
-    if alone:
-        sentences.append(as_sentence(WORDS["other_clock"][result.clock]))
-    sentences += [
-        f"{fault_sentence(f)}."
-        for f in result.faults
-        if f.status != "broken" and result.is_asked_for(f.kernel)
+    against_itself = _span(c.null_ci for c in result.asked_for if c.null_ci)
+    faults = [
+        fault_sentence(f) for f in result.faults if f.status != "broken" and result.is_asked_for(f.kernel)
     ]
-    sentences += [f"{text}." for text in uncompared_sentences(result)]
-    failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
-    if failed:
-        sentences.append(
-            "Not all boots ended ok: " + ", ".join(f"{n} {outcome}" for outcome, n in failed.items())
-        )
-    lost = sum(void.count for void in result.voids)
-    if lost:
-        sentences.append(f"{lost} trials could not be used; the report lists them with the reasons.")
-    return sentences + [as_sentence(note) for note in result.notes]
+    faults += uncompared_sentences(result)
+    values = (result, boots, timing_lines(result.timing), against_itself, faults, alone)
+    return written("limits", *values) + [as_sentence(note) for note in result.notes]
 
 
 def as_sentence(note: str) -> str:

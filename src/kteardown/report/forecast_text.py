@@ -12,7 +12,7 @@ from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult
 from kteardown.report.charts import written
-from kteardown.report.formatting import Scale, change, decimals, parameter, scale, share, verdict_counts
+from kteardown.report.formatting import Scale, change, decimals, parameter, scale, verdict_counts
 from kteardown.report.metrics import headline_rows, is_headline, metric_name
 from kteardown.report.table import Block, Table
 from kteardown.run.forecast import REHEARSAL, Forecast
@@ -39,14 +39,10 @@ def fields(found: Forecast) -> dict[str, Any]:
 
 def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return the verdicts at this look, on one line."""
-    stopping = result.stopping
     rows = [m for m in result.metric_verdicts if is_headline(workloads, m.workload, m.metric)]
-    words = verdict_counts(row.verdict for row in rows)
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
-    widest = f"; widest interval {share(max(widths))} to either side" if widths else ""
-    after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""
-    end = f"; {stopping.reason}" if stopping and stopping.reason else ""
-    return f"{after}{words or 'nothing to compare'}{widest}{end}"
+    (line,) = written("look", result, verdict_counts(row.verdict for row in rows), max(widths, default=None))
+    return line
 
 
 def interim_rows_of(run: RunDir) -> list[InterimResult]:
