@@ -122,11 +122,8 @@ class FlameFrame:
     more: float
 
 
-@dataclass(frozen=True)
-class Flame:
-    """A flame graph, with the outermost function at the top."""
-
-    frames: tuple[FlameFrame, ...]
+Flame = tuple[FlameFrame, ...]
+"""A flame graph, with the outermost function at the top."""
 
 
 class Row(NamedTuple):
@@ -265,19 +262,11 @@ _NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
-class Tick:
-    """A label; ``share`` is its place, from 0 to 1."""
-
-    share: float
-    text: str
-
-
-@dataclass(frozen=True)
 class AxisScale:
-    """``share`` returns the place of a value, from 0 to 1."""
+    """``share`` returns the place of a value, from 0 to 1; ``ticks`` are places with their labels."""
 
     share: Callable[[float], float]
-    ticks: tuple[Tick, ...]
+    ticks: tuple[tuple[float, str], ...]
 
 
 def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> AxisScale:
@@ -309,7 +298,7 @@ def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -
         marks = [n * step for n in range(math.ceil(least / step - 1e-9), math.floor(most / step + 1e-9) + 1)]
     # Those of a logarithmic axis have all sizes, so each has a suffix of its own: ``0.5``, ``5k``, ``1M``.
     texts = [text for mark in marks for text in _labels([mark], long=0)] if decades else _labels(marks)
-    return AxisScale(share, tuple(map(Tick, map(share, marks), texts)))
+    return AxisScale(share, tuple(zip(map(share, marks), texts, strict=True)))
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -400,7 +389,7 @@ def markup(drawn: Plot | Flame | Forest) -> str:
     """
     if isinstance(drawn, Forest):
         return ""
-    return draw_as("flame", drawn.frames) if isinstance(drawn, Flame) else draw_as("plot", _Canvas.of(drawn))
+    return draw_as("flame", drawn) if isinstance(drawn, tuple) else draw_as("plot", _Canvas.of(drawn))
 
 
 def svg_file(chart: Chart) -> str:
@@ -411,9 +400,9 @@ def svg_file(chart: Chart) -> str:
         width += canvas.gutter
         height = top + _LINE_PX + _HEIGHT + canvas.below + 2 * _LINE_PX * bool(canvas.legend)
         body = draw_as("file_of_plot", canvas, top)
-    elif isinstance(drawn, Flame):
-        height = top + _FRAME_PX * (1 + max(frame.depth for frame in drawn.frames))
-        body = draw_as("file_of_flame", drawn.frames, top)
+    elif isinstance(drawn, tuple):
+        height = top + _FRAME_PX * (1 + max(frame.depth for frame in drawn))
+        body = draw_as("file_of_flame", drawn, top)
     else:
         rows = [("", "ticks", drawn.labels, "")]
         for group, mine in drawn.metrics:
@@ -445,7 +434,7 @@ class _Canvas:
         ]
         heights += [mark.base for one in plot.series if one.symbol == "bar" for mark in one.marks]
         x, y = _scale(plot.x, [mark.x for mark in marks]), _scale(plot.y, heights)
-        return cls(plot, x, y, round(max((len(tick.text) for tick in y.ticks), default=1) * _LETTER_PX + 12))
+        return cls(plot, x, y, round(max((len(text) for _, text in y.ticks), default=1) * _LETTER_PX + 12))
 
     @property
     def legend(self) -> list[PlotSeries]:
@@ -503,7 +492,7 @@ def _scale(axis: Axis, values: Sequence[float]) -> AxisScale:
     count = len(axis.names)
     if not count:
         return numeric(values, log=axis.log, zero=axis.zero)
-    ticks = tuple(Tick((n + 0.5) / count, text) for n, text in enumerate(axis.names))
+    ticks = tuple(((n + 0.5) / count, text) for n, text in enumerate(axis.names))
     return AxisScale(lambda value: (value + 0.5) / count, ticks)
 
 

@@ -134,10 +134,7 @@ def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> list[Ta
         place = f"{name} {point_text(far.point)}".rstrip()
         rows.append((kernel, str(block), str(count), f"{far.value / far.median:.2f}x", place))
     columns = ("kernel", "block", "values", "farthest / median", "metric and point")
-    notes = [
-        "values more than three interquartile ranges beyond the quartiles of their kernel; they are included "
-        "in all figures above"
-    ]
+    notes = [WORDS["outliers"]]
     if len(rows) > _OUTLIERS:
         notes.append(f"{len(rows) - _OUTLIERS} more boots in result.json")
     shown = Block.of(columns, rows[:_OUTLIERS], left=("kernel", "metric and point"))

@@ -1,6 +1,6 @@
 """Tables of the history: all lines with a small chart each, or the figures of one line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift
 from kteardown.report.charts import written
@@ -91,16 +91,9 @@ def called(line: Line) -> str:
     return f"{line.name or name_of(line.metric, None)} ({line.metric})"
 
 
-def explain(line: Line) -> Iterator[str]:
-    """Yield a sentence for each change of level, with the recorded differences at that place."""
-    for shift in line.shifts:
-        figure = line.figures[shift.index]
-        yield (
-            f"{shift.verdict} since {figure.release} of {when(figure)}: {size(line, shift)}; "
-            f"what differs: {'; '.join(shift.why)}"
-        )
-    if line.unlooked:
-        yield f"not searched for changes: {line.unlooked}"
+def explain(line: Line) -> list[str]:
+    """Return a sentence for each change of level, with the recorded differences at that place."""
+    return written("shifts", line, when, size)
 
 
 def size(line: Line, shift: Shift) -> str:

@@ -7,7 +7,7 @@ from kteardown.model.clock import Clock
 from kteardown.model.point import key
 from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, Result, Verdict
 from kteardown.model.samples import Stacks
-from kteardown.report.charts import Chart, Flame, FlameFrame, Gallery, slug, written
+from kteardown.report.charts import Chart, FlameFrame, Gallery, slug, written
 from kteardown.report.formatting import parameter, point_text
 from kteardown.report.material import Material
 from kteardown.report.table import Block, Table, Text
@@ -153,7 +153,7 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
         title=f"Where the time goes{at}{against}",
         about=f"Flame graph of {base.workload}{at}{against}, {len(nodes)} functions; the table of functions "
         "has the figures.",
-        drawn=Flame(tuple(frames)),
+        drawn=tuple(frames),
         notes=(
             f"the outermost function is at the top; widths are times on {width}; paths below {_LEAST:.1%} of "
             f"its time are left out, {hidden:.1%} at the first level",
