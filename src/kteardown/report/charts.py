@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kteardown.errors import InputError, LabError
 from kteardown.model.result import Verdict
+from kteardown.report.formatting import WORDS, number, probability, share
 from kteardown.report.metrics import Group
-from kteardown.visible import visible
+from kteardown.visible import on_one_line, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -121,11 +122,8 @@ class FlameFrame:
     more: float
 
 
-@dataclass(frozen=True)
-class Flame:
-    """A flame graph, with the outermost function at the top."""
-
-    frames: tuple[FlameFrame, ...]
+Flame = tuple[FlameFrame, ...]
+"""A flame graph, with the outermost function at the top."""
 
 
 class Row(NamedTuple):
@@ -264,19 +262,11 @@ _NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
-class Tick:
-    """A label; ``share`` is its place, from 0 to 1."""
-
-    share: float
-    text: str
-
-
-@dataclass(frozen=True)
 class AxisScale:
-    """``share`` returns the place of a value, from 0 to 1."""
+    """``share`` returns the place of a value, from 0 to 1; ``ticks`` are places with their labels."""
 
     share: Callable[[float], float]
-    ticks: tuple[Tick, ...]
+    ticks: tuple[tuple[float, str], ...]
 
 
 def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> AxisScale:
@@ -308,7 +298,7 @@ def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -
         marks = [n * step for n in range(math.ceil(least / step - 1e-9), math.floor(most / step + 1e-9) + 1)]
     # Those of a logarithmic axis have all sizes, so each has a suffix of its own: ``0.5``, ``5k``, ``1M``.
     texts = [text for mark in marks for text in _labels([mark], long=0)] if decades else _labels(marks)
-    return AxisScale(share, tuple(map(Tick, map(share, marks), texts)))
+    return AxisScale(share, tuple(zip(map(share, marks), texts, strict=True)))
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -362,7 +352,7 @@ def templates(package: str, **options: Any) -> "Environment":
 
     return Environment(
         loader=PackageLoader(package, "page"),
-        autoescape=True,
+        autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
@@ -371,13 +361,25 @@ def templates(package: str, **options: Any) -> "Environment":
 
 
 @cache
-def _drawing() -> Any:
-    return templates("kteardown.report").get_template("charts.svg.j2").module
+def _macros(template: str, finalize: Callable[[Any], Any] | None = None) -> Any:
+    environment = templates("kteardown.report", finalize=finalize)
+    environment.globals |= {"words": WORDS, "number": number, "probability": probability, "share": share}
+    return environment.get_template(template).module
 
 
 def draw_as(macro: str, *values: Any) -> str:
     """Return what a macro of ``page/charts.svg.j2`` draws of ``values``."""
-    return str(getattr(_drawing(), macro)(*values))
+    return str(getattr(_macros("charts.svg.j2"), macro)(*values))
+
+
+def written(macro: str, *values: Any) -> list[str]:
+    """Return the lines that a macro of ``page/texts.txt.j2`` writes of ``values``, each value on one line."""
+    text = str(getattr(_macros("texts.txt.j2", _on_one_line), macro)(*values))
+    return [line for line in text.splitlines() if line]
+
+
+def _on_one_line(value: Any) -> Any:
+    return on_one_line(value) if isinstance(value, str) else value
 
 
 def markup(drawn: Plot | Flame | Forest) -> str:
@@ -387,7 +389,7 @@ def markup(drawn: Plot | Flame | Forest) -> str:
     """
     if isinstance(drawn, Forest):
         return ""
-    return draw_as("flame", drawn.frames) if isinstance(drawn, Flame) else draw_as("plot", _Canvas.of(drawn))
+    return draw_as("flame", drawn) if isinstance(drawn, tuple) else draw_as("plot", _Canvas.of(drawn))
 
 
 def svg_file(chart: Chart) -> str:
@@ -398,9 +400,9 @@ def svg_file(chart: Chart) -> str:
         width += canvas.gutter
         height = top + _LINE_PX + _HEIGHT + canvas.below + 2 * _LINE_PX * bool(canvas.legend)
         body = draw_as("file_of_plot", canvas, top)
-    elif isinstance(drawn, Flame):
-        height = top + _FRAME_PX * (1 + max(frame.depth for frame in drawn.frames))
-        body = draw_as("file_of_flame", drawn.frames, top)
+    elif isinstance(drawn, tuple):
+        height = top + _FRAME_PX * (1 + max(frame.depth for frame in drawn))
+        body = draw_as("file_of_flame", drawn, top)
     else:
         rows = [("", "ticks", drawn.labels, "")]
         for group, mine in drawn.metrics:
@@ -432,7 +434,7 @@ class _Canvas:
         ]
         heights += [mark.base for one in plot.series if one.symbol == "bar" for mark in one.marks]
         x, y = _scale(plot.x, [mark.x for mark in marks]), _scale(plot.y, heights)
-        return cls(plot, x, y, round(max((len(tick.text) for tick in y.ticks), default=1) * _LETTER_PX + 12))
+        return cls(plot, x, y, round(max((len(text) for _, text in y.ticks), default=1) * _LETTER_PX + 12))
 
     @property
     def legend(self) -> list[PlotSeries]:
@@ -490,7 +492,7 @@ def _scale(axis: Axis, values: Sequence[float]) -> AxisScale:
     count = len(axis.names)
     if not count:
         return numeric(values, log=axis.log, zero=axis.zero)
-    ticks = tuple(Tick((n + 0.5) / count, text) for n, text in enumerate(axis.names))
+    ticks = tuple(((n + 0.5) / count, text) for n, text in enumerate(axis.names))
     return AxisScale(lambda value: (value + 0.5) / count, ticks)
 
 

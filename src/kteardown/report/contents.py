@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kteardown.analysis.timing import NO_LIMIT
-from kteardown.model.record import Placed
 from kteardown.model.result import Outlier, Result, Timing, VoidTrials
 from kteardown.model.workload import Workload
+from kteardown.report.charts import written
 from kteardown.report.diff import revisions_in
 from kteardown.report.formatting import (
     WORDS,
@@ -51,26 +51,13 @@ def verdicts(material: Material) -> list[Cell]:
     lines = fault_lines(result)
     if not lines and not any(headlines(result, workloads)):
         boots, lost = sum(result.boots.values()), sum(void.count for void in result.voids)
-        failed = boots - result.boots.get("ok", 0)
-        text = (
-            f"nothing could be compared: {failed} of {counted(boots, 'boot')} failed, and "
-            f"{counted(lost, 'trial')} could not be used"
-        )
-        if not boots:
-            text = "nothing could be compared: no boot has ended"
-        elif not failed and not lost:
-            known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
-            why = "" if known else ": the workloads have no metric that is compared"
-            text = f"nothing was compared, and nothing failed{why}"
-        return [Cell(text, "inconclusive")]
+        known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
+        return [Cell(text, "inconclusive") for text in written("nothing", result, boots, lost, known)]
     lines += [Cell(text) for text in revisions_in(result, workloads)]
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
-        stopping, unit = result.stopping, "boots" if result.clock == "wall" else "seeds"
-        at = f"{stopping.stopped_at} of at most {stopping.looks[-1]} {unit}"
-        how = f"stopped after {at}" if stopping.done else f"not finished, {at}"
-        why = f"{stopping.reason} (until {stopping.rule}; alpha spent: {stopping.alpha:.2g})"
-        lines.append(Cell(f"{how}: {why}"))
+        unit = "boots" if result.clock == "wall" else "seeds"
+        lines += map(Cell, written("stopped", result.stopping, unit))
     return lines
 
 
@@ -147,10 +134,7 @@ def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> list[Ta
         place = f"{name} {point_text(far.point)}".rstrip()
         rows.append((kernel, str(block), str(count), f"{far.value / far.median:.2f}x", place))
     columns = ("kernel", "block", "values", "farthest / median", "metric and point")
-    notes = [
-        "values more than three interquartile ranges beyond the quartiles of their kernel; they are included "
-        "in all figures above"
-    ]
+    notes = [WORDS["outliers"]]
     if len(rows) > _OUTLIERS:
         notes.append(f"{len(rows) - _OUTLIERS} more boots in result.json")
     shown = Block.of(columns, rows[:_OUTLIERS], left=("kernel", "metric and point"))
@@ -244,62 +228,19 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
 
     ``alone``: only this clock was measured, so a sentence says what the other one would add.
     """
-    sentences = [_basis(result)]
-    if result.clock == "instructions":
-        sentences.append(
-            "An instruction count shows path length, growth and memory. It does not show seconds, caches, "
-            "real lock contention, or the latency of interrupts between CPUs."
-        )
-    else:
-        sentences.append("Real time on one machine; another machine can differ.")
-        sentences += [as_sentence(f"time: {text}") for text in timing_lines(result.timing)]
-        ends = [end for c in result.asked_for if c.null_ci for end in c.null_ci]
-        if ends:
-            span = f"{percent(min(ends))} to {percent(max(ends))}"
-            sentences.append(f"A/A: the intervals of base compared with itself extend from {span}.")
-    if alone:
-        sentences.append(as_sentence(WORDS["other_clock"][result.clock]))
-    sentences += [
-        f"{fault_sentence(f)}."
-        for f in result.faults
-        if f.status != "broken" and result.is_asked_for(f.kernel)
+    boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
+    against_itself = _span(c.null_ci for c in result.asked_for if c.null_ci)
+    faults = [
+        fault_sentence(f) for f in result.faults if f.status != "broken" and result.is_asked_for(f.kernel)
     ]
-    sentences += [f"{text}." for text in uncompared_sentences(result)]
-    failed = {outcome: count for outcome, count in result.boots.items() if count and outcome != "ok"}
-    if failed:
-        sentences.append(
-            "Not all boots ended ok: " + ", ".join(f"{n} {outcome}" for outcome, n in failed.items())
-        )
-    lost = sum(void.count for void in result.voids)
-    if lost:
-        sentences.append(f"{lost} trials could not be used; the report lists them with the reasons.")
-    return sentences + [as_sentence(note) for note in result.notes]
+    faults += uncompared_sentences(result)
+    values = (result, boots, timing_lines(result.timing), against_itself, faults, alone)
+    return written("limits", *values) + [as_sentence(note) for note in result.notes]
 
 
 def as_sentence(note: str) -> str:
     """Return a note as a sentence of its own."""
     return f"{note[:1].upper()}{note[1:].rstrip('.')}."
-
-
-def _basis(result: Result) -> str:
-    base = result.kernels.get("base")
-    boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
-    what = f"Base is Linux {base.release} ({base.source}, {base.arch})" if base else "There is no base"
-    if not boots:
-        return f"{what}; nothing was compared with it."
-    count = f"{boots} boot{'' if boots == 1 else 's'} of each kernel"
-    confidence = f"{result.comparisons[0].confidence * 100:.4g}%"
-    if result.clock == "instructions":
-        return (
-            f"{what}; instructions counted in an emulated guest, {count} with a seed "
-            f"each; intervals at {confidence}."
-        )
-    cpu = result.machine.get("cpu")
-    model = cpu.get("model") if isinstance(cpu, Mapping) else cpu
-    return (
-        f"{what}; wall clock of a guest on {model or 'this machine'}, {count} in "
-        f"randomized blocks, with base twice (A/A); intervals at {confidence}."
-    )
 
 
 def timing_lines(timing: Timing | None) -> list[str]:
@@ -309,61 +250,7 @@ def timing_lines(timing: Timing | None) -> list[str]:
     """
     if timing is None:
         return []
-    names = {
-        "processor": timing.processor or "an unknown processor",
-        "hypervisor": "unnamed" if timing.hypervisor in (None, "yes") else timing.hypervisor,
-    }
-    how = "; ".join(WORDS["made"][made].format(**names) for made in timing.made)
-    if timing.made == ("instruction clock",):
-        return [how]
-    turbo = "unknown" if timing.turbo is None else "on" if timing.turbo else "off"
-    parts = [
-        how,
-        f"governor {timing.governor or 'unknown'}",
-        f"turbo {turbo}",
-        f"SMT {timing.smt or 'unknown'}",
-        f"isolated CPUs {timing.isolated or 'none'}",
-    ]
-    if timing.mitigated is not None:
-        parts.append(f"{timing.mitigated} mitigations, {timing.vulnerable} vulnerabilities without one")
-    if timing.clocksource:
-        parts.append(f"clock source of the guests {', '.join(timing.clocksource)}")
-    parts += dict.fromkeys(map(_place, timing.placed))
-    if timing.load is not None:
-        least, median, most = timing.load
-        span = f"{least:.1f} to {most:.1f}, median {median:.1f}"
-        parts.append(f"load of the host {span}, of which a guest is about 1")
-    parts += _lost(timing)
+    parts = dict.fromkeys(written("timing", timing))
     distorted = WORDS["distorted"]
     warnings = [f"warning: {distorted[made]}" for made in timing.made if made in distorted]
     return ["; ".join(parts), *warnings]
-
-
-def _place(placed: Placed) -> str:
-    """Return in words where guests ran, and of what their memory was."""
-    memory = f"memory of {placed.memory}"
-    if not placed.vcpus:
-        return f"guests not pinned, for want of cores of one node with one to spare; {memory}"
-    cpus, siblings = (
-        f"CPU{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-        for numbers in (placed.vcpus, placed.siblings)
-    )
-    free = f", and nothing of the guest on {siblings} of the same cores" if placed.siblings else ""
-    return f"virtual CPUs pinned to {cpus} of node {placed.node}{free}; {memory}"
-
-
-def _lost(timing: Timing) -> list[str]:
-    """Return what trials lost, how many lost more than the limit, and how many of them are void."""
-    if not timing.lost:
-        return ["what trials lost to other work of the host is not recorded"]
-    count, most = sum(of.trials for of in timing.lost), max(of.most for of in timing.lost)
-    medians = [of.median for of in timing.lost]
-    span = " to ".join(dict.fromkeys((f"{min(medians):.1%}", f"{max(medians):.1%}")))
-    found = [f"of their time {count} trials lost {most:.1%} at most, median by kernel {span}"]
-    if timing.lost_limit is not None:
-        limit = f"more than {timing.lost_limit * 100:g}%"
-        by_kernel = ", ".join(f"{of.kernel} {of.disturbed} of {of.trials}" for of in timing.lost)
-        repeated = f"those that lost {limit} were repeated ({by_kernel}), and"
-        disturbed, void = sum(of.disturbed for of in timing.lost), sum(of.void for of in timing.lost)
-        found.append(f"{repeated} {void} are void" if disturbed else f"none lost {limit}")
-    return found

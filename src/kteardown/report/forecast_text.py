@@ -11,7 +11,8 @@ from kteardown.model.plan import DesignPower
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult
-from kteardown.report.formatting import Scale, change, decimals, parameter, scale, share, verdict_counts
+from kteardown.report.charts import written
+from kteardown.report.formatting import Scale, change, decimals, parameter, scale, verdict_counts
 from kteardown.report.metrics import headline_rows, is_headline, metric_name
 from kteardown.report.table import Block, Table
 from kteardown.run.forecast import REHEARSAL, Forecast
@@ -21,34 +22,12 @@ from kteardown.rundir.snapshot import load
 
 def building(cost: Building) -> list[str]:
     """Return how many kernels are to be built and how long that takes; empty if none is."""
-    if not cost.kernels:
-        return []
-    what = f"to build: {', '.join(cost.kernels)}"
-    if cost.seconds is None:
-        return [f"{what}; build time unknown: the cache has no record of such a build"]
-    return [f"{what}; about {duration(cost.seconds)}, from the build times in the cache"]
+    return written("building", cost, duration)
 
 
 def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list[str]:
     """Return how long the boots take and how much memory they need, and what the forecast is based on."""
-    most = f"{found.jobs} x {memory_mb} MB" if found.jobs > 1 else f"{memory_mb} MB"
-    if found.seconds is None:
-        words = ", ".join(found.unknown)
-        return [f"time and memory: unknown: no earlier run of {words} like this; guests may use {most}"]
-    boots = f"{found.boots} boot{'s' if found.boots != 1 else ''}"
-    runs, shown = found.runs, ", ".join(found.runs[-2:])
-    of = f"{len(runs)} runs ({shown} last)" if len(runs) > 2 else f"run{'s' * (len(runs) > 1)} {shown}"
-    basis = f"from {boots} of {of}" if runs != (REHEARSAL,) else f"from the {REHEARSAL}"
-    if found.carried:
-        basis += f"; {found.carried} of {found.points} points extrapolated"
-    time = f"{'at most ' if at_most else ''}about {duration(found.seconds)}"
-    memory = f"at most {most}; the memory that guests used was not recorded"
-    if found.guest_kb is not None:
-        each = found.guest_kb // 1024
-        total = f"{found.jobs} x {each} MB" if found.jobs > 1 else f"{each} MB"
-        larger = f"; extrapolated points may use more, up to {most}" if found.carried else ""
-        memory = f"about {total} of the host, the most that such a guest used{larger}"
-    return [f"time: {time} of measuring, {basis}", f"memory: {memory}"]
+    return written("measuring", found, memory_mb, at_most, REHEARSAL, duration)
 
 
 def fields(found: Forecast) -> dict[str, Any]:
@@ -60,14 +39,10 @@ def fields(found: Forecast) -> dict[str, Any]:
 
 def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return the verdicts at this look, on one line."""
-    stopping = result.stopping
     rows = [m for m in result.metric_verdicts if is_headline(workloads, m.workload, m.metric)]
-    words = verdict_counts(row.verdict for row in rows)
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
-    widest = f"; widest interval {share(max(widths))} to either side" if widths else ""
-    after = f"after {stopping.stopped_at} of at most {stopping.looks[-1]} blocks: " if stopping else ""
-    end = f"; {stopping.reason}" if stopping and stopping.reason else ""
-    return f"{after}{words or 'nothing to compare'}{widest}{end}"
+    (line,) = written("look", result, verdict_counts(row.verdict for row in rows), max(widths, default=None))
+    return line
 
 
 def interim_rows_of(run: RunDir) -> list[InterimResult]:

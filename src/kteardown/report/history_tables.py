@@ -1,8 +1,9 @@
 """Tables of the history: all lines with a small chart each, or the figures of one line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift
+from kteardown.report.charts import written
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.metrics import name_of, point_cells
 from kteardown.report.table import Block, Table, Text
@@ -35,21 +36,11 @@ def worth_showing(history: History, *, every_metric: bool) -> History:
     return history.model_copy(update={"lines": lines})
 
 
-def left_out(history: History, shown: History, *, on_page: bool = False) -> Iterator[str]:
-    """Yield what is in ``history`` and not in ``shown``, and which option shows it, or what on the page."""
-    see, choose = (" (see --json)", "--metric NAME shows them")
-    if on_page:
-        see, choose = ("", "choose one under Metric to see it")
+def left_out(history: History, shown: History, *, on_page: bool = False) -> list[str]:
+    """Return what is in ``history`` and not in ``shown``, and which option shows it, or what on the page."""
     alone = sum(len(line.figures) == 1 for line in history.lines)
     others = len(history.lines) - len(shown.lines) - alone
-    if alone:
-        yield f"{alone:,} lines with a single figure are not shown: there is nothing to compare{see}"
-    if others:
-        yield f"{others:,} lines of other metrics are not shown: {choose}"
-    if not history.lines:
-        yield "no run has figures yet"
-    for name in history.unread:
-        yield f"{name} cannot be read and is not shown"
+    return written("left_out", history, alone, others, on_page)
 
 
 def detail(line: Line, *, plain: bool = False) -> Table:
@@ -100,16 +91,9 @@ def called(line: Line) -> str:
     return f"{line.name or name_of(line.metric, None)} ({line.metric})"
 
 
-def explain(line: Line) -> Iterator[str]:
-    """Yield a sentence for each change of level, with the recorded differences at that place."""
-    for shift in line.shifts:
-        figure = line.figures[shift.index]
-        yield (
-            f"{shift.verdict} since {figure.release} of {when(figure)}: {size(line, shift)}; "
-            f"what differs: {'; '.join(shift.why)}"
-        )
-    if line.unlooked:
-        yield f"not searched for changes: {line.unlooked}"
+def explain(line: Line) -> list[str]:
+    """Return a sentence for each change of level, with the recorded differences at that place."""
+    return written("shifts", line, when, size)
 
 
 def size(line: Line, shift: Shift) -> str:

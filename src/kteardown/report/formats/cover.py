@@ -12,12 +12,7 @@ from kteardown.report.contents import as_sentence, limits
 from kteardown.report.formatting import change, decimals, scale
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.metrics import Group, headline_rows, point_cells
-from kteardown.report.sections.both_clocks_table import (
-    clock_faults,
-    clock_tables,
-    least_seen,
-    rate_sentences,
-)
+from kteardown.report.sections.both_clocks_table import clock_faults, clock_tables, least_seen, rate_sentences
 from kteardown.report.sections.changes import brief_table
 from kteardown.report.sections.fault_lines import fault_lines, reported_faults
 from kteardown.report.sentence import lines

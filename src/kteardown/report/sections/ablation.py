@@ -7,7 +7,7 @@ from operator import mul
 from kteardown.model.result import Ablation, Part, Result
 from kteardown.model.workload import Workload
 from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, slug
-from kteardown.report.formatting import change_of, decimals, point_text, portion
+from kteardown.report.formatting import WORDS, change_of, decimals, point_text, portion
 from kteardown.report.material import Material
 from kteardown.report.metrics import PointKey, metric_name
 from kteardown.report.table import Block, Table
@@ -85,10 +85,7 @@ def _table(ablation: Ablation, metric: str, *, bars: bool) -> Table:
     title = f"{ablation.variant}: effect of each patch on {metric}{at}; whole series: {whole}"
     keys = Block.of(("patch",), [(str(p.patch),) for p in patches])
     notes = [f"{p.patch}: {p.subject}" for p in patches if p.subject]
-    notes.append(
-        "added: change when the patch is added to those before it; left out: change from the series without "
-        "the patch to the whole series; share: of the change of the whole series, on the log scale"
-    )
+    notes.append(WORDS["patches"])
     reasons: dict[str, list[str]] = {}
     for p in patches:
         for how, part in (("added", p.step), ("left out", p.leave_out)):

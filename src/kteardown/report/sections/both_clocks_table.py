@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from kteardown.model.clock import CLOCKS
 from kteardown.model.result import READINGS, BothClocks, ClockReading, OneClock, Reading, Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.formatting import WORDS, change_of, decimals, number, percent, share, size_of
+from kteardown.report.charts import written
+from kteardown.report.formatting import WORDS, change_of, decimals, percent, size_of
 from kteardown.report.metrics import is_headline, metric_label, metric_name, point_cells
 from kteardown.report.sections.fault_lines import fault_lines
 from kteardown.report.table import Block, Cell, Table, Text
@@ -75,14 +76,7 @@ def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[
         if not is_headline(workloads, rate.workload, rate.metric):
             continue
         name = metric_name(workloads, rate.workload, rate.metric)
-        over = f"over {rate.medians} medians of base and the variants"
-        span = f"{number(rate.low)} to {number(rate.high)} ns"
-        if rate.residual > NO_RATE:
-            took = f"one took {span} on this machine, {over}"
-            sentences.append(f"instructions of {name} cannot be converted to time: {took}")
-        else:
-            took = f"{number(rate.rate)} ns on this machine, with a residual of {share(rate.residual)}"
-            sentences.append(f"one instruction of {name} took {took} ({span}), fitted {over}")
+        sentences += written("rate", name, rate, rate.residual > NO_RATE)
     return sentences
 
 

@@ -15,6 +15,7 @@ from kteardown.model.workload import Workload
 from kteardown.report.charts import Chart, Forest, Row, draw_as, slug
 from kteardown.report.formatting import (
     VERDICTS,
+    WORDS,
     change,
     decimals,
     detectable,
@@ -111,10 +112,6 @@ def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
 
 _COLUMNS = ("metric", "variant", "points", "boots", "change", "A/A", "layout", "mde", "p", "verdict")
 _EXPLAINED = ("inconclusive", "mixed")
-_CORRECTED = (
-    "geometric mean over points and boots of changed / base (points compare medians over boots); p: after "
-    "the correction over headline metrics and variants"
-)
 
 
 def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
@@ -160,7 +157,7 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
     confidence = f"{found[0][1].confidence * 100:.4g}%"
     title = f"Headline metrics over all their points, change with {confidence} interval"
     blocks = tuple(one for one in (block(2, 5), block(5, 7), block(7, 10)) if one.columns)
-    return [Table(title, block(0, 2), blocks, (_CORRECTED, *words))]
+    return [Table(title, block(0, 2), blocks, (WORDS["corrected"], *words))]
 
 
 def comparison_table(material: Material) -> LongTable:

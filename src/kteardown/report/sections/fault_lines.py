@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from kteardown.model.point import key
 from kteardown.model.result import Fault, FaultStatus, Result, Uncompared, Verdict, boot_failed
-from kteardown.report.formatting import WORDS, counted, point_text, probability
+from kteardown.report.charts import written
+from kteardown.report.formatting import WORDS, point_text
 from kteardown.report.table import Cell
 
 _TONES: Mapping[FaultStatus, Verdict] = {
@@ -19,8 +20,6 @@ _TONES: Mapping[FaultStatus, Verdict] = {
 }
 _BOOTS_FAILED: Mapping[str, str] = {boot_failed(end): text for end, text in WORDS["boots_failed"].items()}
 """The details of trials that are missing because their boot failed, in words."""
-_MANY = 3
-"""Up to this many points are named individually; of more, the number is given."""
 _LONGEST = 200
 
 
@@ -37,28 +36,12 @@ def fault_lines(result: Result) -> list[Cell]:
 
 def fault_sentence(fault: Fault) -> str:
     """Return the status of a fault, the boots and points, and the line of the console, in one sentence."""
-    bad, base = f"{len(fault.boots)} of {counted(fault.of, 'boot')}", f"{fault.base_boots} of {fault.base_of}"
     # In the order of their values: faults have them in the order of the trials, which is random.
     points = sorted(fault.points, key=lambda place: (place.workload, key(place.point)))
     workloads = " and ".join(dict.fromkeys(place.workload for place in points))
     named = [point_text(place.point) for place in points]
-    where = f" at {' and '.join(named)} of {workloads}" if all(named) else f" in {workloads}"
-    if not points:
-        where = ", outside of a trial"
-    elif len(points) > _MANY:
-        where = f" at {len(points)} points of {workloads}"
-    what = f"{WORDS['faults'][fault.kind]}, in {bad}{where}"
-    test = f"; p={probability(fault.p)}" if fault.p is not None else ""
     message = fault.message if len(fault.message) <= _LONGEST else f"{fault.message[:_LONGEST]}..."
-    why = f": {message}" if message else ""
-    match fault.status:
-        case "broken":
-            return f"BROKEN: {fault.kernel}: {what} (base in {base}{test}){why}"
-        case "suspected":
-            return f"suspected to be broken: {fault.kernel}: {what} (base in {base}{test}; boot more){why}"
-        case "base too":
-            return f"{fault.kernel}: {what}, and so does base in {base}{why}"
-    return f"base itself fails: {what}{why}"
+    return written("fault", fault, workloads, named, message)[0]
 
 
 def uncompared_sentences(result: Result) -> list[str]:

@@ -15,6 +15,7 @@ from kteardown.report.charts import (
     PlotSeries,
     of_kernel,
     slug,
+    written,
 )
 from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
 from kteardown.report.material import Material
@@ -68,24 +69,12 @@ def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law
     name = metric_name(workloads, first.workload, first.metric)
     title = f"{first.workload}: growth of {name} with {first.param}{at}"
     keys = Block.of(("kernel",), [(law.kernel,) for law in laws], left=("kernel",))
-    return Table(title, keys, tuple(blocks), tuple(_notes(laws)))
-
-
-def _notes(laws: Sequence[Law]) -> Iterator[str]:
-    """Yield why laws are unknown, why slopes have no verdict, and why predictions are missing."""
-    if names := ", ".join(law.kernel for law in laws if law.model == "unknown"):
-        yield f"law of {names} unknown: too few points, or too much noise, to show one"
+    refused: dict[tuple[str, str], list[str]] = {}
     for law in laws:
-        if law.verdict == "inconclusive" and law.reason:
-            yield f"slope of {law.kernel} inconclusive: {law.reason}"
-    refused: dict[tuple[float, str], list[str]] = {}
-    for law in laws:
-        for found in law.predictions:
-            if found.refused:
-                refused.setdefault((found.at, found.refused), []).append(law.kernel)
-    for (at, reason), kernels in refused.items():
-        which = "any kernel" if len(kernels) == len(laws) else ", ".join(kernels)
-        yield f"no prediction at {_size(at)} for {which}: {reason}"
+        for p in law.predictions:
+            if p.refused:
+                refused.setdefault((_size(p.at), p.refused), []).append(law.kernel)
+    return Table(title, keys, tuple(blocks), tuple(written("growth", laws, refused)))
 
 
 def _size(value: float) -> str:

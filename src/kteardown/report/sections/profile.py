@@ -1,14 +1,14 @@
 """Where the time goes: the functions with the most time, and differential flame graphs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kteardown.model.clock import Clock
 from kteardown.model.point import key
 from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, Result, Verdict
 from kteardown.model.samples import Stacks
-from kteardown.report.charts import Chart, Flame, FlameFrame, Gallery, slug
-from kteardown.report.formatting import counted, parameter, point_text
+from kteardown.report.charts import Chart, FlameFrame, Gallery, slug, written
+from kteardown.report.formatting import parameter, point_text
 from kteardown.report.material import Material
 from kteardown.report.table import Block, Table, Text
 
@@ -33,7 +33,9 @@ def _table(profile: Profile, unit: str) -> Table:
     blocks = tuple(_block(profile, rows, kernel, unit) for kernel in kernels)
     at = point_text(_largest(profile, kernels[0]).point)
     title = f"{profile.workload}: where the time goes{f' at {at}' if at else ''}"
-    return Table(title, keys, blocks, (*_claims(profile, unit), *_method(profile, kernels, unit)))
+    stretches = [_largest(profile, kernel) for kernel in kernels]
+    notes = (*written("claims", profile, unit, _exponent), *written("method", profile, stretches, unit))
+    return Table(title, keys, blocks, notes)
 
 
 def _block(profile: Profile, rows: Sequence[ProfiledFunction], kernel: str, unit: str) -> Block:
@@ -63,54 +65,6 @@ def _block(profile: Profile, rows: Sequence[ProfiledFunction], kernel: str, unit
     return Block.of(columns, lines)
 
 
-def _claims(profile: Profile, unit: str) -> list[str]:
-    """Return a sentence for every claim."""
-    each = f"{unit} for each of {profile.param}" if profile.param else unit
-    grown, different = [], []
-    for function, cost in [(f, c) for f in profile.functions for c in f.costs]:
-        about = f"{cost.kernel}: {function.function}"
-        if cost.grows and cost.exponent_ci:
-            grown.append(
-                f"{about} grows faster than {profile.param}: exponent "
-                f"{_exponent(cost)}, {_share(cost.smallest_share)} of the time at the smallest point and "
-                f"{_share(cost.self_share)} at the largest{_no_interrupts(cost)}"
-            )
-        if cost.differs and cost.difference_ci:
-            low, high = cost.difference_ci
-            different.append(
-                f"{about} differs from base by {cost.difference_ns:+,.0f} "
-                f"[{low:+,.0f}, {high:+,.0f}] {each}{_no_interrupts(cost)}"
-            )
-    return [*grown, *different]
-
-
-def _method(profile: Profile, kernels: Iterable[str], unit: str) -> list[str]:
-    lines = []
-    for kernel in kernels:
-        stretch = _largest(profile, kernel)
-        lost = f", {stretch.lost:,} lost" if stretch.lost else ""
-        lines.append(
-            f"{kernel}: {stretch.samples:,} samples{lost} every {stretch.period_ns:,} {unit} on "
-            f"{counted(stretch.cpus, 'CPU')}, {counted(stretch.stretches, 'repetition')} in "
-            f"{counted(stretch.boots, 'boot')}, each "
-            f"{stretch.stretch_ns:,.0f} {unit} long, sampling included; "
-            f"CPUs idle {_share(stretch.idle_share)} of the time"
-        )
-    lines.append(
-        "shares are of the time in which a CPU was busy, in the function itself without its callees; "
-        f"intervals are at {profile.confidence:.0%}, and claims are corrected for all functions of the "
-        "profile; time with interrupts off is counted where they are enabled again; sampled in separate "
-        "boots, which are not compared"
-    )
-    if any(s.boots == 1 and s.cpus > 1 for s in profile.stretches):
-        lines.append(
-            "one boot of several CPUs: another order of tasks can give other figures, which the intervals do "
-            "not include"
-        )
-    lines.append("stacks for flame graph tools: profile/*.folded in the run directory")
-    return lines
-
-
 def _largest(profile: Profile, kernel: str) -> ProfiledStretch:
     return [stretch for stretch in profile.stretches if stretch.kernel == kernel][-1]
 
@@ -124,13 +78,6 @@ def _exponent(cost: FunctionCost) -> str:
 
 def _share(value: float) -> str:
     return f"{value:.1%}"
-
-
-def _no_interrupts(cost: FunctionCost) -> str:
-    """Return the share of the function's time without interrupts if it is at least half, else nothing."""
-    if cost.no_interrupts < 0.5:
-        return ""
-    return f"; {cost.no_interrupts:.0%} of its time without interrupts"
 
 
 _LEAST = 0.003
@@ -206,7 +153,7 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
         title=f"Where the time goes{at}{against}",
         about=f"Flame graph of {base.workload}{at}{against}, {len(nodes)} functions; the table of functions "
         "has the figures.",
-        drawn=Flame(tuple(frames)),
+        drawn=tuple(frames),
         notes=(
             f"the outermost function is at the top; widths are times on {width}; paths below {_LEAST:.1%} of "
             f"its time are left out, {hidden:.1%} at the first level",

@@ -14,7 +14,7 @@ from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.model.workload import Better, Workload
-from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug
+from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug, written
 from kteardown.report.formatting import (
     WORDS,
     Scale,
@@ -378,17 +378,8 @@ def claim_row(one: Replicated, posting: Posting) -> dict[str, str]:
 
 def claim_notes(posting: Posting, result: Result | None) -> tuple[str, ...]:
     """Return how the measurement differs from the posting."""
-    found = [f"undecided: {posting.cannot}"] if posting.cannot else []
-    if posting.source.machine:
-        found.append(f"posted for: {posting.source.machine}")
-    if posting.run and posting.run.differs:
-        found.append(f"here: {posting.run.differs}")
     times = any(claim.unit in _CLAIM_UNITS for claim in posting.all_claims)
-    if times and result is not None and result.clock == "instructions":
-        found.append("claims about time are compared as ratios with ratios of instruction counts")
-    if result is not None:
-        found.append("shares of a claimed change are on the log scale")
-    return tuple(found)
+    return tuple(written("compared_with", posting, result, times))
 
 
 def _here(one: Replicated) -> str:
