@@ -114,7 +114,6 @@ class MeasuredCase:
     """One case on one kernel. Figures are medians over the repetitions of a trial."""
 
     case: Case
-    kernel: str
     figures: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
     """By metric, then by seed and number of objects."""
     failures: list[FailureResult] = field(default_factory=list)
@@ -152,7 +151,7 @@ def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCas
     for boot in boots:
         for trial in trials(boot.records):
             case = case_of(trial.params)
-            into = found.setdefault((boot.start.kernel, case), MeasuredCase(case, boot.start.kernel))
+            into = found.setdefault((boot.start.kernel, case), MeasuredCase(case))
             # Bystanders are measured at the largest number so far: only if all is well does the trial say
             # which.
             largest = max(into.sizes, default=0)
