@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.hunt import flow, limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.flow import MeasuredCase, function_of, growing_functions, measured
+from kteardown.hunt.flow import MeasuredCase, growing_functions, measured, place_of
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import (
     CaseResult,
@@ -266,8 +266,7 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
 def test_the_place_is_what_the_switch_of_tasks_or_the_unlock_is_for(
     name: str, callers: tuple[str, ...], place: str | None
 ) -> None:
-    function = function_of(name, 0.9, 1.9, callers, 0.5)
-    assert function.place == (place or f"{name}()")
+    assert place_of(name, callers) == (place or f"{name}()")
 
 
 def find_of(kind: str, place: str, share: float) -> Find:
@@ -390,10 +389,8 @@ def test_the_report_names_the_function_that_the_table_names(
 ) -> None:
     find = find_of("flocks", "walk", 0.5)
     assert find.function
-    update = {"name": name, "callers": callers, "no_interrupts": off}
-    function = find.function.model_copy(
-        update={**update, "place": function_of(name, 0.5, 2.0, callers, off).place}
-    )
+    update = {"name": name, "callers": callers, "no_interrupts": off, "place": place_of(name, callers)}
+    function = find.function.model_copy(update=update)
     find = find.model_copy(update={"function": function})
     assert f"\n{sentence}\n" in report_text(find, result_of([], [find]))
 

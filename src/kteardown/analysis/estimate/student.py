@@ -77,10 +77,6 @@ class OverPoints:
     point_spread: float | None = None
     figures: Mapping[int, float] = field(default_factory=dict)
 
-    @property
-    def points(self) -> int:
-        return len(self.used)
-
 
 def estimate_over_points(
     points: Sequence[PointBoots],
