@@ -18,8 +18,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 from stats_speed import EXPERIMENT, WORKLOAD, write
 
-from kteardown.analysis.conclude import analyse
-from kteardown.analysis.gather_samples import gather
+from kteardown.analysis.conclude import analyse, gather
 from kteardown.model.point import points_of
 from kteardown.model.result import KernelFacts
 from kteardown.report.formats.html import html_report

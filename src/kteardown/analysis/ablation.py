@@ -9,8 +9,8 @@ refused. METHODOLOGY.md has the sources.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from kteardown.analysis.dataset import Data, headlines
 from kteardown.analysis.estimate.bootstrap import Boots, Interval, ratio_interval
@@ -37,22 +37,16 @@ _NO_CHANGE = "the change of the whole series is not significant"
 
 
 @dataclass(frozen=True)
-class _SeriesKernels:
-    """The kernels of one series: the whole, and the kernel for each set of its patches."""
+class _Series:
+    """The kernels of one series, and their boots at one point, restricted to common blocks."""
 
+    data: Data
     variant: str
     whole: PatchSet
     kernels: Mapping[tuple[int, ...], str]
     """By the patches that the kernels have; base has none."""
     missing: Mapping[tuple[int, ...], Unavailable]
-
-
-@dataclass(frozen=True)
-class _Boots:
-    """The boots of the kernels of a series at one point, restricted to common blocks."""
-
-    data: Data
-    boots: Mapping[str, Boots]
+    boots: Mapping[str, Boots] = field(default_factory=dict)
     _pairs: dict[tuple[str, str], Interval | None] = field(default_factory=dict)
 
     def interval(self, one: str, other: str) -> Interval | None:
@@ -86,19 +80,18 @@ def ablations(
         if c.statistic == "median"
     }
     result = []
-    for series in _all_series(kernels, unavailable):
+    for series in _all_series(data, kernels, unavailable):
         for workload, metric, _ in headlines(data.experiment, data.workloads):
             for point in data.expected:
                 whole = wholes.get((series.variant, workload, metric, tuple(point.shown.items())))
                 if point.workload == workload and whole is not None:
-                    result.append(_ablation(data, series, point, metric, whole))
+                    result.append(_ablation(series, point, metric, whole))
     return tuple(result)
 
 
 def _all_series(
-    kernels: Mapping[str, KernelFacts], unavailable: Sequence[Unavailable]
-) -> list[_SeriesKernels]:
-    result = []
+    data: Data, kernels: Mapping[str, KernelFacts], unavailable: Sequence[Unavailable]
+) -> Iterator[_Series]:
     for name, facts in kernels.items():
         whole = facts.patch_set
         if whole is None or not whole.whole or whole.total < 2 or facts.source != kernels[BASE].source:
@@ -111,15 +104,15 @@ def _all_series(
         parts = {patches.patches: k for k, patches in sets.items() if patches.total == whole.total}
         missing = {u.patch_set.patches: u for u in unavailable if u.patch_set.series == whole.series}
         if len(parts) > 1 or missing:
-            result.append(_SeriesKernels(name, whole, {(): BASE, **parts}, missing))
-    return result
+            yield _Series(data, name, whole, {(): BASE, **parts}, missing)
 
 
-def _ablation(data: Data, series: _SeriesKernels, point: Point, metric: str, whole: Comparison) -> Ablation:
-    found = {name: data.collected.boots(name, point, metric) for name in series.kernels.values()}
+def _ablation(series: _Series, point: Point, metric: str, whole: Comparison) -> Ablation:
+    found = {name: series.data.collected.boots(name, point, metric) for name in series.kernels.values()}
     have = {name: boots for name, boots in found.items() if boots is not None}
     common = sorted(set.intersection(*(set(boots.samples) for boots in have.values())))
-    boots = _Boots(data, {name: boots.only(common) for name, boots in have.items()} if common else {})
+    boots = {name: boots.only(common) for name, boots in have.items()} if common else {}
+    here = replace(series, boots=boots, _pairs={})
     patches = range(1, series.whole.total + 1)
     refused = _refused(whole)
     subjects = series.whole.subjects or ("",) * series.whole.total
@@ -130,8 +123,8 @@ def _ablation(data: Data, series: _SeriesKernels, point: Point, metric: str, who
             PatchParts(
                 patch=k,
                 subject=subjects[k - 1],
-                step=_part(boots, series, patches[: k - 1], patches[:k], refused),
-                leave_out=_part(boots, series, [n for n in patches if n != k], patches, refused),
+                step=_part(here, patches[: k - 1], patches[:k], refused),
+                leave_out=_part(here, [n for n in patches if n != k], patches, refused),
             )
             for k in patches
         ),
@@ -150,21 +143,19 @@ def _refused(whole: Comparison) -> str:
     return f"the whole series is inconclusive: {whole.reason}" if whole.verdict == "inconclusive" else ""
 
 
-def _part(
-    boots: _Boots, series: _SeriesKernels, without: Sequence[int], having: Sequence[int], refused: str
-) -> Part:
+def _part(series: _Series, without: Sequence[int], having: Sequence[int], refused: str) -> Part:
     names = []
     for patches in (without, having):
         name = series.kernels.get(tuple(patches))
         if name is None:
             missing = series.missing.get(tuple(patches))
             return Part(reason=missing.reason if missing else "not built")
-        if name not in boots.boots:
+        if name not in series.boots:
             return Part(reason=f"{name} has no samples at this point")
         names.append(name)
-    data, (one, other) = boots.data, names
+    data, (one, other) = series.data, names
     part, whole = (
-        estimate(boots.boots[before], boots.boots[after], data.clock, data.rules, data.resampler)
+        estimate(series.boots[before], series.boots[after], data.clock, data.rules, data.resampler)
         for before, after in ((one, other), (BASE, series.variant))
     )
     fields = {"ratio": tidy(part.ratio), "ci": tidy_pair(part.ci), "exact": part.exact and whole.exact}
@@ -174,31 +165,30 @@ def _part(
         return Part.model_validate({**fields, "reason": "no ratio with an interval"})
     a, b = math.log(part.ratio), math.log(whole.ratio)
     exact = (a / b, a / b) if part.exact and whole.exact else None
-    ends = exact or _fieller(boots, one, other, series.variant, a, b)
+    ends = exact or _fieller(series, one, other, a, b)
     if ends is None:
         return Part.model_validate({**fields, "reason": _NO_CHANGE})
     return Part.model_validate({**fields, "share": tidy(a / b), "share_ci": tidy_pair(ends)})
 
 
-def _fieller(
-    boots: _Boots, one: str, other: str, variant: str, a: float, b: float
-) -> tuple[float, float] | None:
+def _fieller(series: _Series, one: str, other: str, a: float, b: float) -> tuple[float, float] | None:
     """Return the ends of the interval of a / b; None if it is not finite."""
+    variant = series.variant
     # The covariance of two differences, computed from variances of differences only.
     covariance = (
-        boots.variance(other, BASE)
-        + boots.variance(one, variant)
-        - boots.variance(other, variant)
-        - boots.variance(one, BASE)
+        series.variance(other, BASE)
+        + series.variance(one, variant)
+        - series.variance(other, variant)
+        - series.variance(one, BASE)
     ) / 2
-    intervals = (boots.interval(BASE, variant), boots.interval(one, other))
+    intervals = (series.interval(BASE, variant), series.interval(one, other))
     found = next((each for each in intervals if each is not None and each.se > 0), None)
     # The square of half the width, in standard errors.
     width2 = (math.log(found.high / found.low) / 2 / found.se) ** 2 if found else 0.0
-    square = b * b - width2 * boots.variance(BASE, variant)
+    square = b * b - width2 * series.variance(BASE, variant)
     if square <= 0:
         return None
     middle = a * b - width2 * covariance
-    rest = a * a - width2 * boots.variance(one, other)
+    rest = a * a - width2 * series.variance(one, other)
     root = math.sqrt(max(0.0, middle * middle - square * rest))
     return (middle - root) / square, (middle + root) / square

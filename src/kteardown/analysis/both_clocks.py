@@ -17,7 +17,6 @@ from kteardown.model.result import (
     ClockReading,
     Comparison,
     Judged,
-    MetricVerdict,
     OneClock,
     Reading,
     Result,
@@ -35,8 +34,15 @@ _Key = tuple[str, str, str, str, tuple[tuple[str, ParamValue], ...]]
 
 def both_clocks(instructions: Result, wall: Result) -> BothClocks:
     """Return every comparison of requested variants as both clocks see it."""
-    exact, timed = _by_key(instructions), _by_key(wall)
-    whole, whole_timed = _by_metric(instructions), _by_metric(wall)
+    exact, timed = (
+        {(c.workload, c.metric, c.statistic, c.variant, tuple(c.point.items())): c for c in one.asked_for}
+        for one in (instructions, wall)
+    )
+    # Of metrics with several points; the verdict of one point is its comparison's.
+    whole, whole_timed = (
+        {(m.workload, m.metric, m.statistic, m.variant): m for m in one.metric_verdicts if m.planned > 1}
+        for one in (instructions, wall)
+    )
     ours, theirs = instructions.kernels, wall.kernels
     differ = [name for name in ours if name in theirs and ours[name].image_hash != theirs[name].image_hash]
     return BothClocks(
@@ -133,16 +139,3 @@ def _rates(exact: Mapping[_Key, Comparison], wall: Mapping[_Key, Comparison]) ->
             rounded = {name: tidy(value) or 0.0 for name, value in figures.items()}
             rates.append(ClockRate(workload=workload, metric=metric, medians=len(ratios), **rounded))
     return tuple(rates)
-
-
-def _by_metric(result: Result) -> dict[tuple[str, str, str, str], MetricVerdict]:
-    """Return the verdicts of metrics with several points; that of one point is its comparison's."""
-    return {
-        (m.workload, m.metric, m.statistic, m.variant): m for m in result.metric_verdicts if m.planned > 1
-    }
-
-
-def _by_key(result: Result) -> dict[_Key, Comparison]:
-    return {
-        (c.workload, c.metric, c.statistic, c.variant, tuple(c.point.items())): c for c in result.asked_for
-    }

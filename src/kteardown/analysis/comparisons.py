@@ -76,17 +76,6 @@ class Pair:
     supporting: SupportingResults
 
 
-def figures_of(data: Data) -> list[Quantity]:
-    """Return every compared quantity, headline metrics first."""
-    return [
-        Quantity(point, metric, spec, quantile)
-        for name, metric, spec in compared(data.experiment, data.workloads)
-        for quantile in (MEDIAN, *(percent / 100 for percent in spec.percentiles if percent != 50))
-        for point in data.expected
-        if point.workload == name
-    ]
-
-
 def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
     """Return every variant that has samples, compared with base, and the results of the twins."""
 
@@ -184,7 +173,7 @@ def _metric_verdict(
         **_judged(first.figure, first.variant, found, test.supporting, rules),
         verdict=verdict,
         reason=reason,
-        points=test.over.points,
+        points=len(test.over.used),
         planned=test.planned,
         boots=test.over.boots,
         p_corrected=tidy(p_corrected),
@@ -319,7 +308,13 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
     Holm's correction over themselves, so that their number does not weaken the headline metrics. What is
     broken by ``failed`` has that verdict.
     """
-    figures = figures_of(data)
+    figures = [
+        Quantity(point, metric, spec, quantile)
+        for name, metric, spec in compared(data.experiment, data.workloads)
+        for quantile in (MEDIAN, *(percent / 100 for percent in spec.percentiles if percent != 50))
+        for point in data.expected
+        if point.workload == name
+    ]
     pairs = [pair for figure in figures for pair in pairs_of(data, figure)]
     if data.clock == "wall":
         sides = [(p.base.quantiles(p.figure.quantile), p.changed.quantiles(p.figure.quantile)) for p in pairs]

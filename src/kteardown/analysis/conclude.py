@@ -1,4 +1,4 @@
-"""The result of a run from its directory alone.
+"""The result of a run from its directory alone, and the samples and stacks as reports draw them.
 
 This stage knows no machine and prints nothing. The statistic inside a boot is the median of its measured
 repetitions, or a percentile that the metric declares. The statistic of a kernel at a point is the median over
@@ -8,23 +8,24 @@ stops when certain is analysed at the look that its records reach.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from kteardown.analysis import sequential
 from kteardown.analysis.ablation import ablations
 from kteardown.analysis.comparisons import compare_all, node_notes
-from kteardown.analysis.dataset import Data, Dataset, headlines
-from kteardown.analysis.estimate.bootstrap import Resampler
+from kteardown.analysis.dataset import Data, Dataset, compared, headlines
+from kteardown.analysis.estimate.bootstrap import Resampler, level_interval
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.faults import faults, uncompared
 from kteardown.analysis.growth.laws import laws, slope_ratios
-from kteardown.analysis.profile import collect, folded, profiles
+from kteardown.analysis.profile import collect, folded, frames_of, is_idle, profiles
 from kteardown.analysis.timing import disturbance_notes, timing_of
 from kteardown.inputs.load import METRICS
 from kteardown.model.experiment import Design, Experiment
 from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import Point
-from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES
+from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES, TWIN
 from kteardown.model.result import (
     Distribution,
     Judged,
@@ -33,7 +34,9 @@ from kteardown.model.result import (
     Result,
     Unavailable,
     not_built,
+    tidy_pair,
 )
+from kteardown.model.samples import Evidence, Samples, Stacks
 from kteardown.model.workload import Workload
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
 from kteardown.rundir.counting import EXACT, BootRecords, trials
@@ -43,6 +46,8 @@ from kteardown.rundir.snapshot import Snapshot
 
 LAYOUT_CLAIM = 0.1
 """A smaller change is not claimed without the layout twin: moving code alone changed results by 4 to 9%."""
+_DRAWS = 500
+"""Enough for an error bar: its width is then known to three percent."""
 _MOVED_BY_LAYOUT = ("ns", "us", "per_s", "share")
 """Units of metrics that code layout can change, as it can counts of the processor; not of objects or kB."""
 
@@ -329,3 +334,63 @@ def profiles_of(snapshot: Snapshot) -> tuple[tuple[Profile, ...], Mapping[str, s
         if stretch.lost
     ]
     return found, files, tuple(dict.fromkeys(notes))
+
+
+def gather(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    points: Sequence[Point],
+    boots: Sequence[BootRecords],
+    profiled: Sequence[BootRecords],
+    variants: Sequence[str],
+    *,
+    blocks: int | None = None,
+) -> Evidence:
+    """The samples and stacks of a run, base first, then its twins and ``variants``, headline metrics first.
+
+    ``boots`` and ``profiled`` hold the last finished attempt of each boot. ``blocks``: leave out those of
+    variants numbered beyond, as the result does; blocks beyond the design's hold the layout twin.
+    """
+    design = experiment.design
+    limit = blocks_of(design) if blocks is None else min(blocks_of(design), blocks)
+    collected = Dataset(b for b in boots if b.start.block < limit or b.start.kernel == LAYOUT)
+    drawn = Resampler(design.seed, _DRAWS)
+    found = []
+    for name, metric, spec in compared(experiment, workloads):
+        wanted = {"median": 0.5, **{f"p{percent:.6g}": percent / 100 for percent in spec.percentiles}}
+        places = [point for point in points if point.workload == name]
+        for point, kernel in product(places, dict.fromkeys((BASE, TWIN, LAYOUT, *variants))):
+            of_kernel = collected.boots(kernel, point, metric)
+            if of_kernel is None:
+                continue
+            intervals = {
+                statistic: tidy_pair(
+                    level_interval(of_kernel, drawn, confidence=design.confidence, quantile=quantile)
+                )
+                for statistic, quantile in wanted.items()
+            }
+            found.append(
+                Samples(
+                    kernel=kernel,
+                    workload=name,
+                    metric=metric,
+                    unit=spec.unit,
+                    better=spec.better,
+                    headline=spec.headline,
+                    point=point.shown,
+                    boots={block: tuple(values) for block, values in sorted(of_kernel.samples.items())},
+                    intervals={name: ends for name, ends in intervals.items() if ends is not None},
+                )
+            )
+    shown = {(point.workload, point.full): point.shown for point in points}
+    stacks = []
+    for stretches in collect(profiled):
+        ns: dict[tuple[str, ...], float] = {}
+        for text, weight in stretches.stacks.items():
+            frames = frames_of(text)
+            if not is_idle(frames):
+                ns[frames] = ns.get(frames, 0.0) + weight.ns / stretches.count
+        point = shown.get((stretches.workload, stretches.key), dict(stretches.key))
+        law = workloads[stretches.workload].law
+        stacks.append(Stacks(stretches.kernel, stretches.workload, law, point, ns))
+    return Evidence(tuple(found), tuple(stacks))

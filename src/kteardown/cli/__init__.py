@@ -44,7 +44,14 @@ A paragraph is on one line, unless it is indented.
 _ABOUT, _, _EXIT_CODES = HELP.pop("kteardown").rpartition("\n\n")
 _FUNCTIONS = {"try": "try_patch", "list": "listing"}
 """The functions whose names differ from their verbs, because those are words of Python."""
-_MODULES = {**_FUNCTIONS, "compare": "run", "analyse": "diff", "export": "query", "build": "plan"}
+_MODULES = {
+    **_FUNCTIONS,
+    "compare": "run",
+    "analyse": "diff",
+    "watch": "queue",
+    "export": "query",
+    "build": "plan",
+}
 """The modules whose names differ from their verbs."""
 
 

@@ -33,25 +33,8 @@ from kteardown.vm.host import HostCheck, wall_checks
 _TEXTS = Path(__file__).parent / "texts"
 _ARCH: Arch = next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
 """The architecture of guests that this host may run under KVM."""
+_NOISE = ("workload", "metric", "point", "null_ci", "mde")
 _EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
-
-
-class Noise(StrictModel):
-    """What base compared with itself shows on the wall clock: the A/A interval, and what could be found."""
-
-    workload: str
-    metric: str
-    point: dict[str, int | str]
-    null_ci: tuple[float, float] | None
-    mde: float | None
-
-
-class CannotShow(StrictModel):
-    """Something that this host cannot show, why, and the command that shows it on a host that can."""
-
-    what: str
-    why: str
-    command: str
 
 
 class SelfTest(StrictModel):
@@ -64,10 +47,12 @@ class SelfTest(StrictModel):
     """Why KVM is not used; empty if it is."""
     probe_s: float
     checks: tuple[HostCheck, ...]
-    cannot_show: tuple[CannotShow, ...]
+    cannot_show: tuple[dict[str, str], ...]
+    """By ``what``: what this host cannot show; ``why``; and the ``command`` that shows it on another."""
     run: str = ""
     timing: Timing | None = None
-    noise: tuple[Noise, ...] = ()
+    noise: tuple[dict[str, Any], ...] = ()
+    """The fields ``_NOISE`` of each comparison: the A/A interval of base, and what could be found."""
     readings: tuple[ClockReading, ...] = ()
 
     @property
@@ -119,7 +104,7 @@ def _of_host() -> SelfTest:
     )
 
 
-def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iterator[CannotShow]:
+def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iterator[dict[str, str]]:
     """Yield what a host cannot show. ``no_counters`` says why it cannot count events of guests."""
     topology, smt = machine["cpu"]["topology"], machine["cpu"]["smt"]
     lacks = {
@@ -131,8 +116,7 @@ def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iter
     }
     for name, one in tomllib.loads((_TEXTS / "selftest.toml").read_text()).items():
         if lacks[name]:
-            why = one["why"].format(counters=no_counters, smt=smt or "unknown")
-            yield CannotShow(**{**one, "why": why})
+            yield {**one, "why": one["why"].format(counters=no_counters, smt=smt or "unknown")}
 
 
 def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
@@ -164,7 +148,7 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
     wall = material.wall.result
     headline = {(r.metric, r.statistic) for r in material.both.readings}
     noise = [
-        Noise(workload=c.workload, metric=c.metric, point=c.point, null_ci=c.null_ci, mde=c.mde)
+        {name: getattr(c, name) for name in _NOISE}
         for c in wall.comparisons
         if (c.metric, c.statistic) in headline
     ]

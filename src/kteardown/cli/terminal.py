@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from kteardown.progress import InterimResult, Reporter, Task
-from kteardown.report.console import STYLES, TextConsole
+from kteardown.report.console import STYLES
 from kteardown.report.forecast_text import duration
 
 _PLAIN_INTERVAL_S = 15.0
@@ -218,14 +218,14 @@ class TerminalReporter(Reporter):
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:
         """Show a task: a bar on a terminal, lines elsewhere. Nested tasks share one display."""
+        if self._quiet:
+            yield Task()
+            return
         pace = _Pace(total)
-        if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
-            if not self._quiet:
-                self._console.print(f"{title} ...")
+        if not self._console.is_terminal or self._console.is_dumb_terminal:
+            self._console.print(f"{title} ...")
             now = time.monotonic()
-            yield _LineTask(
-                self._console if not self._quiet else TextConsole(quiet=True), title, pace, now, now
-            )
+            yield _LineTask(self._console, title, pace, now, now)
             return
         # Tasks of several threads overlap; the last one closes the display.
         with self._lock:

@@ -30,7 +30,7 @@ from kteardown.model.result import KernelFacts
 from kteardown.model.workload import Better, Document, Metric, StrictModel
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences
-from kteardown.rundir.snapshot import Snapshot, load
+from kteardown.rundir.snapshot import load
 
 FEWEST_WALL = 5
 """With fewer figures in real time, the noise cannot be estimated."""
@@ -449,7 +449,17 @@ def history_of(
         try:
             snapshot = load(run)
             if wanted.of_run(snapshot.experiment):
-                known[run.name] = _facts(snapshot)
+                known[run.name] = RunFacts(
+                    experiment=snapshot.experiment.name,
+                    clock=snapshot.experiment.design.clock,
+                    kernels=dict(snapshot.kernels),
+                    machine=snapshot.run.environment()["machine"],
+                    metrics={
+                        (name, metric): spec
+                        for name, workload in snapshot.workloads.items()
+                        for metric, spec in workload.metrics.items()
+                    },
+                )
         except (OSError, ValueError, ValidationError, InputError):
             unread.append(run.name)
     figures, skipped = boot_figures([run for run in runs if run.name in known])
@@ -476,18 +486,4 @@ def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputErr
     return InputError(
         "no run has figures at that point",
         hint=f"choose one that the runs have: {'; '.join(points[:_NAMED])}{more}.",
-    )
-
-
-def _facts(snapshot: Snapshot) -> RunFacts:
-    return RunFacts(
-        experiment=snapshot.experiment.name,
-        clock=snapshot.experiment.design.clock,
-        kernels=dict(snapshot.kernels),
-        machine=snapshot.run.environment()["machine"],
-        metrics={
-            (name, metric): spec
-            for name, workload in snapshot.workloads.items()
-            for metric, spec in workload.metrics.items()
-        },
     )

@@ -114,7 +114,6 @@ class MeasuredCase:
     """One case on one kernel. Figures are medians over the repetitions of a trial."""
 
     case: Case
-    kernel: str
     figures: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
     """By metric, then by seed and number of objects."""
     failures: list[FailureResult] = field(default_factory=list)
@@ -152,7 +151,7 @@ def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCas
     for boot in boots:
         for trial in trials(boot.records):
             case = case_of(trial.params)
-            into = found.setdefault((boot.start.kernel, case), MeasuredCase(case, boot.start.kernel))
+            into = found.setdefault((boot.start.kernel, case), MeasuredCase(case))
             # Bystanders are measured at the largest number so far: only if all is well does the trial say
             # which.
             largest = max(into.sizes, default=0)
@@ -175,14 +174,9 @@ def _says_what(function: str) -> bool:
     return not _ENABLES.search(function) and not _ON_BEHALF.fullmatch(function)
 
 
-def function_of(
-    name: str, share: float, exponent: float | None, callers: tuple[str, ...], no_interrupts: float
-) -> FunctionResult:
-    """Return a function with the place of its time: itself, or the nearest caller that says what is done."""
-    place = f"{next(filter(_says_what, (name, *callers)), name)}()"
-    return FunctionResult(
-        name=name, share=share, exponent=exponent, callers=callers, no_interrupts=no_interrupts, place=place
-    )
+def place_of(name: str, callers: tuple[str, ...]) -> str:
+    """Return the place of a function's time: itself, or the nearest caller that says what is done."""
+    return f"{next(filter(_says_what, (name, *callers)), name)}()"
 
 
 def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, FunctionResult]:
@@ -204,13 +198,15 @@ def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
         times = [each.own(name) for each in costs]
         fitted = growth(numbers, times)
         grown = times[-1].ns - (before.own(name).ns if before else 0.0)
-        callers = () if _says_what(name) else last.chain_to(name, _says_what)
-        function = function_of(
-            name,
-            last.share(name),
-            fitted.exponent if fitted else None,
-            callers or last.callers(name),
-            last.no_interrupts(name),
+        chain = () if _says_what(name) else last.chain_to(name, _says_what)
+        callers = chain or last.callers(name)
+        function = FunctionResult(
+            name=name,
+            share=last.share(name),
+            exponent=fitted.exponent if fitted else None,
+            callers=callers,
+            no_interrupts=last.no_interrupts(name),
+            place=place_of(name, callers),
         )
         found.append((bool(fitted and fitted.exponent >= _STEEP and grown > 0), grown, function))
     steep = [each for each in found if each[0] and each[2].share > 0.1] or found

@@ -324,7 +324,7 @@ def _by_power_law(whole: Curve, confidence: float) -> tuple[Verdict, str]:
     first, second = whole.rows[:, :2].mean(axis=0)
     slope = (second - first) / (whole.sizes[1] - whole.sizes[0])
     rows: Array = whole.rows - max(0.0, float(first - slope * whole.sizes[0]))
-    law = power(Costs.of(np.array(whole.sizes, dtype=np.float64), rows), confidence)
+    law = power(Costs(np.array(whole.sizes, dtype=np.float64), rows), confidence)
     if law.exponent is None or law.exponent_ci is None:
         return "unknown", "the costs do not bound the exponent"
     low, high = law.exponent_ci

@@ -12,10 +12,7 @@ from kteardown.paths import data_dir
 
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """Return the sorted fragments that the kernels need in addition to ``kernels/base.config``."""
-    wanted = {*experiment.config}
-    for workload in workloads.values():
-        wanted.update(workload.config)
-    return tuple(sorted(wanted))
+    return tuple(sorted({*experiment.config, *(f for one in workloads.values() for f in one.config)}))
 
 
 def fragment_places(own: str | Path = "", shipped: Path | None = None) -> list[Path]:

@@ -1,6 +1,7 @@
 """A point: a workload with a value for each of its parameters."""
 
 from collections.abc import Mapping
+from itertools import product
 from math import prod
 
 from kteardown.model.experiment import Experiment, Sweep
@@ -37,11 +38,8 @@ def size_of(params: Mapping[str, ParamValue], law: str) -> int:
 def sweep_points(sweep: Sweep, workload: Workload) -> list[dict[str, ParamValue]]:
     """Every parameter point of a sweep: the product of its values, defaults filled in."""
     # The last parameter of the workload's file varies fastest.
-    result: list[dict[str, ParamValue]] = [{}]
-    for name, parameter in workload.parameters.items():
-        values = sweep.params.get(name, (parameter.default,))
-        result = [{**point, name: value} for point in result for value in values]
-    return result
+    values = (sweep.params.get(name, (spec.default,)) for name, spec in workload.parameters.items())
+    return [dict(zip(workload.parameters, point, strict=True)) for point in product(*values)]
 
 
 def points_of(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[Point, ...]:

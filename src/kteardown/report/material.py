@@ -90,7 +90,7 @@ def _with_faults_of(one: Material, other: Material) -> Material:
 def material_of(snapshot: Snapshot, result: Result) -> Material:
     """A result with every sample of its run; nothing is written. Raises InputError."""
     # Imported here: numpy and scipy take longer to import than a text report takes to make.
-    from kteardown.analysis.gather_samples import gather
+    from kteardown.analysis.conclude import gather
 
     run = snapshot.run
     at = result.stopping.stopped_at if result.stopping else None

@@ -10,16 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind_from_stats
 
-from kteardown.analysis.estimate.student import Mean, MeanVerdict, estimate_means, judge_means
-from kteardown.analysis.estimate.verdict import Rules
+from kteardown.analysis.estimate.student import Mean, estimate_means, judge_means
+from kteardown.analysis.estimate.verdict import Estimate, Rules
 from kteardown.inputs.published import load_posting
 from kteardown.model.result import Verdict
+from kteardown.model.workload import Better
 
 RULES = Rules(confidence=0.95, same_within=0.02)
 
 
-def posted(key: str) -> dict[int, MeanVerdict]:
-    """Return the verdicts on the throttle posting by number of threads, corrected over all rows."""
+def posted(key: str) -> dict[int, tuple[Estimate, Verdict, str]]:
+    """Return estimates and verdicts on the throttle posting by number of threads, corrected over all rows."""
     reference = load_posting("throttle")
     assert reference is not None
     rows = [
@@ -27,48 +28,50 @@ def posted(key: str) -> dict[int, MeanVerdict]:
         for figure in reference.figures
         for row in reference.rows(figure)
     ]
-    judged = judge_means(
-        [
-            (
-                Mean(row.base.value, row.base.sd or 0.0, 3),
-                Mean(row.changed.value, row.changed.sd or 0.0, 3),
-                "lower" if better == "lower" else "higher",
-            )
-            for *_, row, better in rows
-        ],
-        RULES,
-    )
-    return {at: one for (base, at, *_), one in zip(rows, judged, strict=True) if base == key}
+    pairs: list[tuple[Mean, Mean, Better]] = [
+        (
+            Mean(row.base.value, row.base.sd or 0.0, 3),
+            Mean(row.changed.value, row.changed.sd or 0.0, 3),
+            "lower" if better == "lower" else "higher",
+        )
+        for *_, row, better in rows
+    ]
+    judged = judge_means(pairs, RULES)
+    return {
+        at: (estimate_means(before, after, RULES), *one)
+        for (base, at, *_), (before, after, _), one in zip(rows, pairs, judged, strict=True)
+        if base == key
+    }
 
 
 def test_the_first_row_of_the_throttle_posting_is_inconclusive() -> None:
-    judged = posted("wakeup_p99_base")[1]
-    assert (judged.verdict, judged.reason) == ("inconclusive", "the interval includes 0%")
-    low, high = judged.found.ci or (1.0, 1.0)
+    found, verdict, reason = posted("wakeup_p99_base")[1]
+    assert (verdict, reason) == ("inconclusive", "the interval includes 0%")
+    low, high = found.ci or (1.0, 1.0)
     # -13.33% as posted: a wakeup latency of 17 us after 15 (5.29) us, three runs each.
-    assert judged.found.ratio == pytest.approx(17 / 15)
+    assert found.ratio == pytest.approx(17 / 15)
     assert [low, high] == pytest.approx([0.487, 2.638], abs=1e-3)
-    assert judged.found.p == pytest.approx(0.603, abs=1e-3)
+    assert found.p == pytest.approx(0.603, abs=1e-3)
 
 
 def test_the_second_row_of_the_throttle_posting_is_inconclusive() -> None:
-    judged = posted("request_p99_base")[63]
-    assert judged.verdict == "inconclusive"
-    assert judged.found.ratio == pytest.approx(1.1267, abs=1e-4)
-    assert list(judged.found.ci or ()) == pytest.approx([0.694, 1.828], abs=1e-3)
-    assert judged.found.p == pytest.approx(0.400, abs=1e-3)
+    found, verdict, _ = posted("request_p99_base")[63]
+    assert verdict == "inconclusive"
+    assert found.ratio == pytest.approx(1.1267, abs=1e-4)
+    assert list(found.ci or ()) == pytest.approx([0.694, 1.828], abs=1e-3)
+    assert found.p == pytest.approx(0.400, abs=1e-3)
 
 
 def test_the_gain_of_18_percent_in_the_posting_is_inconclusive() -> None:
-    assert posted("wakeup_p99_base")[32].verdict == "inconclusive"
+    assert posted("wakeup_p99_base")[32][1] == "inconclusive"
 
 
 def test_no_other_row_of_the_posting_is_better_or_worse() -> None:
     counts: dict[str, dict[Verdict, int]] = {}
     for key in ("wakeup_p99_base", "request_p99_base", "rps_p50_base", "rps_avg_base"):
-        for judged in posted(key).values():
+        for _, verdict, _ in posted(key).values():
             of = counts.setdefault(key, {})
-            of[judged.verdict] = of.get(judged.verdict, 0) + 1
+            of[verdict] = of.get(verdict, 0) + 1
     assert counts == {
         "wakeup_p99_base": {"inconclusive": 6, "same": 1},
         "request_p99_base": {"inconclusive": 4, "same": 3},
@@ -134,4 +137,4 @@ def test_intervals_cover_the_true_ratio() -> None:
 )
 def test_verdicts(base: Mean, changed: Mean, verdict: Verdict, reason: str) -> None:
     (judged,) = judge_means([(base, changed, "lower")], RULES)
-    assert (judged.verdict, judged.reason) == (verdict, reason)
+    assert judged == (verdict, reason)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.analysis.conclude import gather
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, level_interval
-from kteardown.analysis.gather_samples import gather
 from kteardown.model.point import points_of
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, freezer, simulate

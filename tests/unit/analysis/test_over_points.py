@@ -41,7 +41,7 @@ def test_the_interval_is_students_t_of_the_boots_own_means() -> None:
     assert found.estimate.ci == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
     assert found.estimate.p == pytest.approx(test.pvalue)
     assert found.estimate.ratio == pytest.approx(math.exp(np.mean(figures)))
-    assert (found.points, found.boots, found.estimate.higher) == (2, 3, False)
+    assert (len(found.used), found.boots, found.estimate.higher) == (2, 3, False)
     assert found.spread == pytest.approx(np.std(figures, ddof=1))
 
 
@@ -80,7 +80,7 @@ def test_a_boot_that_lacks_a_point_does_not_count() -> None:
     part = PointBoots(Boots({n: [100.0] for n in range(4)}), Boots({0: [5.0], 1: [5.1], 3: [5.2]}))
     found = over(whole, part)
     alone = over(point([100, 100, 100], [50, 51, 51]), point([100, 100, 100], [5, 5.1, 5.2]))
-    assert (found.points, found.boots) == (2, 3)
+    assert (len(found.used), found.boots) == (2, 3)
     assert found.estimate.ratio == pytest.approx(alone.estimate.ratio)
 
 
@@ -92,7 +92,7 @@ def test_a_point_that_most_boots_lack_is_left_out_instead_of_the_boots() -> None
 
 def test_without_common_boots_there_is_no_estimate() -> None:
     found = over(PointBoots(Boots({0: [1.0]}), Boots({1: [1.0]})))
-    assert (found.points, found.estimate.p) == (0, None)
+    assert (len(found.used), found.estimate.p) == (0, None)
     one = over(PointBoots(Boots({0: [2.0]}), Boots({0: [1.0]})))
     assert (one.estimate.ratio, one.estimate.p, one.estimate.reason) == (
         0.5,

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown.cli import app, selftest
-from kteardown.cli.selftest import Noise, SelfTest, text
+from kteardown.cli.selftest import SelfTest, text
 from kteardown.errors import GateError
 from kteardown.model.result import ClockReading, OneClock, Timing
 from kteardown.rundir.find import RunFolder
@@ -28,9 +28,13 @@ READING = ClockReading(
     reading="agree",
     reason="both better",
 )
-NOISE = Noise(
-    workload="zombies", metric="freeze_user_ns", point={"zombies": 3000}, null_ci=(0.99, 1.02), mde=0.03
-)
+NOISE = {
+    "workload": "zombies",
+    "metric": "freeze_user_ns",
+    "point": {"zombies": 3000},
+    "null_ci": (0.99, 1.02),
+    "mde": 0.03,
+}
 
 
 def compared(found: SelfTest, *readings: ClockReading) -> SelfTest:
@@ -80,4 +84,4 @@ def test_what_cannot_be_shown_depends_on_the_host() -> None:
     poor = {**QUIET, "hypervisor": "yes"}
     found = list(selftest.cannot_show(poor, "mttcg", "no counters"))
     assert len(found) == 5
-    assert all("kteardown" in item.command or "perf" in item.command for item in found)
+    assert all("kteardown" in item["command"] or "perf" in item["command"] for item in found)

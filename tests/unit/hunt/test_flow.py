@@ -38,7 +38,7 @@ def test_the_host_is_measured_once_although_other_finds_are_added(
     hunt = flow._Hunt(HuntFolder(tmp_path), Request(source="k"), (), {}, lab, OPTIONS, SilentReporter())
     for names in (["a"], ["a", "b"]):
         found: Mapping[Case, MeasuredCase] = {
-            case: MeasuredCase(case, "k", {"sync_ns": {(1, 72): 1.0}})
+            case: MeasuredCase(case, {"sync_ns": {(1, 72): 1.0}})
             for case in (Case(name, "exit") for name in names)
         }
         flow._rate(hunt, found, dict.fromkeys(found, 72), OPTIONS)

@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.hunt import flow, limits
 from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.flow import MeasuredCase, function_of, growing_functions, measured
+from kteardown.hunt.flow import MeasuredCase, growing_functions, measured, place_of
 from kteardown.hunt.plan import Case
 from kteardown.hunt.result import (
     CaseResult,
@@ -87,19 +87,19 @@ def test_memory_at_one_size_or_two_asks_for_nothing() -> None:
     figures = {f"{cost}_ns": linear for cost in ("sync", "deferred", "make")}
     for sizes in [(4608,), (1152, 4608)]:
         few = {"held_kb": {(1, size): 40_000.0 * size for size in sizes}}
-        assert not flow.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | few)])
+        assert not flow.worth_confirming([MeasuredCase(FLOCKS, figures | few)])
     square = {"held_kb": {(1, size): size**2 / 100 for size in (72, 288, 1152, 4608)}}
-    assert flow.worth_confirming([MeasuredCase(FLOCKS, "kernel", figures | square)]) == {FLOCKS: 4608}
+    assert flow.worth_confirming([MeasuredCase(FLOCKS, figures | square)]) == {FLOCKS: 4608}
 
 
 def test_memory_that_begins_in_slabs_that_are_there_asks_for_nothing() -> None:
     """Recorded: processes that wait for a byte of a pipe, kB."""
     held = {"held_kb": {(1, 72): 2032.0, (1, 288): 11612.0, (1, 1152): 56404.0}}
-    assert not flow.worth_confirming([MeasuredCase(FLOCKS, "kernel", held)])
+    assert not flow.worth_confirming([MeasuredCase(FLOCKS, held)])
 
 
 def test_a_size_that_was_left_out_and_measured_later_is_not_beyond_the_budget() -> None:
-    measured_later = MeasuredCase(FLOCKS, "kernel", {"sync_ns": {(1, 72): 1.0, (1, 288): 4.0}})
+    measured_later = MeasuredCase(FLOCKS, {"sync_ns": {(1, 72): 1.0, (1, 288): 4.0}})
     measured_later.left_out |= {288, 1152}
     assert measured_later.beyond_budget == 1152
     measured_later.left_out.remove(1152)
@@ -112,20 +112,20 @@ def test_after_one_seed_only_what_may_still_grow_is_confirmed() -> None:
     square = {"sync_ns": {(1, size): 10.0 * size**2 for size in sizes}}
     # What made the screen ask: one size that is too dear, which is no law.
     step = {"sync_ns": {(1, size): 1000.0 * size + 5e6 * (size > 1000) for size in sizes}}
-    assert flow.may_grow(MeasuredCase(FLOCKS, "kernel", square))
-    assert not flow.may_grow(MeasuredCase(FLOCKS, "kernel", linear))
-    assert not flow.may_grow(MeasuredCase(FLOCKS, "kernel", step))
+    assert flow.may_grow(MeasuredCase(FLOCKS, square))
+    assert not flow.may_grow(MeasuredCase(FLOCKS, linear))
+    assert not flow.may_grow(MeasuredCase(FLOCKS, step))
 
 
 def test_deferred_work_of_a_few_million_instructions_asks_for_a_confirmation() -> None:
     """Recorded: masters of pseudoterminals, closed one by one."""
     deferred = {"deferred_ns": {(1, 18): 58e3, (1, 72): 449e3, (1, 288): 1_815e3, (1, 1152): 10_485e3}}
-    assert flow.worth_confirming([MeasuredCase(FLOCKS, "kernel", deferred)]) == {FLOCKS: 1152}
+    assert flow.worth_confirming([MeasuredCase(FLOCKS, deferred)]) == {FLOCKS: 1152}
 
 
 def test_what_the_screen_does_not_ask_for_is_never_superlinear() -> None:
     held = {"held_kb": {(1, size): 40.0 * size**1.2 for size in (72, 288, 1152, 4608)}}
-    (case,) = flow.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, "kernel", held)}, {}, {}, {})
+    (case,) = flow.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, held)}, {}, {}, {})
     growth = case.growth["held"]
     assert growth.verdict == "unknown"
     assert growth.reason.startswith("exponents ")
@@ -229,7 +229,7 @@ def test_before_the_confirmation_the_screen_is_shown() -> None:
 
 
 def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
-    hung, refused = MeasuredCase(FLOCKS, "kernel"), MeasuredCase(ZOMBIES, "kernel")
+    hung, refused = MeasuredCase(FLOCKS), MeasuredCase(ZOMBIES)
     hung.failures.append(FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s"))
     refused.failures.append(FailureResult(outcome="failed", objects=72, detail="fork(): hang on"))
     cases = flow.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {}, {}, {})
@@ -266,8 +266,7 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
 def test_the_place_is_what_the_switch_of_tasks_or_the_unlock_is_for(
     name: str, callers: tuple[str, ...], place: str | None
 ) -> None:
-    function = function_of(name, 0.9, 1.9, callers, 0.5)
-    assert function.place == (place or f"{name}()")
+    assert place_of(name, callers) == (place or f"{name}()")
 
 
 def find_of(kind: str, place: str, share: float) -> Find:
@@ -295,7 +294,7 @@ def test_kinds_are_one_find_if_what_they_have_in_common_takes_much_of_the_time(
 
 def test_a_find_says_what_other_kernels_did_and_what_failed_there() -> None:
     confirmed = stage("confirm")
-    failed = MeasuredCase(FLOCKS, "other", {"sync_ns": {(1001, 72): 1e5, (1001, 144): 4e5}})
+    failed = MeasuredCase(FLOCKS, {"sync_ns": {(1001, 72): 1e5, (1001, 144): 4e5}})
     failed.failures.append(FailureResult(outcome="panic", objects=288, detail="Oops: 0000"))
     elsewhere = {FLOCKS: {"debian-image:7.3": failed}}
     cases = flow.case_results(KINDS, stage("screen"), confirmed, {}, elsewhere)
@@ -390,10 +389,8 @@ def test_the_report_names_the_function_that_the_table_names(
 ) -> None:
     find = find_of("flocks", "walk", 0.5)
     assert find.function
-    update = {"name": name, "callers": callers, "no_interrupts": off}
-    function = find.function.model_copy(
-        update={**update, "place": function_of(name, 0.5, 2.0, callers, off).place}
-    )
+    update = {"name": name, "callers": callers, "no_interrupts": off, "place": place_of(name, callers)}
+    function = find.function.model_copy(update=update)
     find = find.model_copy(update={"function": function})
     assert f"\n{sentence}\n" in report_text(find, result_of([], [find]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from kteardown.analysis.gather_samples import gather
+from kteardown.analysis.conclude import gather
 from kteardown.inputs.published import load_posting
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment

@@ -12,7 +12,7 @@ A rejection never makes another part smaller, and the parts of all that is not r
 alpha. METHODOLOGY.md has the reasons and sources.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 METRIC_PART = 0.9
@@ -21,6 +21,8 @@ PASSED_ON = 0.5
 """The part of a rejected metric's alpha that the other metrics get; its own points get the rest."""
 _Place = tuple[int, int | None]
 """The number of a family, and of a point in it; None is its metric."""
+_Points = list[tuple[float, int]]
+"""The p-values and the numbers of points that are not rejected."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,19 @@ class Family:
 
 def adjust(families: Sequence[Family]) -> list[Family]:
     """Return the adjusted p-values: the smallest alpha at which the procedure rejects each hypothesis."""
-    state = _State(families)
+    adjusted: dict[_Place, float] = {}
+    # Of each family the points that are not rejected yet, the next one first.
+    left = [sorted((p, place) for place, p in enumerate(each.points) if p is not None) for each in families]
     highest = 0.0
-    while highest < 1 and (best := state.best()) is not None:
+    while highest < 1 and (best := _best(families, adjusted, left)) is not None:
         (number, place), ratio = best
         highest = min(1.0, max(highest, ratio))
-        state.adjusted[number, place] = highest
+        adjusted[number, place] = highest
         if place is not None:
-            state.left[number].pop(0)
+            left[number].pop(0)
 
     def of(p: float | None, number: int, place: int | None) -> float | None:
-        return None if p is None else state.adjusted.get((number, place), 1.0)
+        return None if p is None else adjusted.get((number, place), 1.0)
 
     return [
         Family(of(each.metric, n, None), tuple(of(p, n, place) for place, p in enumerate(each.points)))
@@ -69,55 +73,45 @@ def parts(families: int, points: int) -> tuple[float, float]:
     return METRIC_PART / families, open_gate / families / points
 
 
-class _State:
-    """The hypotheses that are rejected so far, with the p-values at which they were."""
+def _best(
+    families: Sequence[Family], adjusted: Mapping[_Place, float], left: Sequence[_Points]
+) -> tuple[_Place, float] | None:
+    """Return the hypothesis with the least p / part of alpha, and that; None if all are rejected."""
+    waiting = [n for n, f in enumerate(families) if f.metric is not None and (n, None) not in adjusted]
+    found: list[tuple[float, int, int, _Place]] = []
+    of_metric, of_points = _weights(families, waiting, left)
+    for number in waiting:
+        p = families[number].metric or 0.0
+        found.append((p / of_metric[number], 0, number, (number, None)))
+    for number, points in enumerate(left):
+        if points:
+            p, place = points[0]
+            found.append((p * len(points) / of_points[number], 1, number, (number, place)))
+    if not found:
+        return None
+    ratio, _, _, at = min(found)
+    return at, ratio
 
-    def __init__(self, families: Sequence[Family]) -> None:
-        self.families = families
-        self._share = 1 / max(1, sum(family.tested for family in families))
-        self.adjusted: dict[_Place, float] = {}
-        # Of each family the points that are not rejected yet, the next one first.
-        self.left = [
-            sorted((p, place) for place, p in enumerate(family.points) if p is not None)
-            for family in families
-        ]
 
-    def best(self) -> tuple[_Place, float] | None:
-        """Return the hypothesis with the least p / part of alpha, and that; None if all are rejected."""
-        waiting = [
-            n for n, f in enumerate(self.families) if f.metric is not None and (n, None) not in self.adjusted
-        ]
-        found: list[tuple[float, int, int, _Place]] = []
-        of_metric, of_points = self._weights(waiting)
-        for number in waiting:
-            p = self.families[number].metric or 0.0
-            found.append((p / of_metric[number], 0, number, (number, None)))
-        for number, left in enumerate(self.left):
-            if left:
-                p, place = left[0]
-                found.append((p * len(left) / of_points[number], 1, number, (number, place)))
-        if not found:
-            return None
-        ratio, _, _, at = min(found)
-        return at, ratio
-
-    def _weights(self, waiting: Sequence[int]) -> tuple[dict[int, float], list[float]]:
-        """Return the part of alpha of each waiting metric, and of the points of each family together."""
-        share = self._share
-        to_metrics, of_points = 0.0, []
-        of_metric = dict.fromkeys(waiting, 0.0)
-        for number, (family, left) in enumerate(zip(self.families, self.left, strict=True)):
-            own = 0.0 if family.tested else 1.0
-            if number in of_metric:
-                own = METRIC_PART if family.points else 1.0
-                of_metric[number] = share * own
-            elif family.metric is not None:
-                own = PASSED_ON * (METRIC_PART if family.points else 1.0)
-                to_metrics += share * own
-            rest = share * (1 - own)
-            of_points.append(rest if left else 0.0)
-            to_metrics += 0.0 if left else rest
-        if waiting:
-            return {n: part + to_metrics / len(waiting) for n, part in of_metric.items()}, of_points
-        open_families = sum(part > 0 for part in of_points)
-        return {}, [part + to_metrics / open_families if part > 0 else 0.0 for part in of_points]
+def _weights(
+    families: Sequence[Family], waiting: Sequence[int], left: Sequence[_Points]
+) -> tuple[dict[int, float], list[float]]:
+    """Return the part of alpha of each waiting metric, and of the points of each family together."""
+    share = 1 / max(1, sum(family.tested for family in families))
+    to_metrics, of_points = 0.0, []
+    of_metric = dict.fromkeys(waiting, 0.0)
+    for number, (family, points) in enumerate(zip(families, left, strict=True)):
+        own = 0.0 if family.tested else 1.0
+        if number in of_metric:
+            own = METRIC_PART if family.points else 1.0
+            of_metric[number] = share * own
+        elif family.metric is not None:
+            own = PASSED_ON * (METRIC_PART if family.points else 1.0)
+            to_metrics += share * own
+        rest = share * (1 - own)
+        of_points.append(rest if points else 0.0)
+        to_metrics += 0.0 if points else rest
+    if waiting:
+        return {n: part + to_metrics / len(waiting) for n, part in of_metric.items()}, of_points
+    open_families = sum(part > 0 for part in of_points)
+    return {}, [part + to_metrics / open_families if part > 0 else 0.0 for part in of_points]

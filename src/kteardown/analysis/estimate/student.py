@@ -77,10 +77,6 @@ class OverPoints:
     point_spread: float | None = None
     figures: Mapping[int, float] = field(default_factory=dict)
 
-    @property
-    def points(self) -> int:
-        return len(self.used)
-
 
 def estimate_over_points(
     points: Sequence[PointBoots],
@@ -253,24 +249,13 @@ class Mean:
         return (self.sd / self.value) ** 2 / self.n
 
 
-@dataclass(frozen=True)
-class MeanVerdict:
-    """The estimate from two means, and its verdict."""
-
-    found: Estimate
-    verdict: Verdict
-    reason: str
-
-
-def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> list[MeanVerdict]:
-    """Return the verdict on each pair (base, changed, better), with Holm's correction over all pairs."""
+def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> list[tuple[Verdict, str]]:
+    """Return verdict and reason of each pair (base, changed, better), with Holm's correction over all."""
     found = [estimate_means(base, changed, rules) for base, changed, _ in pairs]
-    adjusted = holm([one.p for one in found])
-    verdicts = [
+    return [
         judge(one, SupportingResults(), p, better, rules)
-        for one, p, (*_, better) in zip(found, adjusted, pairs, strict=True)
+        for one, p, (*_, better) in zip(found, holm([one.p for one in found]), pairs, strict=True)
     ]
-    return [MeanVerdict(one, verdict, reason) for one, (verdict, reason) in zip(found, verdicts, strict=True)]
 
 
 def estimate_means(base: Mean, changed: Mean, rules: Rules) -> Estimate:

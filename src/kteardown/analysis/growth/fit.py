@@ -11,6 +11,7 @@ sources.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -54,13 +55,11 @@ class Costs:
     """
 
     x: Array
-    y: Array
     rows: Array
 
-    @staticmethod
-    def of(x: Array, rows: Array) -> "Costs":
-        """Return the costs from ``rows``, which has a row per boot and a column per value of ``x``."""
-        return Costs(x, np.median(rows, axis=0), rows)
+    @cached_property
+    def y(self) -> Array:
+        return np.median(self.rows, axis=0)
 
     def weights(self, costs: Array) -> Array:
         """Return the factors that scale residuals at such costs."""
@@ -81,11 +80,6 @@ class FittedLaw:
     exponent: float | None = None
     exponent_ci: tuple[float, float] | None = None
 
-    @property
-    def parameters(self) -> int:
-        """Return the number of fitted parameters, including the exponent but not the error variance."""
-        return len(self.coefficients) + (self.exponent is not None)
-
     def values(self, n: Array) -> Array:
         """Return the cost at each ``n``."""
         costs: Array = _design(self.terms, n) @ self.coefficients
@@ -101,7 +95,8 @@ class FittedLaw:
 
     def aicc(self, points: int) -> float:
         """Return the corrected Akaike criterion (C. Hurvich, C. Tsai, Biometrika 76, 1989)."""
-        k = self.parameters + 1
+        # The coefficients, the exponent if it was fitted, and the error variance.
+        k = len(self.coefficients) + (self.exponent is not None) + 1
         return points * math.log(self.variance(points)) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
 
     def variance(self, points: int, spent: int = 0) -> float:
@@ -186,7 +181,7 @@ def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float)
     first is known, which does not include the variation between boots. Returns None with fewer than three
     different ``n``, or if every cost is zero.
     """
-    data = Costs.of(np.asarray(n, dtype=np.float64), np.asarray(costs, dtype=np.float64))
+    data = Costs(np.asarray(n, dtype=np.float64), np.asarray(costs, dtype=np.float64))
     points = len(data.x)
     if len(np.unique(data.x)) < MIN_POINTS or not np.any(data.y):
         return None

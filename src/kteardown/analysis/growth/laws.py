@@ -78,7 +78,7 @@ def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Ru
         return Estimate(None, None, None, None, reason="one boot gives no interval")
     x = np.asarray(sizes, dtype=np.float64)
     rows = [np.array([side[block] for block in blocks]) for side in (base, changed)]
-    one, two = (slope(x, side, costs.weights(costs.y)) for side in rows for costs in [Costs.of(x, side)])
+    one, two = (slope(x, side, costs.weights(costs.y)) for side in rows for costs in [Costs(x, side)])
     t = student(len(blocks) - 1, rules.confidence)
     covariance = np.cov(one, two) / len(blocks)
     a, b = float(np.mean(one)), float(np.mean(two))

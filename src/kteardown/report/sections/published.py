@@ -6,7 +6,6 @@ changed is better. They get verdicts too. Other figures have changes in percent,
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kteardown.analysis.replication import Finding, Replicated
 from kteardown.inputs.published import Figure as PublishedFigure
@@ -32,10 +31,7 @@ from kteardown.report.material import Material
 from kteardown.report.metrics import PointKey, metric_label, metric_name, shipped_name
 from kteardown.report.table import Block, Table, Text
 
-if TYPE_CHECKING:
-    from kteardown.analysis.estimate.student import MeanVerdict
-
-_Judgements = Mapping[tuple[str, ParamValue], "MeanVerdict"]
+_Judgements = Mapping[tuple[str, ParamValue], Verdict]
 """Verdicts by figure (the key of base's values) and value of the parameter."""
 
 _MARGIN = 0.02
@@ -117,7 +113,7 @@ def _judge_posted(result: Result, reference: Posting) -> _Judgements:
         (mean(row.base, figure.runs), mean(row.changed, figure.runs), c.better) for figure, row, c in rows
     ]
     names = [(figure.base, row.at) for figure, row, _ in rows]
-    return dict(zip(names, judge_means(pairs, rules), strict=True))
+    return {name: verdict for name, (verdict, _) in zip(names, judge_means(pairs, rules), strict=True)}
 
 
 def _published_table(
@@ -176,7 +172,7 @@ def _keys_of_means(
     for row in posted:
         one = judged.get((figure.base, row.at))
         means = (_mean(row.base), _mean(row.changed), improvement(row.base.value, row.changed.value, better))
-        rows.append((parameter(row.at), *means, *([(one.verdict, one.verdict)] if one else [])))
+        rows.append((parameter(row.at), *means, *([(one, one)] if one else [])))
     verdict = ("verdict",) if any(len(row) > 4 for row in rows) else ()
     columns = (figure.param, "posted base", "posted changed", "change", *verdict)
     return Block.of(columns, rows, left=("verdict",))
