@@ -116,7 +116,7 @@ def test_it_works_outside_the_checkout_and_is_removed_completely(
     copy = _install(tmp_path, installer, built)
     assert copy.kteardown("--version") == f"kteardown {version()}\n"
     listed = json.loads(copy.kteardown("list", "--json"))
-    for kind, pattern in (("experiments", "*.toml"), ("workloads", "*.toml"), ("series", "*")):
+    for kind, pattern in (("experiments", "*.toml"), ("workloads", "*.toml"), ("series", "*/")):
         assert {row["name"] for row in listed[kind]} == {
             path.stem for path in (CHECKOUT / kind).glob(pattern)
         }
