@@ -17,7 +17,7 @@ from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interv
 from kteardown.analysis.estimate.student import PointBoots, estimate_over_points, log_ratios, over_nodes
 from kteardown.analysis.estimate.verdict import Rules, estimate, holm
 from kteardown.analysis.growth.fit import fit, predict
-from kteardown.analysis.sequential import conclude
+from kteardown.analysis.sequential import Rule, conclude
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import points_of
 from kteardown.model.result import Comparison, KernelFacts, Result, Verdict
@@ -298,7 +298,7 @@ def stopped(
     world: World,
     ratio: float,
     most: int,
-    width: float | None,
+    width: Rule,
     runs: int,
     *,
     points: int = 1,

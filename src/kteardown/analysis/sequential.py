@@ -7,13 +7,15 @@ points, at whichever look it ends, is at most alpha. The verdicts of the metrics
 not those of single points.
 
 ``ci=W%`` ends when every headline metric's ratio is known to within W percent: on the log scale its interval
-extends at most log(1 + W) to either side. METHODOLOGY.md has the reasons and sources.
+extends at most log(1 + W) to either side. ``margin=W%`` ends when it is known of every headline metric
+whether it is worse by more than W percent. METHODOLOGY.md has the reasons and sources.
 """
 
 import math
 import re
 from collections.abc import Callable, Sequence
 
+from kteardown.analysis.margins import Margins
 from kteardown.errors import InputError
 from kteardown.model.result import MetricVerdict, Result, Stopping
 
@@ -27,18 +29,33 @@ Headline = set[tuple[str, str]]
 """Workload and metric of the metrics that decide when the run stops."""
 
 
-def parse_until(text: str) -> float | None:
-    """Return the width of a stopping rule: 0.02 for ``ci=2%``, None for ``verdict``. Raises InputError."""
+Rule = float | Margins | None
+"""When a run stops: at this width, when these margins are decided, or None: with verdicts."""
+
+
+def parse_until(text: str) -> Rule:
+    """Return a stopping rule: 0.02 for ``ci=2%``, None for ``verdict``. Raises InputError."""
     if text == "verdict":
         return None
+    if text.startswith("margin="):
+        return Margins.parse(text.removeprefix("margin="), "--until")
     found = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
     width = float(found[1]) / 100 if found else 0.0
     if not 0 < width < 1:
         raise InputError(
             f"--until: {text!r} is not a stopping rule",
-            hint="give verdict, or ci=W% with W above 0 and below 100, as in ci=2%.",
+            hint="give verdict, or ci=W% with W above 0 and below 100, as in ci=2%, or margin=W%.",
         )
     return width
+
+
+def _named(rule: Rule) -> tuple[str, str]:
+    """Return a rule as it is written, and what metrics have that meet it."""
+    if rule is None:
+        return "verdict", "have a verdict"
+    if isinstance(rule, Margins):
+        return f"margin={rule.text}", "are known to keep their margin or not"
+    return f"ci={rule * 100:g}%", f"are known to within {rule * 100:g}%"
 
 
 def looks(most: int) -> tuple[int, ...]:
@@ -60,21 +77,20 @@ def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
     )
 
 
-def stop_here(result: Result, width: float | None, headline: Headline) -> tuple[bool, str]:
+def stop_here(result: Result, width: Rule, headline: Headline) -> tuple[bool, str]:
     """Return whether the rule holds for all headline metrics, and the reason in a few words."""
     decisive = [m for m in result.metric_verdicts if (m.workload, m.metric) in headline]
     if not decisive:
         return False, "nothing to compare yet"
     count = sum(_is_met(metric, width) for metric in decisive)
-    what = "have a verdict" if width is None else f"are known to within {width * 100:g}%"
-    return count == len(decisive), f"{count} of {len(decisive)} headline metrics {what}"
+    return count == len(decisive), f"{count} of {len(decisive)} headline metrics {_named(width)[1]}"
 
 
 def conclude(
     analyse_at: Callable[[int, float], Result],
     complete_blocks: int,
     most: int,
-    width: float | None,
+    width: Rule,
     confidence: float,
     headline: Headline,
     spent: bool = False,
@@ -87,7 +103,7 @@ def conclude(
     remaining alpha. Before the first look, the result is computed at the confidence of that look, and it
     decides nothing.
     """
-    planned, rule = looks(most), "verdict" if width is None else f"ci={width * 100:g}%"
+    planned, rule = looks(most), _named(width)[0]
     plan = list(zip(planned, levels(planned, confidence), strict=True))
     reached = [(look, level) for look, level in plan if look <= complete_blocks]
     if spent and complete_blocks < most:
@@ -128,8 +144,10 @@ def conclude(
     )
 
 
-def _is_met(metric: MetricVerdict, width: float | None) -> bool:
+def _is_met(metric: MetricVerdict, width: Rule) -> bool:
     """Return whether a metric has a verdict, or its interval extends at most ``width`` to either side."""
+    if isinstance(width, Margins):
+        return metric.verdict in ("broken", "mixed") or width.keeps(metric) is not None
     # Without an interval, the test is whether it has a verdict other than inconclusive.
     if width is None or metric.ci is None or not metric.ratio:
         return metric.verdict != "inconclusive"

@@ -18,7 +18,6 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
 from kteardown.kernels import git
-from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
@@ -126,10 +125,10 @@ class Judge:
 
         Raises all that a run raises.
         """
-        diff = git.run("diff", "--binary", "--full-index", self.good, commit, git_dir=self._walk.git_dir).out
-        name = f"c-{commit[:12]}"
-        (patch,) = store([(f"0001-{name}.patch", diff)], name, cache_dir())
-        experiment = self._experiment.model_copy(update={"variants": (str(patch.parent),)})
+        folder = git.as_patch(self._walk.git_dir, self.good, commit, cache_dir())
+        if folder is None:
+            raise NotBuiltError.of(f"the change from {self.good[:12]} to {commit[:12]}")
+        experiment = self._experiment.model_copy(update={"variants": (str(folder),)})
         run = start([experiment], self.reporter, self._execution)
         return run.name, boot_rest(run, self.reporter, self._execution)[0]
 
@@ -202,7 +201,7 @@ def bisect(
     judging = Judge(walk, folder, first, experiment, reporter, execution)
     _ends(judging, folder, last, metric, outcome)
     if judge:
-        raise typer.Exit(_verdict(judging, last, _commit(repository, judge)))
+        raise typer.Exit(_verdict(judging, last, git.commit(repository, judge)))
     found = _walked(judging, walk, last)
     replace_text(folder / "bisect.log", walk.log + "\n")
     facts = as_facts(judging, found, last, folder)
@@ -252,17 +251,8 @@ def _span(
             hint="write --source git:PATH --good REV --bad REV, or --source debian:6.12 --series FILE.",
         )
     repository = Path(rest).expanduser().absolute()
-    first, last = (_commit(repository, name) for name in (good, bad))
+    first, last = (git.commit(repository, name) for name in (good, bad))
     return repository, f"git:{repository}@{first}", first, last
-
-
-def _commit(repository: Path, name: str) -> str:
-    done = git.read(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
-    if not done.ok:
-        raise InputError(
-            f"{name!r} is not a commit of {repository}", hint="name a tag, a branch or a commit of the tree."
-        )
-    return done.text
 
 
 def _folder(experiment: Experiment, *asked: str) -> Path:

@@ -134,9 +134,10 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
     if asked.until is not None:
         if not re.fullmatch(UNTIL, asked.until or "-"):
             raise InputError(
-                f"--until {asked.until}: expected verdict or ci=WIDTH%",
-                hint="use --until verdict to stop when no headline metric is inconclusive, or --until ci=2% "
-                "to stop when every headline metric is known to within 2%.",
+                f"--until {asked.until}: expected verdict, ci=WIDTH% or margin=WIDTH%",
+                hint="use --until verdict to stop when no headline metric is inconclusive, --until ci=2% "
+                "to stop when every headline metric is known to within 2%, or --until margin=2% when it is "
+                "known whether it is more than 2% worse.",
             )
         fields["design"] |= {"boots": MOST_BOOTS, "seeds": MOST_SEEDS}
     fields["machine"] |= {

@@ -146,7 +146,7 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
             hint="give two revisions with two dots, such as --branch v6.12..my-topic.",
         )
     base, topic = match["base"], match["topic"] or "HEAD"
-    ends = {name: _commit(repository, name) for name in (base, topic)}
+    ends = {name: commit(repository, name) for name in (base, topic)}
     fork = _git(repository, "merge-base", ends[base], ends[topic])
     if not fork:
         raise InputError(
@@ -171,6 +171,13 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
     return base if fork == ends[base] else fork, store(files, slug(name), cache_dir)[0].parent
 
 
+def as_patch(git_dir: Path, before: str, after: str, cache_dir: Path) -> Path | None:
+    """Write all that differs between two commits as one patch; return its folder. None if nothing differs."""
+    diff = run("diff", "--binary", "--full-index", before, after, git_dir=git_dir).out
+    name = f"c-{after[:12]}"
+    return store([(f"0001-{name}.patch", diff)], name, cache_dir)[0].parent if diff else None
+
+
 def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tuple[Path, ...]:
     """Write patches, each a file name and a text, to the folder ``name`` in the cache, by their content."""
     digest = hashlib.sha256()
@@ -188,16 +195,18 @@ def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tup
     return patches_in(folder)
 
 
-def _commit(repository: Path, name: str) -> str:
+def commit(repository: Path, name: str) -> str:
+    """Return the id of a commit that is called ``name``. Raises InputError."""
     if not repository.is_dir():
         raise InputError(
             f"{repository} is not a folder", hint="give the git tree of a kernel with --source git:PATH."
         )
-    done = read(repository, "rev-parse", "--verify", f"{name}^{{commit}}")
+    done = read(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
     if not done.ok:
         raise InputError(
-            f"{name!r} is not a commit of {repository.absolute()}: {done.said.strip()}",
-            hint="run this in the git tree, or give the tree with --source git:PATH.",
+            f"{name!r} is not a commit of {repository.absolute()}: {first_line(done.said)}",
+            hint="name a tag, a branch or a commit of the git tree: that of --source git:PATH, or else the "
+            "current folder.",
         )
     return done.text
 

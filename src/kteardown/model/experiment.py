@@ -23,7 +23,7 @@ def _one_or_several(value: object) -> object:
 Counts = Annotated[int | tuple[int, ...] | None, BeforeValidator(_one_or_several)]
 SYMBOL = r"CONFIG_\w+=\S+"
 """A fragment that is one symbol, and not the name of a file; with ? at its end, it may be refused."""
-UNTIL = r"^(|verdict|ci=[0-9.]+%)$"
+UNTIL = r"^(|verdict|ci=[0-9.]+%|margin=[\w.%=,]+)$"
 
 
 MACHINE_PARAMETERS = ("cpus", "possible_cpus", "numa_nodes")
@@ -66,7 +66,7 @@ class Design(StrictModel):
     same_within: float = Field(default=0.02, gt=0, lt=1)
     """The margin of the verdict "same": 0.02 is two percent."""
     until: Annotated[str, Field(pattern=UNTIL)] = ""
-    """Stop as soon as verdicts are certain: ``verdict`` or ``ci=2%``. ``boots`` (``seeds``) is a maximum."""
+    """Stop when ``verdict``, ``ci=2%`` or ``margin=2%`` is certain; ``boots`` (``seeds``) is a maximum."""
     budget_s: float | None = Field(default=None, gt=0)
     """With ``until``: take no further look that would need more seconds of measuring than this."""
     lost_limit: float | None = Field(default=None, gt=0, le=1)

@@ -16,7 +16,7 @@ from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, mark_both_clocks
 from unit.run_dirs import fill
-from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
+from unit.simulation import WORKLOADS, Cost, Noise, analysed, freezer, freezer_cost, simulate
 
 ENTRY = "entry_SYSCALL_64"
 
@@ -99,7 +99,13 @@ def write_both(root: Path) -> RunFolder:
     return mark_both_clocks(folder)
 
 
-def write_run(root: Path, experiment: Experiment | None = None, at: Path | None = None) -> RunDir:
+def write_run(
+    root: Path,
+    experiment: Experiment | None = None,
+    at: Path | None = None,
+    cost: Cost = freezer_cost,
+    started: str = "2026-03-01",
+) -> RunDir:
     """Write the run directory that measuring ``experiment`` would produce: two variants at three points.
 
     It is a new folder of ``root``, or ``at``.
@@ -111,8 +117,8 @@ def write_run(root: Path, experiment: Experiment | None = None, at: Path | None 
     environment = {"command": "kteardown run freezer", "machine": {"cpu": {"model": "simulated"}}}
     fill(run, wanted, wanted.variants, dict.fromkeys(("base", *wanted.variants), image), environment)
     with run.records_file.open("w", encoding="utf-8") as stream:
-        for boot in simulate(wanted, noise=Noise(boot=0.002, sample=0.001)):
-            start = boot.start.model_copy(update={"started_at": "2026-03-01T12:30:59.000+00:00"})
+        for boot in simulate(wanted, cost, Noise(boot=0.002, sample=0.001)):
+            start = boot.start.model_copy(update={"started_at": f"{started}T12:30:59.000+00:00"})
             for record in (start, *boot.records, boot.end):
                 stamped = record.model_copy(update={"boot": boot.boot, "attempt": 0})
                 stream.write(stamped.model_dump_json() + "\n")

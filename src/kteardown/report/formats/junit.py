@@ -6,7 +6,7 @@ is only suspected to be broken, is an error; what is inconclusive is skipped, si
 patch and no pass either.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree as Xml
 
 from kteardown.errors import NotBuiltError
@@ -26,13 +26,22 @@ def render(material: Measured) -> str:
     return render_all(material.clocks, sentence(material.answer, material.workloads))
 
 
-def render_all(materials: Sequence[Material], answer: str, error: str = "") -> str:
-    """Return the XML of several results, summed up by ``answer``; ``error``: why it is not whole."""
+def render_all(
+    materials: Sequence[Material], answer: str, error: str = "", drifts: Mapping[str, str] | None = None
+) -> str:
+    """Return the XML of several results, summed up by ``answer``; ``error``: why it is not whole.
+
+    ``drifts`` are failures over several runs, by the name of their test.
+    """
     root = Xml.Element("testsuites", name=f"kteardown: {' | '.join(answer.splitlines())}")
     if error:
         case = Xml.Element("testcase", classname="kteardown", name="measures the patch")
         _outcome(case, "error", "not measured", error)
         _suite(root, "kteardown", [case])
+    for name, text in (drifts or {}).items():
+        case = Xml.Element("testcase", classname="kteardown.drift", name=name)
+        _outcome(case, "failure", "drift", text)
+        _suite(root, "drifts", [case])
     for material in materials:
         cases: dict[str, list[Xml.Element]] = {}
         for suite, case in _cases(material):

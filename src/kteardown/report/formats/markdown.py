@@ -128,9 +128,9 @@ _NOTE = 100
 """Characters for the note about what was left out, without its command."""
 
 
-def comment(material: Measured) -> str:
-    """Return the comment, with a newline at the end."""
-    first, folded = [bold(lines(material.answer, material.workloads))], list[str]()
+def comment(material: Measured, before: Sequence[str] = ()) -> str:
+    """Return the comment, with a newline at the end; ``before``: parts in Markdown with which it begins."""
+    first, folded = [*before, bold(lines(material.answer, material.workloads))], list[str]()
     if isinstance(material, BothMaterial):
         folded += map(_folded_table, clock_tables(material.both, material.workloads))
     for one in material.clocks:

@@ -1,0 +1,121 @@
+"""Margins: how much worse each headline metric may become, and the verdicts that follow from that."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kteardown.errors import InputError
+from kteardown.model.result import Comparison, Judged, MetricVerdict, Result, Verdict
+
+_Verdict = TypeVar("_Verdict", MetricVerdict, Comparison)
+_ONE = re.compile(r"(?:(?P<metric>\w+)=)?(?P<percent>\d+(?:\.\d+)?)%")
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The margin of every metric, as a share: 0.02 is two percent. ``of_metric`` replaces ``default``."""
+
+    default: float = 0.02
+    of_metric: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str, option: str, default: float = 0.02) -> "Margins":
+        """Read ``2%``, or ``2%,freeze_user_ns=0.5%``. Raises InputError that names ``option``."""
+        own: dict[str, float] = {}
+        for part in filter(None, text.split(",")):
+            found = _ONE.fullmatch(part)
+            if found is None or float(found["percent"]) >= 100:
+                raise InputError(
+                    f"{option}: {part!r} is not a margin",
+                    hint="give a percentage below 100, for all metrics or one: 2% or freeze_user_ns=0.5%.",
+                )
+            share = float(found["percent"]) / 100
+            if found["metric"]:
+                own[found["metric"]] = share
+            else:
+                default = share
+        return cls(default, own)
+
+    @property
+    def text(self) -> str:
+        """What ``parse`` reads."""
+        parts = [f"{100 * self.default:g}%"]
+        return ",".join((*parts, *(f"{name}={100 * share:g}%" for name, share in self.of_metric.items())))
+
+    @property
+    def least(self) -> float:
+        """The smallest of them."""
+        return min((self.default, *self.of_metric.values()))
+
+    def of(self, metric: str) -> float:
+        """Return the margin of one metric."""
+        return self.of_metric.get(metric, self.default)
+
+    def check(self, headlines: Iterable[str]) -> None:
+        """Raise InputError if a margin is of a metric that is not in ``headlines``."""
+        known = dict.fromkeys(headlines)
+        for name in self.of_metric:
+            if name not in known:
+                raise InputError(
+                    f"--margin {name}: the experiment has no headline metric of this name",
+                    hint=f"name one of: {', '.join(known)}.",
+                )
+
+    def keeps(self, one: Judged) -> bool | None:
+        """Return whether a change is not worse than its margin; None if that is not certain.
+
+        Without an interval, its verdict decides. That it is worse at all must hold after the correction for
+        the number of tests, which the verdict has.
+        """
+        if one.ci is None or one.ratio is None:
+            return {"better": True, "same": True, "worse": False}.get(one.verdict)
+        low, high = (
+            one.ci if one.better == "lower" else (1 / max(one.ci[1], 1e-300), 1 / max(one.ci[0], 1e-300))
+        )
+        limit = (1 + self.of(one.metric)) * (1 + _ROUNDING)
+        if high <= limit:
+            return True
+        return False if low > limit and one.verdict == "worse" else None
+
+    def applied(self, result: Result) -> Result:
+        """Return the result with the verdicts on its headline metrics by these margins.
+
+        ``worse`` is worse than the margin, ``same`` no worse than it, ``inconclusive`` perhaps.
+        """
+        known = {m.metric for m in result.metric_verdicts}
+        points = tuple(self._judged(c) if c.metric in known else c for c in result.comparisons)
+        metrics = tuple(
+            self._over(m, [c for c in points if _question(c) == _question(m)]) for m in result.metric_verdicts
+        )
+        return result.model_copy(update={"comparisons": points, "metric_verdicts": metrics})
+
+    def _over(self, metric: MetricVerdict, points: list[Comparison]) -> MetricVerdict:
+        if metric.verdict != "mixed":
+            return self._judged(metric)
+        verdicts = {point.verdict for point in points}
+        kept: Verdict = "worse" if "worse" in verdicts else "same" if verdicts <= _KEPT else "inconclusive"
+        return metric.model_copy(update={"verdict": kept, "reason": "its points change in both directions"})
+
+    def _judged(self, one: _Verdict) -> _Verdict:
+        if one.verdict == "broken":
+            return one
+        kept, limit = self.keeps(one), f"{100 * self.of(one.metric):g}% worse"
+        if kept is None:
+            why = f"it may be more than {limit}"
+            return one.model_copy(
+                update={"verdict": "inconclusive", "reason": "; ".join(filter(None, (why, one.reason)))}
+            )
+        if not kept:
+            return one.model_copy(update={"verdict": "worse", "reason": f"more than {limit}"})
+        if one.verdict in _KEPT:
+            return one
+        return one.model_copy(update={"verdict": "same", "reason": f"at most {limit}"})
+
+
+_KEPT = {"better", "same"}
+
+
+def _question(one: Judged) -> tuple[str, str, str, str]:
+    return one.workload, one.metric, one.statistic, one.variant

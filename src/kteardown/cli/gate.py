@@ -1,0 +1,246 @@
+"""``kteardown gate``: whether a kernel is worse than a kept run or a branch, by more than a margin."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kteardown.analysis.across_runs import across, check_alike
+from kteardown.analysis.dataset import headlines
+from kteardown.analysis.margins import Margins
+from kteardown.cli import complete, options
+from kteardown.cli.outcome import check_broken
+from kteardown.cli.outcome import gate as apply_gate
+from kteardown.cli.run import boot_rest, start
+from kteardown.cli.terminal import TerminalReporter
+from kteardown.errors import GateError, InputError, NotBuiltError
+from kteardown.extras import need
+from kteardown.inputs.load import load_experiment, load_workloads
+from kteardown.inputs.options import Overrides, apply
+from kteardown.kernels import git
+from kteardown.model.experiment import Experiment
+from kteardown.model.record import BASE
+from kteardown.model.result import MetricVerdict, Result
+from kteardown.paths import cache_dir
+from kteardown.report.formats import junit, markdown
+from kteardown.report.formatting import point_text
+from kteardown.report.material import Material
+from kteardown.report.metrics import headline_rows, metric_sentence
+from kteardown.report.sentence import sentence
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import all_runs, find_runs
+from kteardown.rundir.snapshot import load
+from kteardown.visible import echo, visible
+
+_WORDS = {True: "pass", False: "FAIL", None: "uncertain"}
+
+
+@dataclass(frozen=True)
+class GateLine:
+    """A metric, or a drift of one: whether it passes, None if that is not certain, and why."""
+
+    passes: bool | None
+    text: str
+    metric: str
+
+    @property
+    def whole(self) -> str:
+        return f"{_WORDS[self.passes]}: {self.text}"
+
+
+def gate(
+    asked: Overrides,
+    execution: options.Execution,
+    experiment: options.ExperimentArg,
+    against: Annotated[str, typer.Option(metavar="RUN|REV", autocompletion=complete.runs)],
+    margin: Annotated[list[str] | None, typer.Option(metavar="[METRIC=]PERCENT")] = None,
+) -> None:
+    reporter = execution.begin()
+    if asked.clock == "both":
+        raise InputError("--clock both: a gate has one clock", hint="run one gate for each clock.")
+    margins = Margins.parse(",".join(margin or ()), "--margin")
+    if len(asked.variant or ()) > 1:
+        raise InputError("--variant: a gate judges one kernel", hint="name one variant, or none for base.")
+    # The experiment gives what is measured; its own variants are the question of another command.
+    chosen = apply(load_experiment(experiment), asked)
+    chosen = chosen.model_copy(update={"variants": tuple(asked.variant or ())})
+    margins.check(metric for _, metric, _ in headlines(chosen, load_workloads(chosen)))
+    kept = _kept(against, chosen)
+    if kept is None:
+        chosen = _on_branch(against, chosen, asked.source or "git:.")
+    elif chosen.design.clock == "wall":
+        chosen = _beside(kept, chosen)
+    design = chosen.design.model_copy(update={"same_within": max(margins.least, 1e-6)})
+    if design.clock == "wall" and not design.until:
+        design = design.model_copy(update={"until": f"margin={margins.text}"})
+    chosen = chosen.model_copy(update={"design": design})
+    again = kept is not None and design.clock == "instructions"
+    if kept is not None and again:
+        check_alike(load(kept), chosen)
+    if not again and not chosen.variants:
+        _nothing(against, execution)
+        return
+    try:
+        material = _measured(chosen, kept if again else None, margins, reporter, execution)
+    except NotBuiltError:
+        if kept is not None:
+            raise
+        _nothing(against, execution)
+        return
+    lines = [*_metric_lines(material), *_drift_lines(material.name, chosen, margins, reporter)]
+    _publish(material, lines, against, execution)
+
+
+def _kept(against: str, experiment: Experiment) -> RunDir | None:
+    """Return the kept run that is named, on the clock of the experiment; None if it is a revision."""
+    try:
+        found = find_runs(against)
+    except InputError:
+        return None
+    for run in found.runs:
+        if load(run).experiment.design.clock == experiment.design.clock:
+            return run
+    raise InputError(
+        f"{against} was measured on another clock than {experiment.design.clock}",
+        hint="name a run on this clock, or choose the clock with --clock.",
+    )
+
+
+def _on_branch(against: str, experiment: Experiment, source: str) -> Experiment:
+    """Return the experiment with all that a tree has more than a branch as the only variant; none if nothing.
+
+    Base is the commit at which both part, so that what the branch has more is no change.
+    """
+    kind, _, rest = source.partition(":")
+    path, revision = rest.rsplit("@", 1) if "@" in rest else (rest, "HEAD")
+    if kind != "git" or experiment.variants:
+        raise InputError(
+            f"--against {against}: no such run; a branch needs --source git:PATH and no --variant",
+            hint="name a run of `kteardown list runs`, or give the git tree with --source git:PATH.",
+        )
+    repository = Path(path).expanduser().absolute()
+    ends = [git.commit(repository, name) for name in (against, revision)]
+    with git.view(repository) as git_dir:
+        fork = git.run("merge-base", *ends, git_dir=git_dir).text or ends[0]
+        folder = git.as_patch(git_dir, fork, ends[1], cache_dir())
+    variants = (str(folder),) if folder else ()
+    return experiment.model_copy(update={"source": f"git:{repository}@{fork}", "variants": variants})
+
+
+def _beside(kept: RunDir, experiment: Experiment) -> Experiment:
+    """Return the experiment with the base of a kept run as base: real time is compared side by side only."""
+    snapshot = load(kept)
+    source, built = snapshot.experiment.source, snapshot.kernels[BASE].source
+    if source.startswith("git:"):
+        source = f"git:{source.removeprefix('git:').partition('@')[0]}@{built.rpartition('@')[2]}"
+    elsewhere = experiment.source != source
+    variants = tuple(f"{name} on {experiment.source}" if elsewhere else name for name in experiment.variants)
+    if not variants and elsewhere:
+        variants = (experiment.source,)
+    return experiment.model_copy(update={"source": source, "variants": variants})
+
+
+def _measured(
+    experiment: Experiment,
+    kept: RunDir | None,
+    margins: Margins,
+    reporter: TerminalReporter,
+    execution: options.Execution,
+) -> Material:
+    """Boot, and return the result by the margins, compared with a kept run if there is one."""
+    run = start([experiment], reporter, execution)
+    (result,) = boot_rest(run, reporter, execution)
+    snapshot = load(run.runs[0])
+    if kept is not None:
+        result = across(load(kept), snapshot).model_copy(update={"boots_left": result.boots_left})
+    return Material(run.name, margins.applied(result), snapshot.workloads)
+
+
+def _metric_lines(material: Material) -> list[GateLine]:
+    def passes(metric: MetricVerdict | None, verdicts: set[str]) -> bool | None:
+        if "worse" in verdicts or (metric and metric.verdict in ("worse", "broken")):
+            return False
+        return True if metric and metric.verdict in ("better", "same") else None
+
+    return [
+        GateLine(
+            passes(metric, {row.verdict for row in rows}), metric_sentence(group, rows, metric), group.key
+        )
+        for group, _, rows, metric in headline_rows(material.result, material.workloads)
+    ]
+
+
+def _drift_lines(
+    run: str, experiment: Experiment, margins: Margins, reporter: TerminalReporter
+) -> list[GateLine]:
+    try:
+        need("history", "a look at earlier runs")
+    except InputError as error:
+        reporter.note(f"drifts are not looked for: {error.message}")
+        return []
+    from kteardown.history.drift import drifts
+
+    return [
+        GateLine(
+            False,
+            f"{each.kernel}: {each.metric}{f' at {point_text(each.point)}' if each.point else ''} is "
+            f"{each.by:.1%} worse than in {each.since} ({each.at[:10]}), in {each.steps} "
+            f"step{'s' if each.steps > 1 else ''}, none of them beyond the margin",
+            f"{each.metric} since {each.since}",
+        )
+        for each in drifts(all_runs(), run, experiment, margins)
+    ]
+
+
+def as_facts(material: Material, lines: Sequence[GateLine], against: str) -> dict[str, Any]:
+    """Return the outcome for scripts: ``passes`` is null where it is not certain."""
+    result: Result = material.result
+    return {
+        "run": material.name,
+        "against": against,
+        "passes": all(line.passes is not False for line in lines),
+        "lines": [vars(line) for line in lines],
+        "metrics": [metric.model_dump(mode="json") for metric in result.metric_verdicts],
+        "faults": [fault.model_dump(mode="json") for fault in result.faults],
+        "notes": result.notes,
+    }
+
+
+def _publish(
+    material: Material, lines: Sequence[GateLine], against: str, execution: options.Execution
+) -> None:
+    drifted = [line for line in lines if line.passes is False and " since " in line.metric]
+    page = [f"{material.result.experiment} against {against}:", *(line.whole for line in lines)]
+
+    def text_of(form: str) -> str:
+        if form == "json":
+            return json.dumps(as_facts(material, lines, against), indent=1) + "\n"
+        if form == "junit":
+            answer = sentence(material.result, material.workloads)
+            return junit.render_all([material], answer, drifts={line.metric: line.text for line in drifted})
+        if form == "comment":
+            return visible(markdown.comment(material, [markdown.listed(page)]))
+        return visible(f"{markdown.listed(page)}\n\n{markdown.report(material)}")
+
+    def gates() -> None:
+        check_broken(material.name, material.result)
+        if drifted:
+            raise GateError(drifted[0].text, hint="see all its runs with `kteardown history --order time`.")
+        apply_gate(
+            material.name, material.result, material.workloads, execution.fail_on or options.FailOn.worse
+        )
+
+    execution.publish(text_of, lambda: echo(visible("\n".join(page))), gates)
+
+
+def _nothing(against: str, execution: options.Execution) -> None:
+    """Report that both kernels are the same, so that there is nothing to measure."""
+    text = f"pass: nothing in the kernel differs from {against}"
+    forms = {
+        "json": json.dumps({"run": "", "against": against, "passes": True, "lines": []}, indent=1),
+        "junit": junit.render_all([], text).rstrip("\n"),
+    }
+    execution.publish(lambda form: visible(forms.get(form, text)) + "\n", lambda: echo(text), lambda: None)
