@@ -1,12 +1,13 @@
 """Margins: how much worse each headline metric may become, and the verdicts that follow from that."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kteardown.errors import InputError
-from kteardown.model.result import Comparison, Judged, MetricVerdict, Result, Verdict
+from kteardown.model.result import Comparison, Judged, MetricVerdict, Result
 
 _Verdict = TypeVar("_Verdict", MetricVerdict, Comparison)
 _ONE = re.compile(r"(?:(?P<metric>\w+)=)?(?P<percent>\d+(?:\.\d+)?)%")
@@ -15,10 +16,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Margins:
-    """The margin of every metric, as a share: 0.02 is two percent. ``of_metric`` replaces ``default``."""
+    """The margin of every metric, as a share: 0.02 is two percent. ``of_metric`` replaces ``default``.
+
+    ``as_steps``: the change is either nothing or as large as the margin, as that of a commit in a bisection.
+    It is then enough to exclude one of the two, and only the metrics of ``of_metric`` matter.
+    """
 
     default: float = 0.02
     of_metric: Mapping[str, float] = field(default_factory=dict)
+    as_steps: bool = False
 
     @classmethod
     def parse(cls, text: str, option: str, default: float = 0.02) -> "Margins":
@@ -75,9 +81,10 @@ class Margins:
             one.ci if one.better == "lower" else (1 / max(one.ci[1], 1e-300), 1 / max(one.ci[0], 1e-300))
         )
         limit = (1 + self.of(one.metric)) * (1 + _ROUNDING)
+        worse = low > (1 if self.as_steps else limit) and one.verdict == "worse"
         if high <= limit:
-            return True
-        return False if low > limit and one.verdict == "worse" else None
+            return not (self.as_steps and worse and one.ratio > math.sqrt(limit))
+        return False if worse else None
 
     def applied(self, result: Result) -> Result:
         """Return the result with the verdicts on its headline metrics by these margins.
@@ -86,36 +93,22 @@ class Margins:
         """
         known = {m.metric for m in result.metric_verdicts}
         points = tuple(self._judged(c) if c.metric in known else c for c in result.comparisons)
-        metrics = tuple(
-            self._over(m, [c for c in points if _question(c) == _question(m)]) for m in result.metric_verdicts
-        )
+        metrics = tuple(map(self._judged, result.metric_verdicts))
         return result.model_copy(update={"comparisons": points, "metric_verdicts": metrics})
-
-    def _over(self, metric: MetricVerdict, points: list[Comparison]) -> MetricVerdict:
-        if metric.verdict != "mixed":
-            return self._judged(metric)
-        verdicts = {point.verdict for point in points}
-        kept: Verdict = "worse" if "worse" in verdicts else "same" if verdicts <= _KEPT else "inconclusive"
-        return metric.model_copy(update={"verdict": kept, "reason": "its points change in both directions"})
 
     def _judged(self, one: _Verdict) -> _Verdict:
         if one.verdict == "broken":
             return one
         kept, limit = self.keeps(one), f"{100 * self.of(one.metric):g}% worse"
         if kept is None:
-            why = f"it may be more than {limit}"
-            return one.model_copy(
-                update={"verdict": "inconclusive", "reason": "; ".join(filter(None, (why, one.reason)))}
-            )
-        if not kept:
-            return one.model_copy(update={"verdict": "worse", "reason": f"more than {limit}"})
-        if one.verdict in _KEPT:
+            reasons = filter(None, (f"it may be more than {limit}", one.reason))
+            update = {"verdict": "inconclusive", "reason": "; ".join(reasons)}
+        elif kept and one.verdict in _KEPT:
             return one
-        return one.model_copy(update={"verdict": "same", "reason": f"at most {limit}"})
+        else:
+            word, size = ("same", "at most") if kept else ("worse", "more than")
+            update = {"verdict": word, "reason": f"{size} {limit}"}
+        return one.model_copy(update=update)
 
 
 _KEPT = {"better", "same"}
-
-
-def _question(one: Judged) -> tuple[str, str, str, str]:
-    return one.workload, one.metric, one.statistic, one.variant

@@ -14,6 +14,7 @@ whether it is worse by more than W percent. METHODOLOGY.md has the reasons and s
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kteardown.analysis.margins import Margins
 from kteardown.errors import InputError
@@ -37,8 +38,9 @@ def parse_until(text: str) -> Rule:
     """Return a stopping rule: 0.02 for ``ci=2%``, None for ``verdict``. Raises InputError."""
     if text == "verdict":
         return None
-    if text.startswith("margin="):
-        return Margins.parse(text.removeprefix("margin="), "--until")
+    kind, _, shares = text.partition("=")
+    if kind in ("margin", "step"):
+        return replace(Margins.parse(shares, "--until"), as_steps=kind == "step")
     found = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
     width = float(found[1]) / 100 if found else 0.0
     if not 0 < width < 1:
@@ -54,7 +56,8 @@ def _named(rule: Rule) -> tuple[str, str]:
     if rule is None:
         return "verdict", "have a verdict"
     if isinstance(rule, Margins):
-        return f"margin={rule.text}", "are known to keep their margin or not"
+        kind = "step" if rule.as_steps else "margin"
+        return f"{kind}={rule.text}", "are known to keep their margin or not"
     return f"ci={rule * 100:g}%", f"are known to within {rule * 100:g}%"
 
 
@@ -147,7 +150,8 @@ def conclude(
 def _is_met(metric: MetricVerdict, width: Rule) -> bool:
     """Return whether a metric has a verdict, or its interval extends at most ``width`` to either side."""
     if isinstance(width, Margins):
-        return metric.verdict in ("broken", "mixed") or width.keeps(metric) is not None
+        ignored = width.as_steps and metric.metric not in width.of_metric
+        return ignored or metric.verdict in ("broken", "mixed") or width.keeps(metric) is not None
     # Without an interval, the test is whether it has a verdict other than inconclusive.
     if width is None or metric.ci is None or not metric.ratio:
         return metric.verdict != "inconclusive"

@@ -87,8 +87,10 @@ class Walk:
         # Of several, the first has the last commit before the change as its parent.
         before = self._ask("rev-parse", f"{found[-1]}^") if len(found) == 1 else self._last_good(found, value)
         old, new = value(before), value(found[0])
-        if old is None or new is None:
+        if new is None:
             return
+        if old is None:  # As at a merge whose parents were skipped: nothing before it can be separated.
+            before, old = good, start
         yield from self._changes(good, before, value, whole)
         if abs(new - old) > _LEAST * abs(whole):
             yield Change(tuple(reversed(found)), old, new)

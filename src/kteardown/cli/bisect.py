@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Annotated, Any, get_args
 import typer
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from kteardown.analysis.margins import Margins
+from kteardown.bisect.decide import MOST_BOOTS, BlockMean, boots_needed, confidence_of_step, posterior
 from kteardown.bisect.walk import Change, Walk
 from kteardown.cli import complete, options
 from kteardown.cli.run import boot_rest, start
@@ -18,10 +21,10 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
 from kteardown.kernels import git
-from kteardown.kernels.source import Sources, file_hash
+from kteardown.kernels.source import Sources, file_hash, is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
-from kteardown.model.result import FaultKind, Result
+from kteardown.model.result import FaultKind, MetricVerdict, Result
 from kteardown.patches.find_base import history
 from kteardown.patches.posted import resolve as series_patches
 from kteardown.paths import cache_dir, replace_text, runs_dir
@@ -37,6 +40,11 @@ class Measured(BaseModel):
     value: float | None = None
     why: str = ""
     run: str = ""
+    is_bad: bool | None = None
+    """On the wall clock: what its blocks decided; None if they did not."""
+    mean: float = 0.0
+    error: float = 1e-6
+    """On the wall clock: of the logarithm of its ratio to the good commit."""
 
 
 _Measurements = TypeAdapter(dict[str, Measured])
@@ -50,6 +58,8 @@ class BisectedValue:
     metric: str = ""
     param: str = ""
     unit: str = ""
+    size: float = 0.0
+    """On the wall clock: by how much the bad commit is worse than the good one, as a share of it."""
 
     @classmethod
     def of(cls, result: Result, metric: str, outcome: str) -> "BisectedValue":
@@ -59,6 +69,8 @@ class BisectedValue:
         """
         if outcome:
             return cls(outcome)
+        if result.clock == "wall":
+            return cls._in_real_time(result, metric)
         laws = [law for law in result.laws if law.kernel != BASE and metric in ("", law.metric)]
         for law in laws:
             if law.verdict in ("better", "worse"):
@@ -77,6 +89,26 @@ class BisectedValue:
             "the figures.",
         )
 
+    @classmethod
+    def _in_real_time(cls, result: Result, metric: str) -> "BisectedValue":
+        rows = [m for m in result.metric_verdicts if metric in ("", m.metric) and m.ratio]
+        why = "no headline metric of the bad commit is worse"
+        for row in rows:
+            if row.ratio is None or row.ratio <= 1 or row.better != "lower" or row.spread is None:
+                continue
+            most = result.stopping.looks[-1] if result.stopping else row.boots
+            needed = boots_needed(math.log(row.ratio), row.spread, row.confidence)
+            if row.verdict == "worse" and needed <= most:
+                return cls(metric=row.metric, size=min(row.ratio - 1, 0.99))
+            why = (
+                f"{row.metric} is {row.ratio - 1:.2%} worse and blocks differ by {row.spread:.2%}: about "
+                f"{needed} boots of each commit would show it"
+            )
+        raise InputError(
+            f"this clock cannot see the difference between the good and the bad commit: {why}",
+            hint="give so many --boots, or use --clock instructions, which also finds what became better.",
+        )
+
     def value(self, result: Result, kernel: str) -> float | None:
         """Return the value of a kernel; None if it has none."""
         failed = [fault.kind for fault in result.broken(kernel)]
@@ -84,6 +116,9 @@ class BisectedValue:
             return float(self.outcome in failed)
         if failed:
             return None
+        if self.size:
+            metric = self.verdict(result)
+            return 1.0 if kernel == BASE else metric.ratio if metric else None
         if self.param:
             laws = (
                 w for w in result.laws if (w.kernel, w.metric, w.param) == (kernel, self.metric, self.param)
@@ -92,9 +127,20 @@ class BisectedValue:
         rows = [c for c in result.comparisons if c.metric == self.metric and c.statistic == "median"]
         return (rows[-1].base if kernel == BASE else rows[-1].changed).median if rows else None
 
+    def verdict(self, result: Result) -> MetricVerdict | None:
+        """Return the verdict on the metric."""
+        return next((m for m in result.metric_verdicts if m.metric == self.metric), None)
+
+    @property
+    def until(self) -> str:
+        """On the wall clock, the rule by which a commit is decided."""
+        return f"step=99%,{self.metric}={100 * self.size:.6f}%"
+
     @property
     def text(self) -> str:
         """What it is in words."""
+        if self.size:
+            return f"{self.metric} as a ratio to the good commit, in real time"
         return self.outcome or (f"{self.metric} for one more of {self.param}" if self.param else self.metric)
 
 
@@ -129,6 +175,9 @@ class Judge:
         if folder is None:
             raise NotBuiltError.of(f"the change from {self.good[:12]} to {commit[:12]}")
         experiment = self._experiment.model_copy(update={"variants": (str(folder),)})
+        if self.compared.size:
+            design = experiment.design.model_copy(update={"until": self.compared.until})
+            experiment = experiment.model_copy(update={"design": design})
         run = start([experiment], self.reporter, self._execution)
         return run.name, boot_rest(run, self.reporter, self._execution)[0]
 
@@ -151,20 +200,48 @@ class Judge:
     def keep(self, commit: str, run: str, result: Result) -> None:
         """Keep the values of a commit and of the good one."""
         (variant,) = result.requested
+        more: dict[str, Any] = {}
+        metric = self.compared.verdict(result) if self.compared.size else None
+        if metric is not None and metric.ratio and metric.spread is not None:
+            keeps = Margins(0.99, {metric.metric: self.compared.size}, as_steps=True).keeps(metric)
+            more["is_bad"] = None if keeps is None else not keeps
+            more |= {"mean": math.log(metric.ratio), "error": metric.spread / math.sqrt(metric.boots)}
         faults = "; ".join(fault.message for fault in result.broken(variant))
         found = self.compared.value(result, variant)
-        self._save(commit, Measured(value=found, why=on_one_line(faults), run=run))
+        self._save(commit, Measured(value=found, why=on_one_line(faults), run=run, **more))
         if self.good not in self.measured:
-            self._save(self.good, Measured(value=self.compared.value(result, BASE), run=run))
+            value = self.compared.value(result, BASE)
+            self._save(self.good, Measured(value=value, run=run, is_bad=False))
 
     def _save(self, commit: str, found: Measured) -> None:
         self.measured[commit] = found
         replace_text(self._file, _Measurements.dump_json(self.measured, indent=1).decode())
 
+    def is_bad(self, commit: str, bad: str) -> bool | None:
+        """Return whether blocks in real time show that a commit has the change; None if they do not say."""
+        self.value(commit)
+        parts = sorted(self.posterior(bad).items(), key=lambda part: -part[1])[:3]
+        likely = ", ".join(f"{share:.0%} {self.subject(one)}" for one, share in parts)
+        found = self.measured[commit].is_bad
+        words = {True: "bad", False: "good", None: "uncertain, and skipped"}[found]
+        self.reporter.note(f"{commit[:12]} is {words}; most probable: {likely}")
+        return found
+
+    def posterior(self, bad: str) -> dict[str, float]:
+        """Return the probability of each commit up to ``bad`` that it made the change, after all blocks."""
+        commits = self.within(bad)
+        seen = {c: BlockMean(m.mean, m.error) for c, m in self.measured.items() if m.value is not None}
+        within = {commit: frozenset(self.within(commit)) for commit in seen}
+        return posterior(commits, within, seen, math.log1p(self.compared.size))
+
+    def within(self, commit: str) -> list[str]:
+        """Return the commits that ``commit`` contains and the good one does not, oldest first."""
+        asked = ("rev-list", "--reverse", "--topo-order", f"{self.good}..{commit}")
+        return git.run(*asked, git_dir=self._walk.git_dir).text.split()
+
     def in_order(self, bad: str) -> dict[str, Measured]:
         """Return what was measured, a commit after its parents."""
-        asked = ("rev-list", "--reverse", "--topo-order", f"{self.good}..{bad}")
-        commits = [self.good, *git.run(*asked, git_dir=self._walk.git_dir).text.split()]
+        commits = [self.good, *self.within(bad)]
         return {commit: self.measured[commit] for commit in commits if commit in self.measured}
 
     def subject(self, commit: str) -> str:
@@ -195,7 +272,13 @@ def bisect(
     if "=" not in (scripted.metric or [""])[0]:
         scripted = replace(scripted, metric=None)
     asked = Overrides.of(kernels, replace(designed, clock="instructions"))
+    if designed.clock == "wall":
+        asked = Overrides.of(kernels, replace(designed, until="verdict", boots=designed.boots or MOST_BOOTS))
     (experiment,) = experiments_on(workload, base, asked, scripted, reporter)
+    if designed.clock == "wall":
+        count = git.read(repository, "rev-list", "--count", f"{first}..{last}").text
+        design = experiment.design.model_copy(update={"confidence": confidence_of_step(int(count))})
+        experiment = experiment.model_copy(update={"design": design})
     folder = _folder(experiment, base, last, metric, outcome)
     walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
     judging = Judge(walk, folder, first, experiment, reporter, execution)
@@ -211,10 +294,10 @@ def bisect(
 
 
 def _check(designed: Designed, outcome: str) -> None:
-    if designed.clock not in (None, "instructions"):
+    if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
         raise InputError(
-            f"--clock {designed.clock}: commits are bisected on the instruction clock",
-            hint="compare the culprit with its parent on the wall clock: kteardown compare --clock wall.",
+            "commits are bisected on one clock, by a stopping rule of its own, and --outcome has no clock",
+            hint="leave --until out, and --clock with --outcome.",
         )
     kinds = [kind for kind in get_args(FaultKind) if kind != "ok"]
     if outcome and outcome not in kinds:
@@ -222,7 +305,11 @@ def _check(designed: Designed, outcome: str) -> None:
 
 
 def _walked(judging: Judge, walk: Walk, bad: str) -> list[Change]:
+    size = judging.compared.size
     try:
+        if size:  # Noise allows one change only: a part of it would need many times the boots.
+            found = walk.first_bad(judging.good, bad, lambda commit: judging.is_bad(commit, bad))
+            return [Change(tuple(reversed(found)), 1.0, 1 + size)]
         return walk.changes(judging.good, bad, judging.value)
     except KeyboardInterrupt:
         count = len(judging.measured)
@@ -244,6 +331,12 @@ def _span(
         target = cache_dir() / "histories" / digest[:16]
         repository, first, last = history(patches, sources.tree(found), target)
         return repository, source, first, last
+    if is_source(good) and is_source(bad):
+        raise InputError(
+            f"no source has the commits between {good} and {bad}: a release is one tree",
+            hint=f"compare them: kteardown compare WORKLOAD --source {good} --series {bad}; or give git "
+            "commits: --source git:PATH --good v7.2 --bad v7.3.",
+        )
     kind, _, rest = source.partition(":")
     if kind != "git" or not good or not bad:
         raise InputError(
@@ -282,6 +375,8 @@ def _ends(judging: Judge, folder: Path, bad: str, metric: str, outcome: str) -> 
 
 def _verdict(judging: Judge, bad: str, commit: str) -> int:
     """Return the exit code for `git bisect run`."""
+    if judging.compared.size:
+        return {True: 1, False: 0, None: 125}[judging.is_bad(commit, bad)]
     value, before, after = (judging.value(one) for one in (commit, judging.good, bad))
     if value is None or before is None or after is None:
         return 125
@@ -298,6 +393,7 @@ def as_facts(judging: Judge, found: Sequence[Change], bad: str, folder: Path) ->
         "changes": [{**vars(one), "by": one.by, "share": one.by / whole} for one in found],
         "unexplained_share": 1 - sum(one.by for one in found) / whole,
         "measured": {commit: one.model_dump() for commit, one in judging.measured.items()},
+        "posterior": judging.posterior(bad) if judging.compared.size else {},
         "log": str(folder / "bisect.log"),
     }
 
@@ -312,6 +408,9 @@ def page(judging: Judge, found: Sequence[Change], facts: dict[str, Any]) -> str:
         step = f"{number(change.before)} -> {number(change.after)} {compared.unit}".rstrip()
         lines.append(f"- {which}{'; '.join(names)}: {step}, {one['share']:.0%} of the difference")
         lines.append(f"  Fixes: {names[-1]}")
+        if facts["posterior"]:
+            share = sum(facts["posterior"][commit] for commit in change.commits)
+            lines.append(f"  by all blocks of all commits together: probable to {share:.1%}")
     lines += [f"- not explained: {abs(facts['unexplained_share']):.0%}", ""]
     lines += [f"{len(judging.measured)} commits were measured, in their order:", ""]
     largest = max(one.value or 1e-9 for one in judging.measured.values())

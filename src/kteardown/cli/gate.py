@@ -1,7 +1,7 @@
 """``kteardown gate``: whether a kernel is worse than a kept run or a branch, by more than a margin."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +23,6 @@ from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels import git
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
-from kteardown.model.result import MetricVerdict, Result
 from kteardown.paths import cache_dir
 from kteardown.report.formats import junit, markdown
 from kteardown.report.formatting import point_text
@@ -45,10 +44,6 @@ class GateLine:
     passes: bool | None
     text: str
     metric: str
-
-    @property
-    def whole(self) -> str:
-        return f"{_WORDS[self.passes]}: {self.text}"
 
 
 def gate(
@@ -77,17 +72,12 @@ def gate(
     if design.clock == "wall" and not design.until:
         design = design.model_copy(update={"until": f"margin={margins.text}"})
     chosen = chosen.model_copy(update={"design": design})
-    again = kept is not None and design.clock == "instructions"
-    if kept is not None and again:
+    if kept is not None and design.clock == "instructions":
         check_alike(load(kept), chosen)
-    if not again and not chosen.variants:
-        _nothing(against, execution)
-        return
-    try:
-        material = _measured(chosen, kept if again else None, margins, reporter, execution)
-    except NotBuiltError:
-        if kept is not None:
-            raise
+    else:
+        kept = None
+    material = _measured(chosen, kept, margins, reporter, execution)
+    if material is None:
         _nothing(against, execution)
         return
     lines = [*_metric_lines(material), *_drift_lines(material.name, chosen, margins, reporter)]
@@ -149,28 +139,32 @@ def _measured(
     margins: Margins,
     reporter: TerminalReporter,
     execution: options.Execution,
-) -> Material:
-    """Boot, and return the result by the margins, compared with a kept run if there is one."""
-    run = start([experiment], reporter, execution)
-    (result,) = boot_rest(run, reporter, execution)
+) -> Material | None:
+    """Boot, and return the result by the margins, compared with a kept run if there is one.
+
+    None if both kernels are the same.
+    """
+    if kept is None and not experiment.variants:
+        return None
+    try:
+        run = start([experiment], reporter, execution)
+        (result,) = boot_rest(run, reporter, execution)
+    except NotBuiltError:
+        if kept is not None:
+            raise
+        return None
     snapshot = load(run.runs[0])
     if kept is not None:
         result = across(load(kept), snapshot).model_copy(update={"boots_left": result.boots_left})
     return Material(run.name, margins.applied(result), snapshot.workloads)
 
 
-def _metric_lines(material: Material) -> list[GateLine]:
-    def passes(metric: MetricVerdict | None, verdicts: set[str]) -> bool | None:
-        if "worse" in verdicts or (metric and metric.verdict in ("worse", "broken")):
-            return False
-        return True if metric and metric.verdict in ("better", "same") else None
-
-    return [
-        GateLine(
-            passes(metric, {row.verdict for row in rows}), metric_sentence(group, rows, metric), group.key
-        )
-        for group, _, rows, metric in headline_rows(material.result, material.workloads)
-    ]
+def _metric_lines(material: Material) -> Iterator[GateLine]:
+    for group, _, rows, metric in headline_rows(material.result, material.workloads):
+        whole = metric.verdict if metric else "inconclusive"
+        fails = {"worse", "broken"} & {whole, *(row.verdict for row in rows)}
+        passes = False if fails else True if whole in ("better", "same") else None
+        yield GateLine(passes, metric_sentence(group, rows, metric), group.key)
 
 
 def _drift_lines(
@@ -197,15 +191,13 @@ def _drift_lines(
 
 def as_facts(material: Material, lines: Sequence[GateLine], against: str) -> dict[str, Any]:
     """Return the outcome for scripts: ``passes`` is null where it is not certain."""
-    result: Result = material.result
     return {
         "run": material.name,
         "against": against,
         "passes": all(line.passes is not False for line in lines),
         "lines": [vars(line) for line in lines],
-        "metrics": [metric.model_dump(mode="json") for metric in result.metric_verdicts],
-        "faults": [fault.model_dump(mode="json") for fault in result.faults],
-        "notes": result.notes,
+        "metrics": [metric.model_dump(mode="json") for metric in material.result.metric_verdicts],
+        "notes": material.result.notes,
     }
 
 
@@ -213,7 +205,10 @@ def _publish(
     material: Material, lines: Sequence[GateLine], against: str, execution: options.Execution
 ) -> None:
     drifted = [line for line in lines if line.passes is False and " since " in line.metric]
-    page = [f"{material.result.experiment} against {against}:", *(line.whole for line in lines)]
+    page = [
+        f"{material.result.experiment} against {against}:",
+        *(f"{_WORDS[line.passes]}: {line.text}" for line in lines),
+    ]
 
     def text_of(form: str) -> str:
         if form == "json":

@@ -117,6 +117,24 @@ def test_commits_without_a_value_beside_the_change_are_named_with_it(tmp_path: P
     assert found.by == 10
 
 
+@pytest.mark.parametrize("seed", [5012, 5047, 5086, 5111])
+def test_a_change_behind_skipped_commits_at_a_merge_is_not_dropped(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    made = history(tmp_path / "linux", with_merges(rng, 40))
+    singles = [n for n in range(1, 39) if len(made.parents[n]) == 1]
+    change = rng.choice(singles)
+    values = made.values({change: 10.0})
+    absent = {n for n in range(1, 39) if rng.random() < 0.3}
+
+    def value(commit: str) -> float | None:
+        number = made.ids.index(commit)
+        return None if number in absent else values[number]
+
+    found = Walk(made.folder, tmp_path / "git").changes(made.ids[0], made.ids[-1], value)
+    assert sum(one.by for one in found) == 10
+    assert change in {made.ids.index(one) for each in found for one in each.commits}
+
+
 def test_only_commits_that_touch_a_path_are_tested(tmp_path: Path) -> None:
     made = history(tmp_path / "linux", straight(40))
     values = made.values({21: 10.0})

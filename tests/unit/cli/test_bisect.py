@@ -155,13 +155,79 @@ def test_kernels_that_panic_are_found(
     assert "panic" in done.stdout.splitlines()[0]
 
 
+def in_real_time(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, more: float, noise: float = 0.02, vague: int = -1
+) -> list[tuple[int, str]]:
+    """Let commit 9 cost ``more``, and 7 not build. Return what is measured, each with its stopping rule."""
+    ids, seen = _git(tree, "rev-list", "--reverse", "main").split(), list[tuple[int, str]]()
+
+    def result(judge: Judge, commit: str) -> tuple[str, Measured]:
+        number, name = ids.index(commit), f"c-{commit[:12]}"
+        seen.append((number, judge.compared.until if judge.compared.size else "verdict"))
+        if number == 7:
+            raise BuildError("kernel/freezer.c:9: error", hint="fix it.")
+        experiment = freezer("wall", variants=(name,), boots=12, zombies=(1000,))
+
+        def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
+            bad = kernel == name and number >= 9 and metric == "freeze_user_ns"
+            return 1e6 * (1 + more * bad)
+
+        boot = 1.0 if number == vague else noise
+        return f"run-{number}", analysed(
+            experiment, simulate(experiment, cost, Noise(boot=boot), seed=number)
+        )
+
+    monkeypatch.setattr(Judge, "result", result)
+    return seen
+
+
+def test_real_time_finds_the_commit_and_how_probable_it_is(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = in_real_time(tree, monkeypatch, 0.3)
+    file = tmp_path / "answer.json"
+    done = bisect(tree, "--clock", "wall", "--json", str(file))
+    assert done.exit_code == 0, done.exception
+    facts = json.loads(file.read_text())
+    ids = _git(tree, "rev-list", "--reverse", "main").split()
+    assert [one["commits"] for one in facts["changes"]] == [[ids[9]]]
+    assert sum(facts["posterior"].values()) == pytest.approx(1)
+    assert facts["posterior"][ids[9]] > 0.99
+    assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
+    rules = {rule for number, rule in seen if number != COMMITS - 1}
+    assert len(rules) == 1
+    assert re.fullmatch(r"step=99%,freeze_user_ns=(29|30|31)\.\d+%", rules.pop())
+    assert bisect(tree, "--clock", "wall").stdout == done.stdout
+    assert len(seen) == len(set(seen))
+
+
+def test_a_commit_that_is_uncertain_is_skipped(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_real_time(tree, monkeypatch, 0.3, vague=8)
+    done = bisect(tree, "--clock", "wall")
+    assert "is uncertain, and skipped" in done.stderr
+    assert "one of these, since some do not build or boot" in done.stdout
+    assert bisect(tree, "--clock", "wall", "--judge", f"main~{COMMITS - 9}").exit_code == 125
+
+
+@pytest.mark.parametrize(("more", "noise"), [(0.0, 0.02), (-0.3, 0.02), (0.02, 0.05)])
+def test_what_the_clock_cannot_see_is_refused(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, more: float, noise: float
+) -> None:
+    seen = in_real_time(tree, monkeypatch, more, noise)
+    done = bisect(tree, "--clock", "wall")
+    assert "this clock cannot see the difference" in str(done.exception)
+    assert len(seen) == 1
+
+
 @pytest.mark.parametrize(
     "argv, message",
     [
-        (["--clock", "wall"], "commits are bisected on the instruction clock"),
+        (["--clock", "both"], "commits are bisected on one clock"),
+        (["--clock", "wall", "--outcome", "panic"], "commits are bisected on one clock"),
         (["--outcome", "slow"], "no kernel fails so"),
         (["--good", "nothing"], "'nothing' is not a commit of"),
         (["--source", "debian:6.12"], "the commits between which to bisect are not given"),
+        (["--good", "debian:7.2", "--bad", "debian:7.3"], "no source has the commits between"),
         (["--series", "x.mbox"], "--series has its own ends"),
         (["--metric", "thaw_ns"], "no difference between the good and the bad commit is measured"),
         (["--metric", "nothing"], "there is no metric nothing"),
