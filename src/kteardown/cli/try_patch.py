@@ -1,16 +1,18 @@
 """``kteardown try``: from a mail to one page that says what the patch does."""
 
+import json
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal
 
 import typer
 
+from kteardown.analysis.decidable import decidable
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.queue import check_for_b4
@@ -28,7 +30,6 @@ from kteardown.coverage.changed import (
 from kteardown.coverage.executed import Exercised, executed
 from kteardown.coverage.maps import WorkloadCoverage, shipped_map, with_own
 from kteardown.coverage.points import points_of, stress_tests
-from kteardown.coverage.power import smallest_changes
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
 from kteardown.errors import (
     BuildError,
@@ -40,7 +41,7 @@ from kteardown.errors import (
     NotExercisedError,
 )
 from kteardown.inputs.fragments import located
-from kteardown.inputs.load import load_workload
+from kteardown.inputs.load import load_workload, load_workloads
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, on_clocks
 from kteardown.kernels import build
 from kteardown.kernels.cache import Cache
@@ -48,16 +49,18 @@ from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Spread
 from kteardown.model.point import points_of as points_of_experiment
 from kteardown.model.record import BASE, ParamValue
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
 from kteardown.patches.find_base import KNOWN, Base
 from kteardown.patches.stack import base_of_stack, read_stack
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, data_dir
 from kteardown.report import try_page
 from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried
-from kteardown.run.create import build_kernels, settle
+from kteardown.run.create import build_kernels, settle, spreads
 from kteardown.run.resolve import experiment_for, resolve
+from kteardown.rundir.find import all_runs
 from kteardown.script.describe import ENDINGS
 from kteardown.visible import echo
 
@@ -163,10 +166,9 @@ def prepare(
 
     Raises InputError, BuildError, LabError.
     """
-    cache = cache_dir()
-    sources = Sources(cache, reporter)
+    sources = Sources(cache_dir(), reporter)
     with reporter.task(f"Reading {', '.join(what)}"):
-        stack = read_stack(what, cache_dir=cache, reporter=reporter, sources=specs or KNOWN)
+        stack = read_stack(what, cache_dir=sources.folder, reporter=reporter, sources=specs or KNOWN)
     with reporter.task("Looking for the source to which it applies"):
         posted, base = base_of_stack(stack, sources, specs=specs, fetch=fetch)
     with reporter.task("Looking for what is compiled"):
@@ -259,7 +261,13 @@ def measure(
     if all(one.exercise.exercised is False for one in found):
         error = NotExercisedError("no workload that ran executed a line that the series changes", hint=_OTHER)
     elif not any(one.run for one in found):
-        error = _too_noisy(first[0], counted[first[0]])
+        cost, least = counted[first[0]].cost, _share(first[0].smallest)
+        error = NotExercisedError(
+            f"{_NOT_MEASURED}: with all that they call, the changed functions are "
+            f"{_share(cost.share if cost else 0.0)} of what the kernel executes in the stretch of "
+            f"{first[0].workload}, whose metrics show a change from {least} on",
+            hint=_OTHER,
+        )
     return replace(tried, measured=tuple(found), error=error)
 
 
@@ -438,7 +446,7 @@ def _choose(
             best.setdefault(proposal.workload, proposal)
     unmeasured = ""
     if not choices:
-        worth = [one for one in best.values() if _worth_running(one)]
+        worth = [one for one in best.values() if one.share >= _LEAST_SHARE or _for_each_object(one)]
         choices = [
             _without_blind_choices(one, coverage.workloads[one.workload], wanted)
             for one in _deciding(worth, base.source, designed)
@@ -455,11 +463,6 @@ def _choose(
     return Chosen(
         tuple(choices), changed, _not_executed(found), tuple(notes), known=True, unmeasured=unmeasured
     )
-
-
-def _worth_running(proposal: Proposal) -> bool:
-    """Return whether changed functions are a part of the stretch, or are executed for each object."""
-    return proposal.share >= _LEAST_SHARE or _for_each_object(proposal)
 
 
 def _for_each_object(proposal: Proposal) -> bool:
@@ -522,6 +525,35 @@ def _smallest(proposal: Proposal, source: str, designed: Designed) -> dict[str, 
     return sizes
 
 
+def smallest_changes(experiment: Experiment, *, each_object: bool = False) -> dict[str, float]:
+    """Return the smallest change, 0.1 for 10%, that each headline metric of ``experiment`` shows.
+
+    It shows it four times in five, by the spreads of the newest runs on this host or, on the instruction
+    clock, of the shipped results; a metric whose spread is not known is left out. A smaller one than the
+    margin of "same" has no other verdict. It is 0 if memory is measured and a change of its allocation is
+    executed for ``each_object``: a few instructions decide how much an object holds.
+    """
+    margin = experiment.design.same_within
+    workloads = load_workloads(experiment)
+    shipped = _shipped() if experiment.design.clock == "instructions" else {}
+    known = {**shipped, **spreads(experiment, all_runs())}
+    found = decidable(experiment, workloads, 1, points_of_experiment(experiment, workloads), known)
+    rows = [row for row in found.rows if row.run and row.metric is not None]
+    return {
+        row.metric_name: 0.0
+        if each_object and workloads[row.workload].metrics[row.metric_name].unit == "kb"
+        else max(row.metric or 0, margin)
+        for row in rows
+    }
+
+
+@cache
+def _shipped() -> dict[tuple[str, str], Spread]:
+    """Return the spreads of the shipped results by workload and metric (``scripts/spreads.py``)."""
+    rows = json.loads((data_dir("coverage") / "spreads.json").read_text())
+    return {(one, metric): Spread(of_all, of_point, "results") for one, metric, of_all, of_point in rows}
+
+
 def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
     """Return ``chosen`` with notes on how the first changed functions are reached from a system call.
 
@@ -550,16 +582,6 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
         )
     return NotExercisedError(
         f"no workload executes in its measured stretch what the patch changes: {what}", hint=_OTHER
-    )
-
-
-def _too_noisy(choice: Choice, exercise: Exercise) -> NotExercisedError:
-    share = exercise.cost.share if exercise.cost else 0.0
-    return NotExercisedError(
-        f"{_NOT_MEASURED}: with all that they call, the changed functions are {_share(share)} of what the "
-        f"kernel executes in the stretch of {choice.workload}, whose metrics show a change from "
-        f"{_share(choice.smallest)} on",
-        hint=_OTHER,
     )
 
 

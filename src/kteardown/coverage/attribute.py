@@ -228,19 +228,6 @@ def _id(frame: Frame) -> FunctionId:
 Callers = Mapping[FunctionId, Collection[FunctionId]]
 
 
-@dataclass(frozen=True)
-class CallPath:
-    """The shortest chain of calls to a function, which is the last."""
-
-    functions: tuple[FunctionId, ...]
-    system_call: str
-    """The one that it begins at; empty if it begins at a function that is called through a pointer."""
-
-    def __str__(self) -> str:
-        start = f"{self.system_call}(2)" if self.system_call else "a call through a pointer"
-        return " -> ".join((start, *(function.name for function in self.functions)))
-
-
 @lru_cache(maxsize=2)
 def calls_of(vmlinux: Path) -> tuple[tuple[int, int], ...]:
     """Return each direct call of a kernel: the addresses of the instruction and of what it calls."""
@@ -267,31 +254,36 @@ def callers_of(folder: Path) -> Callers:
     return callers
 
 
-def call_path(function: FunctionId, callers: Callers) -> CallPath | None:
-    """Return how ``function`` is reached; None if it is called only through pointers."""
+def call_paths(functions: Iterable[FunctionId], folder: Path) -> dict[FunctionId, str]:
+    """Return the shortest chain of calls to each function, the last in it: ``kill(2) -> worker -> leaf``.
+
+    It begins at a system call, or else at a call through a pointer. Without functions that are only called
+    through pointers.
+    """
+    callers = callers_of(folder)
+    found = {function: _call_path(function, callers) for function in functions}
+    return {function: path for function, path in found.items() if path}
+
+
+def _call_path(function: FunctionId, callers: Callers) -> str:
     after: dict[FunctionId, FunctionId | None] = {function: None}
     reached = [function]
     for one in reached:  # It grows while it is read: the nearest callers first.
         system_call = _SYSTEM_CALL.match(one.name)
         if system_call:
-            return CallPath(_back(one, after), system_call[1])
+            return _words(f"{system_call[1]}(2)", one, after)
         for caller in sorted(callers.get(one, ())):
             if caller not in after:
                 after[caller] = one
                 reached.append(caller)
     roots = [one for one in reached if not callers.get(one) and one != function]
-    return CallPath(_back(roots[0], after), "") if roots else None
+    return _words("a call through a pointer", roots[0], after) if roots else ""
 
 
-def call_paths(functions: Iterable[FunctionId], folder: Path) -> dict[FunctionId, CallPath]:
-    """Return the call paths of those of ``functions`` for which one is known."""
-    callers = callers_of(folder)
-    found = {function: call_path(function, callers) for function in functions}
-    return {function: path for function, path in found.items() if path is not None}
-
-
-def _back(start: FunctionId, after: Mapping[FunctionId, FunctionId | None]) -> tuple[FunctionId, ...]:
-    path = [start]
-    while (following := after[path[-1]]) is not None:
-        path.append(following)
-    return tuple(path)
+def _words(start: str, first: FunctionId, after: Mapping[FunctionId, FunctionId | None]) -> str:
+    names = [start]
+    one: FunctionId | None = first
+    while one is not None:
+        names.append(one.name)
+        one = after[one]
+    return " -> ".join(names)

@@ -197,16 +197,12 @@ class ChangedFunction:
     file: str
     name: str
     """Of the function, macro or declaration; empty for a file that is not C, and between declarations."""
-    lines_before: tuple[int, ...]
-    """The lines of code that are changed or removed, as numbered before the patch."""
-    lines_after: tuple[int, ...]
-    """The lines of code that are changed or added, as numbered after all patches."""
     kind: Kind = "function"
     """A macro or a declaration (a struct, a variable) is executed where it is used: no counts are known."""
     exists_before: bool = True
     exists_after: bool = True
     statements_after: tuple[tuple[int, int], ...] = ()
-    """The first and last lines of the statements that ``lines_after`` are part of."""
+    """The first and last lines of the statements that are changed or added, after all patches."""
 
     @property
     def id(self) -> FunctionId:
@@ -240,21 +236,22 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
     removed, added = changed_lines(before, after)
     if not file.endswith(_C_FILES) or file.startswith(_NOT_OF_THE_KERNEL):
         if removed or added:
-            yield ChangedFunction(file, "", tuple(removed), tuple(added), "declaration")
+            yield ChangedFunction(file, "", "declaration")
         return
     old, new = items(before), items(after)
     code_before, code_after = code_of(before).split("\n"), code_of(after).split("\n")
-    lines: dict[tuple[Kind, str], tuple[list[int], list[int]]] = {}
-    for found, numbers, code, side in ((old, removed, code_before, 0), (new, added, code_after, 1)):
+    changed: dict[tuple[Kind, str], dict[tuple[int, int], None]] = {}
+    for found, numbers, code in ((old, removed, code_before), (new, added, code_after)):
         for number in numbers:
             line = code[number - 1].strip()
             if line and not line.startswith("#include"):
                 item = item_at(found, number) or Item("declaration", "", number, number)
-                lines.setdefault((item.kind, item.name), ([], []))[side].append(number)
-    for (kind, name), (gone, come) in lines.items():
+                statements = changed.setdefault((item.kind, item.name), {})
+                if found is new:
+                    statements[statement_at(code_after, number)] = None
+    for (kind, name), statements in changed.items():
         was, stays = (any((i.kind, i.name) == (kind, name) for i in found) for found in (old, new))
-        statements = dict.fromkeys(statement_at(code_after, number) for number in come)
-        yield ChangedFunction(file, name, tuple(gone), tuple(come), kind, was, stays, tuple(statements))
+        yield ChangedFunction(file, name, kind, was, stays, tuple(statements))
 
 
 def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
@@ -277,8 +274,8 @@ def may_change_executed(
 
 
 def _has_users(one: ChangedFunction) -> bool:
-    kind = one.kind == "macro" or one.name.startswith(("struct ", "union ", "enum "))
-    return kind and one.exists_before
+    used = one.kind == "macro" or one.name.startswith(("struct ", "union ", "enum "))
+    return used and one.exists_before
 
 
 def by_code(
@@ -304,7 +301,7 @@ def by_code(
         }
         differing = _named(more, info) or differing
     users = sorted(differing - own.keys())
-    return (*kept, *(ChangedFunction(user.file, user.name, (), ()) for user in users))
+    return (*kept, *(ChangedFunction(user.file, user.name) for user in users))
 
 
 def _named(functions: Functions, info: DebugInfo) -> set[FunctionId]:

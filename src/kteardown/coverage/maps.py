@@ -62,12 +62,9 @@ class CoverageMap:
     @cached_property
     def functions(self) -> frozenset[FunctionId]:
         """Every function that any workload executes."""
-        found: set[FunctionId] = set()
-        for workload in self.workloads.values():
-            found |= workload.outside
-            for point in workload.points:
-                found |= point.inside.keys()
-        return frozenset(found)
+        counted = self.workloads.values()
+        inside = (point.inside for workload in counted for point in workload.points)
+        return frozenset[FunctionId]().union(*(workload.outside for workload in counted), *inside)
 
 
 def write_map(path: Path, coverage: CoverageMap) -> None:

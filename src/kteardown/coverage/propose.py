@@ -98,8 +98,8 @@ def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
     """
     file, _, name = text.partition(":")
     if name:
-        return [ChangedFunction(file, name, (), ())]
-    return [ChangedFunction(one.file, one.name, (), ()) for one in _of(file, "", coverage.functions)]
+        return [ChangedFunction(file, name)]
+    return [ChangedFunction(one.file, one.name) for one in _of(file, "", coverage.functions)]
 
 
 def not_covered(text: str, source: str, executed: Mapping[str, Collection[FunctionId]]) -> str:

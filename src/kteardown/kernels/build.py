@@ -94,10 +94,8 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
             plans.append(plan)
     left_out: dict[str, str] = {}
     if plans:
-        # In the cache, where the next build removes what a killed one left behind.
-        patched = kernels.tree_path(f"patched-{os.getpid()}")
-        with cache_folder.locked(patched, reporter, "patches"), cache_folder.scratch(patched) as folder:
-            left_out = _Builder(kernels, sources, reporter, folder).build(plans, images)
+        with _building(kernels, sources, reporter, "patches") as builder:
+            left_out = builder.build(plans, images)
     available = [request for request in requests if request.name not in left_out]
     # Equal patches are one kernel in the cache, even if the requests give their series different names.
     return Built({r.name: replace(images[r.name], series=r.series) for r in available}, left_out)
@@ -137,15 +135,13 @@ def resolved_config(request: KernelRequest, sources: Sources, reporter: Reporter
     ]
     path = next((path for path in known if path.is_file()), None)
     if path is None:
-        folder = kernels.tree_path(f"config-{os.getpid()}")
-        folder.parent.mkdir(parents=True, exist_ok=True)
         named = {want.symbol: want.value for want in plan.wanted}
         if not (sources.tree(plan.source) / "scripts" / "kconfig").is_dir():
             return named
         try:
             toolchain.need_build_tools(plan.request.arch, plan.request.compiler)
-            with cache_folder.locked(folder, reporter, "config"), cache_folder.scratch(folder) as work:
-                text = _Builder(kernels, sources, reporter, work).resolve(plan, work)
+            with _building(kernels, sources, reporter, "config") as builder:
+                text = builder.resolve(plan)
         except (BuildError, MissingError):
             return named
         kept.parent.mkdir(exist_ok=True)
@@ -179,10 +175,8 @@ def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporte
 
     Raises BuildError if one does not apply, InputError if a file is not a patch, LabError.
     """
-    sources, kernels = Sources(cache_dir, reporter), Cache(cache_dir, reporter)
-    patched = kernels.tree_path(f"patched-{os.getpid()}")
-    with cache_folder.locked(patched, reporter, "patches"), cache_folder.scratch(patched) as folder:
-        builder = _Builder(kernels, sources, reporter, folder)
+    sources = Sources(cache_dir, reporter)
+    with _building(Cache(cache_dir, reporter), sources, reporter, "patches") as builder:
         for request in requests:
             if request.patches:
                 builder.apply(_plan(request, sources))
@@ -244,22 +238,19 @@ class _Builder:
         with self._reporter.task(title, total=len(todo)) as task:
             for count, plan in enumerate(sorted(todo, key=lambda plan: bool(plan.request.patches))):
                 task.update(count, plan.request.name)
-                with _may_fail(plan.request, left_out):
-                    images[plan.request.name] = self._build_one(plan, patched[plan.key])
+                tree = self._objects(plan)
+                locked = cache_folder.locked(tree, self._reporter, f"build {plan.title}")
+                with _may_fail(plan.request, left_out), locked:
+                    image = self._kernels.lookup(plan.key, plan.request.name)
+                    if image is None:
+                        if plan.key == plan.base_key or not tree.is_dir():
+                            self._build(plan, None)
+                        if plan.key != plan.base_key:
+                            self._build(plan, patched[plan.key])
+                        image = self._kernels.lookup(plan.key, plan.request.name)
+                    assert image is not None
+                    images[plan.request.name] = image
         return left_out
-
-    def _build_one(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> KernelImage:
-        tree = self._objects(plan)
-        with cache_folder.locked(tree, self._reporter, f"build {plan.title}"):
-            image = self._kernels.lookup(plan.key, plan.request.name)
-            if image is None:
-                if plan.key == plan.base_key or not tree.is_dir():
-                    self._build(plan, None)
-                if plan.key != plan.base_key:
-                    self._build(plan, patched)
-                image = self._kernels.lookup(plan.key, plan.request.name)
-        assert image is not None
-        return image
 
     def _objects(self, plan: _Plan) -> Path:
         """Return the folder of the objects of base. They depend on the path of the tree in the build."""
@@ -356,9 +347,9 @@ class _Builder:
             apply_patches.install(patched, tree.path)
         return tree
 
-    def resolve(self, plan: _Plan, work: Path) -> str:
+    def resolve(self, plan: _Plan) -> str:
         """Return the ``.config`` of ``plan`` without its patches."""
-        tree = self._tree(plan, work, f"config-{plan.base_key}", None)
+        tree = self._tree(plan, self._scratch, f"config-{plan.base_key}", None)
         self._configure(plan, tree)
         cache_folder.remove(tree.logs)
         return (tree.build / ".config").read_text(errors="replace")
@@ -396,6 +387,14 @@ class _Builder:
             seconds = round(time.monotonic() - began, 1)
             self._kernels.describe(folder, described, seconds=seconds, **more)
         cache_folder.remove(tree.logs)
+
+
+@contextmanager
+def _building(kernels: Cache, sources: Sources, reporter: Reporter, what: str) -> Iterator[_Builder]:
+    # In the cache, where the next build removes what a killed one left behind.
+    target = kernels.tree_path(f"{what}-{os.getpid()}")
+    with cache_folder.locked(target, reporter, what), cache_folder.scratch(target) as folder:
+        yield _Builder(kernels, sources, reporter, folder)
 
 
 def _plan(request: KernelRequest, sources: Sources) -> _Plan:

@@ -25,6 +25,7 @@ _KINDS = ("debian", "kernel.org", "git", "tar", "image", "debian-image", "patche
 _FORMS = "debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
+_DECOMPRESS = {b"\xfd7zXZ": "--xz", b"\x1f\x8b": "--gzip", b"BZh": "--bzip2", b"\x28\xb5\x2f\xfd": "--zstd"}
 _EVERY_REPOSITORY = (".git", "git", "repo", "src", "/")
 _SOURCES = ARCHITECTURES[DEFAULT_ARCH].debian
 """The architecture in whose lists sources are looked up: their packages are for all."""
@@ -326,7 +327,10 @@ class Sources:
             file = Path(source.origin)
             if source.kind == "kernel.org":
                 file = release.download(source.origin, self.folder, self._reporter)
-            stages = [["cat", str(file)], _untar(folder, _decompressor(file))]
+            with file.open("rb") as stream:
+                head = stream.read(8)
+            option = next((one for start, one in _DECOMPRESS.items() if head.startswith(start)), "")
+            stages = [["cat", str(file)], _untar(folder, option or "--no-same-owner")]
             with self._reporter.task(f"Unpacking {file}"):
                 try:
                     _pipe(stages, folder, str(file))
@@ -373,13 +377,6 @@ def _git(rest: str) -> Source:
 def _untar(folder: Path, decompress: str) -> list[str]:
     # The tarballs have one folder at the top, which is not needed.
     return ["tar", "-x", decompress, "--strip-components=1", "-C", str(folder)]
-
-
-def _decompressor(path: Path) -> str:
-    known = {b"\xfd7zXZ": "--xz", b"\x1f\x8b": "--gzip", b"BZh": "--bzip2", b"\x28\xb5\x2f\xfd": "--zstd"}
-    with path.open("rb") as stream:
-        head = stream.read(8)
-    return next((option for magic, option in known.items() if head.startswith(magic)), "--no-same-owner")
 
 
 def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:

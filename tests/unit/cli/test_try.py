@@ -136,7 +136,7 @@ def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.Monke
     monkeypatch.setattr(try_patch, "DebugInfo", Info)
     functions = {"kernel/freezer.o": ["freeze_task"]}
     monkeypatch.setattr("kteardown.cli.try_patch.build.functions_of", lambda image: (functions, {}))
-    macro = ChangedFunction("include/linux/freezer.h", "LIMIT", (1,), (1,), "macro")
+    macro = ChangedFunction("include/linux/freezer.h", "LIMIT", "macro")
     before = Chosen((), (macro,), (), (), known=True, after_build=True)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
@@ -178,7 +178,7 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     monkeypatch.setattr(
         try_patch, "smallest_changes", lambda experiment, each_object: {"freeze_user_ns": smallest}
     )
-    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     before = Chosen((), changed, (), (), known=True)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
@@ -212,7 +212,7 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: 
         },
     )
     monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
-    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     smallest = {"compare-pipechain": 0.4, "compare-crowd": 0.2, "compare-threadexit": 0.01}
     monkeypatch.setattr(try_patch, "smallest_changes", lambda one, each_object: {"x": smallest[one.name]})
@@ -237,7 +237,7 @@ def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
     )
     sizes = {"threadexit_ns": 0.02, "noisy_ns": 0.5}
     monkeypatch.setattr(try_patch, "smallest_changes", lambda one, each_object: sizes)
-    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     before = Chosen((), changed, (), (), known=True)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
@@ -254,7 +254,7 @@ def test_what_only_a_choice_adds_has_a_metric_of_its_own(monkeypatch: pytest.Mon
     devices = PointCoverage({**usual, "until": "platform"}, 10_000, {function: Counts(9, 350)})
     counted = WorkloadCoverage("zombies", (PointCoverage(usual, 10_000, {}), devices), frozenset())
     monkeypatch.setattr(try_patch, "shipped_map", lambda s: CoverageMap("debian:6.12", {"zombies": counted}))
-    changed = (ChangedFunction(function.file, function.name, (1,), (1,)),)
+    changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     before = Chosen((), changed, (), (), known=True)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
@@ -273,7 +273,7 @@ def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytes
     counted = [executing("zsmalloc_stress", both, stress), executing("zombies", both)]
     coverage = CoverageMap("debian:6.12.117-1", {one.name: one for one in counted})
     monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
-    changed = tuple(ChangedFunction(one.file, one.name, (1,), (1,)) for one in (both, stress))
+    changed = tuple(ChangedFunction(one.file, one.name) for one in (both, stress))
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     before = Chosen((), changed, (), (), known=True)
     base = Base("debian:6.12", "", "exactly", (), ())
@@ -289,9 +289,9 @@ def test_the_call_path_of_what_no_workload_executes_is_named(
     exit_call = FunctionId("kernel/exit.c", "__do_sys_exit")
     monkeypatch.setattr(attribute, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]})
     changed = (
-        ChangedFunction("kernel/a.c", "reached", (1,), (1,)),
-        ChangedFunction("kernel/a.c", "added", (), (9,), exists_before=False),
-        ChangedFunction("kernel/a.c", "by_pointer", (2,), (2,)),
+        ChangedFunction("kernel/a.c", "reached"),
+        ChangedFunction("kernel/a.c", "added", exists_before=False),
+        ChangedFunction("kernel/a.c", "by_pointer"),
     )
     found = with_call_paths(Chosen((), changed, (), ("a note",), known=True), tmp_path)
     path = "reached is reached by exit(2) -> __do_sys_exit -> inlined -> reached."

@@ -10,7 +10,7 @@ from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 
 USER, OTHER, SAME = (FunctionId("mm/z.c", name) for name in ("user", "other", "same"))
 INLINE = FunctionId("include/linux/z.h", "inline_function")
-MACRO = ChangedFunction("mm/z.h", "LIMIT", (1,), (1,), "macro")
+MACRO = ChangedFunction("mm/z.h", "LIMIT", "macro")
 
 
 class _Info:
@@ -22,7 +22,7 @@ class _Info:
 
 
 def function(one: FunctionId) -> ChangedFunction:
-    return ChangedFunction(one.file, one.name, (3,), (3,), statements_after=((3, 3),))
+    return ChangedFunction(one.file, one.name, statements_after=((3, 3),))
 
 
 def found(*changed: ChangedFunction, moved: tuple[str, ...] = ()) -> list[str]:
@@ -36,7 +36,7 @@ def test_the_users_of_a_macro_are_changed_functions() -> None:
 
 
 def test_functions_for_which_only_fields_moved_are_no_users() -> None:
-    struct = ChangedFunction("mm/z.h", "struct place", (1,), (1,), "declaration")
+    struct = ChangedFunction("mm/z.h", "struct place", "declaration")
     assert found(struct) == ["mm/z.h:struct place", "mm/z.c:other", "mm/z.c:user"]
     assert found(struct, moved=("user",)) == ["mm/z.h:struct place", "mm/z.c:other"]
     # What the diffs change is changed, if only by the field that it reads.
@@ -72,7 +72,7 @@ def test_a_function_with_equal_code_is_not_changed_but_one_that_is_inlined_may_b
 def test_a_new_macro_is_used_only_by_functions_of_the_diffs(
     name: str, kind: str, before: bool, may: bool
 ) -> None:
-    changed = ChangedFunction("mm/z.h", name, (), (1,), kind, before)  # type: ignore[arg-type]
+    changed = ChangedFunction("mm/z.h", name, kind, before)  # type: ignore[arg-type]
     assert may_change_users([changed]) == may
 
 
@@ -80,13 +80,13 @@ def test_a_new_macro_is_used_only_by_functions_of_the_diffs(
 def test_what_a_c_file_defines_is_used_only_there(file: str, may: bool) -> None:
     point = PointCoverage({}, 1, {FunctionId("mm/a.c", "user"): Counts(1, 1)})
     coverage = CoverageMap("debian:6.12", {"w": WorkloadCoverage("w", (point,), frozenset())})
-    assert may_change_executed([ChangedFunction(file, "LIMIT", (1,), (1,), "macro")], coverage, {}) == may
+    assert may_change_executed([ChangedFunction(file, "LIMIT", "macro")], coverage, {}) == may
 
 
 @pytest.mark.parametrize(("users", "may"), [(["mm/a.c", "mm/b.c"], True), (["mm/b.c"], False), ([], False)])
 def test_a_header_counts_if_an_executed_file_includes_it(users: list[str], may: bool) -> None:
     point = PointCoverage({}, 1, {FunctionId("mm/a.c", "user"): Counts(1, 1)})
     coverage = CoverageMap("debian:6.12", {"w": WorkloadCoverage("w", (point,), frozenset())})
-    changed = [ChangedFunction("mm/z.h", "LIMIT", (1,), (1,), "macro")]
+    changed = [ChangedFunction("mm/z.h", "LIMIT", "macro")]
     assert may_change_executed(changed, coverage, {"mm/z.h": users}) == may
     assert may_change_executed(changed, coverage, {"mm/y.h": users})

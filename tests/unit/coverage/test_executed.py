@@ -30,19 +30,19 @@ def side(calls: int, **lines: int) -> Executed:
 
 
 def test_the_slope_of_the_statement_that_is_executed_most() -> None:
-    changed = ChangedFunction(FILE, "free", (), (5, 9), statements_after=((4, 5), (9, 9), (20, 20)))
+    changed = ChangedFunction(FILE, "free", statements_after=((4, 5), (9, 9), (20, 20)))
     found = _function(changed, [side(10, l4=10, l9=1), side(30, l4=30, l9=1)], objects=10)
     assert found == ExercisedFunction(changed, 30, 2.0)
 
 
 def test_lines_that_are_not_executed() -> None:
-    changed = ChangedFunction(FILE, "free", (), (9,), statements_after=((9, 9),))
+    changed = ChangedFunction(FILE, "free", statements_after=((9, 9),))
     found = _function(changed, [side(10, l4=10), side(30, l4=30)], objects=10)
     assert found.executions == 0
 
 
 def test_where_lines_are_only_removed_the_function_counts() -> None:
-    changed = ChangedFunction(FILE, "free", (5,), ())
+    changed = ChangedFunction(FILE, "free")
     found = _function(changed, [side(10), side(30)], objects=0)
     assert (found.executions, found.executions_per_object) == (30, None)
 
@@ -67,9 +67,9 @@ def test_a_change_is_exercised_if_a_line_of_it_is(
         CountedTrial("zombies", {"zombies": size}, "ok", "", TrialBlocks(2 * size, ())) for size in (10, 20)
     ]
     changed = [
-        ChangedFunction(FILE, "free", (), (line,), statements_after=((line, line),)),
-        ChangedFunction(FILE, "LIMIT", (), (1,), "macro"),
-        ChangedFunction(FILE, "gone", (3,), (), exists_after=False),
+        ChangedFunction(FILE, "free", statements_after=((line, line),)),
+        ChangedFunction(FILE, "LIMIT", "macro"),
+        ChangedFunction(FILE, "gone", exists_after=False),
     ]
     done = _exercised(load_workload("zombies"), trials, changed, _Info())  # type: ignore[arg-type]
     assert [one.function.name for one in done.functions] == ["free"]

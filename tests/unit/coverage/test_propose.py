@@ -35,7 +35,7 @@ MAP = CoverageMap(
 
 
 def change(function: FunctionId) -> ChangedFunction:
-    return ChangedFunction(function.file, function.name, (1,), (1,))
+    return ChangedFunction(function.file, function.name)
 
 
 def test_the_largest_share_of_the_stretch_comes_first() -> None:
@@ -73,9 +73,9 @@ def test_another_point_is_proposed_for_functions_that_the_best_does_not_reach() 
 
 
 def test_functions_that_nothing_executes_are_named() -> None:
-    other = ChangedFunction("mm/z.c", "never", (1,), (1,))
-    macro = ChangedFunction("mm/z.c", "LIMIT", (1,), (1,), "macro")
-    added = ChangedFunction("mm/z.c", "new", (), (1,), exists_before=False)
+    other = ChangedFunction("mm/z.c", "never")
+    macro = ChangedFunction("mm/z.c", "LIMIT", "macro")
+    added = ChangedFunction("mm/z.c", "new", exists_before=False)
     found = propose([other, macro, added], MAP)
     assert found.not_executed == (other,)
     assert not found.measured and not found.found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.power import smallest_changes
+from kteardown.cli.try_patch import smallest_changes
 from kteardown.errors import InputError
 from kteardown.inputs.options import Overrides, apply
 from kteardown.model.experiment import Experiment
