@@ -15,6 +15,7 @@ from kteardown.errors import BuildError, InputError
 from kteardown.inputs.load import load_experiment
 from kteardown.kernels import build
 from kteardown.kernels.kconfig import parse_config
+from kteardown.kernels.prebuilt import read_header
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
 from kteardown.kernels.series import resolve
 from kteardown.kernels.source import Sources, file_hash
@@ -24,7 +25,6 @@ from kteardown.run import create
 from kteardown.run.create import create_run
 from kteardown.run.resolve import resolve as resolve_experiment
 from kteardown.rundir.snapshot import load
-from kteardown.vm.image_header import read_header
 
 pytestmark = pytest.mark.build
 

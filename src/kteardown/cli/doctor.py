@@ -213,7 +213,6 @@ def _memory_and_disk() -> Iterator[Finding]:
 
 def _cluster(on: str, *, as_json: bool) -> None:
     """Look at every node, and print what was found. Raises InputError; LabError if a node is of no use."""
-    lab.check_place(on)
     config = load_config().slurm
     nodes = survey(lab.scheduler(on), config, runs_dir())
     if not nodes:

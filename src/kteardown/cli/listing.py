@@ -59,7 +59,7 @@ def listing(
         lists: Lists = {**_LISTS, "kinds": lambda: _kinds(own)}
         rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _DEFAULT)}
     if as_json:
-        echo(json.dumps({chosen: found for chosen, found in rows.items()}, indent=1))
+        echo(json.dumps(rows, indent=1))
         return
     out = options.output()
     for chosen, found in rows.items():
@@ -132,7 +132,6 @@ def _kinds(own: Path | None) -> list[Fields]:
 
 
 def _postings() -> list[Fields]:
-    found = [posting for name in posting_names() if (posting := load_posting(name))]
     return [
         {
             "name": posting.name,
@@ -141,7 +140,8 @@ def _postings() -> list[Fields]:
             "posted": posting.source.posted,
             "title": posting.source.title,
         }
-        for posting in found
+        for name in posting_names()
+        if (posting := load_posting(name))
     ]
 
 

@@ -190,15 +190,12 @@ class TerminalReporter(Reporter):
             self._console.print(text, soft_wrap=True)
 
     def note_once(self, text: str) -> None:
-        """Print a line that was not printed before."""
         if text not in self._noted:
             self.note(text)
 
     def command(self, argv: list[str]) -> None:
-        """Print a command as it could be typed, if ``verbose``."""
         if self._verbose:
-            line = "+ " + shlex.join(argv)
-            self._console.print(line, style="dim", soft_wrap=True)
+            self._console.print(f"+ {shlex.join(argv)}", style="dim", soft_wrap=True)
 
     def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
         """Show the comparisons so far on the live display.

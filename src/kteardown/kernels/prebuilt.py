@@ -5,9 +5,11 @@ in addition to the agent are statically linked, and come from packages or, if no
 user's folder of programs.
 """
 
+import gzip
 import hashlib
 import lzma
 import re
+import struct
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +26,6 @@ from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.paths import programs_dir
 from kteardown.progress import Reporter
 from kteardown.vm import seal
-from kteardown.vm.image_header import read_header
 
 # The drivers of the records port and of the bus that it is on.
 _MODULES = ("virtio_pci", "virtio_console")
@@ -32,6 +33,11 @@ _USER_PROGRAMS = ("schbench",)
 """Programs that only the user can provide."""
 _PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
 """Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
+_GZIP = b"\x1f\x8b"
+# Offsets of Documentation/arch/x86/boot.rst.
+_HEAD = 0x238
+_SETUP_SECTS, _SYSSIZE, _BOOT_FLAG, _VERSION, _XLOADFLAGS = 0x1F1, 0x1F4, 0x1FE, 0x20E, 0x236
+_XLF_KERNEL_64 = 1
 
 
 def is_prebuilt(spec: str) -> bool:
@@ -330,3 +336,51 @@ def extract(file: Path, name: str, folder: Path) -> Path:
     target = found.rename(folder / name)
     cache_folder.remove(unpacked)
     return target
+
+
+def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
+    """Return architecture and release of the image in ``path``, and the image as it boots, decompressed.
+
+    QEMU does not check it: it boots any file, and the guest stays silent. Messages refer to it as ``name``.
+    Raises InputError if it is not a kernel that can be booted.
+    """
+    data = path.read_bytes()
+    if data.startswith(_GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError) as error:
+            raise _not_a_kernel(name, f"its compressed contents are damaged: {error}") from error
+    magics = {arch: known.image_magic for arch, known in ARCHITECTURES.items()}
+    arch = next((arch for arch, (at, magic) in magics.items() if data.startswith(magic, at)), None)
+    if arch == "x86_64" and len(data) >= _HEAD and data[_BOOT_FLAG : _BOOT_FLAG + 2] == b"\x55\xaa":
+        return arch, _release_of_bzimage(data, name), data
+    if arch == "arm64":
+        match = re.search(rb"Linux version (\S+) ", data)
+        if not match:
+            raise _not_a_kernel(name, "it has the header of an arm64 Image and no version")
+        return arch, match[1].decode(), data
+    if data.startswith(b"\x7fELF"):
+        raise _not_a_kernel(name, "it is an ELF file, such as vmlinux, which does not boot by itself")
+    raise _not_a_kernel(name, "it has the header of neither")
+
+
+def _release_of_bzimage(data: bytes, name: str) -> str:
+    if not struct.unpack_from("<H", data, _XLOADFLAGS)[0] & _XLF_KERNEL_64:
+        raise _not_a_kernel(name, "it is a 32-bit kernel")
+    start = struct.unpack_from("<H", data, _VERSION)[0] + 0x200
+    words = data[start : start + 256].split(b"\0")[0].decode(errors="replace").split()
+    if not words:
+        raise _not_a_kernel(name, "its header has no version")
+    # Boot sector, setup code and protected-mode code.
+    (paragraphs,) = struct.unpack_from("<I", data, _SYSSIZE)
+    whole = ((data[_SETUP_SECTS] or 4) + 1) * 512 + int(paragraphs) * 16
+    if len(data) < whole:
+        raise _not_a_kernel(name, f"it is cut off: it has {len(data)} bytes, and its header says {whole}")
+    return words[0]
+
+
+def _not_a_kernel(name: str, reason: str) -> InputError:
+    return InputError(
+        f"{name} is neither an x86-64 bzImage nor an arm64 Image: {reason}",
+        hint="give arch/x86/boot/bzImage, arch/arm64/boot/Image, or a linux-image package.",
+    )

@@ -81,8 +81,7 @@ def load(run: RunDir) -> Snapshot:
     for name in {*swept, *(point.workload for point in plan.points), *planned} - workloads.keys():
         raise _damaged(run.workloads_file, f"the workload {name} is missing")
     _read(run.environment_file, _Environment)
-    unavailable = run.unavailable_file
-    later = rests(plan)
+    unavailable, later = run.unavailable_file, rests(plan)
     notes = [
         f"{kernel}: the trials that a guest did not reach because it hung ran in {count} further "
         f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for that reason"
@@ -111,10 +110,7 @@ def load_workloads(run: RunDir) -> dict[str, Workload]:
 
 
 def write_inputs(
-    run: RunDir,
-    workloads: Mapping[str, Workload],
-    published: Posting | None,
-    plan: Plan,
+    run: RunDir, workloads: Mapping[str, Workload], published: Posting | None, plan: Plan
 ) -> None:
     """Write the inputs of a new run. Raises LabError."""
     run.save(run.plan_file, plan.model_dump_json(indent=1))

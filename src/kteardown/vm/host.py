@@ -361,16 +361,14 @@ def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str
     flags = re.search(r"^flags.*", read_or_empty(root / "proc/cpuinfo"), re.MULTILINE)
     invariant = {"constant_tsc", "nonstop_tsc"} <= {*(flags[0] if flags else "").split()}
     source = facts["clocksource"] or "unknown"
+    unset = "unknown: the host does not set the frequency"
     mitigated = (
         f"{len(mitigations)}: {', '.join(mitigations)}. They cost time at every entry to the host's kernel, "
         "the same for all kernels; mitigations=off on the host's command line is the level without them"
     )
     return {
         "hardware": (under is None, f"this host is {f'itself a guest ({under})' if under else 'hardware'}"),
-        "governor": (
-            governor in (None, "performance"),
-            governor or "unknown: the host does not set the frequency",
-        ),
+        "governor": (governor in (None, "performance"), governor or unset),
         "turbo": (not turbo, "unknown" if turbo is None else "on" if turbo else "off"),
         "SMT": (smt != "on", smt or "unknown"),
         "mitigations": (True, mitigated if mitigations else "none that affects this processor"),
@@ -379,10 +377,7 @@ def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str
             chosen in ("always", "madvise") or free > 0,
             f"transparent: {chosen}; reserved and free: {free} of 2 MB",
         ),
-        "clock source": (
-            source in ("tsc", "arch_sys_counter"),
-            source + (", invariant TSC" if invariant else ""),
-        ),
+        "clock source": (source in ("tsc", "arch_sys_counter"), source + ", invariant TSC" * invariant),
     }
 
 
@@ -408,19 +403,14 @@ def _time_taken(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, s
             limits.append(folder.name)
     paranoid = read_or_empty(root / "proc/sys/kernel/perf_event_paranoid").strip()
     reason = why_no_counters()
+    set_to = f"; perf_event_paranoid {paranoid}" if paranoid else ""
     counters = reason or "guests can have them: `kteardown run ... --clock wall --counts`"
     stolen = f"{taken:.2f} s in the last {_STEAL_S:g} s, {sum(after.values()):.0f} s since the host started"
     return {
         "load": (load <= _BUSY, f"{load:.1f} on {facts['cpu']['usable']} CPUs"),
         "steal": (taken <= 0.01, stolen),
-        "CPU quota": (
-            not limits,
-            f"set by the control group {', '.join(limits)}" if limits else "none",
-        ),
-        "hardware counters": (
-            not reason,
-            counters + (f"; perf_event_paranoid {paranoid}" if paranoid else ""),
-        ),
+        "CPU quota": (not limits, f"set by the control group {', '.join(limits)}" if limits else "none"),
+        "hardware counters": (not reason, counters + set_to),
     }
 
 

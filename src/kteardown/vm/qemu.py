@@ -516,15 +516,9 @@ async def _started(
             confined, sandbox = confinement(job.arch, job.acceleration)
             os.fchmod(writing, 0o622)  # QEMU may be another user, and no other process can reach the pipe.
             lent, files, options = stack.enter_context(opened(job))
-            words = [
-                *confined,
-                *prefix,
-                *qemu_command(lent, records=writing, monitor=monitor),
-                *options,
-                *sandbox,
-            ]
+            lent_command = qemu_command(lent, records=writing, monitor=monitor)
             process = await asyncio.create_subprocess_exec(
-                *words,
+                *(*confined, *prefix, *lent_command, *options, *sandbox),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

@@ -21,12 +21,12 @@ from kteardown.kernels.prebuilt import (
     is_prebuilt,
     load_order,
     module_depends,
+    read_header,
 )
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 from kteardown.vm import seal
-from kteardown.vm.image_header import read_header
 from unit.kernels.packages import make_deb
 
 

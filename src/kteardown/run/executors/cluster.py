@@ -334,7 +334,25 @@ class Cluster(Executor):
 
     def _order(self, work: _Work) -> None:
         work.attempt, folder = self._journal.new_attempt(work.key)
-        setting, order = self._setting, self._order_of(work)
+        hashes, setting, setup = self.hashes, self._setting, self._setting.lab.placed(Path.absolute)
+        kernels, used = {}, [setup.agent, *setup.programs, *setup.archives]
+        for name in dict.fromkeys(boot.kernel for boot in work.piece):
+            kernels[name] = files = setting.kernels[name].placed(Path.absolute)
+            used += [files.image, *files.modules, *chain(*files.optional_modules.values())]
+        hashes |= {path: file_hash(path) for path in used if path not in hashes}
+        order = Order(
+            key=work.key,
+            attempt=work.attempt,
+            kind=work.kind,
+            journal=self._journal.path,
+            plan=setting.plan.model_copy(update={"boots": work.piece, "points": ()}),
+            kernels=kernels,
+            setup=setup,
+            hashes={str(path): hashes[path] for path in used},
+            qemu=self.qemu,
+            exclusive=not self._exact,
+            config=self.config,
+        )
         file = folder / "order.json"
         # Not synced: without its order a job fails, and is submitted again.
         with writing(file):
@@ -358,27 +376,6 @@ class Cluster(Executor):
         number = self._patiently(lambda: self.scheduler.submit(submission))
         work.job = Job(number, "PENDING", "", work.comment, "")
         work.submitted, work.over = self.now(), None
-
-    def _order_of(self, work: _Work) -> Order:
-        hashes, setup = self.hashes, self._setting.lab.placed(Path.absolute)
-        kernels, used = {}, [setup.agent, *setup.programs, *setup.archives]
-        for name in dict.fromkeys(boot.kernel for boot in work.piece):
-            kernels[name] = files = self._setting.kernels[name].placed(Path.absolute)
-            used += [files.image, *files.modules, *chain(*files.optional_modules.values())]
-        hashes |= {path: file_hash(path) for path in used if path not in hashes}
-        return Order(
-            key=work.key,
-            attempt=work.attempt,
-            kind=work.kind,
-            journal=self._journal.path,
-            plan=self._setting.plan.model_copy(update={"boots": work.piece, "points": ()}),
-            kernels=kernels,
-            setup=setup,
-            hashes={str(path): hashes[path] for path in used},
-            qemu=self.qemu,
-            exclusive=not self._exact,
-            config=self.config,
-        )
 
     def _look(self) -> None:
         if self.stopped:
