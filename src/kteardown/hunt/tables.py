@@ -276,21 +276,7 @@ def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
 _SYSCTL = re.compile(r"[a-z]+(?:\.[a-z0-9_-]+)+")
 _SPDX = re.compile(r"^(// SPDX.*|/\* SPDX.*\*/)\n")
-_USERS = {"root": "root", "ordinary": "an ordinary user"}
 _DELAYS = ("objects_count", "irqs_off_ns", "realtime_ns", "probe_ns")
-_DURING = {
-    "sync": "While the objects are released",
-    "deferred": "During the deferred work",
-    "make": "While the objects are made",
-}
-_COSTS = {"sync": "releasing", "deferred": "the deferred work for", "make": "making", "held": "holding"}
-_WAYS = {
-    "exit": "their owner is killed",
-    "call": "one call releases all of them",
-    "oldest": "they are released one by one, the oldest first",
-    "youngest": "they are released one by one, the youngest first",
-    "random": "they are released one by one, in random order",
-}
 
 
 def program(kind: str, own: Sequence[Path] = ()) -> str:
@@ -317,11 +303,7 @@ def report_text(of: Find | OwnersResult, result: HuntResult) -> str:
     words = Environment(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
-    words.globals.update(
-        {"ways": _WAYS, "users": _USERS, "costs": _COSTS, "during": _DURING},
-        predicted_time=predicted_time,
-        most_predicted=PREDICTED_AT_MOST,
-    )
+    words.globals.update(predicted_time=predicted_time, most_predicted=PREDICTED_AT_MOST)
     case, growth = result.case_of(of), of.growth if isinstance(of, Find) else None
     found = [case.bystanders.get(name) for name in _DELAYS] if case else []
     function = of.function if isinstance(of, Find) else None

@@ -501,14 +501,6 @@ class Pages:
             raise HTTPException(404, f"{run.name} has no result yet")
         return HTMLResponse(visible(charts(run)), headers={"content-security-policy": _REPORT_POLICY})
 
-    def result_json(self, request: Request) -> Response:
-        """Return ``result.json`` unchanged."""
-        return self._file(request, "application/json", "result_file")
-
-    def markdown(self, request: Request) -> Response:
-        """Return ``report.md`` unchanged."""
-        return self._file(request, "text/plain; charset=utf-8", "report_file")
-
     def compare(self, request: Request) -> Response:
         """Return the comparison of two runs, or only the form if the query does not name two."""
         names = request.query_params.get("a", ""), request.query_params.get("b", "")
@@ -620,7 +612,8 @@ class Pages:
             404, f"{run.name} has no boot {index}{f' with attempt {attempt}' if attempt else ''}"
         )
 
-    def _file(self, request: Request, kind: str, which: str) -> Response:
+    def file(self, request: Request, kind: str, which: str) -> Response:
+        """Return the file of a result unchanged, with the media type ``kind``."""
         run = self._find(request.path_params["run"])
         file = getattr(run, which)
         if not (has_result(run) and file.is_file()):
@@ -731,12 +724,14 @@ _MONTH = "max-age=2592000, immutable"
 def make_app() -> Starlette:
     """Return the application. Every request reads the runs directory as it is at that time."""
     pages = Pages()
-    routes = {
+    routes: dict[str, Callable[..., Any]] = {
         "/": pages.runs,
         "/runs/{run:path}/live": pages.live,
         "/runs/{run:path}/report.html": pages.report,
-        "/runs/{run:path}/result.json": pages.result_json,
-        "/runs/{run:path}/report.md": pages.markdown,
+        "/runs/{run:path}/result.json": partial(pages.file, kind="application/json", which="result_file"),
+        "/runs/{run:path}/report.md": partial(
+            pages.file, kind="text/plain; charset=utf-8", which="report_file"
+        ),
         "/runs/{run:path}/boots/{boot:int}/console.log": pages.console_text,
         "/runs/{run:path}/boots/{boot:int}": pages.console,
         "/runs/{run:path}/boots": pages.boots,

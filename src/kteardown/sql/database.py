@@ -59,15 +59,13 @@ class Answer:
     rows: Iterator[tuple[Any, ...]]
 
 
+@dataclass(frozen=True)
 class Database:
     """The tables of some runs, in memory."""
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, skipped: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
-        self._connection = connection
-        self.skipped = skipped
-        """Why runs are left out, by name."""
+    _connection: duckdb.DuckDBPyConnection
+    skipped: Mapping[str, str]
+    """Why runs are left out, by name."""
 
     def query(self, sql: str) -> Answer:
         """Run ``sql``. Raises InputError if it does not only read, or with DuckDB's message if it fails."""
