@@ -18,7 +18,7 @@ from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.environment import differences, guest_differences
 from kteardown.rundir.snapshot import Snapshot
 
-_CONDITIONS = ("clock", "seed", "repetitions", "warmup")
+_CONDITIONS = ("clock", "seed", "seeds", "repetitions", "warmup")
 
 
 def across(kept: Snapshot, new: Snapshot) -> Result:
@@ -39,6 +39,9 @@ def across(kept: Snapshot, new: Snapshot) -> Result:
     environment = new.run.environment()
     machines = kept.run.environment()["machine"], environment["machine"]
     unlike = differences(*machines, arch=facts[BASE].arch, exact=True)
+    unlike += ["the agent"] * (len({_agent(kept), _agent(new)} - {""}) > 1)
+    compilers = [facts[each].compiler for each in (BASE, name)]
+    unlike += [f"compiler: {' / '.join(compilers)}"] * (compilers[0] != compilers[1])
     return analyse(
         new.experiment.model_copy(update={"variants": (name,)}),
         new.workloads,
@@ -52,6 +55,12 @@ def across(kept: Snapshot, new: Snapshot) -> Result:
             *(f"both runs differ: {text}" for text in (*unlike, *guest_differences(kept.run, new.run))),
         ],
     )
+
+
+def _agent(snapshot: Snapshot) -> str:
+    """Return the hash of the agent of the last session of a run; empty if it was not recorded."""
+    sessions = snapshot.run.environment().get("sessions", [])
+    return str(sessions[-1].get("agent_hash", "")) if sessions else ""
 
 
 def _called(snapshot: Snapshot, kernel: str, name: str) -> Iterator[BootRecords]:

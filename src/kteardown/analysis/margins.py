@@ -10,7 +10,7 @@ from kteardown.errors import InputError
 from kteardown.model.result import Comparison, Judged, MetricVerdict, Result
 
 _Verdict = TypeVar("_Verdict", MetricVerdict, Comparison)
-_ONE = re.compile(r"(?:(?P<metric>\w+)=)?(?P<percent>\d+(?:\.\d+)?)%")
+_ONE = re.compile(r"(?:(?P<metric>[\w-]+)=)?(?P<percent>\d+(?:\.\d+)?)%")
 _ROUNDING = 1e-9
 
 
@@ -47,8 +47,8 @@ class Margins:
     @property
     def text(self) -> str:
         """What ``parse`` reads."""
-        parts = [f"{100 * self.default:g}%"]
-        return ",".join((*parts, *(f"{name}={100 * share:g}%" for name, share in self.of_metric.items())))
+        own = (f"{name}={_percent(share)}" for name, share in self.of_metric.items())
+        return ",".join((_percent(self.default), *own))
 
     @property
     def least(self) -> float:
@@ -109,6 +109,11 @@ class Margins:
             word, size = ("same", "at most") if kept else ("worse", "more than")
             update = {"verdict": word, "reason": f"{size} {limit}"}
         return one.model_copy(update=update)
+
+
+def _percent(share: float) -> str:
+    """Return a share as ``parse`` reads it: without an exponent."""
+    return f"{100 * share:.9f}".rstrip("0").rstrip(".") + "%"
 
 
 _KEPT = {"better", "same"}

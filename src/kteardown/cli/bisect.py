@@ -42,9 +42,9 @@ class Measured(BaseModel):
     run: str = ""
     is_bad: bool | None = None
     """On the wall clock: what its blocks decided; None if they did not."""
-    mean: float = 0.0
-    error: float = 1e-6
-    """On the wall clock: of the logarithm of its ratio to the good commit."""
+    mean: float | None = None
+    error: float | None = None
+    """On the wall clock: of the logarithm of its ratio to the good commit; None if it has none."""
 
 
 _Measurements = TypeAdapter(dict[str, Measured])
@@ -92,14 +92,14 @@ class BisectedValue:
     @classmethod
     def _in_real_time(cls, result: Result, metric: str) -> "BisectedValue":
         rows = [m for m in result.metric_verdicts if metric in ("", m.metric) and m.ratio]
-        why = "no headline metric of the bad commit is worse"
+        why = "no headline metric of which less is better is worse in the bad commit"
         for row in rows:
             if row.ratio is None or row.ratio <= 1 or row.better != "lower" or row.spread is None:
                 continue
             most = result.stopping.looks[-1] if result.stopping else row.boots
             needed = boots_needed(math.log(row.ratio), row.spread, row.confidence)
             if row.verdict == "worse" and needed <= most:
-                return cls(metric=row.metric, size=min(row.ratio - 1, 0.99))
+                return cls(metric=row.metric, size=row.ratio - 1)
             why = (
                 f"{row.metric} is {row.ratio - 1:.2%} worse and blocks differ by {row.spread:.2%}: about "
                 f"{needed} boots of each commit would show it"
@@ -134,7 +134,12 @@ class BisectedValue:
     @property
     def until(self) -> str:
         """On the wall clock, the rule by which a commit is decided."""
-        return f"step=99%,{self.metric}={100 * self.size:.6f}%"
+        return f"step=99%,{self.metric}={100 * self.step:.6f}%"
+
+    @property
+    def step(self) -> float:
+        """The change by which a commit is decided; a margin is below 100%."""
+        return min(self.size, 0.99)
 
     @property
     def text(self) -> str:
@@ -203,7 +208,7 @@ class Judge:
         more: dict[str, Any] = {}
         metric = self.compared.verdict(result) if self.compared.size else None
         if metric is not None and metric.ratio and metric.spread is not None:
-            keeps = Margins(0.99, {metric.metric: self.compared.size}, as_steps=True).keeps(metric)
+            keeps = Margins(0.99, {metric.metric: self.compared.step}, as_steps=True).keeps(metric)
             more["is_bad"] = None if keeps is None else not keeps
             more |= {"mean": math.log(metric.ratio), "error": metric.spread / math.sqrt(metric.boots)}
         faults = "; ".join(fault.message for fault in result.broken(variant))
@@ -211,7 +216,8 @@ class Judge:
         self._save(commit, Measured(value=found, why=on_one_line(faults), run=run, **more))
         if self.good not in self.measured:
             value = self.compared.value(result, BASE)
-            self._save(self.good, Measured(value=value, run=run, is_bad=False))
+            itself = Measured(value=value, run=run, is_bad=False, mean=0.0, error=1e-6)
+            self._save(self.good, itself)
 
     def _save(self, commit: str, found: Measured) -> None:
         self.measured[commit] = found
@@ -230,7 +236,11 @@ class Judge:
     def posterior(self, bad: str) -> dict[str, float]:
         """Return the probability of each commit up to ``bad`` that it made the change, after all blocks."""
         commits = self.within(bad)
-        seen = {c: BlockMean(m.mean, m.error) for c, m in self.measured.items() if m.value is not None}
+        seen = {
+            c: BlockMean(m.mean, m.error)
+            for c, m in self.measured.items()
+            if m.mean is not None and m.error is not None
+        }
         within = {commit: frozenset(self.within(commit)) for commit in seen}
         return posterior(commits, within, seen, math.log1p(self.compared.size))
 
@@ -404,7 +414,7 @@ def page(judging: Judge, found: Sequence[Change], facts: dict[str, Any]) -> str:
     lines = [f"{compared.text}, from {subject(facts['good'])} to {subject(facts['bad'])}:", ""]
     for change, one in zip(found, facts["changes"], strict=True):
         names = [subject(commit) for commit in change.commits]
-        which = "one of these, since some do not build or boot: " if len(names) > 1 else ""
+        which = "one of these, since some have no value or are uncertain: " if len(names) > 1 else ""
         step = f"{number(change.before)} -> {number(change.after)} {compared.unit}".rstrip()
         lines.append(f"- {which}{'; '.join(names)}: {step}, {one['share']:.0%} of the difference")
         lines.append(f"  Fixes: {names[-1]}")

@@ -16,7 +16,7 @@ from kteardown.cli.outcome import check_broken
 from kteardown.cli.outcome import gate as apply_gate
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.errors import GateError, InputError, NotBuiltError
+from kteardown.errors import GateError, InputError, KteardownError, NotBuiltError
 from kteardown.extras import need
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.inputs.options import Overrides, apply
@@ -44,6 +44,7 @@ class GateLine:
     passes: bool | None
     text: str
     metric: str
+    drift: bool = False
 
 
 def gate(
@@ -89,6 +90,8 @@ def _kept(against: str, experiment: Experiment) -> RunDir | None:
     try:
         found = find_runs(against)
     except InputError:
+        if against == "last":
+            raise
         return None
     for run in found.runs:
         if load(run).experiment.design.clock == experiment.design.clock:
@@ -112,10 +115,9 @@ def _on_branch(against: str, experiment: Experiment, source: str) -> Experiment:
             hint="name a run of `kteardown list runs`, or give the git tree with --source git:PATH.",
         )
     repository = Path(path).expanduser().absolute()
-    ends = [git.commit(repository, name) for name in (against, revision)]
+    fork = git.forked_at(repository, against, revision)
     with git.view(repository) as git_dir:
-        fork = git.run("merge-base", *ends, git_dir=git_dir).text or ends[0]
-        folder = git.as_patch(git_dir, fork, ends[1], cache_dir())
+        folder = git.as_patch(git_dir, fork, git.commit(repository, revision), cache_dir())
     variants = (str(folder),) if folder else ()
     return experiment.model_copy(update={"source": f"git:{repository}@{fork}", "variants": variants})
 
@@ -184,17 +186,18 @@ def _drift_lines(
             f"{each.by:.1%} worse than in {each.since} ({each.at[:10]}), in {each.steps} "
             f"step{'s' if each.steps > 1 else ''}, none of them beyond the margin",
             f"{each.metric} since {each.since}",
+            drift=True,
         )
         for each in drifts(all_runs(), run, experiment, margins)
     ]
 
 
-def as_facts(material: Material, lines: Sequence[GateLine], against: str) -> dict[str, Any]:
-    """Return the outcome for scripts: ``passes`` is null where it is not certain."""
+def as_facts(material: Material, lines: Sequence[GateLine], against: str, *, passes: bool) -> dict[str, Any]:
+    """Return the outcome for scripts: ``passes`` of a line is null where it is not certain."""
     return {
         "run": material.name,
         "against": against,
-        "passes": all(line.passes is not False for line in lines),
+        "passes": passes,
         "lines": [vars(line) for line in lines],
         "metrics": [metric.model_dump(mode="json") for metric in material.result.metric_verdicts],
         "notes": material.result.notes,
@@ -204,15 +207,21 @@ def as_facts(material: Material, lines: Sequence[GateLine], against: str) -> dic
 def _publish(
     material: Material, lines: Sequence[GateLine], against: str, execution: options.Execution
 ) -> None:
-    drifted = [line for line in lines if line.passes is False and " since " in line.metric]
+    drifted = [line for line in lines if line.drift]
     page = [
         f"{material.result.experiment} against {against}:",
         *(f"{_WORDS[line.passes]}: {line.text}" for line in lines),
+        *(f"note: {note}" for note in material.result.notes if note.startswith("both runs differ")),
     ]
 
     def text_of(form: str) -> str:
         if form == "json":
-            return json.dumps(as_facts(material, lines, against), indent=1) + "\n"
+            try:
+                gates()
+                passes = True
+            except KteardownError:
+                passes = False
+            return json.dumps(as_facts(material, lines, against, passes=passes), indent=1) + "\n"
         if form == "junit":
             answer = sentence(material.result, material.workloads)
             return junit.render_all([material], answer, drifts={line.metric: line.text for line in drifted})
@@ -224,9 +233,9 @@ def _publish(
         check_broken(material.name, material.result)
         if drifted:
             raise GateError(drifted[0].text, hint="see all its runs with `kteardown history --order time`.")
-        apply_gate(
-            material.name, material.result, material.workloads, execution.fail_on or options.FailOn.worse
-        )
+        # What is uncertain fails in addition.
+        for fail_on in dict.fromkeys((options.FailOn.worse, execution.fail_on or options.FailOn.worse)):
+            apply_gate(material.name, material.result, material.workloads, fail_on)
 
     execution.publish(text_of, lambda: echo(visible("\n".join(page))), gates)
 

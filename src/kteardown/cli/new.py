@@ -131,9 +131,12 @@ def _series(name: str, patches: str) -> dict[Path, str]:
 def _person() -> str:
     """Return the name and address of the user that git is configured with; empty if it is not."""
     asked = (["git", "config", "--get", key] for key in ("user.name", "user.email"))
-    found = [
-        subprocess.run(each, capture_output=True, text=True, check=False).stdout.strip() for each in asked
-    ]
+    try:
+        found = [
+            subprocess.run(each, capture_output=True, text=True, check=False).stdout.strip() for each in asked
+        ]
+    except OSError:  # There is no git.
+        return ""
     return "{} <{}>".format(*found) if all(found) else ""
 
 

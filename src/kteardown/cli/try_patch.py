@@ -484,7 +484,9 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
             m for m, spec in specs.items() if spec.decides and spec.decides.items() <= one.params.items()
         ]
         shown = [m for m, size in smallest.items() if Choice("", "", smallest=size).shows(one.share)]
-        metrics = decides or (shown if len(shown) < len(smallest) else ())
+        # Of the others nothing is known, so they may show it.
+        others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
+        metrics = decides or ([*shown, *others] if len(shown) < len(smallest) else ())
         least = 0.0 if decides else min(smallest.values(), default=0.0)
         why = f"{_why(one)}; of its metrics, {', '.join(metrics)} can show it" if metrics else _why(one)
         found[Choice(one.workload, why, one.params, least, tuple(metrics))] = one.share

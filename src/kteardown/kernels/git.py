@@ -147,12 +147,7 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
         )
     base, topic = match["base"], match["topic"] or "HEAD"
     ends = {name: commit(repository, name) for name in (base, topic)}
-    fork = _git(repository, "merge-base", ends[base], ends[topic])
-    if not fork:
-        raise InputError(
-            f"--branch {text}: {base} and {topic} have no commit in common",
-            hint="give as BASE the tag or branch from which TOPIC was made.",
-        )
+    fork = forked_at(repository, base, topic)
     span = f"{fork}..{ends[topic]}"
     if merge := _git(repository, "rev-list", "--merges", "--max-count=1", span):
         raise InputError(
@@ -171,9 +166,30 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
     return base if fork == ends[base] else fork, store(files, slug(name), cache_dir)[0].parent
 
 
+def forked_at(repository: Path, base: str, topic: str) -> str:
+    """Return the commit at which two revisions part. Raises InputError if they have none in common."""
+    fork = _git(repository, "merge-base", commit(repository, base), commit(repository, topic))
+    if not fork:
+        raise InputError(
+            f"{base} and {topic} have no commit in common",
+            hint="name the tag or branch from which the other was made; in a shallow clone, `git fetch "
+            "--unshallow` first.",
+        )
+    return fork
+
+
 def as_patch(git_dir: Path, before: str, after: str, cache_dir: Path) -> Path | None:
-    """Write all that differs between two commits as one patch; return its folder. None if nothing differs."""
-    diff = run("diff", "--binary", "--full-index", before, after, git_dir=git_dir).out
+    """Write all that differs between two commits as one patch; return its folder, None if nothing differs.
+
+    Raises InputError if git cannot compare them, as where an object is missing.
+    """
+    done = run("diff", "--binary", "--full-index", before, after, git_dir=git_dir)
+    if not done.ok:
+        raise InputError(
+            f"git cannot compare {before[:12]} with {after[:12]}: {first_line(done.said)}",
+            hint="fetch what the repository lacks, such as with `git fetch --refetch`.",
+        )
+    diff = done.out
     name = f"c-{after[:12]}"
     return store([(f"0001-{name}.patch", diff)], name, cache_dir)[0].parent if diff else None
 

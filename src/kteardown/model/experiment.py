@@ -23,7 +23,7 @@ def _one_or_several(value: object) -> object:
 Counts = Annotated[int | tuple[int, ...] | None, BeforeValidator(_one_or_several)]
 SYMBOL = r"CONFIG_\w+=\S+"
 """A fragment that is one symbol, and not the name of a file; with ? at its end, it may be refused."""
-UNTIL = r"^(|verdict|ci=[0-9.]+%|(margin|step)=[\w.%=,]+)$"
+UNTIL = r"^(|verdict|ci=[0-9.]+%|(margin|step)=[\w.%=,-]+)$"
 
 
 MACHINE_PARAMETERS = ("cpus", "possible_cpus", "numa_nodes")

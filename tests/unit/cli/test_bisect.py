@@ -205,7 +205,7 @@ def test_a_commit_that_is_uncertain_is_skipped(tree: Path, monkeypatch: pytest.M
     in_real_time(tree, monkeypatch, 0.3, vague=8)
     done = bisect(tree, "--clock", "wall")
     assert "is uncertain, and skipped" in done.stderr
-    assert "one of these, since some do not build or boot" in done.stdout
+    assert "one of these, since some have no value or are uncertain" in done.stdout
     assert bisect(tree, "--clock", "wall", "--judge", f"main~{COMMITS - 9}").exit_code == 125
 
 

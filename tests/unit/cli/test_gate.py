@@ -27,6 +27,7 @@ from unit.report.contexts import write_run
 from unit.simulation import freezer_cost
 
 ROOT = Path(__file__).parents[3]
+OWN = ("-c", "user.name=A", "-c", "user.email=a@example.com")
 OPTIONS = ("--workload", "zombies", "--set", "zombies=1000,3000", "--seeds", "3")
 
 
@@ -176,6 +177,27 @@ def test_a_tree_without_a_difference_passes_and_boots_nothing(
     assert gate("--against", "main", "--source", f"git:{tree}").exit_code == 0
 
 
+def test_a_tree_without_a_common_commit_or_an_object_is_refused(guests: Guests, tree: Path) -> None:
+    def ask(*words: str) -> str:
+        return subprocess.check_output(["git", "-C", str(tree), *words], text=True).strip()
+
+    lost = ask("rev-parse", "topic^{tree}")
+    orphan = ask(*OWN, "commit-tree", "-m", "another history", lost)
+    done = gate("--against", orphan, "--source", f"git:{tree}")
+    assert "have no commit in common" in str(done.exception)
+    blob = ask("ls-tree", "topic").split()[2]
+    (tree / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    done = gate("--against", "main", "--source", f"git:{tree}")
+    assert "git cannot compare" in str(done.exception)
+    assert guests.booted == []
+
+
+def test_what_is_worse_fails_whatever_else_may_fail(guests: Guests, tree: Path) -> None:
+    guests.factor = 1.1
+    done = gate("--against", "main", "--source", f"git:{tree}", "--fail-on", "inconclusive")
+    assert isinstance(done.exception, GateError)
+
+
 def test_real_time_is_compared_side_by_side_until_the_margin_is_decided(guests: Guests, kept: str) -> None:
     wall = [word for word in OPTIONS if word not in ("--seeds", "3")]
     clock = [*wall, "--clock", "wall"]
@@ -209,7 +231,7 @@ def test_the_workflow_of_the_page_is_executed(
         assert program == "kteardown"
         done = CliRunner().invoke(app, argv)
         assert isinstance(done.exception, GateError) == bool(code), done.exception
-    assert ElementTree.parse(tree / "gate.xml").getroot().get("failures") != ("0" if code else "")
+    assert (ElementTree.parse(tree / "gate.xml").getroot().get("failures") != "0") is bool(code)
     assert json.loads((tree / "gate.json").read_text())["passes"] is not bool(code)
     assert ("FAIL" if code else "pass") in (tree / "summary").read_text()
 

@@ -80,7 +80,7 @@ def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
         (["diff", "/nonexistent/r.json", "last"], "/nonexistent/r.json: there is no such file"),
         (["prune"], "name kernels, or add --older-than DAYS or --all"),
         (["plan", "freezer", "--source", "disk:1"], "disk:1"),
-        (["run", "freezer", "--until", "sure"], "--until sure: expected verdict or ci=WIDTH%"),
+        (["run", "freezer", "--until", "sure"], "--until sure: expected verdict, ci=WIDTH% or margin=WIDTH%"),
         (["plan", "freezer", "--until", "ci=0%"], "ci=0%"),
         (["run", "freezer", "--budget", "30m"], "--budget is only for a run with --until"),
         (["run", "freezer", "--until", "verdict", "--budget", "half"], "expected a time"),

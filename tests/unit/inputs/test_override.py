@@ -93,7 +93,7 @@ def test_until_raises_the_maximum_number_of_boots_unless_it_is_given() -> None:
 
 @pytest.mark.parametrize("until", ["", "sure", "ci=2", "ci=x%", "verdict "])
 def test_an_invalid_stopping_rule_is_an_error(until: str) -> None:
-    with pytest.raises(InputError, match="expected verdict or ci=WIDTH%"):
+    with pytest.raises(InputError, match="expected verdict, ci=WIDTH% or margin=WIDTH%"):
         apply(load_experiment("freezer"), Overrides(until=until))
 
 
