@@ -10,7 +10,7 @@ boots are compared with the first ones or, without them, with the published figu
   from the published figures, for which a guest ran many points, by what one point leaves to the next;
 - ``equal``: to the digit what the boots before counted, or what is published;
 - ``within``: not equal, but not farther away than one boot may be from the others (``one_boot``); the largest
-  difference is named, with the one that is allowed;
+  difference is named, with the largest difference that is allowed;
 - ``stale``: farther away;
 - ``not comparable``: this machine has another compiler or source than the one it was measured with.
 
