@@ -262,9 +262,9 @@ class Confirming:
 
 
 def reference_of(one: Evidence) -> Values:
-    """What the first boots counted; empty if there is no reference yet."""
+    """What the first boots counted; empty if what is published is the reference."""
     seen = one.confirmed
-    return (seen.reference or (seen.values if seen.state != "stale" else {})) if seen else {}
+    return (seen.reference or (seen.values if seen.state in ("first", "equal") else {})) if seen else {}
 
 
 def judged(one: Evidence, found: Mapping[str, Counted]) -> tuple[Seen, str]:

@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -637,14 +637,26 @@ def test_the_first_boots_of_the_tree_that_measured_are_the_reference(measured: P
     )
 
 
+def keep_confirmed(claim: claims.Claim, state: str, found: Mapping[str, confirm.Counted]) -> None:
+    """Keep what boots counted, without other boots as their reference."""
+    values = {place: each.values for place, each in found.items()}
+    fields = {"state": state, "note": "", "commit": "", "date": "", "agent": "", "ids": {}, "values": values}
+    claims.write_json(claim.folder / "confirmed.json", claims.Confirmed.model_validate(fields))
+
+
+def test_boots_that_were_compared_with_what_is_published_are_no_reference(measured: Path) -> None:
+    change_library(measured)
+    claim = claims.load(measured, "zombie")
+    apart = counted(claim, 1.001)
+    keep_confirmed(claim, "within", apart)
+    claim = claims.load(measured, "zombie")
+    assert confirm.judged(claim, apart)[0] == "within", "what is published is still the reference"
+
+
 def test_with_a_reference_what_boots_count_is_compared_to_the_digit(measured: Path) -> None:
     claim = claims.load(measured, "zombie")
     first = counted(claim, 1.5)
-    fields = {"state": "within", "note": "", "commit": "", "date": "", "agent": "", "ids": {}}
-    values = {place: each.values for place, each in first.items()}
-    claims.write_json(
-        claim.folder / "confirmed.json", claims.Confirmed.model_validate({**fields, "values": values})
-    )
+    keep_confirmed(claim, "first", first)
     change_library(measured)
     claim = claims.load(measured, "zombie")
     assert confirm.judged(claim, first) == ("equal", "")
