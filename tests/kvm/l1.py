@@ -219,7 +219,11 @@ class L1:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(str(path))
             listening.listen(1)
-            options = ("-o", f"source={source}", "-o", "sandbox=chroot", "-o", f"cache={cache}")
+            options = ["-o", f"source={source}", "-o", "sandbox=chroot", "-o", f"cache={cache}"]
+            known = subprocess.run([daemon, "--help"], capture_output=True, text=True, check=False).stdout
+            if "--no-announce-submounts" in known:
+                # Else mount points below the tree are mounts in L1, too, which its overlay does not show.
+                options.append("--no-announce-submounts")
             namespace = ("unshare", "--map-root-user") if os.geteuid() else ()
             self._spawn(
                 tag,
