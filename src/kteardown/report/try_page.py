@@ -12,6 +12,7 @@ from kteardown.coverage.executed import PathCost
 from kteardown.errors import KteardownError
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import with_short_commit
+from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
@@ -48,9 +49,9 @@ class Exercise:
     cost: PathCost | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeasuredWorkload:
-    """A workload that was run, or is to be run, on base and on the series."""
+    """A workload that was run, or is to be run, on base and on the series, and why."""
 
     workload: str
     why: str
@@ -59,11 +60,39 @@ class MeasuredWorkload:
     exercise: Exercise = field(default_factory=Exercise)
     only_counted: bool = False
     """Whether its metrics are too noisy to show the change, whose cost is only counted."""
+    params: dict[str, ParamValue] = field(default_factory=dict)
+    """The small point at which its executions are counted."""
+    smallest: float = 0.0
+    """The smallest change that its metrics show; 0 if it is not known."""
+    metrics: tuple[str, ...] = ()
+    """Those that can show the change; empty: its headline metrics."""
+    choices: dict[str, tuple[ParamValue, ...]] = field(default_factory=dict)
+    """The choices of a parameter with which it executes enough of the change, of those that were counted."""
+
+    def shows(self, share: float) -> bool:
+        """Return whether its metrics can show that ``share`` of its instructions is saved."""
+        return share >= self.smallest / (1 + self.smallest)
 
     @property
     def materials(self) -> tuple[Material, ...]:
         """The material of each clock that was measured."""
         return self.material.clocks if self.material else ()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a series changes by its diffs, the workloads to run, and what no workload executes."""
+
+    changed: tuple[ChangedFunction, ...] = ()
+    workloads: tuple[MeasuredWorkload, ...] = ()
+    not_executed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    known: bool = True
+    """Whether it is known what the workloads execute."""
+    unmeasured: str = ""
+    """How workloads execute what is changed, if that is too seldom to be measured."""
+    after_build: bool = False
+    """Whether the code of the kernels has to say first which functions use what the diffs change."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +102,13 @@ class Tried:
     posted: PostedSeries
     base: Base
     config: SeriesConfig
-    measured: tuple[MeasuredWorkload, ...]
-    not_executed: tuple[str, ...]
-    """Changed functions that no workload executes."""
-    changed_objects: tuple[str, ...]
+    chosen: Chosen
     command: str
-    notes: tuple[str, ...] = ()
+    measured: tuple[MeasuredWorkload, ...] = ()
+    """What was run; before that, what is to be run."""
+    changed_objects: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
     """Which kernels have to be built as a whole, and how long that takes."""
-    changed: tuple[ChangedFunction, ...] = ()
-    """What the series changes, by its diffs."""
     kernels: tuple[KernelImage, ...] = ()
     """Base and the series, once they are built."""
     error: KteardownError | None = None
@@ -94,8 +120,8 @@ def page(tried: Tried) -> str:
     exercised = [text for one in tried.measured for text in one.exercise.sentences]
     if tried.changed_objects:
         exercised.append(f"Objects of the kernel that differ: {_few(tried.changed_objects)}.")
-    if tried.not_executed:
-        exercised.append(f"Executed by no workload: {_few(tried.not_executed)}.")
+    if tried.chosen.not_executed:
+        exercised.append(f"Executed by no workload: {_few(tried.chosen.not_executed)}.")
     known = [
         text
         for one in tried.measured
@@ -106,7 +132,7 @@ def page(tried: Tried) -> str:
     parts += [layout(table) for one in tried.measured if one.material for table in tables(one.material)]
     parts.append(_section("What was exercised:", exercised))
     parts.append(_section("What was compared:", compared(tried)))
-    parts.append(_section("Limits:", list(dict.fromkeys([*known, *tried.notes]))))
+    parts.append(_section("Limits:", list(dict.fromkeys([*known, *tried.chosen.notes]))))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
@@ -137,8 +163,8 @@ def plan(tried: Tried) -> str:
         _section("What would be compared:", compared(tried)),
         _section("Builds:", tried.builds),
         _section("Workloads:", steps or [none]),
-        _section("Not executed by any workload:", _listed(tried.not_executed)),
-        _section("Notes:", tried.notes),
+        _section("Not executed by any workload:", _listed(tried.chosen.not_executed)),
+        _section("Notes:", tried.chosen.notes),
     ]
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
@@ -173,7 +199,7 @@ def as_json(tried: Tried) -> str:
         "left_out": tried.base.left_out,
         "files": {file.name: "built" if file.built else why(file) for file in tried.config.files},
         "symbols": tried.config.symbols,
-        "changed": [{"file": one.file, "name": one.name, "kind": one.kind} for one in tried.changed],
+        "changed": [{"file": one.file, "name": one.name, "kind": one.kind} for one in tried.chosen.changed],
         "changed_objects": tried.changed_objects,
         "kernels": [{name: getattr(one, name) for name in _OF_KERNEL} for one in tried.kernels],
         "workloads": [
@@ -188,7 +214,7 @@ def as_json(tried: Tried) -> str:
             }
             for one in tried.measured
         ],
-        "not_executed": tried.not_executed,
+        "not_executed": tried.chosen.not_executed,
         "costs": costs(tried),
         "sentence": sentence(tried),
         "verdict": found[0].tone if (found := answers(tried)) else "",
