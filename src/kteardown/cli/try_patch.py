@@ -27,7 +27,7 @@ from kteardown.coverage.changed import (
     may_change_executed,
     may_change_users,
 )
-from kteardown.coverage.executed import Exercised, executed
+from kteardown.coverage.executed import executed
 from kteardown.coverage.maps import WorkloadCoverage, shipped_map, with_own
 from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
@@ -56,7 +56,7 @@ from kteardown.patches.config_of_series import SeriesConfig, config_of_series, r
 from kteardown.patches.find_base import KNOWN, Base
 from kteardown.patches.stack import base_of_stack, read_stack
 from kteardown.paths import cache_dir, data_dir
-from kteardown.report import try_page
+from kteardown.report import charts, try_page
 from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried
 from kteardown.run.create import build_kernels, settle, spreads
 from kteardown.run.resolve import experiment_for, resolve
@@ -566,36 +566,8 @@ def count_executions(
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.
     known = found.exercised or build.functions_of(kernels[-1]) is not None or not may_change_users(changed)
     exercised = found.exercised if known and found.functions else None
-    return Exercise(tuple(_sentences(found)), exercised, found.share, found.cost)
-
-
-def _sentences(found: Exercised) -> list[str]:
-    run = sorted(
-        (one for one in found.functions if one.executions), key=lambda one: not one.function.statements_after
-    )
-    if not run:
-        called = ", though changed functions were entered" if found.share else ""
-        return [f"{found.workload} executed no changed line in its measured stretch{called}."]
-    lines = []
-    for one in run[:_SHOWN]:
-        each = (
-            f", {one.executions_per_object:,.3g} for one more of {found.objects}"
-            if one.executions_per_object is not None
-            else ""
-        )
-        what = (
-            f"executed changed lines of {one.function.name}()"
-            if one.function.statements_after
-            else f"entered {one.function.name}(), whose code differs,"
-        )
-        lines.append(f"{found.workload} {what} {one.executions:,} times{each}.")
-    if len(run) > _SHOWN:
-        lines.append(f"{found.workload} executed {len(run) - _SHOWN} more functions that differ.")
-    lines.append(
-        f"The changed functions are {_share(found.share)} of what the kernel executes in the stretch of "
-        f"{found.workload}."
-    )
-    return lines
+    sentences = charts.written("executed", found, _SHOWN, _share(found.share))
+    return Exercise(tuple(sentences), exercised, found.share, found.cost)
 
 
 def _share(share: float) -> str:

@@ -17,11 +17,12 @@ from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
 from kteardown.patches.posted import PostedSeries
+from kteardown.report import charts
 from kteardown.report.contents import limits
 from kteardown.report.formats import junit
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.formats.text import LINES
-from kteardown.report.formatting import number, percent
+from kteardown.report.formatting import percent
 from kteardown.report.material import Material, Measured
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.visible import on_one_line, visible
@@ -234,8 +235,9 @@ def sentence(tried: Tried) -> str:
 
 def costs(tried: Tried) -> list[str]:
     """Return in sentences what the changed functions cost in each workload that executes them."""
-    found = (of(one.workload, one.exercise) for one in tried.measured for of in (path_cost, moved))
-    return list(filter(None, found))
+    known = [one for one in tried.measured if one.exercise.exercised is not False and one.exercise.cost]
+    found = (charts.written("path_cost", one.workload, one.exercise.cost, median, percent) for one in known)
+    return [text for texts in found for text in texts]
 
 
 def answers(tried: Tried) -> list[VariantLine]:
@@ -256,68 +258,12 @@ def answers(tried: Tried) -> list[VariantLine]:
     return sorted(found, key=lambda line: _ORDER.index(line.tone))
 
 
-def path_cost(workload: str, exercise: Exercise) -> str:
-    """Return in a sentence what the changed functions cost; empty if the workload does not execute them."""
-    cost = exercise.cost
-    if cost is None or exercise.exercised is False or not any((*cost.base, *cost.changed)):
-        return ""
-    base, changed = median(cost.base), median(cost.changed)
-    ranges = (f"{number(min(one))} to {number(max(one))}" for one in (cost.base, cost.changed))
-    spread = "1 seed" if len(cost.base) == 1 else f"{len(cost.base)} seeds: {' -> '.join(ranges)}"
-    return (
-        f"{workload}: {number(base)} -> {number(changed)} instructions "
-        f"{f'for one more of {cost.objects}' if cost.objects else 'in a stretch'} in the changed functions "
-        f"and what they call ({f'{percent(changed / base)}; ' if base > 0 else ''}{spread})."
-    )
-
-
-def moved(workload: str, exercise: Exercise) -> str:
-    """Return in a sentence how much of the change is work that is done later; empty if it was not counted."""
-    cost = exercise.cost
-    if cost is None or not cost.later or exercise.exercised is False:
-        return ""
-    spread = ", and ".join(f"{number(min(one))} to {number(max(one))}" for one in (cost.inside, cost.later))
-    each = f"for one more of {cost.objects}, " if cost.objects else ""
-    return (
-        f"{workload}: {each}the whole kernel executes {_difference(cost.inside)} in the stretch and "
-        f"{_difference(cost.later)} afterwards, until the guest is quiet ({len(cost.later)} seeds: {spread})."
-    )
-
-
-def _difference(more: Sequence[float]) -> str:
-    """Return the median of differences in instructions, by seed; one within their spread is no difference."""
-    middle = median(more)
-    if abs(middle) < 1 or max(more) - min(more) >= abs(middle):
-        return "as many instructions"
-    return f"{number(abs(middle))} instructions {'more' if middle > 0 else 'fewer'}"
-
-
 def compared(tried: Tried) -> list[str]:
     """Return the base, how the series applies to it, and which symbols and files it needs, in sentences."""
-    base, posted = tried.base, tried.posted
-    lines = [f"{base.chosen.sentence()}.", *(f"{text[:1].upper()}{text[1:]}." for text in base.warnings)]
-    if posted.base_commit:
-        lines.append(f"It names {posted.base_commit[:12]} as its base commit.")
-    rejected = [a.sentence() for a in base.attempts if a.how in ("fails", "already there", "not here")]
-    lines += [f"Not used: {text}." for text in rejected]
-    also = (a for a in base.attempts if a.how in ("exactly", "with offsets") and a is not base.chosen)
-    where = {"with offsets": " at other lines"}
-    for a in also:
-        name, spec = map(with_short_commit, (a.id, a.source))
-        lines.append(f"It also applies to {name}{where.get(a.how, '')}: --source {spec}.")
-    if base.left_out:
-        lines.append(f"Left out, since no kernel is built from them: {_few(base.left_out)}.")
-    files = []
-    for file in tried.config.files:
-        if file.symbols:
-            verb = "are" if len(file.symbols) > 1 else "is"
-            files.append(f"{file.name} {why(file)}, which {verb} added to base and series.")
-        elif not file.built and file.reason:
-            files.append(f"{file.name} {why(file)}.")
-    lines += _listed(files)
-    if tried.config.symbols:
-        lines.append("Base is built anew with these symbols.")
-    return lines + [f"{note[:1].upper()}{note[1:]}." for note in posted.notes]
+    config = tried.config
+    files = [file for file in config.files if file.symbols or (not file.built and file.reason)]
+    about = (tried.base, tried.posted, files, config.symbols, _MANY, why, with_short_commit)
+    return charts.written("compared", *about)
 
 
 def _heading(posted: PostedSeries) -> str:
