@@ -36,7 +36,7 @@ from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import REHEARSAL, SeenBoot
-from kteardown.rundir.printed import error_lines
+from kteardown.rundir.environment import error_lines
 from kteardown.script.describe import Described, named
 from kteardown.script.extract import (
     found,
