@@ -12,8 +12,7 @@ from itertools import product
 from typing import Any
 
 from kteardown.analysis import sequential
-from kteardown.analysis.ablation import ablations
-from kteardown.analysis.comparisons import compare_all, node_notes
+from kteardown.analysis.comparisons import ablations, compare_all, node_notes
 from kteardown.analysis.dataset import Data, Dataset, compared, headlines
 from kteardown.analysis.estimate.bootstrap import Resampler, level_interval
 from kteardown.analysis.estimate.verdict import Rules
@@ -40,8 +39,7 @@ from kteardown.model.samples import Evidence, Samples, Stacks
 from kteardown.model.workload import Workload
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
 from kteardown.rundir.counting import EXACT, BootRecords, trials
-from kteardown.rundir.environment import environment_notes
-from kteardown.rundir.printed import printed_notes
+from kteardown.rundir.environment import environment_notes, printed_notes
 from kteardown.rundir.snapshot import Snapshot
 
 LAYOUT_CLAIM = 0.1

@@ -4,11 +4,11 @@ import json
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,7 +27,7 @@ from kteardown.coverage.changed import (
     may_change_executed,
     may_change_users,
 )
-from kteardown.coverage.executed import Exercised, executed
+from kteardown.coverage.executed import executed
 from kteardown.coverage.maps import WorkloadCoverage, shipped_map, with_own
 from kteardown.coverage.points import points_of, stress_tests
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
@@ -56,8 +56,8 @@ from kteardown.patches.config_of_series import SeriesConfig, config_of_series, r
 from kteardown.patches.find_base import KNOWN, Base
 from kteardown.patches.stack import base_of_stack, read_stack
 from kteardown.paths import cache_dir, data_dir
-from kteardown.report import try_page
-from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried
+from kteardown.report import charts, try_page
+from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried
 from kteardown.run.create import build_kernels, settle, spreads
 from kteardown.run.resolve import experiment_for, resolve
 from kteardown.rundir.find import all_runs
@@ -81,43 +81,6 @@ _SEEDS = 3
 """With so many seeds the executions of a change are counted, or with fewer, if the design has fewer."""
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A workload to run, why, and the small point at which its executions are counted."""
-
-    workload: str
-    why: str
-    params: dict[str, ParamValue] = field(default_factory=dict)
-    smallest: float = 0.0
-    """The smallest change that its metrics show; 0 if it is not known."""
-    metrics: tuple[str, ...] = ()
-    """Those that can show the change; empty: its headline metrics."""
-    choices: dict[str, tuple[ParamValue, ...]] = field(default_factory=dict)
-    """The choices of a parameter with which it executes enough of the change, of those that were counted."""
-    only_counted: bool = False
-    """Whether that is more than the change can be, as far as is known before it is counted."""
-
-    def shows(self, share: float) -> bool:
-        """Return whether its metrics can show that ``share`` of its instructions is saved."""
-        return share >= self.smallest / (1 + self.smallest)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The workloads to run, what the series changes, and what no workload executes."""
-
-    choices: tuple[Choice, ...]
-    changed: tuple[ChangedFunction, ...]
-    not_executed: tuple[str, ...]
-    notes: tuple[str, ...]
-    known: bool
-    """Whether it is known what the workloads execute."""
-    unmeasured: str = ""
-    """How workloads execute what is changed, if that is too seldom to be measured."""
-    after_build: bool = False
-    """Whether the code of the kernels has to say first which functions use what the diffs change."""
-
-
 def try_patch(
     what: list[str],
     kernels: Kernels,
@@ -136,14 +99,14 @@ def try_patch(
     reporter = execution.begin()
     named = [*(workload or ()), *scripts_in(script or ())]
     quick = replace(designed, quick=designed.quick or not full)
-    tried, chosen = prepare(what, kernels, quick, named, source or [], reporter, fetch=not dry_run)
+    tried = prepare(what, kernels, quick, named, source or [], reporter, fetch=not dry_run)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)
     show = partial(echo, "", nl=False)
     if not dry_run and tried.error is None:
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
         try:
-            tried = measure(tried, chosen, wanted, quick, scripted, execution, reporter)
+            tried = measure(tried, wanted, quick, scripted, execution, reporter)
         except (BuildError, GuestError) as error:  # An answer about the series, which the files keep.
             tried = replace(tried, error=error)
         text = try_page.page(tried)
@@ -161,7 +124,7 @@ def prepare(
     reporter: TerminalReporter,
     *,
     fetch: bool,
-) -> tuple[Tried, Chosen]:
+) -> Tried:
     """Read the mails, find the base, the symbols and the workloads. Builds nothing.
 
     Raises InputError, BuildError, LabError.
@@ -185,10 +148,8 @@ def prepare(
     if isinstance(error, NotExercisedError) and objects is not None:
         with reporter.task("Looking for the system calls that reach what it changes"):
             chosen = with_call_paths(chosen, objects)
-    facts = {**_facts(chosen), "builds": whole_builds(plain, config)}
-    return Tried(
-        posted, base, config, changed_objects=(), command=command_line(), error=error, **facts
-    ), chosen
+    builds = whole_builds(plain, config)
+    return Tried(posted, base, config, chosen, command_line(), chosen.workloads, builds=builds, error=error)
 
 
 def _base_request(kernels: Kernels, base: Base) -> KernelRequest:
@@ -213,7 +174,6 @@ def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
 
 def measure(
     tried: Tried,
-    chosen: Chosen,
     kernels: Kernels,
     designed: Designed,
     scripted: Scripted,
@@ -224,26 +184,25 @@ def measure(
 
     If nothing of the series is in the kernel, nothing is run. Raises all that a run raises.
     """
-    if chosen.after_build:
-        tried, chosen = _chosen_by_code(tried, chosen, kernels, designed, reporter)
+    if tried.chosen.after_build:
+        tried = _chosen_by_code(tried, kernels, designed, reporter)
         if tried.error:
             return tried
     asked = Overrides.of(kernels, designed, variant=[str(tried.base.patches[0].parent)])
-    counted: dict[Choice, Exercise] = {}
-    for choice in (one for one in chosen.choices if is_own(one.workload) or one.only_counted):
-        tried, counted[choice] = _counted(choice, tried, chosen, asked, scripted, reporter)
+    chosen = tried.chosen
+    counted: list[MeasuredWorkload] = []
+    left = [one for one in chosen.workloads if not (is_own(one.workload) or one.only_counted)]
+    for choice in (one for one in chosen.workloads if one not in left):
+        tried, exercise = _counted(choice, tried, asked, scripted, reporter)
         if tried.error:
             return tried
+        counted.append(replace(choice, exercise=exercise))
     # Nothing else says which scripts execute what is changed.
-    first = sorted(counted, key=lambda one: -counted[one].share)
-    able = [one for one in first if (cost := counted[one].cost) is None or one.shows(cost.share)]
-    best = [one for one in able if counted[one].exercised is not False][:_MOST]
-    found = [
-        MeasuredWorkload(one.workload, one.why, exercise=counted[one], only_counted=one.only_counted)
-        for one in first
-        if one not in best
-    ]
-    for choice in [*best, *(one for one in chosen.choices if one not in counted)]:
+    counted.sort(key=lambda one: -one.exercise.share)
+    able = [one for one in counted if (cost := one.exercise.cost) is None or one.shows(cost.share)]
+    best = [one for one in able if one.exercise.exercised is not False][:_MOST]
+    found = [one for one in counted if one not in best]
+    for choice in [*best, *left]:
         experiments = _experiments(choice, tried, asked, scripted, reporter)
         tried, image = _built(experiments[0], tried, reporter)
         if tried.error:
@@ -251,21 +210,20 @@ def measure(
         run = start(experiments, reporter, execution, ablate=kernels.ablate)
         boot_rest(run, reporter, execution)
         changed = changed_for_certain(chosen.changed, image)
-        exercise = counted.get(choice) or count_executions(
-            choice, tried.kernels, experiments[0], changed, reporter
-        )
-        found.append(
-            MeasuredWorkload(choice.workload, choice.why, run.name, material_of_folder(run), exercise)
-        )
+        exercise = choice.exercise
+        if choice in left:
+            exercise = count_executions(choice, tried.kernels, experiments[0], changed, reporter)
+        material = material_of_folder(run)
+        found.append(replace(choice, run=run.name, material=material, exercise=exercise, only_counted=False))
     error = None
     if all(one.exercise.exercised is False for one in found):
         error = NotExercisedError("no workload that ran executed a line that the series changes", hint=_OTHER)
     elif not any(one.run for one in found):
-        cost, least = counted[first[0]].cost, _share(first[0].smallest)
+        cost, least = counted[0].exercise.cost, _share(counted[0].smallest)
         error = NotExercisedError(
             f"{_NOT_MEASURED}: with all that they call, the changed functions are "
             f"{_share(cost.share if cost else 0.0)} of what the kernel executes in the stretch of "
-            f"{first[0].workload}, whose metrics show a change from {least} on",
+            f"{counted[0].workload}, whose metrics show a change from {least} on",
             hint=_OTHER,
         )
     return replace(tried, measured=tuple(found), error=error)
@@ -280,9 +238,8 @@ def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> 
 
 
 def _counted(
-    choice: Choice,
+    choice: MeasuredWorkload,
     tried: Tried,
-    chosen: Chosen,
     asked: Overrides,
     scripted: Scripted,
     reporter: TerminalReporter,
@@ -296,7 +253,7 @@ def _counted(
         tried, image = _built(experiment, tried, reporter)
         if tried.error:
             return tried, Exercise()
-        changed = changed_for_certain(chosen.changed, image)
+        changed = changed_for_certain(tried.chosen.changed, image)
         return tried, count_executions(choice, tried.kernels, experiment, changed, reporter)
 
 
@@ -319,7 +276,7 @@ def scripts_in(words: Sequence[str]) -> list[str]:
 
 
 def _experiments(
-    choice: Choice, tried: Tried, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
+    choice: MeasuredWorkload, tried: Tried, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
 ) -> tuple[Experiment, ...]:
     """Return the experiment of a workload, once for each clock; a script is rehearsed first."""
     source = tried.base.source
@@ -348,30 +305,16 @@ def check(tried: Tried, execution: options.Execution) -> None:
         gate(material.name, material.result, material.workloads, execution.fail_on)
 
 
-def _chosen_by_code(
-    tried: Tried, chosen: Chosen, kernels: Kernels, designed: Designed, reporter: TerminalReporter
-) -> tuple[Tried, Chosen]:
+def _chosen_by_code(tried: Tried, kernels: Kernels, designed: Designed, reporter: TerminalReporter) -> Tried:
     """Build base and the series, and choose the workloads that execute functions whose code differs."""
     base = _base_request(kernels, tried.base)
     series = replace(base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches)
     built = build.ensure([base, series], cache_dir=cache_dir(), reporter=reporter).images
     tried = _with_kernels(tried, built[base.name], built[series.name])
     if tried.error:
-        return tried, chosen
-    chosen = choose_by_code(chosen, tried.base, built[series.name], designed)
-    return replace(tried, **_facts(chosen), error=no_workload(chosen)), chosen
-
-
-def _facts(chosen: Chosen) -> dict[str, Any]:
-    """Return what the page says of the choice of workloads, as fields of ``Tried``."""
-    return {
-        "measured": tuple(
-            MeasuredWorkload(one.workload, one.why, only_counted=one.only_counted) for one in chosen.choices
-        ),
-        "not_executed": chosen.not_executed,
-        "notes": chosen.notes,
-        "changed": chosen.changed,
-    }
+        return tried
+    chosen = choose_by_code(tried.chosen, tried.base, built[series.name], designed)
+    return replace(tried, chosen=chosen, measured=chosen.workloads, error=no_workload(chosen))
 
 
 def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Tried:
@@ -396,7 +339,7 @@ def choose_workloads(
     changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
     chosen = _choose(named, base, changed, designed)
     if (
-        chosen.choices
+        chosen.workloads
         or not chosen.known
         or not may_change_executed(changed, shipped_map(base.source), users)
     ):
@@ -425,15 +368,15 @@ def _choose(
 ) -> Chosen:
     wanted = {one.id for one in changed if one.kind == "function"}
     choices = [
-        Choice(name, "a script of your own")
+        MeasuredWorkload(name, "a script of your own")
         if is_own(name)
-        else Choice(name, "named with --workload", _small(name))
+        else MeasuredWorkload(name, "named with --workload", params=_small(name))
         for name in named
     ]
     try:
         coverage, missing = with_own(shipped_map(base.source), Path.cwd())
     except InputError:
-        return Chosen(tuple(choices), changed, (), (), known=False)
+        return Chosen(changed, tuple(choices), known=False)
     found = propose(changed, coverage)
     notes = (
         [] if coverage.source == base.id else [f"What workloads execute was counted on {coverage.source}."]
@@ -460,9 +403,7 @@ def _choose(
                 f"{_share(most.share)} of what a workload executes in its stretch ({most.workload}), "
                 "and not for each of its objects"
             )
-    return Chosen(
-        tuple(choices), changed, _not_executed(found), tuple(notes), known=True, unmeasured=unmeasured
-    )
+    return Chosen(changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured)
 
 
 def _for_each_object(proposal: Proposal) -> bool:
@@ -471,25 +412,30 @@ def _for_each_object(proposal: Proposal) -> bool:
     return isinstance(objects, int) and 0 < objects <= most
 
 
-def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[Choice]:
+def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[MeasuredWorkload]:
     """Return the workloads to run: those whose metrics can show the change, the quiet ones first.
 
     If none can, the change is only counted, in the one that executes most of it and in the nearest one.
     """
-    found: dict[Choice, float] = {}
+    found: dict[MeasuredWorkload, float] = {}
     for one in proposals:
         smallest = _smallest(one, source, designed)
         specs = load_workload(one.workload, str(Path.cwd())).metrics
         decides = [
             m for m, spec in specs.items() if spec.decides and spec.decides.items() <= one.params.items()
         ]
-        shown = [m for m, size in smallest.items() if Choice("", "", smallest=size).shows(one.share)]
+        shown = [
+            m for m, size in smallest.items() if MeasuredWorkload("", "", smallest=size).shows(one.share)
+        ]
         # Of the others nothing is known, so they may show it.
         others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
         metrics = decides or ([*shown, *others] if len(shown) < len(smallest) else ())
         least = 0.0 if decides else min(smallest.values(), default=0.0)
         why = f"{_why(one)}; of its metrics, {', '.join(metrics)} can show it" if metrics else _why(one)
-        found[Choice(one.workload, why, one.params, least, tuple(metrics))] = one.share
+        choice = MeasuredWorkload(
+            one.workload, why, params=one.params, smallest=least, metrics=tuple(metrics)
+        )
+        found[choice] = one.share
     able = sorted((one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY)
     if able or not found:
         return able[:_MOST]
@@ -503,8 +449,8 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
 
 
 def _without_blind_choices(
-    choice: Choice, counted: WorkloadCoverage, wanted: Collection[FunctionId]
-) -> Choice:
+    choice: MeasuredWorkload, counted: WorkloadCoverage, wanted: Collection[FunctionId]
+) -> MeasuredWorkload:
     """Return ``choice`` with those choices of parameters with which the change can be seen."""
     able: dict[str, tuple[ParamValue, ...]] = {}
     for name in choice.params:
@@ -569,7 +515,7 @@ def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
 
 def no_workload(chosen: Chosen) -> KteardownError | None:
     """Return the error with which the command ends if there is no workload to run."""
-    if chosen.choices or chosen.after_build:
+    if chosen.workloads or chosen.after_build:
         return None
     if not chosen.known:
         return InputError(
@@ -587,7 +533,7 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
     )
 
 
-def needed_settings(choice: Choice, experiment: Experiment) -> list[str]:
+def needed_settings(choice: MeasuredWorkload, experiment: Experiment) -> list[str]:
     """Return the settings with which the change is executed and that ``experiment`` does not have."""
     swept = {name: values for sweep in experiment.workloads for name, values in sweep.params.items()}
     usual, settings = _small(choice.workload), []
@@ -602,7 +548,7 @@ def needed_settings(choice: Choice, experiment: Experiment) -> list[str]:
 
 
 def count_executions(
-    choice: Choice,
+    choice: MeasuredWorkload,
     kernels: Sequence[KernelImage],
     experiment: Experiment,
     changed: Sequence[ChangedFunction],
@@ -620,36 +566,8 @@ def count_executions(
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.
     known = found.exercised or build.functions_of(kernels[-1]) is not None or not may_change_users(changed)
     exercised = found.exercised if known and found.functions else None
-    return Exercise(tuple(_sentences(found)), exercised, found.share, found.cost)
-
-
-def _sentences(found: Exercised) -> list[str]:
-    run = sorted(
-        (one for one in found.functions if one.executions), key=lambda one: not one.function.statements_after
-    )
-    if not run:
-        called = ", though changed functions were entered" if found.share else ""
-        return [f"{found.workload} executed no changed line in its measured stretch{called}."]
-    lines = []
-    for one in run[:_SHOWN]:
-        each = (
-            f", {one.executions_per_object:,.3g} for one more of {found.objects}"
-            if one.executions_per_object is not None
-            else ""
-        )
-        what = (
-            f"executed changed lines of {one.function.name}()"
-            if one.function.statements_after
-            else f"entered {one.function.name}(), whose code differs,"
-        )
-        lines.append(f"{found.workload} {what} {one.executions:,} times{each}.")
-    if len(run) > _SHOWN:
-        lines.append(f"{found.workload} executed {len(run) - _SHOWN} more functions that differ.")
-    lines.append(
-        f"The changed functions are {_share(found.share)} of what the kernel executes in the stretch of "
-        f"{found.workload}."
-    )
-    return lines
+    sentences = charts.written("executed", found, _SHOWN, _share(found.share))
+    return Exercise(tuple(sentences), exercised, found.share, found.cost)
 
 
 def _share(share: float) -> str:

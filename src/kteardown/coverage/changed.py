@@ -16,7 +16,7 @@ from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.maps import CoverageMap
 from kteardown.kernels import apply_patches
 from kteardown.kernels.object_changes import Functions
-from kteardown.patches.changed_lines import changed_lines
+from kteardown.patches.config_of_series import changed_lines
 
 Kind = Literal["function", "macro", "declaration"]
 

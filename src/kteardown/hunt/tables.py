@@ -19,6 +19,7 @@ from kteardown.hunt.result import (
     predicted_time,
 )
 from kteardown.paths import data_dir
+from kteardown.report.charts import written
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Table, Text
 
@@ -31,53 +32,14 @@ _LEFT = frozenset(("find", "cost", "grows", "predicted", *_LOCK_COLUMN))
 
 def summary(result: HuntResult) -> str:
     """Return one sentence that says what was found."""
-    failed = sum(find.cost is None for find in result.finds)
-    steep = len(result.finds) - failed
-    guests = f", and {_count(failed, 'way')} in which the guest failed" if failed else ""
-    costs = "cost grows" if steep == 1 else "costs grow"
-    found = f"{_count(steep, 'find')}, whose {costs} faster than the number of objects{guests}"
-    if result.unconfirmed:
-        ways = "1 way is" if result.unconfirmed == 1 else f"{result.unconfirmed:,} ways are"
-        found = f"not finished, {ways} to be confirmed{guests}"
-    waits = sum(one.is_find for one in result.owners)
-    if waits:
-        found += f"; {_count(waits, 'linear release')} in which several processes wait for each other"
-    return (
-        f"{_count(result.kinds, 'kind')} in {_count(len(result.cases), 'way')} of release on "
-        f"{result.release}: {found}"
-    )
+    return written("hunted", result)[0]
 
 
 def finds_table(result: HuntResult) -> Table:
     """Return the table of the finds, the worst first."""
     columns = (*_COLUMNS, *_LOCK_COLUMN * bool(result.locks), *result.against)
     rows = [_row(find, result) for find in result.finds]
-    notes = [
-        "(+2): two more ways with the same cause",
-        "exponent: at the last doubling of the number; 1 is linear, 2 a square",
-        "each: instructions (memory: kB) for one object, at the smallest and at the largest number, with the "
-        "fixed part of the cost",
-        "grows: the function whose own time grows most, with its share",
-        "predicted: extrapolated to the largest number that limits allow, or that fits into 16 GiB if memory "
-        f"is the limit, and to {PREDICTED_AT_MOST:,} at most; up to: the upper bound",
-        "no interrupts for: the longest time, in instructions, during the release and shortly after it",
-    ]
-    if rate := result.rate:
-        emulated = "" if rate.acceleration == "kvm" else ", emulated"
-        notes.append(
-            f"seconds: {rate.ns:.2f} ns for an instruction of the guest on this host "
-            f"({rate.acceleration}{emulated}), from the releases of "
-            f"{_count(rate.cases, 'find')}, which deviate by {share(rate.deviation)} (median)"
-        )
-    if result.locks:
-        notes.append(
-            "lock held: for which share of the time, and the longest time at once, at the largest number, on "
-            f"{result.locks} with lock statistics, which make locks dearer"
-        )
-    if result.against:
-        notes.append(
-            "on other kernels, with one seed: the verdict, the cost at the largest number, and what failed"
-        )
+    notes = written("find_columns", result, PREDICTED_AT_MOST)
     return Table("Finds", Block.of(columns, rows, _LEFT | set(result.against)), notes=tuple(notes))
 
 
@@ -254,10 +216,6 @@ def _elsewhere(find: Find, source: str) -> str:
     if failed is not None:
         words.append(f"{failed.brief}: {failed.detail}")
     return "; ".join(words) or "not measured"
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:

@@ -54,7 +54,7 @@ def member(deb: Path, name: str) -> bytes:
         if len(content) > _MOST_BYTES:
             unpacking.kill()
             source.kill()
-    if unpacking.returncode:
+    if unpacking.returncode or len(content) > _MOST_BYTES:
         raise _damaged(deb, f"it has no {name}, or that is larger than {_MOST_BYTES >> 20} MB")
     return content
 

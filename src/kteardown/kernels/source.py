@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import apply_patches, cache_folder, deb, git, git_tree, release
+from kteardown.kernels import apply_patches, cache_folder, deb, git, release
 from kteardown.kernels.archive import Archive, Package
 from kteardown.kernels.series import patches_in
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
@@ -182,7 +182,7 @@ class Sources:
             return source
         name, _, commit = source.id.rpartition("@")
         if source not in self._absent:
-            gone = self._absent[source] = git_tree.absent(Path(source.origin), commit)
+            gone = self._absent[source] = git.absent(Path(source.origin), commit)
             if gone:
                 what = gone[0] if len(gone) == 1 else f"{len(gone)} files, such as {gone[0]},"
                 self._reporter.note(f"{source.origin} lacks {what} of {commit[:12]}, which is used without")
@@ -312,7 +312,7 @@ class Sources:
             trees = [path for path in self.tree_path(source).parent.glob("git-*") if path.is_dir()]
             commit, gone = source.id.rpartition("@")[2], self._absent.get(source, ())
             with self._reporter.task(f"Unpacking {source.id}"):
-                git_tree.unpack(Path(source.origin), commit, folder, gone, trees)
+                git.unpack(Path(source.origin), commit, folder, gone, trees)
             with suppress(OSError):
                 if "filter=lfs" in (folder / ".gitattributes").read_text(errors="replace"):
                     self._reporter.note(f"{source.id}: files that are kept with Git LFS are not fetched")
@@ -321,7 +321,7 @@ class Sources:
             tree = self.tree(self.identify(below))
             with TemporaryDirectory(prefix="kteardown-") as scratch:
                 changed = apply_patches.apply(tree, patches, Path(scratch), below)
-                git_tree.link(tree, (), folder)
+                git.link(tree, (), folder)
                 apply_patches.install(changed, folder)
         else:
             file = Path(source.origin)

@@ -2,7 +2,8 @@
 
 Kbuild's own makefiles say so: ``obj-$(CONFIG_X) += file.o`` in the folder of the file, ``foo-y += file.o``
 for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above. Few files are named
-by a makefile of another folder (``../../../virt/kvm/file.o``).
+by a makefile of another folder (``../../../virt/kvm/file.o``). Of a file that is compiled, ``#if`` lines may
+leave out what a patch changes.
 """
 
 import heapq
@@ -17,14 +18,74 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from kteardown import paths
-from kteardown.kernels import apply_patches, build
+from kteardown.kernels import apply_patches, build, git
 from kteardown.kernels.kconfig import conditions_of, selectors_of
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import ARCHITECTURES, Arch
-from kteardown.patches import changed_lines
 from kteardown.patches.find_base import is_code
 from kteardown.progress import Reporter
+
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^\s*#\s*(\w+)(.*)$")
+_NOT_CODE = re.compile(r"\s*(?:$|//|/?\*|#)")
+# What a condition says plainly. One with a negation or with || is taken as true.
+_SYMBOL = re.compile(r"(?:defined\s*\(?\s*|IS_ENABLED\(|IS_BUILTIN\(|IS_REACHABLE\(|^\s*)CONFIG_(\w+)")
+
+
+def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
+    """Return the numbers of the lines that differ by more than blanks, before and after."""
+    with TemporaryDirectory(prefix="kteardown-changed-") as name:
+        old, new = Path(name) / "before", Path(name) / "after"
+        old.write_text(before, encoding="latin-1")
+        new.write_text(after, encoding="latin-1")
+        options = ("--no-index", "--unified=0", "--ignore-all-space", "--histogram")
+        diff = git.run("diff", *options, str(old), str(new)).text
+    removed: list[int] = []
+    added: list[int] = []
+    for found in _HUNK.finditer(diff):
+        first, count, new_first, new_count = (int(part) if part else 1 for part in found.groups())
+        removed += range(first, first + count)
+        added += range(new_first, new_first + new_count)
+    return removed, added
+
+
+def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[str]:
+    """Return the symbols that compile what differs in a C file, if ``config`` compiles none of it.
+
+    Empty if any changed line of code is compiled, as far as the ``#if`` lines around it say so plainly.
+    """
+    found: dict[str, None] = {}
+    for text, numbers in zip((before, after), changed_lines(before, after), strict=True):
+        lines = text.split("\n")
+        around = _symbols_around(lines)
+        for number in numbers:
+            if _NOT_CODE.match(lines[number - 1]):
+                continue
+            missing = [symbol for symbol in around[number - 1] if config.get(symbol, "n") == "n"]
+            if not missing:
+                return []
+            found |= dict.fromkeys(missing)
+    return list(found)
+
+
+def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return for each line the symbols that must be set so that it is compiled: at most 100."""
+    around: list[tuple[str, ...]] = []
+    every: list[tuple[str, ...]] = []
+    for line in lines:
+        directive = _DIRECTIVE.match(line)
+        word, condition = (directive[1], directive[2]) if directive else ("", "")
+        if word in ("if", "ifdef", "ifndef"):
+            plain = word != "ifndef" and not re.search(r"\|\||!", condition)
+            around.append(tuple(_SYMBOL.findall(condition)) if plain else ())
+        elif word in ("else", "elif") and around:
+            around[-1] = ()
+        elif word == "endif" and around:
+            around.pop()
+        every.append(tuple(symbol for symbols in around[:10] for symbol in symbols[:10]))
+    return every
+
 
 _PLAIN = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s*!=\s*n|\s*=\s*y)?")
 _MOST_NEEDED = 40
@@ -192,7 +253,7 @@ def _in_conditions(file: TouchedFile, trees: Trees, config: Mapping[str, str], a
     if not file.built or not file.name.endswith((".c", ".h")) or not (after.is_file() and before.is_file()):
         return file
     old, new = (path.read_text(encoding="latin-1") for path in (before, after))
-    missing = changed_lines.missing_symbols(old, new, config)
+    missing = missing_symbols(old, new, config)
     if not missing:
         return file
     symbols = with_dependencies(trees, arch, missing, config)

@@ -12,15 +12,17 @@ from kteardown.coverage.executed import PathCost
 from kteardown.errors import KteardownError
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import with_short_commit
+from kteardown.model.record import ParamValue
 from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
 from kteardown.patches.posted import PostedSeries
+from kteardown.report import charts
 from kteardown.report.contents import limits
 from kteardown.report.formats import junit
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.formats.text import LINES
-from kteardown.report.formatting import number, percent
+from kteardown.report.formatting import percent
 from kteardown.report.material import Material, Measured
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.visible import on_one_line, visible
@@ -48,9 +50,9 @@ class Exercise:
     cost: PathCost | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeasuredWorkload:
-    """A workload that was run, or is to be run, on base and on the series."""
+    """A workload that was run, or is to be run, on base and on the series, and why."""
 
     workload: str
     why: str
@@ -59,11 +61,39 @@ class MeasuredWorkload:
     exercise: Exercise = field(default_factory=Exercise)
     only_counted: bool = False
     """Whether its metrics are too noisy to show the change, whose cost is only counted."""
+    params: dict[str, ParamValue] = field(default_factory=dict)
+    """The small point at which its executions are counted."""
+    smallest: float = 0.0
+    """The smallest change that its metrics show; 0 if it is not known."""
+    metrics: tuple[str, ...] = ()
+    """Those that can show the change; empty: its headline metrics."""
+    choices: dict[str, tuple[ParamValue, ...]] = field(default_factory=dict)
+    """The choices of a parameter with which it executes enough of the change, of those that were counted."""
+
+    def shows(self, share: float) -> bool:
+        """Return whether its metrics can show that ``share`` of its instructions is saved."""
+        return share >= self.smallest / (1 + self.smallest)
 
     @property
     def materials(self) -> tuple[Material, ...]:
         """The material of each clock that was measured."""
         return self.material.clocks if self.material else ()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a series changes by its diffs, the workloads to run, and what no workload executes."""
+
+    changed: tuple[ChangedFunction, ...] = ()
+    workloads: tuple[MeasuredWorkload, ...] = ()
+    not_executed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    known: bool = True
+    """Whether it is known what the workloads execute."""
+    unmeasured: str = ""
+    """How workloads execute what is changed, if that is too seldom to be measured."""
+    after_build: bool = False
+    """Whether the code of the kernels has to say first which functions use what the diffs change."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +103,13 @@ class Tried:
     posted: PostedSeries
     base: Base
     config: SeriesConfig
-    measured: tuple[MeasuredWorkload, ...]
-    not_executed: tuple[str, ...]
-    """Changed functions that no workload executes."""
-    changed_objects: tuple[str, ...]
+    chosen: Chosen
     command: str
-    notes: tuple[str, ...] = ()
+    measured: tuple[MeasuredWorkload, ...] = ()
+    """What was run; before that, what is to be run."""
+    changed_objects: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
     """Which kernels have to be built as a whole, and how long that takes."""
-    changed: tuple[ChangedFunction, ...] = ()
-    """What the series changes, by its diffs."""
     kernels: tuple[KernelImage, ...] = ()
     """Base and the series, once they are built."""
     error: KteardownError | None = None
@@ -94,8 +121,8 @@ def page(tried: Tried) -> str:
     exercised = [text for one in tried.measured for text in one.exercise.sentences]
     if tried.changed_objects:
         exercised.append(f"Objects of the kernel that differ: {_few(tried.changed_objects)}.")
-    if tried.not_executed:
-        exercised.append(f"Executed by no workload: {_few(tried.not_executed)}.")
+    if tried.chosen.not_executed:
+        exercised.append(f"Executed by no workload: {_few(tried.chosen.not_executed)}.")
     known = [
         text
         for one in tried.measured
@@ -106,7 +133,7 @@ def page(tried: Tried) -> str:
     parts += [layout(table) for one in tried.measured if one.material for table in tables(one.material)]
     parts.append(_section("What was exercised:", exercised))
     parts.append(_section("What was compared:", compared(tried)))
-    parts.append(_section("Limits:", list(dict.fromkeys([*known, *tried.notes]))))
+    parts.append(_section("Limits:", list(dict.fromkeys([*known, *tried.chosen.notes]))))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
@@ -137,8 +164,8 @@ def plan(tried: Tried) -> str:
         _section("What would be compared:", compared(tried)),
         _section("Builds:", tried.builds),
         _section("Workloads:", steps or [none]),
-        _section("Not executed by any workload:", _listed(tried.not_executed)),
-        _section("Notes:", tried.notes),
+        _section("Not executed by any workload:", _listed(tried.chosen.not_executed)),
+        _section("Notes:", tried.chosen.notes),
     ]
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
@@ -173,7 +200,7 @@ def as_json(tried: Tried) -> str:
         "left_out": tried.base.left_out,
         "files": {file.name: "built" if file.built else why(file) for file in tried.config.files},
         "symbols": tried.config.symbols,
-        "changed": [{"file": one.file, "name": one.name, "kind": one.kind} for one in tried.changed],
+        "changed": [{"file": one.file, "name": one.name, "kind": one.kind} for one in tried.chosen.changed],
         "changed_objects": tried.changed_objects,
         "kernels": [{name: getattr(one, name) for name in _OF_KERNEL} for one in tried.kernels],
         "workloads": [
@@ -188,7 +215,7 @@ def as_json(tried: Tried) -> str:
             }
             for one in tried.measured
         ],
-        "not_executed": tried.not_executed,
+        "not_executed": tried.chosen.not_executed,
         "costs": costs(tried),
         "sentence": sentence(tried),
         "verdict": found[0].tone if (found := answers(tried)) else "",
@@ -208,8 +235,9 @@ def sentence(tried: Tried) -> str:
 
 def costs(tried: Tried) -> list[str]:
     """Return in sentences what the changed functions cost in each workload that executes them."""
-    found = (of(one.workload, one.exercise) for one in tried.measured for of in (path_cost, moved))
-    return list(filter(None, found))
+    known = [one for one in tried.measured if one.exercise.exercised is not False and one.exercise.cost]
+    found = (charts.written("path_cost", one.workload, one.exercise.cost, median, percent) for one in known)
+    return [text for texts in found for text in texts]
 
 
 def answers(tried: Tried) -> list[VariantLine]:
@@ -230,68 +258,12 @@ def answers(tried: Tried) -> list[VariantLine]:
     return sorted(found, key=lambda line: _ORDER.index(line.tone))
 
 
-def path_cost(workload: str, exercise: Exercise) -> str:
-    """Return in a sentence what the changed functions cost; empty if the workload does not execute them."""
-    cost = exercise.cost
-    if cost is None or exercise.exercised is False or not any((*cost.base, *cost.changed)):
-        return ""
-    base, changed = median(cost.base), median(cost.changed)
-    ranges = (f"{number(min(one))} to {number(max(one))}" for one in (cost.base, cost.changed))
-    spread = "1 seed" if len(cost.base) == 1 else f"{len(cost.base)} seeds: {' -> '.join(ranges)}"
-    return (
-        f"{workload}: {number(base)} -> {number(changed)} instructions "
-        f"{f'for one more of {cost.objects}' if cost.objects else 'in a stretch'} in the changed functions "
-        f"and what they call ({f'{percent(changed / base)}; ' if base > 0 else ''}{spread})."
-    )
-
-
-def moved(workload: str, exercise: Exercise) -> str:
-    """Return in a sentence how much of the change is work that is done later; empty if it was not counted."""
-    cost = exercise.cost
-    if cost is None or not cost.later or exercise.exercised is False:
-        return ""
-    spread = ", and ".join(f"{number(min(one))} to {number(max(one))}" for one in (cost.inside, cost.later))
-    each = f"for one more of {cost.objects}, " if cost.objects else ""
-    return (
-        f"{workload}: {each}the whole kernel executes {_difference(cost.inside)} in the stretch and "
-        f"{_difference(cost.later)} afterwards, until the guest is quiet ({len(cost.later)} seeds: {spread})."
-    )
-
-
-def _difference(more: Sequence[float]) -> str:
-    """Return the median of differences in instructions, by seed; one within their spread is no difference."""
-    middle = median(more)
-    if abs(middle) < 1 or max(more) - min(more) >= abs(middle):
-        return "as many instructions"
-    return f"{number(abs(middle))} instructions {'more' if middle > 0 else 'fewer'}"
-
-
 def compared(tried: Tried) -> list[str]:
     """Return the base, how the series applies to it, and which symbols and files it needs, in sentences."""
-    base, posted = tried.base, tried.posted
-    lines = [f"{base.chosen.sentence()}.", *(f"{text[:1].upper()}{text[1:]}." for text in base.warnings)]
-    if posted.base_commit:
-        lines.append(f"It names {posted.base_commit[:12]} as its base commit.")
-    rejected = [a.sentence() for a in base.attempts if a.how in ("fails", "already there", "not here")]
-    lines += [f"Not used: {text}." for text in rejected]
-    also = (a for a in base.attempts if a.how in ("exactly", "with offsets") and a is not base.chosen)
-    where = {"with offsets": " at other lines"}
-    for a in also:
-        name, spec = map(with_short_commit, (a.id, a.source))
-        lines.append(f"It also applies to {name}{where.get(a.how, '')}: --source {spec}.")
-    if base.left_out:
-        lines.append(f"Left out, since no kernel is built from them: {_few(base.left_out)}.")
-    files = []
-    for file in tried.config.files:
-        if file.symbols:
-            verb = "are" if len(file.symbols) > 1 else "is"
-            files.append(f"{file.name} {why(file)}, which {verb} added to base and series.")
-        elif not file.built and file.reason:
-            files.append(f"{file.name} {why(file)}.")
-    lines += _listed(files)
-    if tried.config.symbols:
-        lines.append("Base is built anew with these symbols.")
-    return lines + [f"{note[:1].upper()}{note[1:]}." for note in posted.notes]
+    config = tried.config
+    files = [file for file in config.files if file.symbols or (not file.built and file.reason)]
+    about = (tried.base, tried.posted, files, config.symbols, _MANY, why, with_short_commit)
+    return charts.written("compared", *about)
 
 
 def _heading(posted: PostedSeries) -> str:

@@ -37,7 +37,7 @@ from kteardown.progress import Reporter
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
-from kteardown.script.samples import LeftBehind
+from kteardown.script.extract import LeftBehind
 from kteardown.vm.host import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob

@@ -36,10 +36,20 @@ from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import REHEARSAL, SeenBoot
-from kteardown.rundir.printed import error_lines
+from kteardown.rundir.environment import error_lines
 from kteardown.script.describe import Described, named
-from kteardown.script.extract import found, growing, metric_of, parse_reading, slug, suggested, trend, values
-from kteardown.script.presets import preset_metrics, tap_failures
+from kteardown.script.extract import (
+    found,
+    growing,
+    metric_of,
+    parse_reading,
+    preset_metrics,
+    slug,
+    suggested,
+    tap_failures,
+    trend,
+    values,
+)
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 

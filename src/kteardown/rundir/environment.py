@@ -1,4 +1,4 @@
-"""Differences between environments that can change a figure, as sentences.
+"""What readers of figures should know, as sentences: differences between environments, and errors of scripts.
 
 METHODOLOGY.md lists what cannot change one and is left out. Between hosts on the instruction clock that is
 everything but QEMU; between guests also the memory, which is in the plan, and the clock source before the
@@ -6,6 +6,7 @@ timers have settled.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,8 +14,8 @@ from importlib.resources import files
 from typing import Any
 
 from kteardown.model.arch import arch_of_machine
-from kteardown.model.record import Hello, Record, Settled
-from kteardown.rundir.counting import Attempt, contributing, repeats, where
+from kteardown.model.record import Hello, OutputLine, Record, ScriptEnd, Settled
+from kteardown.rundir.counting import Attempt, BootRecords, contributing, repeats, where
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Journal
 
@@ -241,3 +242,32 @@ def _word(value: object) -> str:
     if isinstance(value, tuple | list):
         return ", ".join(map(str, value)) or "none"
     return str(value)
+
+
+_ERROR = re.compile(
+    r"\b(error|cannot|can't|couldn't|unable to|failed|failure|fatal|not found|no such|does not exist|invalid"
+    r"|denied|not permitted|not supported|out of memory|segmentation fault|assertion|usage)\b",
+    re.IGNORECASE,
+)
+_LINES = 3
+_CHARACTERS = 160
+
+
+def error_lines(records: Iterable[Record]) -> list[str]:
+    """Return the lines of scripts that look like an error; a script can print one and end with 0."""
+    lines = (one.text for one in records if isinstance(one, OutputLine) and one.source == "script")
+    return [line[:_CHARACTERS] for line in dict.fromkeys(lines) if _ERROR.search(line)]
+
+
+def printed_notes(boots: Iterable[BootRecords]) -> Iterator[str]:
+    """Yield, of the first boot of each kernel, what its scripts printed that looks like an error."""
+    seen: dict[tuple[str, ...], list[str]] = {}
+    for kernel, boot in {boot.start.kernel: boot for boot in reversed([*boots])}.items():
+        if lines := error_lines(boot.records):
+            seen.setdefault(tuple(lines), []).append(kernel)
+        dropped = sum(one.dropped for one in boot.records if isinstance(one, ScriptEnd))
+        if dropped:
+            yield f"{kernel}: {dropped:,} lines of the script and of the log are not kept"
+    for found, kernels in seen.items():
+        more = f", and {len(found) - _LINES} more lines" if len(found) > _LINES else ""
+        yield f"on {', '.join(sorted(kernels))} the script printed: {'; '.join(found[:_LINES])}{more}"

@@ -23,9 +23,8 @@ from kteardown.inputs.options import Scripted, parse_seconds
 from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
-from kteardown.script.extract import metric_of
+from kteardown.script.extract import metric_of, preset_of
 from kteardown.script.files import beside, read_file
-from kteardown.script.presets import preset_of
 
 MEMORY_MB = 512
 _LIMIT_S, _MOST_S = 600.0, 86400.0

@@ -19,25 +19,104 @@ The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
 
 ``last`` before a form: of several values only the last one counts. Values are converted to the unit of the
 metric; one with a unit of something else is left out. The output is a stranger's, so lines, their number, and
-the time for searching them are limited.
+the time for searching them are limited. ``LeftBehind`` makes samples of the values while the guest runs.
 """
 
 import json
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 from kteardown.errors import InputError
-from kteardown.model.record import Delta, OutputLine
-from kteardown.model.workload import Metric, Unit
+from kteardown.model.plan import PlannedTrial
+from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
+from kteardown.model.workload import Metric, Unit, unit_of
 from kteardown.script import match
-from kteardown.script.units import amount_of, convert, unit_of
+
+_NUMBER = re.compile(
+    r"[-+]?(?=\.?[0-9])(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,2})?"
+)
+_NUMBER_CHARACTERS = 40
+_LARGEST = Decimal(2**63 - 1)
+
+_S = Decimal(10) ** 9
+_UNITS: tuple[tuple[Unit, Decimal, str], ...] = (
+    ("ns", 60 * _S, "min mins minute minutes"),
+    ("ns", _S, "s sec secs second seconds"),
+    ("ns", _S / 10**3, "ms msec msecs millisecond milliseconds"),
+    # The two signs for micro that Unicode has.
+    ("ns", _S / 10**6, "us \u00b5s \u03bcs usec usecs microsecond microseconds"),
+    ("ns", Decimal(1), "ns nsec nsecs nanosecond nanoseconds"),
+    ("kb", Decimal(1) / 1024, "B byte bytes"),
+    ("kb", Decimal(1), "kB KB kb KiB"),
+    ("kb", Decimal(1024), "MB MiB"),
+    ("kb", Decimal(1024**2), "GB GiB"),
+    ("share", Decimal(1) / 100, "% percent"),
+    *((unit, Decimal(1), unit) for unit in ("share", "count", "per_s", "per_cycle")),
+)
+_WORDS = {word: (unit, factor) for unit, factor, words in _UNITS for word in words.split()}
+"""The unit of a metric, and the factor, for each word. As in the kernel's files, a kB has 1024 bytes."""
+_COUNTED = re.compile(r"[\w%-]{0,30}")
+"""What a rate counts."""
+_SECOND = ("s", "sec", "second")
+
+
+def amount_of(text: str) -> tuple[Decimal, Decimal] | None:
+    """Return the number that ``text`` is, such as ``1,234.50`` or ``2e6``, and one unit of its last digit.
+
+    None if it is not a number.
+    """
+    text = text.strip()
+    if len(text) > _NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
+        return None
+    number = Decimal(text.replace(",", ""))
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)  # It is text only of infinity and NaN.
+    return number, Decimal(1).scaleb(exponent)
+
+
+def unit_of_word(word: str) -> tuple[Unit, Decimal] | None:
+    """Return the unit of a metric that has what ``word`` is a unit of, and how many of it one ``word`` is.
+
+    ``ops/sec`` and ``bytes/ms`` are rates, and ``usecs/op`` a time. None if the word is not a known unit.
+    """
+    word = word.strip("[]().,;")
+    if word in _WORDS:
+        return _WORDS[word]
+    what, slash, each = word.partition("/")
+    if not slash or not _COUNTED.fullmatch(what):
+        return None
+    if each.lower() in _SECOND:
+        return ("per_s", Decimal(1))
+    if (time := _WORDS.get(each)) and time[0] == "ns":
+        return ("per_s", _S / time[1])
+    return _WORDS.get(what) if _COUNTED.fullmatch(each) else None
+
+
+def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
+    """Return ``number`` of ``word`` in ``unit``; a word that is not a unit, or empty, counts as ``unit``.
+
+    None if the word is a unit of something else, or the result is too large for a record.
+    """
+    base: Unit = "ns" if unit == "us" else unit
+    size = Decimal(1000 if unit == "us" else 1)
+    of, factor = unit_of_word(word) or (base, size)
+    if of != base:
+        return None
+    result = number * factor / size
+    if abs(result) > _LARGEST:
+        return None
+    return int(result) if result == result.to_integral_value() else float(result)
+
 
 Kind = Literal["expression", "interval", "printed", "delta"]
 
@@ -159,7 +238,7 @@ def _compiled(spec: str, text: str) -> re.Pattern[str]:
 
 
 def _known(spec: str, unit: str) -> str:
-    if unit and unit_of(unit) is None:
+    if unit and unit_of_word(unit) is None:
         raise _wrong(
             spec,
             f"{unit!r} is not a known unit",
@@ -227,7 +306,7 @@ def _read(number: str, word: str, reading: Reading, unit: Unit, line: OutputLine
     """Return the value of a printed number and the word that follows it, which may be its unit."""
     if (amount := amount_of(number)) is None:
         return []
-    return _value(*amount, word if unit_of(word) else reading.unit, unit, line.text, line.at_ns)
+    return _value(*amount, word if unit_of_word(word) else reading.unit, unit, line.text, line.at_ns)
 
 
 def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
@@ -316,10 +395,10 @@ def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tupl
     else:
         word = reading.unit or tail or _unit_in(reading, list(examples)) or "count"
         spec = spec if reading.unit else f"{spec} {word}"
-    known = unit_of(word)
+    known = unit_of_word(word)
     assert known is not None
     unit = known[0]
-    if tail and (unit_of(tail) or known)[0] != unit:
+    if tail and (unit_of_word(tail) or known)[0] != unit:
         why = f"the name ends in _{tail}, but the value is in {word}"
         raise _wrong(f"{name}={spec}", why, "rename the metric.")
     name = name.removesuffix(f"_{tail}")
@@ -352,7 +431,7 @@ def _unit_in(reading: Reading, examples: Sequence[OutputLine]) -> str:
             words += [unit, *rest.split()[:1]]
         after = re.search(r"\)(?:\s|\\s[*+]?)*\[?([A-Za-z%\u00b5][\w/%]*)", reading.text)
         words += [after[1]] if after else []
-    return next((word.strip("[]().,;") for word in words if unit_of(word)), "")
+    return next((word.strip("[]().,;") for word in words if unit_of_word(word)), "")
 
 
 _NAMES, _CHARACTERS = 50, 80
@@ -379,7 +458,7 @@ def found(output: Sequence[OutputLine]) -> tuple[dict[str, str], dict[str, str]]
             marks.setdefault(slug(words[1]), f"mark {words[1]}")
             continue
         is_printed = line.source == "script" and len(words) == 3 and _NAME.fullmatch(words[0])
-        if is_printed and amount_of(words[1]) and unit_of(words[2]):
+        if is_printed and amount_of(words[1]) and unit_of_word(words[2]):
             printed.setdefault(slug(words[0]), f"printed {words[0]}")
     return dict([*marks.items()][:_NAMES]), dict([*printed.items()][:_NAMES])
 
@@ -391,7 +470,7 @@ def suggested(output: Sequence[OutputLine]) -> list[str]:
     for line in [line for line in output if line.source == "script"][:_SUGGEST_LINES]:
         for label, blank, word in _LIKELY.findall(line.text[:_SUGGEST_CHARACTERS]):
             text = re.escape(label).replace("\\ ", " ")
-            if unit_of(word):
+            if unit_of_word(word):
                 with_unit.setdefault(slug(label), f"/{text}([0-9.]+){blank}{word}/")
             elif ":" in label or "=" in label:
                 labelled.setdefault(slug(label), f"/{text}([0-9.]+)/")
@@ -497,3 +576,167 @@ def trend(measured: Sequence[float]) -> bool:
 
     test = stats.kendalltau(range(len(measured)), measured)
     return bool(test.pvalue < _TREND_LEVEL)
+
+
+_KEPT = 1000
+"""Lines of a repetition that a run keeps of each source, besides those that a value was read from."""
+_DELTAS = 10_000
+"""Counters of a repetition; those of all files that the agent reads are fewer."""
+_FAILURES, _FAILURE_CHARACTERS = 3, 160
+"""Failures of TAP in the detail of a trial, and characters of each."""
+
+
+class LeftBehind:
+    """Collects what the scripts of one boot leave behind, and makes samples of it.
+
+    Records of other workloads pass through unchanged. A script can write to the port of the records, so what
+    is collected has limits, and only the first end of a planned repetition counts.
+    """
+
+    def __init__(self, trials: Sequence[PlannedTrial]) -> None:
+        self._trials = {trial.index: trial for trial in trials if trial.script is not None}
+        self._ended: set[tuple[int, int]] = set()
+        self._failures: dict[int, list[str]] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._output: list[OutputLine] = []
+        self._deltas: list[Delta] = []
+        self._lost = 0
+
+    def add(self, record: Record) -> Sequence[Record]:
+        """Return the records to keep now: none until a repetition of a script has ended, then all of it.
+
+        The end of a trial becomes void if a script printed TAP with a failure. Raises as ``extract.values``.
+        """
+        if isinstance(record, OutputLine):
+            self._lost += len(self._output) >= LINES
+            self._output += [record] if len(self._output) < LINES else []
+            return ()
+        if isinstance(record, Delta):
+            self._deltas += [record] if len(self._deltas) < _DELTAS else []
+            return ()
+        trial = self._trials.get(getattr(record, "trial", -1))
+        if trial is None:
+            return (record,)
+        if isinstance(record, ScriptEnd):
+            which = (record.trial, record.repetition)
+            if which not in self._ended and 0 <= record.repetition < trial.warmup + trial.repetitions:
+                self._ended.add(which)
+                return tuple(self._all_of(trial, record))
+        # Where the agent has a metric of the user's name, the user's is meant.
+        is_other = isinstance(record, Sample) and record.metric in (trial.script or {})
+        return () if is_other else (self._judged(record, trial),)
+
+    def _judged(self, record: Record, trial: PlannedTrial) -> Record:
+        failures = self._failures.get(trial.index)
+        if not isinstance(record, TrialEnd) or record.status != "ok" or not failures:
+            return record
+        more = [f"and {len(failures) - _FAILURES} more"] if len(failures) > _FAILURES else []
+        shown = "; ".join([text[:_FAILURE_CHARACTERS] for text in failures[:_FAILURES]] + more)
+        return record.model_copy(update={"status": "void", "detail": f"a test failed: {shown}"})
+
+    def _all_of(self, trial: PlannedTrial, end: ScriptEnd) -> Iterator[Record]:
+        """Yield what a repetition left behind, the samples that were read from it, and its end."""
+        which = (end.trial, end.repetition)
+        output = [line for line in self._output if (line.trial, line.repetition) == which]
+        deltas = [delta for delta in self._deltas if (delta.trial, delta.repetition) == which]
+        lost = self._lost
+        self._clear()
+        if failures := tap_failures(output):
+            self._failures.setdefault(trial.index, []).extend(failures)
+        samples, read = [], set()
+        for key, spec in (trial.script or {}).items():
+            for value in values(parse_reading(spec), unit_of(key), output, deltas):
+                samples.append(
+                    Sample(
+                        trial=end.trial,
+                        repetition=end.repetition,
+                        metric=key,
+                        value=value.value,
+                        warmup=end.repetition < trial.warmup,
+                    )
+                )
+                read.add((value.at_ns, value.line))
+        left = {"script": _KEPT, "log": _KEPT}
+        for line in output:
+            left[line.source] -= 1
+            if left[line.source] >= 0 or (line.at_ns, line.text) in read:
+                yield line
+            else:
+                lost += 1
+        yield from deltas
+        yield from samples
+        yield end.model_copy(update={"dropped": end.dropped + lost})
+
+
+PRESETS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    files("kteardown.script").joinpath("presets.toml").read_text(encoding="utf-8")
+)
+"""By program and name of a metric, the forms of ``Metric.read``; the first with a value is used."""
+
+_ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
+
+
+def preset_of(text: str) -> str:
+    """Return the key in ``PRESETS`` of the first line of ``text`` that runs such a program; empty: none.
+
+    The program is the first word after assignments, without its folder.
+    """
+    return next(filter(None, map(_preset, text.splitlines())), "")
+
+
+def _preset(command: str) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError:  # A quotation that does not end.
+        words = command.split()
+    while words and _ASSIGNMENT.fullmatch(words[0]):
+        words.pop(0)
+    if not words:
+        return ""
+    name = words[0].rpartition("/")[2]
+    if name.startswith("perf") and words[1:2] == ["bench"]:
+        return "perf bench"
+    # The programs of will-it-scale are called page_fault1_processes, page_fault1_threads, and so on.
+    if name.endswith(("_processes", "_threads")):
+        return "will-it-scale"
+    return name if name in PRESETS else ""
+
+
+def preset_metrics(program: str, output: Sequence[OutputLine]) -> dict[str, Metric]:
+    """Return the metrics of a preset that have a value in ``output``, by key.
+
+    Raises KeyError if there is no such preset, and what ``extract.values`` raises.
+    """
+    metrics: dict[str, Metric] = {}
+    for name, spec in ((name, spec) for name, forms in PRESETS[program].items() for spec in forms):
+        key, metric = metric_of(name, spec)
+        if key not in metrics and values(parse_reading(metric.read), metric.unit, output, []):
+            metrics[key] = metric
+    return metrics
+
+
+_RESULT = re.compile(r"(not )?ok\b[ \t]*([0-9]*)(.*)", re.DOTALL)
+_ALLOWED = re.compile(r"#[ \t]*(?:skip|todo|xfail)", re.IGNORECASE)
+_PLAN = re.compile(r"1\.\.([0-9]{1,6})[ \t]*(?:#.*)?", re.DOTALL)
+_TAP = re.compile(r"K?TAP version [0-9]+")
+
+
+def tap_failures(output: Sequence[OutputLine]) -> list[str]:
+    """Return what failed of a program that prints TAP, one line each; empty if all passed or it is not TAP.
+
+    It is TAP if it has a version or a plan, ``TAP version 13`` or ``1..3``. Results that are skipped, or
+    expected to fail, pass. So do nested results, which are indented or in comments: the outer result counts.
+    Results that a plan has and that were not printed are a failure, too.
+    """
+    texts = [line.text[:LINE_CHARACTERS].rstrip() for line in output[:LINES] if line.source == "script"]
+    plans = [int(plan[1]) for text in texts if (plan := _PLAN.fullmatch(text))]
+    if not plans and not any(_TAP.match(text) for text in texts):
+        return []
+    results = [(text, found) for text in texts if (found := _RESULT.fullmatch(text))]
+    failures = [text for text, found in results if found[1] and not _ALLOWED.search(found[3])]
+    failures += [text for text in texts if text.startswith("Bail out!")]
+    if len(results) < sum(plans):
+        failures.append(f"{sum(plans)} results were planned, and {len(results)} printed")
+    return failures

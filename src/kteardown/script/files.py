@@ -7,6 +7,8 @@ directive a line, which is a word, a blank and a text: ``argument``, ``environme
 Without a root of the user's, the guest has the programs of this host that the texts name, and applets of
 busybox under all other names. Where a host's program is there, ``sh`` is the host's, too: busybox's own shell
 prefers its applets to other programs of the same name. A guest of another architecture has only busybox.
+
+A C file of the user's is compiled into a static program, in the sandbox of the builds.
 """
 
 import json
@@ -15,22 +17,23 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import InputError, LabError, MissingError, failing
+from kteardown import sandbox
+from kteardown.errors import BuildError, InputError, LabError, MissingError, failing
 from kteardown.kernels.prebuilt import guest_programs
 from kteardown.kernels.source import Sources, file_hash
-from kteardown.model.arch import Arch, host_arch
+from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.model.workload import Script, Workload
 from kteardown.paths import cache_dir, replace_text
 from kteardown.progress import Reporter
 from kteardown.rundir.directory import GUEST_FILE
 from kteardown.rundir.snapshot import read_json
-from kteardown.script.compile import compile_static
-from kteardown.script.elf import MACHINES, is_elf, read_elf
-from kteardown.script.host import PATH, HostPrograms
+from kteardown.sandbox import Limits, Mount, Sandbox
+from kteardown.script.host import MACHINES, PATH, HostPrograms, is_elf, read_elf
 from kteardown.script.root import GuestTree, add_root
 from kteardown.script.words import Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
@@ -385,3 +388,75 @@ def _applets(busybox: bytes) -> Iterator[str]:
             return
         before = word
         yield word.decode()
+
+
+HEADERS = ("stdio.h", "stdlib.h", "unistd.h", "string.h")
+"""What is included if a file does not compile without: a mail often has lost the lines with ``<``."""
+
+_FLAGS = ("-O2", "-static", "-pthread", "-Wl,--build-id=none")
+# Without its header, a function such as getenv() would return an int, and the program end with a signal.
+_STRICT, _LENIENT = "-Werror=implicit-function-declaration", "-w"
+_SOURCE, _OUTPUT = Path("/source"), Path("/output")
+_LIMITS = Limits(total_s=300, output_mb=16, disk_mb=512, file_mb=256, processes=64)
+_SHOWN = 12
+
+
+def compile_static(
+    source: Path, arch: Arch, reporter: Reporter, beside: Sequence[Path] = ()
+) -> tuple[bytes, tuple[str, ...]]:
+    """Return the program of the C file ``source``, and the headers that had to be added.
+
+    ``beside`` are files in its folder that it may include; it sees no other file of the user.
+    Raises BuildError if it does not compile, LabError if there is no sandbox, MissingError if there is no
+    compiler.
+    """
+    native, known = host_arch() == arch, ARCHITECTURES[arch]
+    compiler = next(filter(None, map(shutil.which, ("gcc", "cc") if native else (known.compiler,))), None)
+    packages = ("gcc", "libc6-dev") if native else known.agent_packages
+    if compiler is None:
+        raise MissingError(f"no C compiler for {arch} programs is installed", packages)
+    if (reason := sandbox.problem()) and not sandbox.unsafe_build:
+        raise LabError(
+            f"{source.name} would be compiled without a sandbox: {reason}",
+            hint="install bubblewrap (see `kteardown doctor`); or give --unsafe-build (docs/safety.md).",
+        )
+    with failing(f"cannot read {source}", hint="check the path, and that you may read the file."):
+        text = source.read_text(errors="replace")
+    program, said = _compiled(compiler, source, beside, (_STRICT,), reporter)
+    if program:
+        return program, ()
+    if "cannot find -l" in "".join(said):
+        raise MissingError(f"there is no static C library for {arch} programs", packages)
+    has = set(re.findall(r"^\s*#\s*include\s*<([^>\n]+)>", text, re.MULTILINE))
+    missing = tuple(name for name in HEADERS if name not in has)
+    flags = (_LENIENT, *(word for name in missing for word in ("-include", name)))
+    program, said = _compiled(compiler, source, beside, flags, reporter)
+    if program:
+        return program, missing
+    shown = [line.rstrip() for line in said if "error" in line][:_SHOWN] or said[:_SHOWN]
+    raise BuildError(
+        "\n".join([f"{source.name} did not compile:", *(f"  {line.rstrip()}" for line in shown)]),
+        hint="fix the first error; a header of your own beside the file is named with --file.",
+    )
+
+
+def _compiled(
+    compiler: str, source: Path, beside: Sequence[Path], flags: Sequence[str], reporter: Reporter
+) -> tuple[bytes, list[str]]:
+    """Return the program, empty if there is none, and what the compiler printed."""
+    confined = not sandbox.problem()
+    with tempfile.TemporaryDirectory(prefix="kteardown-compile-") as folder:
+        output = Path(folder)
+        seen, made = (_SOURCE, _OUTPUT) if confined else (source.parent.absolute(), output)
+        mounts = [Mount(path.absolute(), _SOURCE / path.name) for path in (source, *beside)]
+        mounts.append(Mount(output, _OUTPUT, writable=True))
+        argv = [compiler, *_FLAGS, *flags]
+        argv += ["-o", str(made / "program"), str(seen / source.name), "-lm"]
+        reporter.command(argv)
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TMPDIR": str(made)}
+        box = Sandbox(mounts, _LIMITS, f"the compiler of {source.name}", confined=confined)
+        with box.running(argv, environment, seen) as (process, lines):
+            said = list(lines)
+        if process.returncode:
+            return b"", said
+        return (output / "program").read_bytes(), said

@@ -11,8 +11,6 @@ from typer.testing import CliRunner, Result
 
 from kteardown.cli import app, try_patch
 from kteardown.cli.try_patch import (
-    Choice,
-    Chosen,
     choose_by_code,
     needed_settings,
     no_workload,
@@ -32,6 +30,7 @@ from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.model.record import ParamValue
 from kteardown.patches.config_of_series import SeriesConfig
 from kteardown.patches.find_base import Base
+from kteardown.report.try_page import Chosen, MeasuredWorkload
 from kteardown.run.resolve import experiment_for
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
@@ -137,10 +136,10 @@ def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.Monke
     functions = {"kernel/freezer.o": ["freeze_task"]}
     monkeypatch.setattr("kteardown.cli.try_patch.build.functions_of", lambda image: (functions, {}))
     macro = ChangedFunction("include/linux/freezer.h", "LIMIT", "macro")
-    before = Chosen((), (macro,), (), (), known=True, after_build=True)
+    before = Chosen((macro,), after_build=True)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
-    assert [choice.workload for choice in found.choices] == ["zombies"]
+    assert [choice.workload for choice in found.workloads] == ["zombies"]
     assert [str(one) for one in found.changed] == [str(macro), "kernel/freezer.c:freeze_task"]
     assert no_workload(before) is no_workload(found) is None
     functions.clear()
@@ -180,10 +179,10 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     )
     changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
-    before = Chosen((), changed, (), (), known=True)
+    before = Chosen(changed)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True, assignments=["other=1"]))
-    assert [one.only_counted for one in found.choices] == {"run": [False], "count": [True], "nothing": []}[
+    assert [one.only_counted for one in found.workloads] == {"run": [False], "count": [True], "nothing": []}[
         chosen
     ]
     error = no_workload(found)
@@ -194,7 +193,7 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
         assert "--script" in error.hint
     else:
         assert error is None
-    assert all("show a change from" in one.why for one in found.choices if one.only_counted)
+    assert all("show a change from" in one.why for one in found.workloads if one.only_counted)
 
 
 def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,11 +215,11 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: 
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
     smallest = {"compare-pipechain": 0.4, "compare-crowd": 0.2, "compare-threadexit": 0.01}
     monkeypatch.setattr(try_patch, "smallest_changes", lambda one, each_object: {"x": smallest[one.name]})
-    before = Chosen((), changed, (), (), known=True)
+    before = Chosen(changed)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
-    assert [one.workload for one in found.choices] == ["pipechain", "threadexit"]
-    assert all(one.only_counted for one in found.choices)
+    assert [one.workload for one in found.workloads] == ["pipechain", "threadexit"]
+    assert all(one.only_counted for one in found.workloads)
 
 
 def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
@@ -239,9 +238,9 @@ def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
     monkeypatch.setattr(try_patch, "smallest_changes", lambda one, each_object: sizes)
     changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
-    before = Chosen((), changed, (), (), known=True)
+    before = Chosen(changed)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
-    (choice,) = choose_by_code(before, base, IMAGE, Designed(quick=True)).choices
+    (choice,) = choose_by_code(before, base, IMAGE, Designed(quick=True)).workloads
     assert (choice.metrics, choice.only_counted) == (("threadexit_ns",), False)
     assert needed_settings(choice, experiment_for("threadexit", "debian:6.12")) == ["how=exit"]
 
@@ -256,9 +255,9 @@ def test_what_only_a_choice_adds_has_a_metric_of_its_own(monkeypatch: pytest.Mon
     monkeypatch.setattr(try_patch, "shipped_map", lambda s: CoverageMap("debian:6.12", {"zombies": counted}))
     changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
-    before = Chosen((), changed, (), (), known=True)
+    before = Chosen(changed)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
-    (choice,) = choose_by_code(before, base, IMAGE, Designed(quick=True)).choices
+    (choice,) = choose_by_code(before, base, IMAGE, Designed(quick=True)).workloads
     assert (choice.metrics, choice.only_counted) == (("suspend_call_ns",), False)
     assert needed_settings(choice, experiment_for("zombies", "debian:6.12")) == ["until=platform"]
 
@@ -275,10 +274,10 @@ def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytes
     monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
     changed = tuple(ChangedFunction(one.file, one.name) for one in (both, stress))
     monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
-    before = Chosen((), changed, (), (), known=True)
+    before = Chosen(changed)
     base = Base("debian:6.12", "", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
-    assert [choice.workload for choice in found.choices] == ["zombies"]
+    assert [choice.workload for choice in found.workloads] == ["zombies"]
     assert found.not_executed == ("stress (only in stress tests, which have no figures)",)
 
 
@@ -293,7 +292,7 @@ def test_the_call_path_of_what_no_workload_executes_is_named(
         ChangedFunction("kernel/a.c", "added", exists_before=False),
         ChangedFunction("kernel/a.c", "by_pointer"),
     )
-    found = with_call_paths(Chosen((), changed, (), ("a note",), known=True), tmp_path)
+    found = with_call_paths(Chosen(changed, notes=("a note",)), tmp_path)
     path = "reached is reached by exit(2) -> __do_sys_exit -> inlined -> reached."
     assert found.notes == ("a note", path)
 
@@ -357,8 +356,8 @@ def test_a_workload_is_run_where_it_executes_the_change() -> None:
     experiment = experiment_for("zombies", "debian:6.12")
     usual = points_of(load_workload("zombies"))[0]
     other = {**usual, "make": "fork"}
-    assert needed_settings(Choice("zombies", "", usual), experiment) == []
-    assert needed_settings(Choice("zombies", "", other), experiment) == ["make=fork"]
+    assert needed_settings(MeasuredWorkload("zombies", "", params=usual), experiment) == []
+    assert needed_settings(MeasuredWorkload("zombies", "", params=other), experiment) == ["make=fork"]
 
 
 def test_whole_builds_are_named_with_their_time(source: str, tmp_path: Path) -> None:

@@ -89,12 +89,12 @@ def test_try_proposes_a_script_that_executes_what_is_changed(
     monkeypatch.setattr(Sources, "tree", lambda self, source: tree)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (patch,), ())
     chosen = choose_workloads((), base, sources, Designed(), {})
-    (choice,) = chosen.choices
+    (choice,) = chosen.workloads
     assert choice.workload == "mounts" and choice.why.startswith("executes shmem_put_super")
     assert is_own("mounts") and is_own("./x.sh") and not is_own("zombies")
     (tmp_path / "workloads/mounts.sh").write_text("true $N\n")
     chosen = choose_workloads((), base, sources, Designed(), {})
-    assert not chosen.choices
+    assert not chosen.workloads
     assert "What these scripts in ./workloads execute is not known: mounts." in chosen.notes
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kteardown.errors import BuildError, InputError, KteardownError, damaged
 from kteardown.kernels.apply_patches import apply, files_in, read
-from kteardown.patches.changed_lines import changed_lines
+from kteardown.patches.config_of_series import changed_lines
 from kteardown.patches.find_base import TriedSource, blob_id, failing_hunks, merge, with_less_context
 
 NOT_TRIED = TriedSource("here", "here", "fails")

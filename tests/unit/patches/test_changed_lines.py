@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from kteardown.patches.changed_lines import changed_lines, missing_symbols
+from kteardown.patches.config_of_series import changed_lines, missing_symbols
 
 TEXT = """\
 int always;

@@ -13,7 +13,7 @@ from kteardown.patches.config_of_series import SeriesConfig, TouchedFile
 from kteardown.patches.find_base import Base, TriedSource
 from kteardown.patches.posted import PostedSeries
 from kteardown.report.material import Material
-from kteardown.report.try_page import Exercise, MeasuredWorkload, Tried, as_json, page, plan
+from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried, as_json, page, plan
 from unit.report.contexts import instructions
 
 POSTED = PostedSeries(
@@ -47,7 +47,8 @@ def tried(exercised: bool | None = True, material: Material | None = None) -> Tr
     )
     base = Base("debian:7.2", "debian:7.2.12-1", "merged", POSTED.patches, ATTEMPTS, ("MAINTAINERS",))
     command = "kteardown try ./thread.mbox"
-    return Tried(POSTED, base, SeriesConfig(files), (measured,), ("g (mm/g.c)",), ("kernel/a.o",), command)
+    chosen = Chosen(not_executed=("g (mm/g.c)",))
+    return Tried(POSTED, base, SeriesConfig(files), chosen, command, (measured,), ("kernel/a.o",))
 
 
 def test_the_page_has_the_answer_first_and_72_columns() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kteardown.model.record import BootEnd, BootStart, OutputLine, Record, ScriptEnd
 from kteardown.rundir.counting import BootRecords
-from kteardown.rundir.printed import error_lines, printed_notes
+from kteardown.rundir.environment import error_lines, printed_notes
 
 
 def line(text: str, source: Literal["script", "log"] = "script") -> OutputLine:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kteardown.paths import data_dir
-from kteardown.script.extract import metric_of, parse_reading, values
-from kteardown.script.presets import PRESETS, preset_metrics, preset_of, tap_failures
+from kteardown.script.extract import (
+    PRESETS,
+    metric_of,
+    parse_reading,
+    preset_metrics,
+    preset_of,
+    tap_failures,
+    values,
+)
 from unit.script.lines import logged, printed, recorded
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.workload import Unit
-from kteardown.script.units import amount_of, convert, unit_of
+from kteardown.script.extract import amount_of, convert, unit_of_word
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,19 @@ def test_other_text_is_not_a_number(text: str) -> None:
     ],
 )
 def test_a_word_is_a_unit(word: str, unit: Unit, factor: float) -> None:
-    assert unit_of(word) == (unit, Decimal(str(factor)))
+    assert unit_of_word(word) == (unit, Decimal(str(factor)))
 
 
 @pytest.mark.parametrize(
     "word", ["", "Min", "Min:", "Mb", "beats", "a/b", "a/b/s", "/", "\x1b[31m/s", "x y/s"]
 )
 def test_another_word_is_not_a_unit(word: str) -> None:
-    assert unit_of(word) is None
+    assert unit_of_word(word) is None
 
 
 @given(st.text(max_size=20))
 def test_any_word_is_read(word: str) -> None:
-    found = unit_of(word)
+    found = unit_of_word(word)
     assert found is None or found[1] > 0
 
 
