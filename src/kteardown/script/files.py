@@ -395,7 +395,7 @@ HEADERS = ("stdio.h", "stdlib.h", "unistd.h", "string.h")
 
 _FLAGS = ("-O2", "-static", "-pthread", "-Wl,--build-id=none")
 # Without its header, a function such as getenv() would return an int, and the program end with a signal.
-_STRICT, _LENIENT = "-Werror=implicit-function-declaration", "-w"
+_STRICT, _LENIENT = "-Werror=implicit-function-declaration", "-Wno-error=implicit-function-declaration"
 _SOURCE, _OUTPUT = Path("/source"), Path("/output")
 _LIMITS = Limits(total_s=300, output_mb=16, disk_mb=512, file_mb=256, processes=64)
 _SHOWN = 12
@@ -429,7 +429,7 @@ def compile_static(
         raise MissingError(f"there is no static C library for {arch} programs", packages)
     has = set(re.findall(r"^\s*#\s*include\s*<([^>\n]+)>", text, re.MULTILINE))
     missing = tuple(name for name in HEADERS if name not in has)
-    flags = (_LENIENT, *(word for name in missing for word in ("-include", name)))
+    flags = (_LENIENT, "-w", *(word for name in missing for word in ("-include", name)))
     program, said = _compiled(compiler, source, beside, flags, reporter)
     if program:
         return program, missing
