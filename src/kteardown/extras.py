@@ -9,7 +9,6 @@ from kteardown.errors import InputError
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "query": ("duckdb",),
     "history": ("duckdb",),
-    "serve": ("duckdb", "starlette", "uvicorn"),
     "pictures": ("resvg_py",),
     "mail": ("b4",),
 }

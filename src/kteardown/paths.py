@@ -49,7 +49,7 @@ def replace_text(file: Path, text: str) -> None:
         sync(partial)
         partial.replace(file)
         sync(file.parent)
-    except OSError:
+    except BaseException:  # Ctrl-C too leaves nothing behind.
         with suppress(OSError):
             partial.unlink()
         raise

@@ -21,10 +21,10 @@ from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.vm.kernel_log import problems
+from unit.cli.test_main import kteardown
 from unit.conftest import browser
-from unit.report.contexts import rich, wall, write_run
+from unit.report.contexts import rich, wall, write_both, write_run
 from unit.run import killable
-from unit.serve.test_serve import serving
 from unit.simulation import freezer
 
 __all__ = ["browser"]
@@ -67,26 +67,18 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str,
         file = home / f"{name}.html"
         file.write_text(html_report(material), encoding="utf-8")
         found[name] = file.as_uri()
-    unfinished = killable.make_run(home / "runs", "instructions")
-    bad = panicked(home / "runs")
-    done = []
     for experiment in (freezer(), freezer("wall", boots=6, zombies=(0, 3000, 15000))):
-        done.append(write_run(home / "runs", experiment))
-        pipeline.analyse_and_save(load(done[-1]))
-    with serving(home) as site:
-        here = f"http://127.0.0.1:{site.port}"
-        found |= {
-            "runs": f"{here}/",
-            "run": f"{here}/runs/{done[-1].name}",
-            "broken": f"{here}/runs/{bad.name}",
-            "unfinished": f"{here}/runs/{unfinished.name}",
-            "boots": f"{here}/runs/{bad.name}/boots",
-            "console": f"{here}/runs/{bad.name}/boots/{bad.records()[-1].boot}",
-            "compare": f"{here}/compare?a={done[0].name}&b={done[1].name}",
-            "history": f"{here}/history?metric=freeze_user_ns",
-            "nowhere": f"{here}/nowhere",
-        }
-        yield found
+        pipeline.analyse_and_save(load(write_run(home / "runs", experiment)))
+    for run in write_both(home / "runs").runs:
+        pipeline.analyse_and_save(load(run))
+    panicked(home / "runs")
+    killable.make_run(home / "runs", "instructions")
+    damaged = write_run(home / "runs")
+    damaged.result_file.write_text("{")
+    done = kteardown("site", "--to", str(home / "site"), home=home)
+    assert done.returncode == 0, done.stderr
+    found |= {name: (home / f"site/{name}.html").as_uri() for name in ("index", "history")}
+    yield found
     shutil.rmtree(home)
 
 

@@ -10,7 +10,7 @@ import os
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from page.conftest import ROOT, Open
 
@@ -31,6 +31,12 @@ OVERLAPS = """() => {
   }
   return found;
 }"""
+
+
+OVERFLOWS = """() => [...document.querySelectorAll("body *")]
+  .filter((e) => !e.closest(".scroll, .skip") && e.checkVisibility())
+  .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+  .map((e) => e.tagName + "." + e.className)"""
 
 
 def save(page: Page, name: str, **options: object) -> Image.Image:
@@ -70,12 +76,58 @@ def test_the_labels_of_an_axis_do_not_overlap(name: str, width: int, open_page: 
     assert open_page(name, width).evaluate(OVERLAPS) == []
 
 
-def test_paper_has_light_colours_and_no_controls(open_page: Open) -> None:
-    page = open_page("rich", color_scheme="dark")
+@pytest.mark.parametrize("name", ["rich", "index"])
+def test_paper_has_light_colours_and_no_controls(name: str, open_page: Open) -> None:
+    page = open_page(name, color_scheme="dark")
+    assert page.locator("#filters").is_visible()
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("#filters").is_hidden()
-    assert page.locator("#theme").is_hidden()
+    assert page.locator("#theme, nav").filter(visible=True).count() == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index", "history"])
+def test_the_folder_fits_a_phone_in_both_themes(name: str, theme: str, open_page: Open) -> None:
+    page = open_page(name, 390, color_scheme=theme)
+    assert page.locator("h1").is_visible()
+    assert page.evaluate(OVERFLOWS) == []
+    ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (ground == "rgb(15, 18, 22)") == (theme == "dark")
+
+
+def test_the_index_is_filtered_by_words(open_page: Open) -> None:
+    page = open_page("index")
+    runs, box = page.locator(".run"), page.get_by_role("searchbox")
+    expect(runs.filter(visible=True)).to_have_count(6)
+    box.fill("Wall DONE")
+    expect(runs.filter(visible=True)).to_have_count(2)
+    expect(page.get_by_role("status")).to_have_text("2 of 6")
+    box.press("Enter")
+    expect(runs.filter(visible=True)).to_have_count(2)
+    box.fill("")
+    expect(runs.filter(visible=True)).to_have_count(6)
+
+
+def test_without_a_script_the_index_is_a_plain_list_that_leads_to_the_reports(open_page: Open) -> None:
+    page = open_page("index", java_script_enabled=False)
+    assert page.locator(".run").filter(visible=True).count() == 6
+    assert page.locator("#filters").is_hidden()
+    page.locator(".run a").first.click()
+    expect(page.locator("#verdict h2")).to_be_visible()
+    page.go_back()
+    page.get_by_role("link", name="History").click()
+    expect(page.locator(".plot svg.canvas").first).to_be_visible()
+    page.get_by_role("link", name="Runs").click()
+    expect(page.locator("h1")).to_have_text("Runs")
+
+
+def test_the_keyboard_reaches_the_content_of_the_index(open_page: Open) -> None:
+    page = open_page("index")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**#main")
 
 
 def test_the_pictures_of_a_report(open_page: Open) -> None:
@@ -94,13 +146,8 @@ def _from(page: Page, selector: str, height: int) -> dict[str, object]:
     return {"full_page": True, "clip": {"x": 0, "y": top - 12, "width": width, "height": height}}
 
 
-def test_the_pictures_of_serve(open_page: Open) -> None:
-    assert colours(save(open_page("runs", 1100, 560), "runs")) > 30
-    assert colours(save(open_page("console", 1100, 860), "console")) > 30
-
-
 def test_the_documentation_has_every_picture() -> None:
-    named = {"report", "forest", "phone", "runs", "console"}
+    named = {"report", "forest", "phone", "script"}
     assert {path.stem for path in (ROOT / "docs/images").glob("*.png")} == named
     every = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
     pages = "".join(path.read_text(encoding="utf-8") for path in every)

@@ -24,7 +24,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
         (["query", "SELECT 1"], "duckdb"),
         (["export", "--to", "."], "duckdb"),
         (["history"], "duckdb"),
-        (["serve", "--port", "0"], "uvicorn"),
+        (["site", "--to", "./site"], "duckdb"),
         (["report", "--format", "png"], "resvg_py"),
     ],
 )

@@ -105,7 +105,7 @@ def test_the_wheel_has_all_files_that_the_lab_needs(built: Path) -> None:
     files = {str(path) for path in wanted if (CHECKOUT / path).is_file()}
     assert len(files) > 100
     assert files <= shipped
-    pages = {f"kteardown/serve/page/{name}" for name in ("runs.html.j2", "serve.css", "follow.js")}
+    pages = {f"kteardown/report/page/{name}" for name in ("index.html.j2", "report.css", "report.js")}
     assert pages <= shipped
 
 

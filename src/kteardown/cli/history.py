@@ -15,8 +15,6 @@ from kteardown.report.formats import text
 from kteardown.rundir.find import all_runs
 from kteardown.visible import echo
 
-_IN_DETAIL = 3
-
 
 def history(
     experiment: Annotated[str | None, typer.Argument(autocompletion=complete.experiments)] = None,
@@ -55,11 +53,7 @@ def show(found: History, out: Console, *, every_metric: bool) -> None:
     """
     plain = out.options.ascii_only
     shown = tables.worth_showing(found, every_metric=every_metric)
-    if len(shown.lines) <= _IN_DETAIL:
-        for line in shown.lines:
-            text.show(tables.detail(line, plain=plain), out)
-    else:
-        for table in tables.overview(shown, plain=plain):
-            text.show(table, out)
+    for _, table in tables.tables_of(shown, plain=plain):
+        text.show(table, out)
     for sentence in tables.left_out(found, shown):
         out.print(sentence, style="dim", soft_wrap=True)

@@ -145,7 +145,7 @@ def _postings() -> list[Fields]:
     ]
 
 
-def _run(found: RunFolder) -> Fields:
+def run_fields(found: RunFolder) -> Fields:
     """Return a run, of a damaged one with what is damaged in place of the result."""
     row: Fields = dict.fromkeys(("name", "clock", "source", "experiment", "variants", "state", "result"), "")
     row["name"] = found.name
@@ -176,7 +176,7 @@ _LISTS: Lists = {
     ],
     "postings": _postings,
     "kernels": lambda: [kernel_fields(entry) for entry in Cache(cache_dir()).entries()],
-    "runs": lambda: [_run(found) for found in all_folders()],
+    "runs": lambda: [run_fields(found) for found in all_folders()],
 }
 _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limit")
 """The name of a run ends in its experiment, and its result names the variants, or has the state. What a kind

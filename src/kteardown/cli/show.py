@@ -37,6 +37,7 @@ from kteardown.report.metrics import name_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, all_runs, find_run, find_runs
 from kteardown.rundir.snapshot import load, load_plan
+from kteardown.rundir.writer import is_locked
 from kteardown.visible import echo
 
 Fields = dict[str, Any]
@@ -77,7 +78,7 @@ def show(
         return
     runs = folder.runs
     if as_json:
-        boots = [{"run": run.name, **row} for run in runs for row in _rows(run)]
+        boots = [{"run": run.name, **row} for run in runs for row in boot_rows(run)]
         echo(json.dumps(boots, indent=1))
         return
     for found in runs:
@@ -130,16 +131,26 @@ def table_of(rows: Sequence[Fields], names: Sequence[str], title: str | None = N
 
 
 def _print_boots(found: RunDir) -> None:
-    rows, out = _rows(found), options.output()
-    ended = sum(row["outcome"] != "to do" for row in rows)
-    out.print(f"{found.path}: {ended} of {len(rows)} boots done", soft_wrap=True)
+    rows, out = boot_rows(found), options.output()
+    out.print(f"{found.path}: {boots_done(rows)}", soft_wrap=True)
     if rows:
         out.print(table_of(rows, list(rows[0])))
-    if ended < len(rows):
+    if is_locked(found):
+        out.print("it is being measured now")
+    elif any(row["outcome"] == "to do" for row in rows):
         out.print(f"finish it with: kteardown run --resume {found.name}", soft_wrap=True)
 
 
-def _rows(found: RunDir) -> list[Fields]:
+def boots_done(rows: Sequence[Fields]) -> str:
+    """Return how many boots of ``boot_rows`` are done, failed, and are left."""
+    outcomes = Counter(row["outcome"] for row in rows)
+    planned, left = outcomes.total(), outcomes.pop("to do", 0)
+    failed = outcomes.total() - outcomes["ok"]
+    text = f"{outcomes.total()} of {planned} boots done{f', {failed} failed' if failed else ''}"
+    return f"{text}, {left} left" if left else text
+
+
+def boot_rows(found: RunDir) -> list[Fields]:
     """Return what is known of each boot of the plan; None where it has not ended."""
     ended = {boot.boot: boot for boot in found.boots()}
     rows: list[Fields] = []

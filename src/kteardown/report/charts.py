@@ -345,13 +345,13 @@ FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',
 """What draws PNG files has no other fonts than those that are named."""
 
 
-def templates(package: str, **options: Any) -> "Environment":
-    """Return the templates in the folder ``page`` of a package; ``options`` are those of jinja2."""
+def templates(**options: Any) -> "Environment":
+    """Return the templates of the folder ``page``; ``options`` are those of jinja2."""
     # Imported here: tables, which import this module, need no templates.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader(package, "page"),
+        loader=PackageLoader("kteardown.report", "page"),
         autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
         trim_blocks=True,
         lstrip_blocks=True,
@@ -362,7 +362,7 @@ def templates(package: str, **options: Any) -> "Environment":
 
 @cache
 def _macros(template: str, finalize: Callable[[Any], Any] | None = None) -> Any:
-    environment = templates("kteardown.report", finalize=finalize)
+    environment = templates(finalize=finalize)
     environment.globals |= {"words": WORDS, "number": number, "probability": probability, "share": share}
     return environment.get_template(template).module
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift
-from kteardown.report.charts import written
+from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift, release_key
+from kteardown.report.charts import Axis, Mark, Plot, markup, of_kernel, written
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.metrics import name_of, point_cells
 from kteardown.report.table import Block, Table, Text
@@ -12,14 +12,43 @@ _BARS = "▁▂▃▄▅▆▇█"
 _PLAIN_BARS = "_.-=+*#@"
 _STRIP = 25
 _DATE = len("2026-01-01T10:00")
+_IN_DETAIL = 3
 
 
-def overview(history: History, *, plain: bool = False) -> list[Table]:
-    """Return a table for each metric of each kernel, with a row for each point. ``plain``: ASCII only."""
-    return [summary(lines, plain=plain) for lines in grouped(history)]
+def tables_of(shown: History, *, plain: bool = False) -> list[tuple[list[Line], Table]]:
+    """Return each table with its lines: the figures of few lines, or of many a row for each point.
+
+    ``plain``: ASCII only.
+    """
+    if len(shown.lines) <= _IN_DETAIL:
+        return [([line], detail(line, plain=plain)) for line in shown.lines]
+    return [(lines, summary(lines, plain=plain)) for lines in _grouped(shown)]
 
 
-def grouped(history: History) -> list[list[Line]]:
+def picture(lines: Sequence[Line]) -> str:
+    """Return the markup of a chart of lines that differ only in their points, in the order of releases."""
+    unit = scale(lines[0].unit, lines[0].clock, (figure.high for line in lines for figure in line.figures))
+    figures = {(figure.run, figure.kernel): figure for line in lines for figure in line.figures}
+    ordered = sorted(figures.values(), key=lambda one: (release_key(one.release), one.at, one.kernel))
+    columns = {(figure.run, figure.kernel): number for number, figure in enumerate(ordered)}
+    releases = [figure.release for figure in ordered]
+    # A release is named below its first run.
+    names = tuple("" if name in releases[:number] else name for number, name in enumerate(releases))
+
+    def mark(line: Line, figure: RunFigure) -> Mark:
+        text = f"{figure.release}, {when(figure)}: {figure_text(line, figure.value)} ({figure.run})"
+        value, low, high = (number / unit.divisor for number in (figure.value, figure.low, figure.high))
+        return Mark(columns[figure.run, figure.kernel], value, text, low, high)
+
+    points = [point_text(line.point) or "all" for line in lines]
+    series = [
+        of_kernel(point, points, sorted((mark(line, figure) for figure in line.figures), key=lambda m: m.x))
+        for point, line in zip(points, lines, strict=True)
+    ]
+    return markup(Plot(Axis(names=names), Axis(f"{unit.unit}, {lines[0].better} is better"), tuple(series)))
+
+
+def _grouped(history: History) -> list[list[Line]]:
     """Return the lines in groups that differ only in the point and are shown in the same unit."""
     groups: dict[tuple[object, ...], list[Line]] = {}
     for line in history.lines:
@@ -36,11 +65,11 @@ def worth_showing(history: History, *, every_metric: bool) -> History:
     return history.model_copy(update={"lines": lines})
 
 
-def left_out(history: History, shown: History, *, on_page: bool = False) -> list[str]:
-    """Return what is in ``history`` and not in ``shown``, and which option shows it, or what on the page."""
+def left_out(history: History, shown: History) -> list[str]:
+    """Return what is in ``history`` and not in ``shown``, and which command shows it."""
     alone = sum(len(line.figures) == 1 for line in history.lines)
     others = len(history.lines) - len(shown.lines) - alone
-    return written("left_out", history, alone, others, on_page)
+    return written("left_out", history, alone, others)
 
 
 def detail(line: Line, *, plain: bool = False) -> Table:

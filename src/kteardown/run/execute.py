@@ -349,7 +349,7 @@ def _completed(
     try:
         record: Record = parse(raw)
     except ValidationError:
-        _, text = plain_line(raw[:200].decode(errors="backslashreplace"))
+        text = plain_line(raw[:200].decode(errors="backslashreplace"))
         return AgentError(detail=f"not a record: {text}")
     if isinstance(record, TrialStart):
         if host:

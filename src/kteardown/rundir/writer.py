@@ -7,12 +7,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from kteardown.errors import InputError
 from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd
+from kteardown.paths import read_or_empty
 from kteardown.rundir.counting import EXACT, TRIES
 from kteardown.rundir.directory import RunDir, write_failed, writing
 
@@ -52,6 +54,19 @@ def locked(run: RunDir) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def is_locked(run: RunDir) -> bool:
+    """Return whether a process of this host writes to ``run``, according to ``/proc/locks``."""
+    # Taking the lock, even for a moment, would make a kteardown that starts in this moment fail. Only the
+    # inode is compared: on stacked file systems the device in /proc/locks is not that of stat(2).
+    try:
+        inode = str((run.path / "lock").stat().st_ino)
+    except OSError:
+        return False
+    # "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF"; a waiting process has "->" after the number.
+    held = (line.split() for line in read_or_empty(Path("/proc/locks")).splitlines() if " -> " not in line)
+    return any(len(words) > 5 and words[1] == "FLOCK" and words[5].split(":")[-1] == inode for words in held)
 
 
 class RecordWriter:

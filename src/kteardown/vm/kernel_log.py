@@ -30,15 +30,13 @@ _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
 
 def lines_of(console: str) -> list[str]:
     """Return the lines of a console that are not empty, without timestamps and control characters."""
-    plain = (plain_line(line)[1] for line in re.split(r"[\r\n]+", console))
+    plain = (plain_line(line) for line in re.split(r"[\r\n]+", console))
     return [line[:_LONGEST] for line in plain if line]
 
 
-def plain_line(line: str) -> tuple[str, str]:
-    """Return the timestamp of a line of a console, and its text without control characters."""
-    prefix = _PARTS["prefix"].match(line)
-    time = prefix[0] if prefix else ""
-    return time.strip(), _PARTS["escapes"].sub("", line[len(time) :]).strip()
+def plain_line(line: str) -> str:
+    """Return the text of a line of a console, without its timestamp and control characters."""
+    return _PARTS["escapes"].sub("", _PARTS["prefix"].sub("", line, count=1)).strip()
 
 
 def kind_of(line: str) -> ProblemKind | None:

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from starlette.requests import Request
 from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.rundir.find import RunFolder
-from kteardown.serve.app import Pages, listed_runs
 from unit.cli.test_complete import offered
 from unit.report.contexts import write_both, write_run
 
@@ -144,18 +142,21 @@ def test_it_is_listed_once_with_the_sentence_of_its_report(own: RunFolder) -> No
     assert row["state"] == "unfinished"
 
 
-def test_the_page_lists_each_clock_with_the_sentence_of_both(own: RunFolder) -> None:
+def test_the_folder_of_pages_has_one_page_with_the_sentence_of_both(own: RunFolder, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    output_of("site", "--to", str(site))
+    index = (site / "index.html").read_text()
     said = json.loads(output_of("report", "last", "--format", "json"))["sentence"]
-    assert [run.answer for run in listed_runs()] == [said, said]
-    own.runs[1].result_file.write_text("{")
-    wall, exact = listed_runs()
-    assert (wall.state, wall.answer) == ("unfinished", "")
-    assert "not a result.json" in wall.damage
-    assert exact.answer.startswith("freezer-skip-exited: worse: none; better: ")
-    own.runs[1].experiment_file.write_text("{}")
-    assert [run.name for run in listed_runs()] == [exact.name]
-    page = Pages().runs(Request({"type": "http", "query_string": b"", "headers": []}))
-    assert f"1 cannot be read: {wall.name}." in bytes(page.body).decode()
+    assert all(f'<p class="line">{line}</p>' in index for line in said.splitlines())
+    assert "instructions and wall" in index
+    assert [file.name for file in site.glob("run-*")] == [f"run-{own.name}.html"]
+    page = (site / f"run-{own.name}.html").read_text()
+    assert page == output_of("report", "last", "--format", "html", "--output", "-")
+    own.runs[1].result_file.unlink()
+    output_of("site", "--to", str(site))
+    index = (site / "index.html").read_text()
+    assert '<a href="run-' not in index
+    assert "instructions: 9 of 9 boots done" in index
 
 
 def test_the_boots_of_both_are_shown_and_a_console_is_of_one(both: RunFolder) -> None:

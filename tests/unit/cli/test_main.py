@@ -49,7 +49,7 @@ def without_privileges(*arguments: str, home: Path) -> subprocess.CompletedProce
 
 @pytest.mark.parametrize(
     "verb",
-    ["run", "compare", "build", "plan", "report", "show", "list", "prune", "doctor", "history", "serve"],
+    ["run", "compare", "build", "plan", "report", "show", "list", "prune", "doctor", "history", "site"],
 )
 def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
     done = kteardown(verb, "--help", home=tmp_path)

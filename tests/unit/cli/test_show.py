@@ -17,7 +17,9 @@ from kteardown.cli import app
 from kteardown.cli.show import Thing, known_names
 from kteardown.errors import InputError
 from kteardown.rundir.snapshot import load
+from kteardown.rundir.writer import open_writer
 from unit.report.contexts import write_run
+from unit.run import killable
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +130,21 @@ def test_the_boots_of_a_run_are_json_too(home: Path) -> None:
     rows = json.loads(shown("last", "--json"))
     assert {row["run"] for row in rows} == {run.name}
     assert {row["outcome"] for row in rows} == {"ok"}
+
+
+def test_a_run_in_progress_says_how_far_it_is(home: Path) -> None:
+    run = killable.make_run(home / "runs", "instructions")
+    killable.measure(run.path)
+    assert f"{run.path}: 6 of 6 boots done\n" in shown("last").replace("done ", "done")
+    whole = run.records_file.read_text().splitlines(keepends=True)
+    ends = [number for number, line in enumerate(whole) if '"boot_end"' in line]
+    whole[ends[1]] = whole[ends[1]].replace('"outcome":"ok"', '"outcome":"panic"')
+    run.records_file.write_text("".join(whole[: ends[1] + 1]))
+    assert "2 of 6 boots done, 1 failed, 4 left" in shown("last")
+    assert f"finish it with: kteardown run --resume {run.name}" in shown("last")
+    with open_writer(run):
+        assert "it is being measured now" in shown("last")
+        assert "--resume" not in shown("last")
 
 
 def test_a_console_that_is_missing_is_named(home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 from rich.console import Console
 
@@ -10,6 +11,8 @@ from kteardown.cli.history import show
 from kteardown.history.lines import History
 from kteardown.report import history_tables as tables
 from unit.history.test_lines import boot, facts, kernel, lines
+
+_RELEASES = {"t1": "7.2.1", "t2": "6.12.1", "t3": "6.12.1"}
 
 
 def _three_runs() -> History:
@@ -46,7 +49,7 @@ def test_the_range_of_boots_is_drawn_inside_the_strip() -> None:
 
 
 def test_lines_have_a_row_each_with_a_bar_for_each_figure() -> None:
-    (table,) = tables.overview(_three_runs())
+    table = tables.summary(_three_runs().lines)
     (row,) = table.keys.rows
     assert [cell.text for cell in row] == [
         *("300", "3", "6.12.1 to 7.2.1", "▁▁█", "1,000", "2,000", "worse +100.0%")
@@ -68,10 +71,42 @@ def test_lines_that_are_not_shown_are_counted() -> None:
     shown = tables.worth_showing(found, every_metric=False)
     assert [line.metric for line in shown.lines] == ["freeze_user_ns"]
     assert list(tables.left_out(found, shown)) == [
-        "1 lines with a single figure are not shown: there is nothing to compare (see --json)",
-        "1 lines of other metrics are not shown: --metric NAME shows them",
+        "1 lines with a single figure are not shown: there is nothing to compare "
+        "(`kteardown history --json` has them)",
+        "1 lines of other metrics are not shown: `kteardown history --metric NAME` shows them",
         "t0 cannot be read and is not shown",
     ]
+
+
+def test_few_lines_are_shown_in_detail_and_many_have_a_row_for_each_point() -> None:
+    runs = {"t1": facts(), "t2": facts()}
+    few = [boot(run, 1, params=(("zombies", n),)) for run in runs for n in range(3)]
+    many = [*few, *(boot(run, 1, params=(("zombies", 3),)) for run in runs)]
+    shapes = [
+        [(len(of), len(table.keys.rows)) for of, table in tables.tables_of(lines(figures, runs))]
+        for figures in (few, many)
+    ]
+    assert shapes == [[(1, 2)] * 3, [(4, 4)]]
+
+
+def test_a_picture_has_each_figure_in_the_order_of_releases() -> None:
+    runs = {"t1": facts({"base": kernel("7.2.1")}), "t2": facts(), "t3": facts()}
+    figures = [boot(run, n * 1000.0, release) for n, (run, release) in enumerate(_RELEASES.items(), 1)]
+    figures += [boot(run, 4000.0, "6.12.1", params=(("zombies", 9),)) for run in ("t2", "t3")]
+    figures.append(boot("t2", 2500.0, boot=1))
+    found = lines(figures, runs).lines
+    drawn = tables.picture(found)
+    assert re.findall(r"<title>(.*?)</title>", drawn) == [
+        "6.12.1, t2: 4,000 (t2)",
+        "6.12.1, t3: 4,000 (t3)",
+        "6.12.1, t2: 2,250 (t2)",
+        "6.12.1, t3: 3,000 (t3)",
+        "7.2.1, t1: 1,000 (t1)",
+    ]
+    assert re.findall(r"<span>(.*?)</span>", drawn) == ["6.12.1", "", "7.2.1"]
+    places = [float(x) for x in re.findall(r'<use href="#m-[^"]*" x="([0-9.]+)%"', drawn)]
+    assert places == [16.67, 50.0, 16.67, 50.0, 83.33]
+    assert all(name in drawn for name in ("zombies=9", "zombies=300", "instructions, lower is better"))
 
 
 def test_a_terminal_without_unicode_gets_ascii() -> None:

@@ -106,20 +106,11 @@ def _page(
     what it adds; ``others`` are further comparisons that the filters must know.
     """
     sections = [section for section in every if section]
-    # Sentences have options for a terminal. Here the commands of the last section have them instead.
-    environment = templates(
-        "kteardown.report",
-        keep_trailing_newline=True,
-        finalize=lambda value: without_options(value) if type(value) is str else value,
-    )
-    # All blocks of a table next to each other; the page scrolls if they are too wide.
-    environment.filters["whole"] = lambda table: table.cut(10**6, 1)[0]
-    environment.filters["prose"] = _prose
-    environment.filters["drawing"] = lambda chart: Markup(markup(chart.drawn))
     result = material.result
     compared = (*result.asked_for, *others)
     named = metrics_in_words(result.model_copy(update={"comparisons": compared}), material.workloads)
-    return environment.get_template("report.html.j2").render(
+    return page(
+        "report.html.j2",
         material=material,
         result=result,
         answer=answer,
@@ -138,11 +129,27 @@ def _page(
         environment_tables=_about_the_run(material),
         # The page says by itself what the metrics are.
         facts=[fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"],
-        theme=stylesheet(),
-        symbols=f'<svg width="0" height="0" class="defs" aria-hidden="true">{asset("symbols.svg")}</svg>',
-        style=asset("charts.css") + asset("report.css"),
         script=asset("report.js"),
     )
+
+
+def page(template: str, **values: Any) -> str:
+    """Return a page that needs no other file, from one of the templates of pages and its ``values``."""
+    # Sentences have options for a terminal. Here the commands of the last section have them instead.
+    environment = templates(
+        keep_trailing_newline=True,
+        finalize=lambda value: without_options(value) if type(value) is str else value,
+    )
+    # All blocks of a table next to each other; the page scrolls if they are too wide.
+    environment.filters["whole"] = lambda table: table.cut(10**6, 1)[0]
+    environment.filters["prose"] = _prose
+    environment.filters["drawing"] = lambda chart: Markup(markup(chart.drawn))
+    environment.globals |= {
+        "theme": stylesheet(),
+        "symbols": f'<svg width="0" height="0" class="defs" aria-hidden="true">{asset("symbols.svg")}</svg>',
+        "style": asset("charts.css") + asset("report.css"),
+    }
+    return environment.get_template(template).render(values)
 
 
 def _of_wall(section: Section) -> Section:

@@ -151,8 +151,8 @@ def brief(material: Measured, console: Console) -> None:
             show(first_rows(replace(law, blocks=law.blocks[:1], notes=()), most), console)
         console.print()
         console.print(f"The whole report: kteardown report {material.name}", soft_wrap=True)
-        page = f"As a page: kteardown report {material.name} --format html; all runs: kteardown serve"
-        console.print(page, soft_wrap=True)
+        page = f"As a page: kteardown report {material.name} --format html"
+        console.print(f"{page}; all runs: kteardown site --to FOLDER", soft_wrap=True)
 
     fitted(show_all, console, LINES)
 

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.writer import open_writer
-from kteardown.serve.app import is_locked
+from kteardown.rundir.writer import is_locked, open_writer
 
 _HOLD = """
 import sys
