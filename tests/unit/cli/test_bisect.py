@@ -14,9 +14,13 @@ from typer.testing import CliRunner, Result
 from kteardown.cli import app
 from kteardown.cli.bisect import Judge
 from kteardown.errors import BuildError, NotBuiltError
+from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, PatchSet
 from kteardown.model.result import Result as Measured
+from kteardown.report import saved
+from kteardown.rundir.find import RunFolder
+from unit.report.contexts import write_run
 from unit.simulation import Noise, analysed, freezer, simulate
 
 COMMITS = 16
@@ -172,6 +176,39 @@ def test_kernels_that_panic_are_found(
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
     assert "panic" in done.stdout.splitlines()[0]
     assert "confirmed, 3 boots each: with it 1.000, without it 0" in done.stdout
+
+
+def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[tuple[str, ...]] = []
+    booted: list[str] = []
+
+    def start(experiments: Sequence[Experiment], *_: object) -> RunFolder:
+        (experiment,) = experiments
+        begun.append(experiment.variants)
+        more = {Path(one).name: sum(EFFECTS.get(n, 0) for n in within(Path(one))) for one in begun[-1]}
+        simulated = experiment.model_copy(update={"variants": tuple(more)})
+
+        def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
+            each = 200 + (more.get(kernel, 0) if metric == "freeze_user_ns" else 0)
+            return 24_000 + each * int(params["zombies"])
+
+        return RunFolder.of(write_run(tree.parent / "runs", simulated, cost=cost))
+
+    def boot_rest(found: RunFolder, *_: object) -> list[Measured]:
+        booted.append(found.name)
+        if len(booted) in (1, 3, 12):
+            raise KeyboardInterrupt
+        return [saved.result_of(found.runs[0])]
+
+    monkeypatch.setattr("kteardown.cli.bisect.start", start)
+    monkeypatch.setattr("kteardown.cli.bisect.boot_rest", boot_rest)
+    points = ("--set", "zombies=1000:3000:1000")
+    done = [bisect(tree, *points) for _ in range(4)]
+    assert [one.exit_code for one in done] == [130, 130, 130, 0]
+    assert len(begun) == len(set(begun))
+    assert len(booted) == len(begun) + 3
+    assert "kernels and" in done[-1].stderr and " a boot, as so far on this host" in done[-1].stderr
+    assert len(re.findall("  confirmed, ", done[-1].stdout)) == len(EFFECTS)
 
 
 def in_real_time(
