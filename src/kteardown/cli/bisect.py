@@ -286,11 +286,13 @@ class Judge:
 
     def show(self, commit: str) -> None:
         """Report what a commit was measured to be, all that were, and where the change may still be."""
-        one = self.tested()[commit]
+        one = self.tested().get(commit)
+        if one is None:  # `git bisect run` asked for a commit that is not between the ends.
+            return
         word = {True: "bad", False: "good", None: "uncertain, and skipped"}[one.is_bad]
         parts = sorted(self.posterior().items(), key=lambda part: -part[1]) if self.compared.size else []
-        likely = ", ".join(f"{share:.0%} {self.subject(one)}" for one, share in parts[:3])
-        likely = f"; most probable: {likely}" if likely else ""
+        most = ", ".join(f"{share:.0%} {self.subject(one)}" for one, share in parts[:3])
+        likely = f"; most probable: {most}" if parts else ""
         self.reporter.note(f"{word}: {one.figures} {one.text}{likely}")
         self.task.update(len(self.measured) - 2, f"{self.line()}{likely}")
 
@@ -581,9 +583,8 @@ def confirmation(found: Confirmed) -> str:
         return f"not confirmed: {found.why or 'neither its revert nor its parent can be booted'}"
     values = ["no value" if value is None else number(value) for value in found.values]
     moved = f"code moved alone {values[2]}" if len(values) > 2 else "no .c file is changed, so no layout twin"
-    word = "confirmed" if found.holds else "NOT CONFIRMED"
-    said = f"{word}, {found.boots} boots each: with it {values[0]}, without it {values[1]} ({found.without})"
-    return f"{said}, {moved}"
+    how = f"{found.boots} boots each: with it {values[0]}, without it {values[1]} ({found.without})"
+    return f"{'confirmed' if found.holds else 'NOT CONFIRMED'}, {how}, {moved}"
 
 
 def _nearer(value: float, one: float, other: float) -> bool:

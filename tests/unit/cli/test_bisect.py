@@ -145,6 +145,13 @@ def test_a_commit_is_judged_for_git_bisect_run(tree: Path, measured: list[int]) 
     assert codes == {2: 0, 5: 0, 7: 125, 11: 1}
 
 
+def test_a_commit_that_is_not_between_the_ends_is_judged(tree: Path, measured: list[int]) -> None:
+    ends = ["--good", f"main~{COMMITS - 2}", "--bad", "main~2"]
+    argv = ["bisect", "zombies", "--source", f"git:{tree}", *ends, "--judge"]
+    codes = [CliRunner().invoke(app, [*argv, name]).exit_code for name in ("main", "main~8")]
+    assert codes == [1, 125]
+
+
 def test_kernels_that_panic_are_found(
     tree: Path, measured: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
