@@ -7,6 +7,7 @@ of two boots in a block. Three rules: ours (``kteardown.bisect.decide``), five b
 rule of Bayes that boots one block at a time where half of the probability is. A block is two boots.
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -14,39 +15,57 @@ from itertools import product
 import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import student
+from kteardown.analysis.margins import Margins
 from kteardown.analysis.sequential import levels, looks
 from kteardown.bisect.decide import MOST_BOOTS, RISK, boots_needed, confidence_of_step
+from kteardown.model.result import MetricVerdict
 
 COMMITS, HISTORIES, MOST = 128, 1000, MOST_BOOTS
+SD = 0.1
+"""One standard deviation, as the logarithm of a ratio: the figures do not depend on it."""
 Draw = Callable[[int], Iterator[float]]
 
 
-def decided(blocks: Iterator[float], confidence: float, size: float) -> tuple[str, int, float, float]:
-    """Boot blocks until zero or ``size`` is outside of the interval; return verdict, blocks, mean, error."""
+def decided(blocks: Iterator[float], confidence: float, size: float) -> tuple[bool | None, int, float, float]:
+    """Boot blocks until a step of ``size`` is decided by the rule of a real bisection (0: until a verdict).
+
+    Return whether it is bad, the blocks, and the mean logarithm of the ratio with its error.
+    """
     found: list[float] = []
     for look, level in zip(looks(MOST), levels(looks(MOST), confidence), strict=True):
         found += [next(blocks) for _ in range(look - len(found))]
         mean, error = float(np.mean(found)), float(np.std(found, ddof=1)) / len(found) ** 0.5
         half = student(len(found) - 1, level) * error
-        if mean - half > 0 or mean + half < size:
-            return ("bad" if mean > size / 2 else "good"), len(found), mean, error
-    return "uncertain", MOST, mean, error
+        verdict = "worse" if mean > half else "better" if mean < -half else "inconclusive"
+        if not size and verdict != "inconclusive":
+            return verdict == "worse", len(found), mean, error
+        metric = MetricVerdict.model_construct(
+            metric="cost",
+            better="lower",
+            verdict=verdict,
+            ratio=math.exp(SD * mean),
+            ci=(math.exp(SD * (mean - half)), math.exp(SD * (mean + half))),
+        )
+        keeps = Margins(0.99, {"cost": math.expm1(SD * size)}, as_steps=True).keeps(metric) if size else None
+        if keeps is not None:
+            return not keeps, len(found), mean, error
+    return None, MOST, mean, error
 
 
 def ours(draw: Draw) -> tuple[int, int, int]:
     """Return the commit that is named (-1: none), the number of blocks, and of commits that were built."""
     ends = draw(COMMITS - 1)
-    _, blocks, size, error = decided(ends, confidence_of_step(COMMITS), 0.0)
-    if size <= 0 or boots_needed(size, error * blocks**0.5, confidence_of_step(COMMITS)) > MOST:
+    worse, blocks, size, error = decided(ends, confidence_of_step(COMMITS), 0.0)
+    if not worse or boots_needed(size, error * blocks**0.5, confidence_of_step(COMMITS)) > MOST:
         return -1, blocks, 1
     good, bad, built = 0, COMMITS - 1, 1
     while bad - good > 1:
         middle = (good + bad) // 2
-        verdict, more, _, _ = decided(draw(middle), confidence_of_step(COMMITS), size)
+        is_bad, more, _, _ = decided(draw(middle), confidence_of_step(COMMITS), size)
         blocks, built = blocks + more, built + 1
-        if verdict == "uncertain":
+        if is_bad is None:
             return -1, blocks, built
-        good, bad = (good, middle) if verdict == "bad" else (middle, bad)
+        good, bad = (good, middle) if is_bad else (middle, bad)
     return bad, blocks, built
 
 

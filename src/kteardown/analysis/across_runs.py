@@ -29,7 +29,7 @@ def across(kept: Snapshot, new: Snapshot) -> Result:
     """
     variant = next((name for name in new.kernels if name not in NOT_VARIANTS), BASE)
     reference = variant if variant in kept.kernels else BASE
-    check_alike(kept, new.experiment)
+    check_alike(kept, new.experiment, last_agent(new))
     name = variant if variant != BASE else new.kernels[BASE].source
     boots = [*_called(kept, reference, BASE), *_called(new, variant, name)]
     facts = {
@@ -39,7 +39,6 @@ def across(kept: Snapshot, new: Snapshot) -> Result:
     environment = new.run.environment()
     machines = kept.run.environment()["machine"], environment["machine"]
     unlike = differences(*machines, arch=facts[BASE].arch, exact=True)
-    unlike += ["the agent"] * (len({_agent(kept), _agent(new)} - {""}) > 1)
     compilers = [facts[each].compiler for each in (BASE, name)]
     unlike += [f"compiler: {' / '.join(compilers)}"] * (compilers[0] != compilers[1])
     return analyse(
@@ -57,7 +56,7 @@ def across(kept: Snapshot, new: Snapshot) -> Result:
     )
 
 
-def _agent(snapshot: Snapshot) -> str:
+def last_agent(snapshot: Snapshot) -> str:
     """Return the hash of the agent of the last session of a run; empty if it was not recorded."""
     sessions = snapshot.run.environment().get("sessions", [])
     return str(sessions[-1].get("agent_hash", "")) if sessions else ""
@@ -69,14 +68,19 @@ def _called(snapshot: Snapshot, kernel: str, name: str) -> Iterator[BootRecords]
             yield replace(boot, start=boot.start.model_copy(update={"kernel": name}))
 
 
-def check_alike(kept: Snapshot, experiment: Experiment) -> None:
-    """Raise InputError if an experiment does not measure in the same way as a kept run."""
+def check_alike(kept: Snapshot, experiment: Experiment, agent: str) -> None:
+    """Raise InputError if an experiment does not measure in the same way as a kept run.
+
+    ``agent``: the hash of its agent. The instructions of the agent count too, so the counts of two agents
+    are not compared; `kteardown diff` compares changes, of which each has one agent. Empty if not known.
+    """
     ours, design, workloads = kept.experiment, experiment.design, load_workloads(experiment)
     unlike = [
         f"{name} is {getattr(ours.design, name)} / {getattr(design, name)}"
         for name in _CONDITIONS
         if getattr(ours.design, name) != getattr(design, name)
     ]
+    unlike += ["the agent, whose instructions count too"] * (len({last_agent(kept), agent} - {""}) > 1)
     unlike += ["the machine of the guests"] * (ours.machine != experiment.machine)
     alike = [name for name, workload in workloads.items() if kept.workloads.get(name) == workload]
     unlike += [f"the workload {name}" for name in workloads if name in kept.workloads and name not in alike]
@@ -86,5 +90,6 @@ def check_alike(kept: Snapshot, experiment: Experiment) -> None:
     if unlike:
         raise InputError(
             f"{kept.run.name} was measured in another way: {'; '.join(unlike)}",
-            hint="measure the reference again as now: kteardown run, with the same options.",
+            hint="measure the reference again as now: kteardown run, with the same options; or give a branch "
+            "(--against REV), whose kernel is booted beside.",
         )

@@ -26,7 +26,12 @@ class BlockMean(NamedTuple):
 
 def confidence_of_step(commits: int) -> float:
     """Return the confidence of each step of a bisection of ``commits``, and of the comparison of its ends."""
-    return 1 - RISK / (1 + max(1, math.ceil(math.log2(max(commits, 2)))))
+    return 1 - RISK / (1 + steps_of(commits))
+
+
+def steps_of(commits: int) -> int:
+    """Return how many of ``commits`` a bisection measures to find one."""
+    return math.ceil(math.log2(max(commits, 2)))
 
 
 def boots_needed(size: float, spread: float, confidence: float) -> int:

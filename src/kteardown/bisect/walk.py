@@ -85,7 +85,9 @@ class Walk:
 
         found = self.first_bad(good, bad, is_bad)
         # Of several, the first has the last commit before the change as its parent.
-        before = self._ask("rev-parse", f"{found[-1]}^") if len(found) == 1 else self._last_good(found, value)
+        before = self.parent(found[-1])
+        if len(found) > 1 and value(before) is None:
+            before = found[-1]
         old, new = value(before), value(found[0])
         if new is None:
             return
@@ -95,10 +97,6 @@ class Walk:
         if abs(new - old) > _LEAST * abs(whole):
             yield Change(tuple(reversed(found)), old, new)
         yield from self._changes(found[0], bad, value, whole)
-
-    def _last_good(self, found: Sequence[str], value: Value) -> str:
-        parent = self._ask("rev-parse", f"{found[-1]}^")
-        return parent if value(parent) is not None else found[-1]
 
     def first_bad(self, good: str, bad: str, is_bad: Callable[[str], bool | None]) -> list[str]:
         """Return the first bad commit; several, newest first, if commits without a verdict lie between.
@@ -117,6 +115,19 @@ class Walk:
             term = "skip" if verdict is None else "bad" if verdict else "good"
             said = self._bisect(term, commit)
         return [self._ask("rev-parse", "refs/bisect/bad")]
+
+    def parent(self, commit: str) -> str:
+        """Return the first parent. Raises InputError if git cannot read it."""
+        return self._ask("rev-parse", f"{commit}^")
+
+    def without(self, commits: Sequence[str], last: str) -> str | None:
+        """Return the tree of ``last`` with ``commits`` reverted, oldest first; None if git cannot do that."""
+        undo = git.run(
+            "diff", "--binary", "--full-index", commits[-1], f"{commits[0]}^", git_dir=self.git_dir
+        )
+        steps = (("read-tree", last), ("apply", "--cached", "--3way"), ("write-tree",))
+        done = [git.run(*step, git_dir=self.git_dir, data=undo.out) for step in steps if undo.ok]
+        return done[-1].text if done and all(one.ok for one in done) else None
 
     @property
     def log(self) -> str:

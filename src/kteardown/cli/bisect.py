@@ -4,15 +4,18 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, get_args
 
 import typer
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kteardown.analysis.margins import Margins
-from kteardown.bisect.decide import MOST_BOOTS, BlockMean, boots_needed, confidence_of_step, posterior
+from kteardown.bisect import decide, picture
+from kteardown.bisect.picture import CommitValue
 from kteardown.bisect.walk import Change, Walk
 from kteardown.cli import complete, options
 from kteardown.cli.run import boot_rest, start
@@ -20,7 +23,8 @@ from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
-from kteardown.kernels import git
+from kteardown.kernels import git, layout_twin
+from kteardown.kernels.cache import Cache
 from kteardown.kernels.source import Sources, file_hash, is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
@@ -28,10 +32,17 @@ from kteardown.model.result import FaultKind, MetricVerdict, Result
 from kteardown.patches.find_base import history
 from kteardown.patches.posted import resolve as series_patches
 from kteardown.paths import cache_dir, replace_text, runs_dir
+from kteardown.progress import Task
+from kteardown.report.charts import draw
+from kteardown.report.forecast_text import duration
 from kteardown.report.formatting import number
+from kteardown.run.forecast import forecast_of
+from kteardown.run.resolve import resolve
+from kteardown.rundir.find import find_runs
+from kteardown.rundir.snapshot import load
 from kteardown.visible import echo, on_one_line
 
-_WIDTH = 40
+_WIDTH = 24
 
 
 class Measured(BaseModel):
@@ -45,9 +56,29 @@ class Measured(BaseModel):
     mean: float | None = None
     error: float | None = None
     """On the wall clock: of the logarithm of its ratio to the good commit; None if it has none."""
+    ci: tuple[float, float] | None = None
+    """The interval of the value; None if it is exact."""
 
 
-_Measurements = TypeAdapter(dict[str, Measured])
+class Confirmed(BaseModel):
+    """What a change was confirmed with: the values with it, without it, and with the code moved alone."""
+
+    without: str = ""
+    """What was booted without it."""
+    run: str = ""
+    boots: int = 0
+    values: tuple[float | None, ...] = ()
+    """The last one is missing if no layout twin can be made."""
+    holds: bool = False
+    why: str = ""
+
+
+class Kept(BaseModel):
+    """What is kept of a bisection, by commit; the runs that have begun by the hash of their experiment."""
+
+    measured: dict[str, Measured] = {}
+    confirmed: dict[str, Confirmed] = {}
+    begun: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -60,6 +91,8 @@ class BisectedValue:
     unit: str = ""
     size: float = 0.0
     """On the wall clock: by how much the bad commit is worse than the good one, as a share of it."""
+    blocks: int = 0
+    """On the wall clock: how many blocks decide a commit, as the noise of those of the ends has it."""
 
     @classmethod
     def of(cls, result: Result, metric: str, outcome: str) -> "BisectedValue":
@@ -97,9 +130,9 @@ class BisectedValue:
             if row.ratio is None or row.ratio <= 1 or row.better != "lower" or row.spread is None:
                 continue
             most = result.stopping.looks[-1] if result.stopping else row.boots
-            needed = boots_needed(math.log(row.ratio), row.spread, row.confidence)
+            needed = decide.boots_needed(math.log(row.ratio), row.spread, row.confidence)
             if row.verdict == "worse" and needed <= most:
-                return cls(metric=row.metric, size=row.ratio - 1)
+                return cls(metric=row.metric, size=row.ratio - 1, blocks=needed)
             why = (
                 f"{row.metric} is {row.ratio - 1:.2%} worse and blocks differ by {row.spread:.2%}: about "
                 f"{needed} boots of each commit would show it"
@@ -109,27 +142,33 @@ class BisectedValue:
             hint="give so many --boots, or use --clock instructions, which also finds what became better.",
         )
 
-    def value(self, result: Result, kernel: str) -> float | None:
-        """Return the value of a kernel; None if it has none."""
+    def figures(self, result: Result, kernel: str) -> tuple[float | None, tuple[float, float] | None]:
+        """Return the value of a kernel and its interval; None for what it does not have."""
         failed = [fault.kind for fault in result.broken(kernel)]
         if self.outcome:
-            return float(self.outcome in failed)
+            return float(self.outcome in failed), None
         if failed:
-            return None
+            return None, None
         if self.size:
-            metric = self.verdict(result)
-            return 1.0 if kernel == BASE else metric.ratio if metric else None
+            metric = self.verdict(result, kernel)
+            return (1.0, None) if kernel == BASE else (metric.ratio, metric.ci) if metric else (None, None)
         if self.param:
-            laws = (
-                w for w in result.laws if (w.kernel, w.metric, w.param) == (kernel, self.metric, self.param)
-            )
-            return next((law.per_unit for law in laws), None)
+            asked = (kernel, self.metric, self.param)
+            laws = (w for w in result.laws if (w.kernel, w.metric, w.param) == asked)
+            return next(((law.per_unit, law.per_unit_ci) for law in laws), (None, None))
         rows = [c for c in result.comparisons if c.metric == self.metric and c.statistic == "median"]
-        return (rows[-1].base if kernel == BASE else rows[-1].changed).median if rows else None
+        mine = [(c.base if kernel == BASE else c.changed) for c in rows if kernel in (BASE, c.variant)]
+        return (mine[-1].median if mine else None), None
 
-    def verdict(self, result: Result) -> MetricVerdict | None:
-        """Return the verdict on the metric."""
-        return next((m for m in result.metric_verdicts if m.metric == self.metric), None)
+    def verdict(self, result: Result, kernel: str) -> MetricVerdict | None:
+        """Return the verdict on the metric of a kernel."""
+        mine = (m for m in result.metric_verdicts if (m.metric, m.variant) == (self.metric, kernel))
+        return next(mine, None)
+
+    def is_bad(self, metric: MetricVerdict) -> bool | None:
+        """On the wall clock, return whether a kernel has the change; None if its blocks do not say."""
+        keeps = Margins(0.99, {metric.metric: self.step}, as_steps=True).keeps(metric)
+        return None if keeps is None else not keeps
 
     @property
     def until(self) -> str:
@@ -156,34 +195,45 @@ class Judge:
         self,
         walk: Walk,
         folder: Path,
-        good: str,
+        ends: tuple[str, str],
         experiment: Experiment,
         reporter: TerminalReporter,
         execution: options.Execution,
     ) -> None:
-        self._walk, self.good, self._experiment = walk, good, experiment
+        self._walk, self._experiment = walk, experiment
+        self.good, self.bad = ends
         self.reporter, self._execution = reporter, execution
-        self._file = folder / "measured.json"
-        self.measured: dict[str, Measured] = {}
-        try:
-            self.measured = _Measurements.validate_json(self._file.read_bytes())
-        except (OSError, ValidationError):
-            self.measured = {}
+        self.task = Task()
+        self._file, self._kept = folder / "measured.json", Kept()
+        with suppress(OSError, ValidationError):
+            self._kept = Kept.model_validate_json(self._file.read_bytes())
+        self.measured = self._kept.measured
         self.compared = BisectedValue()
 
     def result(self, commit: str) -> tuple[str, Result]:
-        """Build and boot a commit beside the good one; return the name of the run and its result.
-
-        Raises all that a run raises.
-        """
+        """Return the run of a commit beside the good one, and its result. Raises all that a run raises."""
         folder = git.as_patch(self._walk.git_dir, self.good, commit, cache_dir())
         if folder is None:
             raise NotBuiltError.of(f"the change from {self.good[:12]} to {commit[:12]}")
-        experiment = self._experiment.model_copy(update={"variants": (str(folder),)})
-        if self.compared.size:
-            design = experiment.design.model_copy(update={"until": self.compared.until})
-            experiment = experiment.model_copy(update={"design": design})
-        run = start([experiment], self.reporter, self._execution)
+        return self.booted([folder])
+
+    def booted(self, folders: Sequence[Path], **design: int) -> tuple[str, Result]:
+        """Build and boot the good commit with each of some patches; return the name and result of the run.
+
+        ``design`` replaces a part of the design. Raises all that a run raises.
+        """
+        variants = tuple(map(str, folders))
+        more = design | ({"until": self.compared.until} if self.compared.size else {})
+        update = {"variants": variants, "design": self._experiment.design.model_copy(update=more)}
+        experiment = self._experiment.model_copy(update=update)
+        # A run that was killed goes on.
+        key, run = hashlib.sha256(experiment.model_dump_json().encode()).hexdigest()[:16], None
+        with suppress(InputError):
+            run = find_runs(self._kept.begun[key]) if key in self._kept.begun else None
+        if run is None:
+            run = start([experiment], self.reporter, self._execution)
+            self._kept.begun[key] = run.name
+            self._save()
         return run.name, boot_rest(run, self.reporter, self._execution)[0]
 
     def value(self, commit: str) -> float | None:
@@ -193,66 +243,163 @@ class Judge:
             try:
                 run, result = self.result(commit)
                 if result.not_built:  # Nothing differs from the good one.
-                    self._save(commit, self.measured[self.good])
+                    self.measured[commit] = self.measured[self.good]
                 else:
                     self.keep(commit, run, result)
             except NotBuiltError:
-                self._save(commit, self.measured[self.good])
+                self.measured[commit] = self.measured[self.good]
             except (BuildError, GuestError) as error:
-                self._save(commit, Measured(why=on_one_line(error.message)))
+                self.measured[commit] = Measured(why=on_one_line(error.message))
+            self._save()
+            self.show(commit)
         return self.measured[commit].value
 
     def keep(self, commit: str, run: str, result: Result) -> None:
         """Keep the values of a commit and of the good one."""
         (variant,) = result.requested
         more: dict[str, Any] = {}
-        metric = self.compared.verdict(result) if self.compared.size else None
+        metric = self.compared.verdict(result, variant) if self.compared.size else None
         if metric is not None and metric.ratio and metric.spread is not None:
-            keeps = Margins(0.99, {metric.metric: self.compared.step}, as_steps=True).keeps(metric)
-            more["is_bad"] = None if keeps is None else not keeps
+            more["is_bad"] = self.compared.is_bad(metric)
             more |= {"mean": math.log(metric.ratio), "error": metric.spread / math.sqrt(metric.boots)}
         faults = "; ".join(fault.message for fault in result.broken(variant))
-        found = self.compared.value(result, variant)
-        self._save(commit, Measured(value=found, why=on_one_line(faults), run=run, **more))
+        found, ci = self.compared.figures(result, variant)
+        self.measured[commit] = Measured(value=found, why=on_one_line(faults), run=run, ci=ci, **more)
         if self.good not in self.measured:
-            value = self.compared.value(result, BASE)
-            itself = Measured(value=value, run=run, is_bad=False, mean=0.0, error=1e-6)
-            self._save(self.good, itself)
+            value, ci = self.compared.figures(result, BASE)
+            itself = Measured(value=value, run=run, ci=ci, is_bad=False, mean=0.0, error=1e-6)
+            self.measured[self.good] = itself
+        self._save()
 
-    def _save(self, commit: str, found: Measured) -> None:
-        self.measured[commit] = found
-        replace_text(self._file, _Measurements.dump_json(self.measured, indent=1).decode())
+    def _save(self) -> None:
+        replace_text(self._file, self._kept.model_dump_json(indent=1))
 
-    def is_bad(self, commit: str, bad: str) -> bool | None:
-        """Return whether blocks in real time show that a commit has the change; None if they do not say."""
-        self.value(commit)
-        parts = sorted(self.posterior(bad).items(), key=lambda part: -part[1])[:3]
-        likely = ", ".join(f"{share:.0%} {self.subject(one)}" for one, share in parts)
-        found = self.measured[commit].is_bad
-        words = {True: "bad", False: "good", None: "uncertain, and skipped"}[found]
-        self.reporter.note(f"{commit[:12]} is {words}; most probable: {likely}")
+    def is_bad(self, commit: str) -> bool | None:
+        """Return whether a commit has more than half of the change, or on the wall clock the change.
+
+        None if it has no value, or if its blocks do not say.
+        """
+        value, before, after = map(self.value, (commit, self.good, self.bad))
+        if self.compared.size or value is None or before is None or after is None:
+            return self.measured[commit].is_bad
+        return _nearer(value, after, before)
+
+    def show(self, commit: str) -> None:
+        """Report what a commit was measured to be, all that were, and where the change may still be."""
+        one = self.tested().get(commit)
+        if one is None:  # `git bisect run` asked for a commit that is not between the ends.
+            return
+        word = {True: "bad", False: "good", None: "uncertain, and skipped"}[one.is_bad]
+        parts = sorted(self.posterior().items(), key=lambda part: -part[1]) if self.compared.size else []
+        most = ", ".join(f"{share:.0%} {self.subject(one)}" for one, share in parts[:3])
+        likely = f"; most probable: {most}" if parts else ""
+        self.reporter.note(f"{word}: {one.figures} {one.text}{likely}")
+        self.task.update(len(self.measured) - 2, f"{self.line()}{likely}")
+
+    def line(self) -> str:
+        """Return the history on one line, in real time with the places at which the change may still be."""
+        shares = self.posterior().values() if self.compared.size else ()
+        left = [at for at, share in enumerate(shares, 1) if share > 0.001]
+        return picture.line(self.tested().values(), len(self.within(self.bad)), left)
+
+    def tested(self) -> dict[str, CommitValue]:
+        """Return what was measured, in the order of history, a commit after its parents."""
+        found = {}
+        for at, commit in enumerate([self.good, *self.within(self.bad)]):
+            if commit in self.measured:
+                one, text = self.measured[commit], self.subject(commit)
+                ends = f" [{number(one.ci[0])}, {number(one.ci[1])}]" if one.ci else ""
+                figures = "no value" if one.value is None else f"{number(one.value)}{ends}"
+                text += f": {one.why}" if one.value is None else ""
+                found[commit] = CommitValue(at, self.is_bad(commit), one.value, one.ci, figures, text)
         return found
 
-    def posterior(self, bad: str) -> dict[str, float]:
-        """Return the probability of each commit up to ``bad`` that it made the change, after all blocks."""
-        commits = self.within(bad)
+    def posterior(self) -> dict[str, float]:
+        """Return the probability of each commit that it made the change, after all blocks."""
+        commits = self.within(self.bad)
         seen = {
-            c: BlockMean(m.mean, m.error)
+            c: decide.BlockMean(m.mean, m.error)
             for c, m in self.measured.items()
             if m.mean is not None and m.error is not None
         }
         within = {commit: frozenset(self.within(commit)) for commit in seen}
-        return posterior(commits, within, seen, math.log1p(self.compared.size))
+        return decide.posterior(commits, within, seen, math.log1p(self.compared.size))
+
+    def forecast(self) -> str:
+        """Return how many kernels and boots one change takes, and how long that takes on this host."""
+        # Two more: with the commit reverted, and with code that is moved alone.
+        kernels = decide.steps_of(len(self.within(self.bad))) + 2
+        with suppress(InputError):  # The run may have been removed.
+            snapshot = load(find_runs(self.measured[self.bad].run).runs[0])
+            plan, arch = snapshot.plan, snapshot.experiment.machine.arch
+            names = {boot.kernel for boot in plan.boots}
+            boots = len(names) * self.compared.blocks if self.compared.size else len(plan.boots)
+            expected = forecast_of(snapshot.experiment, snapshot.workloads, plan, self._execution.jobs)
+            boot_s = (expected.seconds or 0.0) / len(plan.boots)
+            build_s = median(Cache(cache_dir()).built(arch, "seconds", variant=True) or [0.0])
+            return (
+                f"for one change about {kernels} kernels and {kernels * boots} boots: about "
+                f"{duration(kernels * (build_s + boots * boot_s))}, at {duration(build_s)} a kernel and "
+                f"{duration(boot_s)} a boot, as so far on this host"
+            )
+        return f"for one change about {kernels} kernels"
+
+    def confirm(self, change: Change) -> Confirmed:
+        """Boot a change, and the bad commit without it, three times each, beside a layout twin.
+
+        Where it cannot be reverted, or that does not build, its parent is booted in place of the bad commit.
+        """
+        last = change.commits[-1]
+        if last not in self._kept.confirmed:
+            ways = {
+                "the bad commit with it reverted": self._walk.without(change.commits, self.bad),
+                "its parent, since it cannot be reverted": self._walk.parent(change.commits[0]),
+            }
+            found = Confirmed()
+            for without, tree in ways.items():
+                if tree is not None and not found.values:
+                    try:
+                        found = self._confirmed(change, without, tree)
+                    except (BuildError, GuestError, NotBuiltError) as error:
+                        found = Confirmed(why=on_one_line(error.message))
+            self._kept.confirmed[last] = found
+            self._save()
+        return self._kept.confirmed[last]
+
+    def _confirmed(self, change: Change, without: str, tree: str) -> Confirmed:
+        commits = (change.commits[-1], tree)
+        folders = [git.as_patch(self._walk.git_dir, self.good, one, cache_dir()) for one in commits]
+        folders += self._moved([folder for folder in folders if folder])
+        booted = [folder for folder in folders if folder]
+        run, result = self.booted(booted, **({} if self.compared.size else {"seeds": 3}))
+        named = dict(zip(booted, result.requested, strict=True))
+        good, bad = (self.measured[one].value or 0.0 for one in (self.good, self.bad))
+        reverted = bad - change.by if without.startswith("the bad") else change.before
+        values, seen = [], []
+        for folder, low in zip(folders, (change.before, reverted, good), strict=False):
+            # What is not built differs in nothing from the good commit.
+            kernel = named[folder] if folder and named[folder] not in result.not_built else BASE
+            value, _ = self.compared.figures(result, kernel)
+            metric = self.compared.verdict(result, kernel) if self.compared.size else None
+            near = None if value is None else _nearer(value, low + change.by, low)
+            seen.append(self.compared.is_bad(metric) if metric else near)
+            values.append(value)
+        boots = max((row.changed.boots for row in result.comparisons), default=0)
+        holds = seen == [True, False, False][: len(seen)]
+        return Confirmed(without=without, run=run, boots=boots, values=tuple(values), holds=holds)
+
+    def _moved(self, folders: Sequence[Path]) -> list[Path | None]:
+        """Return the patch that only moves the code of what others change; none if that is no .c file."""
+        variants = {"variants": tuple(map(str, folders))}
+        resolved = resolve(self._experiment.model_copy(update=variants))
+        twin = layout_twin.request(resolved.base, resolved.series, Sources(cache_dir(), self.reporter))
+        files = [("0001-layout-twin.patch", twin.patches[0].read_bytes())] if twin else []
+        return [git.store(files, "layout-twin", cache_dir())[0].parent] if files else []
 
     def within(self, commit: str) -> list[str]:
         """Return the commits that ``commit`` contains and the good one does not, oldest first."""
         asked = ("rev-list", "--reverse", "--topo-order", f"{self.good}..{commit}")
         return git.run(*asked, git_dir=self._walk.git_dir).text.split()
-
-    def in_order(self, bad: str) -> dict[str, Measured]:
-        """Return what was measured, a commit after its parents."""
-        commits = [self.good, *self.within(bad)]
-        return {commit: self.measured[commit] for commit in commits if commit in self.measured}
 
     def subject(self, commit: str) -> str:
         """Return the abbreviated hash and the subject of a commit, as in a ``Fixes:`` line."""
@@ -283,21 +430,26 @@ def bisect(
         scripted = replace(scripted, metric=None)
     asked = Overrides.of(kernels, replace(designed, clock="instructions"))
     if designed.clock == "wall":
-        asked = Overrides.of(kernels, replace(designed, until="verdict", boots=designed.boots or MOST_BOOTS))
+        asked = Overrides.of(
+            kernels, replace(designed, until="verdict", boots=designed.boots or decide.MOST_BOOTS)
+        )
     (experiment,) = experiments_on(workload, base, asked, scripted, reporter)
     if designed.clock == "wall":
         count = git.read(repository, "rev-list", "--count", f"{first}..{last}").text
-        design = experiment.design.model_copy(update={"confidence": confidence_of_step(int(count))})
+        design = experiment.design.model_copy(update={"confidence": decide.confidence_of_step(int(count))})
         experiment = experiment.model_copy(update={"design": design})
     folder = _folder(experiment, base, last, metric, outcome)
     walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
-    judging = Judge(walk, folder, first, experiment, reporter, execution)
-    _ends(judging, folder, last, metric, outcome)
+    judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
+    _ends(judging, folder, metric, outcome)
     if judge:
-        raise typer.Exit(_verdict(judging, last, git.commit(repository, judge)))
-    found = _walked(judging, walk, last)
+        raise typer.Exit({True: 1, False: 0, None: 125}[judging.is_bad(git.commit(repository, judge))])
+    reporter.note(judging.forecast())
+    found = _walked(judging, walk)
     replace_text(folder / "bisect.log", walk.log + "\n")
-    facts = as_facts(judging, found, last, folder)
+    chart = picture.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
+    (drawn,) = draw([chart], "svg", folder)
+    facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
     text = page(judging, found, facts)
     forms = {"json": json.dumps(facts, indent=1) + "\n"}
     execution.publish(lambda form: forms.get(form, text), lambda: echo(text, nl=False), lambda: None)
@@ -314,13 +466,14 @@ def _check(designed: Designed, outcome: str) -> None:
         raise InputError(f"--outcome {outcome}: no kernel fails so", hint=f"name one of: {', '.join(kinds)}.")
 
 
-def _walked(judging: Judge, walk: Walk, bad: str) -> list[Change]:
-    size = judging.compared.size
+def _walked(judging: Judge, walk: Walk) -> list[Change]:
+    size, steps = judging.compared.size, decide.steps_of(len(judging.within(judging.bad)))
     try:
-        if size:  # Noise allows one change only: a part of it would need many times the boots.
-            found = walk.first_bad(judging.good, bad, lambda commit: judging.is_bad(commit, bad))
-            return [Change(tuple(reversed(found)), 1.0, 1 + size)]
-        return walk.changes(judging.good, bad, judging.value)
+        with judging.reporter.task("Bisecting", total=steps) as judging.task:
+            if size:  # Noise allows one change only: a part of it would need many times the boots.
+                found = walk.first_bad(judging.good, judging.bad, judging.is_bad)
+                return [Change(tuple(reversed(found)), 1.0, 1 + size)]
+            return walk.changes(judging.good, judging.bad, judging.value)
     except KeyboardInterrupt:
         count = len(judging.measured)
         judging.reporter.note(f"interrupted; {count} commits are measured, and the same command goes on")
@@ -366,9 +519,9 @@ def _folder(experiment: Experiment, *asked: str) -> Path:
     return folder
 
 
-def _ends(judging: Judge, folder: Path, bad: str, metric: str, outcome: str) -> None:
+def _ends(judging: Judge, folder: Path, metric: str, outcome: str) -> None:
     """Measure both ends, and choose what is compared. Raises InputError if they do not differ."""
-    kept = folder / "compared.json"
+    kept, bad = folder / "compared.json", judging.bad
     if judging.good in judging.measured and bad in judging.measured and kept.is_file():
         judging.compared = BisectedValue(**json.loads(kept.read_text()))
         return
@@ -383,27 +536,18 @@ def _ends(judging: Judge, folder: Path, bad: str, metric: str, outcome: str) -> 
     replace_text(kept, json.dumps(vars(judging.compared)))
 
 
-def _verdict(judging: Judge, bad: str, commit: str) -> int:
-    """Return the exit code for `git bisect run`."""
-    if judging.compared.size:
-        return {True: 1, False: 0, None: 125}[judging.is_bad(commit, bad)]
-    value, before, after = (judging.value(one) for one in (commit, judging.good, bad))
-    if value is None or before is None or after is None:
-        return 125
-    return int((value - before) / (after - before) > 0.5)
-
-
-def as_facts(judging: Judge, found: Sequence[Change], bad: str, folder: Path) -> dict[str, Any]:
+def as_facts(judging: Judge, found: Sequence[Change], folder: Path) -> dict[str, Any]:
     """Return what was found, for scripts."""
-    whole = (judging.measured[bad].value or 0) - (judging.measured[judging.good].value or 0)
+    whole = (judging.measured[judging.bad].value or 0) - (judging.measured[judging.good].value or 0)
     return {
         "compared": vars(judging.compared),
         "good": judging.good,
-        "bad": bad,
+        "bad": judging.bad,
         "changes": [{**vars(one), "by": one.by, "share": one.by / whole} for one in found],
+        "confirmed": [judging.confirm(one).model_dump() for one in found],
         "unexplained_share": 1 - sum(one.by for one in found) / whole,
         "measured": {commit: one.model_dump() for commit, one in judging.measured.items()},
-        "posterior": judging.posterior(bad) if judging.compared.size else {},
+        "posterior": judging.posterior() if judging.compared.size else {},
         "log": str(folder / "bisect.log"),
     }
 
@@ -421,13 +565,27 @@ def page(judging: Judge, found: Sequence[Change], facts: dict[str, Any]) -> str:
         if facts["posterior"]:
             share = sum(facts["posterior"][commit] for commit in change.commits)
             lines.append(f"  by all blocks of all commits together: probable to {share:.1%}")
+        lines.append(f"  {confirmation(judging.confirm(change))}")
     lines += [f"- not explained: {abs(facts['unexplained_share']):.0%}", ""]
     lines += [f"{len(judging.measured)} commits were measured, in their order:", ""]
+    lines += [f"    {judging.line()}  o good, # bad, ? no value or uncertain, = perhaps", ""]
     largest = max(one.value or 1e-9 for one in judging.measured.values())
-    for commit, one in judging.in_order(facts["bad"]).items():
-        if one.value is None:
-            lines.append(f"    {'no value':>10} {'':<{_WIDTH}} {subject(commit)}: {one.why}")
-        else:
-            bar = "#" * round(_WIDTH * one.value / largest)
-            lines.append(f"    {number(one.value):>10} {bar:<{_WIDTH}} {subject(commit)}")
+    for one in judging.tested().values():
+        bar = "#" * round(_WIDTH * max(one.value or 0.0, 0.0) / largest)
+        lines.append(f"    {one.figures:>24} {bar:<{_WIDTH}} {one.text}")
+    lines += ["", f"![The measured commits, in their order]({facts['picture']})"]
     return "\n".join([*lines, "", f"To go on by hand: git bisect replay {facts['log']}"]) + "\n"
+
+
+def confirmation(found: Confirmed) -> str:
+    """Return what was booted to confirm a change, and whether it holds."""
+    if not found.values:
+        return f"not confirmed: {found.why or 'neither its revert nor its parent can be booted'}"
+    values = ["no value" if value is None else number(value) for value in found.values]
+    moved = f"code moved alone {values[2]}" if len(values) > 2 else "no .c file is changed, so no layout twin"
+    how = f"{found.boots} boots each: with it {values[0]}, without it {values[1]} ({found.without})"
+    return f"{'confirmed' if found.holds else 'NOT CONFIRMED'}, {how}, {moved}"
+
+
+def _nearer(value: float, one: float, other: float) -> bool:
+    return abs(value - one) < abs(value - other)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kteardown.analysis.across_runs import across, check_alike
+from kteardown.analysis.across_runs import across, check_alike, last_agent
 from kteardown.analysis.dataset import headlines
 from kteardown.analysis.margins import Margins
 from kteardown.cli import complete, options
@@ -21,6 +21,7 @@ from kteardown.extras import need
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels import git
+from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir
@@ -29,6 +30,7 @@ from kteardown.report.formatting import point_text
 from kteardown.report.material import Material
 from kteardown.report.metrics import headline_rows, metric_sentence
 from kteardown.report.sentence import sentence
+from kteardown.run import lab
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs, find_runs
 from kteardown.rundir.snapshot import load
@@ -74,7 +76,10 @@ def gate(
         design = design.model_copy(update={"until": f"margin={margins.text}"})
     chosen = chosen.model_copy(update={"design": design})
     if kept is not None and design.clock == "instructions":
-        check_alike(load(kept), chosen)
+        reference = load(kept)
+        # Built only if the run has recorded its own: earlier ones have not.
+        agent = lab.agent_of(chosen, load_workloads(chosen), reporter) if last_agent(reference) else None
+        check_alike(reference, chosen, file_hash(agent) if agent else "")
     else:
         kept = None
     material = _measured(chosen, kept, margins, reporter, execution)

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError
@@ -10,6 +11,7 @@ from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import cache_folder, prebuilt
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
+from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import Lab
@@ -44,11 +46,7 @@ def make_lab(
     spec = experiment.machine
     wanted = programs_of(experiment, snapshot.workloads)
     counted = counts and experiment.design.counts
-    own = own_sources(snapshot.workloads, experiment.folder)
-    also: Also = "counts" if counted else ""
-    agent = cache_folder.hold(
-        build_agent(spec.arch, cache=cache_dir(), reporter=reporter, own=own, also=also)
-    )
+    agent = agent_of(experiment, snapshot.workloads, reporter, counts=counted)
     cluster = None
     if on:
         config = load_config().slurm
@@ -85,6 +83,16 @@ def make_lab(
         ),
         executor=cluster,
     )
+
+
+def agent_of(
+    experiment: Experiment, workloads: Mapping[str, Workload], reporter: Reporter, *, counts: bool = False
+) -> Path:
+    """Return the agent of the guests, from the cache or built into it. Raises BuildError, LabError."""
+    own = own_sources(workloads, experiment.folder)
+    also: Also = "counts" if counts else ""
+    built = build_agent(experiment.machine.arch, cache=cache_dir(), reporter=reporter, own=own, also=also)
+    return cache_folder.hold(built)
 
 
 def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Acceleration:

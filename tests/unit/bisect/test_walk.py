@@ -178,6 +178,18 @@ def test_git_takes_over_with_the_log(tmp_path: Path) -> None:
     assert f"{made.ids[11]} is the first bad commit" in done.stdout
 
 
+def test_a_commit_is_reverted_at_the_end_if_what_followed_leaves_that(tmp_path: Path) -> None:
+    made = history(tmp_path / "linux", straight(6))
+    walk = Walk(made.folder, tmp_path / "git")
+    # Each second commit rewrites the same file.
+    assert walk.without([made.ids[3]], made.ids[-1]) is None
+    tree = walk.without([made.ids[5]], made.ids[-1])
+    argv = ["git", "-C", str(made.folder), "rev-parse", f"{made.ids[4]}^{{tree}}"]
+    assert tree == subprocess.check_output(argv, text=True).strip()
+    assert walk.without(made.ids[3:], made.ids[-1])
+    assert walk.parent(made.ids[3]) == made.ids[2]
+
+
 def test_ends_in_the_wrong_order_are_an_error(tmp_path: Path) -> None:
     made = history(tmp_path / "linux", straight(8))
     values = made.values({5: 10.0})

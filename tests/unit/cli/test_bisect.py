@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,13 @@ from typer.testing import CliRunner, Result
 from kteardown.cli import app
 from kteardown.cli.bisect import Judge
 from kteardown.errors import BuildError, NotBuiltError
+from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, PatchSet
 from kteardown.model.result import Result as Measured
+from kteardown.report import saved
+from kteardown.rundir.find import RunFolder
+from unit.report.contexts import write_run
 from unit.simulation import Noise, analysed, freezer, simulate
 
 COMMITS = 16
@@ -33,29 +37,37 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     _git(folder, "init", "-q", "-b", "main")
     for number in range(COMMITS):
-        (folder / "file").write_text(f"{number}\n")
-        _git(folder, "add", "file")
+        (folder / f"f{number}").write_text(f"{number}\n")
+        (folder / f"f{number - number % 5}").write_text(f"{number}\n")
+        _git(folder, "add", ".")
         _git(folder, "commit", "-q", "-m", f"commit {number}")
     return folder
+
+
+def within(folder: Path) -> set[int]:
+    """The numbers of the commits that the patch in ``folder`` has."""
+    (patch,) = folder.iterdir()
+    return {int(number) for number in re.findall(r"^diff --git a/f(\d+) ", patch.read_text(), re.M)}
 
 
 @pytest.fixture
 def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the commits that were measured. Commit 7 does not build; nothing of 2 and 3 is built."""
-    ids = _git(tree, "rev-list", "--reverse", "main").split()
     seen: list[int] = []
 
-    def result(judge: Judge, commit: str) -> tuple[str, Measured]:
-        number = ids.index(commit)
-        seen.append(number)
+    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+        number = max(within(folders[0]))
+        if len(folders) == 1:
+            seen.append(number)
         if number == 7:
             raise BuildError("kernel/freezer.c:9: error: \x1b[2J expected ;", hint="fix it.")
         if number == 2:
             raise NotBuiltError.of("it")
-        found = simulated(commit, sum(EFFECTS[n] for n in EFFECTS if n <= number))
-        return f"run-{number}", alike(found) if number == 3 else found
+        more = {folder.name: sum(EFFECTS.get(n, 0) for n in within(folder)) for folder in folders}
+        found = simulated(more)
+        return f"run-{number}", alike(found) if number == 3 and len(folders) == 1 else found
 
-    monkeypatch.setattr(Judge, "result", result)
+    monkeypatch.setattr(Judge, "booted", booted)
     return seen
 
 
@@ -68,12 +80,11 @@ def alike(result: Measured) -> Measured:
     return result.model_copy(update={"kernels": kernels, "comparisons": (), "laws": ()})
 
 
-def simulated(commit: str, more: float) -> Measured:
-    name = f"c-{commit[:12]}"
-    experiment = freezer(variants=(name,), boots=3, zombies=(1000, 2000, 3000, 4000))
+def simulated(more: Mapping[str, float]) -> Measured:
+    experiment = freezer(variants=tuple(more), boots=3, zombies=(1000, 2000, 3000, 4000))
 
     def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
-        each = 200 + (more if kernel == name and metric == "freeze_user_ns" else 0)
+        each = 200 + (more.get(kernel, 0) if metric == "freeze_user_ns" else 0)
         return 24_000 + each * int(params["zombies"])
 
     return analysed(experiment, simulate(experiment, cost, Noise(boot=1e-4, sample=1e-4)))
@@ -102,6 +113,15 @@ def test_the_commits_are_found_each_with_its_part(tree: Path, measured: list[int
     assert abs(facts["unexplained_share"]) < 0.05
     assert f'Fixes: {ids[10][:12]} ("commit 10")' in done.stdout
     assert re.search(r"\"commit 4\"\): [\d.]+ -> [\d.]+, 40% of the difference", done.stdout)
+    confirmed = re.findall(r"  (confirmed, 3 boots each: .*)\n", done.stdout)
+    assert len(confirmed) == len(EFFECTS)
+    # Later commits change what 10 and 13 have changed.
+    reverted = ["the bad commit with it reverted" in one for one in confirmed]
+    assert reverted == [True, False, False]
+    assert "without it 230" in confirmed[0]
+    assert re.search(r"^    o-+[o#?-]+#  o good", done.stdout, re.M)
+    assert "<svg" in Path(facts["picture"]).read_text()
+    assert "for one change about 6 kernels" in done.stderr
     rows = re.findall(r'#+ +\w{12} \("commit (\d+)"\)$', done.stdout, re.M)
     assert rows == sorted(rows, key=int)
     assert "not explained: 0%" in done.stdout
@@ -125,51 +145,98 @@ def test_a_commit_is_judged_for_git_bisect_run(tree: Path, measured: list[int]) 
     assert codes == {2: 0, 5: 0, 7: 125, 11: 1}
 
 
+def test_a_commit_that_is_not_between_the_ends_is_judged(tree: Path, measured: list[int]) -> None:
+    ends = ["--good", f"main~{COMMITS - 2}", "--bad", "main~2"]
+    argv = ["bisect", "zombies", "--source", f"git:{tree}", *ends, "--judge"]
+    codes = [CliRunner().invoke(app, [*argv, name]).exit_code for name in ("main", "main~8")]
+    assert codes == [1, 125]
+
+
 def test_kernels_that_panic_are_found(
     tree: Path, measured: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole: Callable[[Judge, str], tuple[str, Measured]] = Judge.result
+    whole: Callable[..., tuple[str, Measured]] = Judge.booted
     ids = _git(tree, "rev-list", "--reverse", "main").split()
 
-    def result(judge: Judge, commit: str) -> tuple[str, Measured]:
-        run, found = whole(judge, commit)
-        if ids.index(commit) < 9:
-            return run, found
-        fault = Fault(
-            kernel=found.requested[0],
-            kind="panic",
-            status="broken",
-            message="Kernel panic",
-            points=(),
-            boots=(1,),
-            of=3,
-            base_boots=0,
-            base_of=3,
+    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+        run, found = whole(judge, folders, **design)
+        faults = tuple(
+            Fault(
+                kernel=folder.name,
+                kind="panic",
+                status="broken",
+                message="Kernel panic",
+                points=(),
+                boots=(1,),
+                of=3,
+                base_boots=0,
+                base_of=3,
+            )
+            for folder in folders
+            if 9 in within(folder)
         )
-        return run, found.model_copy(update={"faults": (fault,)})
+        return run, found.model_copy(update={"faults": faults})
 
-    monkeypatch.setattr(Judge, "result", result)
+    monkeypatch.setattr(Judge, "booted", booted)
     done = bisect(tree, "--outcome", "panic")
     assert done.exit_code == 0, done.exception
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
     assert "panic" in done.stdout.splitlines()[0]
+    assert "confirmed, 3 boots each: with it 1.000, without it 0" in done.stdout
+
+
+def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[tuple[str, ...]] = []
+    booted: list[str] = []
+
+    def start(experiments: Sequence[Experiment], *_: object) -> RunFolder:
+        (experiment,) = experiments
+        begun.append(experiment.variants)
+        more = {Path(one).name: sum(EFFECTS.get(n, 0) for n in within(Path(one))) for one in begun[-1]}
+        simulated = experiment.model_copy(update={"variants": tuple(more)})
+
+        def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
+            each = 200 + (more.get(kernel, 0) if metric == "freeze_user_ns" else 0)
+            return 24_000 + each * int(params["zombies"])
+
+        return RunFolder.of(write_run(tree.parent / "runs", simulated, cost=cost))
+
+    def boot_rest(found: RunFolder, *_: object) -> list[Measured]:
+        booted.append(found.name)
+        if len(booted) in (1, 3, 12):
+            raise KeyboardInterrupt
+        return [saved.result_of(found.runs[0])]
+
+    monkeypatch.setattr("kteardown.cli.bisect.start", start)
+    monkeypatch.setattr("kteardown.cli.bisect.boot_rest", boot_rest)
+    points = ("--set", "zombies=1000:3000:1000")
+    done = [bisect(tree, *points) for _ in range(4)]
+    assert [one.exit_code for one in done] == [130, 130, 130, 0]
+    assert len(begun) == len(set(begun))
+    assert len(booted) == len(begun) + 3
+    assert "kernels and" in done[-1].stderr and " a boot, as so far on this host" in done[-1].stderr
+    assert len(re.findall("  confirmed, ", done[-1].stdout)) == len(EFFECTS)
 
 
 def in_real_time(
     tree: Path, monkeypatch: pytest.MonkeyPatch, more: float, noise: float = 0.02, vague: int = -1
 ) -> list[tuple[int, str]]:
     """Let commit 9 cost ``more``, and 7 not build. Return what is measured, each with its stopping rule."""
-    ids, seen = _git(tree, "rev-list", "--reverse", "main").split(), list[tuple[int, str]]()
+    seen: list[tuple[int, str]] = []
 
-    def result(judge: Judge, commit: str) -> tuple[str, Measured]:
-        number, name = ids.index(commit), f"c-{commit[:12]}"
-        seen.append((number, judge.compared.until if judge.compared.size else "verdict"))
+    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+        number = max(within(folders[0]))
+        assert "seeds" not in design
+        if len(folders) == 1:
+            seen.append((number, judge.compared.until if judge.compared.size else "verdict"))
         if number == 7:
             raise BuildError("kernel/freezer.c:9: error", hint="fix it.")
-        experiment = freezer("wall", variants=(name,), boots=12, zombies=(1000,))
+        with_it = {folder.name for folder in folders if 9 in within(folder)}
+        names = tuple(folder.name for folder in folders)
+        experiment = freezer("wall", variants=names, boots=12, zombies=(1000,))
 
         def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
-            bad = kernel == name and number >= 9 and metric == "freeze_user_ns"
+            bad = kernel in with_it and metric == "freeze_user_ns"
             return 1e6 * (1 + more * bad)
 
         boot = 1.0 if number == vague else noise
@@ -177,7 +244,7 @@ def in_real_time(
             experiment, simulate(experiment, cost, Noise(boot=boot), seed=number)
         )
 
-    monkeypatch.setattr(Judge, "result", result)
+    monkeypatch.setattr(Judge, "booted", booted)
     return seen
 
 
@@ -194,6 +261,8 @@ def test_real_time_finds_the_commit_and_how_probable_it_is(
     assert sum(facts["posterior"].values()) == pytest.approx(1)
     assert facts["posterior"][ids[9]] > 0.99
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
+    assert re.search(r"  confirmed, 12 boots each: with it 1.[23]\d+, without it (0.99|1.00)", done.stdout)
+    assert "most probable: " in done.stderr
     rules = {rule for number, rule in seen if number != COMMITS - 1}
     assert len(rules) == 1
     assert re.fullmatch(r"step=99%,freeze_user_ns=(29|30|31)\.\d+%", rules.pop())
@@ -204,7 +273,7 @@ def test_real_time_finds_the_commit_and_how_probable_it_is(
 def test_a_commit_that_is_uncertain_is_skipped(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_real_time(tree, monkeypatch, 0.3, vague=8)
     done = bisect(tree, "--clock", "wall")
-    assert "is uncertain, and skipped" in done.stderr
+    assert re.search(r'^uncertain, and skipped: .*"commit 8"', done.stderr, re.M)
     assert "one of these, since some have no value or are uncertain" in done.stdout
     assert bisect(tree, "--clock", "wall", "--judge", f"main~{COMMITS - 9}").exit_code == 125
 

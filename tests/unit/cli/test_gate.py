@@ -19,10 +19,15 @@ from kteardown.cli import gate as module
 from kteardown.errors import GateError, NotBuiltError
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, apply
+from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
 from kteardown.report import saved
+from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
+from kteardown.vm.agent import build_agent
 from unit.report.contexts import write_run
 from unit.simulation import freezer_cost
 
@@ -79,6 +84,12 @@ def kept(guests: Guests) -> str:
     return guests.start([experiment.model_copy(update={"variants": ()})]).name
 
 
+def with_agent(run: RunDir, digest: str) -> None:
+    """Record the agent of a run."""
+    environment = {**run.environment(), "sessions": [{"machine": {}, "agent_hash": digest}]}
+    run.environment_file.write_text(json.dumps(environment))
+
+
 def gate(*argv: str) -> Result:
     return CliRunner().invoke(app, ["gate", "freezer", *OPTIONS, *argv])
 
@@ -105,6 +116,18 @@ def test_what_costs_more_fails_and_is_in_every_file(guests: Guests, kept: str, t
     assert [one.get("type") for one in failed] == ["worse"] * len(failed) and failed
     assert "- FAIL: " in files["comment"].read_text()
     assert "- FAIL: " in files["markdown"].read_text()
+
+
+def test_the_counts_of_another_agent_are_refused_before_anything_is_booted(guests: Guests, kept: str) -> None:
+    run = RunDir(guests.runs / kept)
+    before = len(guests.booted)
+    with_agent(run, "0" * 64)
+    done = gate("--against", kept)
+    assert "was measured in another way: the agent" in str(done.exception)
+    assert len(guests.booted) == before
+    own = build_agent("x86_64", cache=cache_dir(), reporter=SilentReporter())
+    with_agent(run, file_hash(own))
+    assert gate("--against", kept).exit_code == 0
 
 
 @pytest.mark.parametrize(
