@@ -96,6 +96,7 @@ def test_stress_tests_share_one_debug_kernel() -> None:
             "exit_stress",
             "memcg_local",
             "memcg_stats",
+            "memcg_swap",
             "psi_trigger",
             "throttle_stress",
             "zsmalloc_stress",
