@@ -7,7 +7,7 @@ from typing import Any
 
 from kteardown.model.record import BASE, LAYOUT, TWIN, Record, Settled, TrialEnd
 from kteardown.model.result import LostShares, Made, Timing
-from kteardown.rundir.counting import EXACT, Attempt, BootRecords, attempts, boots, trials
+from kteardown.rundir.counting import EXACT, METAL, Attempt, BootRecords, attempts, boots, trials
 from kteardown.rundir.directory import RunDir
 
 _SETTINGS = ("model", "governor", "turbo", "smt", "isolated")
@@ -35,7 +35,8 @@ def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
     cpu, mitigations = host.get("cpu") or {}, host.get("mitigations")
     vulnerable = sum(text.startswith("Vulnerable") for text in (mitigations or {}).values())
     settled = (r.clocksource for attempt in tried for r in attempt.records if isinstance(r, Settled))
-    loads = [load for a in ended if a.end is not None for load in (a.start.host_load, a.end.host_load)]
+    here = [a for a in ended if a.start.acceleration != METAL]
+    loads = [load for a in here if a.end is not None for load in (a.start.host_load, a.end.host_load)]
     return Timing(
         made=made,
         hypervisor=host.get("hypervisor"),
@@ -54,9 +55,11 @@ def _made(attempt: Attempt, sessions: Sequence[Mapping[str, Any]]) -> Made:
     acceleration = attempt.start.acceleration
     if acceleration == EXACT:
         return "instruction clock"
+    host = sessions[min(attempt.start.session, len(sessions) - 1)]
+    if acceleration == METAL:
+        return "metal guest" if host.get("hypervisor") else "metal"
     if acceleration != "kvm":
         return "mttcg"
-    host = sessions[min(attempt.start.session, len(sessions) - 1)]
     return "nested kvm" if host.get("hypervisor") else "kvm"
 
 

@@ -34,7 +34,7 @@ HELP = {
         part if part.startswith(" ") else " ".join(part.split()) for part in text.strip().split("\n\n")
     )
     for name, text in re.findall(
-        r"(?ms)^# (\w+)$(.*?)(?=^# |\Z)", _TEXTS.joinpath("help.txt").read_text(encoding="utf-8")
+        r"(?ms)^# ([\w-]+)$(.*?)(?=^# |\Z)", _TEXTS.joinpath("help.txt").read_text(encoding="utf-8")
     )
 }
 """The help of each verb, of which `kteardown --help` has the first paragraph, in its order.
@@ -42,8 +42,8 @@ HELP = {
 A paragraph is on one line, unless it is indented.
 """
 _ABOUT, _, _EXIT_CODES = HELP.pop("kteardown").rpartition("\n\n")
-_FUNCTIONS = {"try": "try_patch", "list": "listing"}
-"""The functions whose names differ from their verbs, because those are words of Python."""
+_FUNCTIONS = {"try": "try_patch", "list": "listing", "export-boot": "export_boot", "import": "import_logs"}
+"""The functions whose names differ from their verbs, because Python cannot use those as names."""
 _MODULES = {
     **_FUNCTIONS,
     "compare": "run",
@@ -51,6 +51,8 @@ _MODULES = {
     "watch": "queue",
     "export": "query",
     "build": "plan",
+    "export-boot": "bundle",
+    "import": "bundle",
 }
 """The modules whose names differ from their verbs."""
 

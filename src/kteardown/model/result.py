@@ -23,8 +23,8 @@ def tidy_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if pair is None else (float(f"{pair[0]:.{_DIGITS}g}"), float(f"{pair[1]:.{_DIGITS}g}"))
 
 
-Made = Literal["instruction clock", "kvm", "nested kvm", "mttcg"]
-"""``nested kvm``: the host is itself a guest. ``mttcg``: emulated real time."""
+Made = Literal["instruction clock", "kvm", "nested kvm", "mttcg", "metal", "metal guest"]
+"""``nested kvm``: the host is itself a guest. ``mttcg``: emulated real time. ``metal``: exported boots."""
 
 
 class LostShares(StrictModel):

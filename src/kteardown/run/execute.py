@@ -35,7 +35,7 @@ from kteardown.model.record import (
 )
 from kteardown.progress import Reporter
 from kteardown.rundir.completeness import GivenUp
-from kteardown.rundir.counting import EXACT
+from kteardown.rundir.counting import EXACT, METAL
 from kteardown.rundir.writer import RecordWriter
 from kteardown.script.extract import LeftBehind
 from kteardown.vm.host import HostWatch
@@ -53,7 +53,7 @@ Piece = tuple[PlannedBoot, ...]
 # How much longer than on hardware a guest may be silent under each acceleration before its outcome is
 # `hang`. Workloads write a record every few seconds even with mttcg; the factor is for a loaded host, which
 # does not matter to icount: its limit is on the guest's own clock.
-SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 0.5}
+SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 0.5, "metal": 1.0}
 _ATTEMPTS = 3
 
 
@@ -84,6 +84,8 @@ class GuestSetup:
     """The programs that the guests have in addition to the agent."""
     archives: tuple[Path, ...] = ()
     """Archives in the format of an initramfs with the files of scripts."""
+    first: Path | None = None
+    """The first process of a machine that is not of this lab, which runs the agent."""
     lost_limit: float | None = None
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
     lost_asked: bool = True
@@ -277,11 +279,11 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     def keep(*records: Record) -> None:
         log.append(*records, boot=boot.index, attempt=attempt)
 
-    # On the instruction clock nothing that the host does reaches a figure.
-    host = None if lab.acceleration == EXACT else HostWatch()
+    # On the instruction clock and on another machine nothing that the host does reaches a figure.
+    host = None if lab.acceleration in (EXACT, METAL) else HostWatch()
 
     def on_line(raw: bytes) -> None:
-        record = _completed(raw, boot, host, began, lab.lost_limit)
+        record = completed_record(raw, boot, host, began, lab.lost_limit)
         if isinstance(record, TrialEnd):
             watch.done(boot, record.trial)
         elif isinstance(record, TrialStart):
@@ -291,19 +293,10 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     console = log.run.console_path(boot.index, attempt)
     # In the run directory, so that a killed kteardown leaves no file elsewhere.
     initramfs = console.with_suffix(".cpio")
-    more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
-    modules = tuple(dict.fromkeys((*kernel.modules, *more)))
     done = log.completed(boot.index)
     left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
     try:
-        pack(
-            initramfs,
-            agent=lab.agent,
-            plan=guest_plan(left, [f"/modules/{path.name}" for path in modules]),
-            modules=modules,
-            programs=lab.programs,
-            archives=lab.archives,
-        )
+        pack_guest(initramfs, left, kernel, lab)
         keep(
             BootStart(
                 kernel=boot.kernel,
@@ -316,13 +309,29 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
                 lost_limit=lab.lost_limit if host else None,
             )
         )
-        began = time.monotonic()
-        result = lab.machine.boot(_job(boot, setting, console, initramfs, host), on_line)
+        began = None if lab.acceleration == METAL else time.monotonic()
+        job = boot_job(boot, setting.plan, lab, kernel, initramfs, console=console, host=host)
+        result = lab.machine.boot(job, on_line)
     finally:
         initramfs.unlink(missing_ok=True)
     result = _with_source_lines(result, SourceLines(kernel.lines or kernel.image.parent, lab.arch))
     keep(result)
     return result
+
+
+def pack_guest(file: Path, boot: PlannedBoot, kernel: Bootable, lab: GuestSetup) -> None:
+    """Write the initramfs of a boot to ``file``. Raises InputError, LabError."""
+    more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
+    modules = tuple(dict.fromkeys((*kernel.modules, *more)))
+    pack(
+        file,
+        agent=lab.agent,
+        plan=guest_plan(boot, [f"/modules/{path.name}" for path in modules]),
+        modules=modules,
+        programs=lab.programs,
+        archives=lab.archives,
+        first=lab.first,
+    )
 
 
 def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
@@ -341,10 +350,13 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _completed(
-    raw: bytes, boot: PlannedBoot, host: HostWatch | None, began: float, limit: float | None
+def completed_record(
+    raw: bytes, boot: PlannedBoot, host: HostWatch | None, began: float | None, limit: float | None
 ) -> Record:
-    """Return a line of the agent as a record with what the lab adds; an unparsable one is an AgentError."""
+    """Return a line of the agent as a record with what the lab adds; an unparsable one is an AgentError.
+
+    ``began``: when the machine was started, of ``time.monotonic``; None if records only come at its end.
+    """
     # The host is watched from start to end of a trial.
     try:
         record: Record = parse(raw)
@@ -364,7 +376,7 @@ def _completed(
         disturbed = ""
         if record.status == "ok" and lost is not None and limit is not None and lost.share > limit:
             disturbed = f"other work of the host took more than {limit * 100:g}% of its time"
-        at_s = round(time.monotonic() - began, 3)
+        at_s = None if began is None else round(time.monotonic() - began, 3)
         return record.model_copy(update={"at_s": at_s, "lost": lost, "disturbed": disturbed})
     return record
 
@@ -381,12 +393,18 @@ def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
     return result.model_copy(update={"detail": detail, "last_lines": last, "problems": problems})
 
 
-def _job(
-    boot: PlannedBoot, setting: Setting, console: Path, initramfs: Path, host: HostWatch | None
+def boot_job(
+    boot: PlannedBoot,
+    plan: Plan,
+    lab: GuestSetup,
+    kernel: Bootable,
+    initramfs: Path,
+    *,
+    console: Path,
+    host: HostWatch | None = None,
 ) -> BootJob:
-    plan, lab = setting.plan, setting.lab
     return BootJob(
-        image=setting.kernels[boot.kernel].image,
+        image=kernel.image,
         initramfs=initramfs,
         arch=lab.arch,
         acceleration=lab.acceleration,

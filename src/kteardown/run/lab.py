@@ -19,16 +19,19 @@ from kteardown.run.executors.cluster import Cluster
 from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.slurm import Slurm, config_file, load_config
 from kteardown.run.forecast import jobs_of
+from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
 from kteardown.vm import acceleration, host
-from kteardown.vm.agent import Also, build_agent
+from kteardown.vm.agent import Also, build_agent, build_machine_init
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import main_loop_library
 
 LOCAL = "local"
+EXPORTED = "exported:"
+"""Followed by the token of its bundle, the place of a run whose boots are exported (``run.bundle``)."""
 _NAME = re.compile(r"(?:\w[\w.,-]*)?", re.ASCII)
 LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
@@ -37,7 +40,7 @@ LOST_LIMIT = 0.05
 def make_lab(
     snapshot: Snapshot, reporter: Reporter, jobs: int | None, on: str = "", *, counts: bool = True
 ) -> Lab:
-    """Prepare this host for the boots of a run, ``on`` this host or a cluster.
+    """Prepare this host for the boots of a run, ``on`` this host, a cluster or another machine.
 
     Without ``counts``, guests do not count events of the processor, even if the design does. Raises
     BuildError, LabError, InputError.
@@ -48,7 +51,7 @@ def make_lab(
     counted = counts and experiment.design.counts
     agent = agent_of(experiment, snapshot.workloads, reporter, counts=counted)
     cluster = None
-    if on:
+    if on and _is_cluster(on):
         config = load_config().slurm
         try:
             qemu = config.qemu or qemu_hash(spec.arch)
@@ -58,7 +61,7 @@ def make_lab(
         cluster = Cluster(scheduler(on), config, qemu)
     # On the wall clock all nodes of a cluster must use the same.
     of_nodes = load_config().slurm.wall if cluster and experiment.design.clock == "wall" else None
-    best = of_nodes or choose_acceleration(experiment, reporter)
+    best = of_nodes or choose_acceleration(experiment, reporter, on)
     if counted:
         for name in uncounted(experiment, snapshot.workloads):
             reporter.note(f"--counts: {name} is not counted, because it marks no stretch")
@@ -81,6 +84,7 @@ def make_lab(
         archives=script_archives(
             snapshot.workloads, experiment.folder, snapshot.run.path, spec.arch, reporter
         ),
+        first=build_machine_init(spec.arch, cache=cache_dir(), reporter=reporter) if best == METAL else None,
         executor=cluster,
     )
 
@@ -95,8 +99,14 @@ def agent_of(
     return cache_folder.hold(built)
 
 
-def choose_acceleration(experiment: Experiment, reporter: Reporter) -> Acceleration:
+def _is_cluster(on: str) -> bool:
+    return not on.startswith(EXPORTED)
+
+
+def choose_acceleration(experiment: Experiment, reporter: Reporter, on: str = "") -> Acceleration:
     """Return the acceleration for an experiment's clock; print the reason if it is not KVM."""
+    if on and not _is_cluster(on):
+        return "metal"
     if experiment.design.clock == "instructions":
         return "icount"
     found = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
@@ -129,8 +139,9 @@ def check_host(experiment: Experiment, on: str | None, *, kvm: bool) -> None:
 
 
 def _check_counters(acceleration: Acceleration) -> None:
-    # Whether an emulated processor has counters on the instruction clock is checked with the experiment.
-    if acceleration == "icount":
+    # Whether an emulated processor has counters on the instruction clock is checked with the experiment, and
+    # the agent reports whether another machine has them.
+    if acceleration in ("icount", METAL):
         return
     reason = "it has no KVM, and emulation has no counters"
     if acceleration == "kvm":
@@ -153,7 +164,7 @@ def lost_limit(
     more it loses. ``on_nodes``: each node of a cluster decides that for itself.
     """
     asked = experiment.design.lost_limit
-    if acceleration == "icount":
+    if acceleration in ("icount", METAL):
         return None
     if asked is not None:
         return asked if asked < 1 else None
@@ -173,10 +184,19 @@ def scheduler(on: str) -> Slurm:
 
 
 def remembered_place(run: Path, on: str | None) -> str:
-    """Return where the run at ``run`` is executed, and remember it: empty for this host. Raises LabError."""
+    """Return where the run at ``run`` is executed, and remember it: empty for this host.
+
+    Raises LabError, and InputError if its boots are exported.
+    """
     file = run / "on"
+    kept = file.read_text().strip() if file.is_file() else ""
+    if kept.startswith(EXPORTED):
+        raise InputError(
+            f"the boots of {run.name} are exported: they run on a machine that is not of this lab",
+            hint="import the logs of that machine: kteardown import LOG...",
+        )
     if on is None:
-        return file.read_text().strip() if file.is_file() else ""
+        return kept
     with writing(file):
         if on != LOCAL:
             file.write_text(f"{on}\n")

@@ -18,6 +18,8 @@ from kteardown.model.record import (
 
 EXACT = "icount"
 """The acceleration under which a boot gives the same records each time; with several CPUs, nearly always."""
+METAL = "metal"
+"""The acceleration of a boot on a machine that is not of this lab, which has no clock in common with it."""
 TRIES = 3
 """A trial that is disturbed each time runs in so many attempts; after that it is void."""
 

@@ -23,7 +23,8 @@ _MEMORY_SHARE = 0.01
 _UNKNOWN = "not recorded"
 _WORDS = tomllib.loads(files("kteardown.rundir").joinpath("environment.toml").read_text(encoding="utf-8"))
 _GUEST_LABELS, _OF_ONE_KERNEL = _WORDS["guest"], _WORDS["kernel"]
-_SEED = "kteardown.seed="
+_OWN = ("kteardown.seed=", "kteardown.boot=")
+"""Arguments of the kernel that every boot has for itself."""
 _SHOWN = 5
 
 
@@ -189,7 +190,7 @@ def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
         if hello is not None and hello.banner:
             settled = next((record for record in attempt.records if isinstance(record, Settled)), None)
             facts = {name: getattr(hello, name) for name in (*_GUEST_LABELS, *_OF_ONE_KERNEL)}
-            words = [word for word in hello.cmdline.split() if not word.startswith(_SEED)]
+            words = [word for word in hello.cmdline.split() if not word.startswith(_OWN)]
             facts["command line"] = " ".join(words)
             if settled is not None:
                 facts["clock source"] = settled.clocksource.removesuffix("-early")

@@ -136,7 +136,8 @@ class RecordWriter:
                 environment = self.run.environment()
                 session = {"machine": dict(self._machine), "agent_hash": self.agent_hash}
                 sessions = [*environment.get("sessions", ()), session]
-                text = json.dumps({**environment, "sessions": sessions}, indent=1)
+                environment |= {"machine": sessions[0]["machine"], "sessions": sessions}
+                text = json.dumps(environment, indent=1)
                 self.run.save(self.run.environment_file, text)
                 self._session = len(sessions) - 1
             stamp["session"] = self._session or 0

@@ -42,6 +42,12 @@ def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequ
     return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-hunt-agent")
 
 
+def build_machine_init(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
+    """Return the first process of a real machine, which runs an agent. Raises as ``build_agent`` does."""
+    sources = _sources((), ("Makefile", "machine/*.[ch]"))
+    return _built(arch, cache, reporter, sources, "kteardown-machine-init", kind="-machine-init")
+
+
 def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
     """Return the program for this host that prints the catalogue of kinds. Raises as ``build_agent`` does."""
     known: tuple[Arch, ...] = get_args(Arch)

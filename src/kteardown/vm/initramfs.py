@@ -68,16 +68,19 @@ def pack(
     modules: Sequence[Path] = (),
     programs: Sequence[Path] = (),
     archives: Sequence[Path] = (),
+    first: Path | None = None,
 ) -> Path:
     """Write the initramfs of one boot to ``path`` and return it.
 
     ``/init`` is the agent and ``/plan`` its plan; ``/modules`` contains ``modules`` and ``/bin`` contains
     ``programs``, under their own names. ``archives`` are in the same format and follow, with files that must
-    not be among these. The kernel opens ``/dev/console`` before PID 1 can mount anything.
+    not be among these. With another ``first`` process, that is ``/init``, and the agent is ``/agent``. The
+    kernel opens ``/dev/console`` before PID 1 can mount anything.
     Raises InputError if a file cannot be read, LabError if ``path`` cannot be written.
     """
     entries = [folder("dev"), character_device("dev/console", 5, 1)]
-    entries += [file("init", _read(agent), 0o755), file("plan", plan.encode())]
+    entries += [file("init", _read(first or agent), 0o755), file("plan", plan.encode())]
+    entries += [file("agent", _read(agent), 0o755)] if first else []
     if modules:
         entries.append(folder("modules"))
         entries += [file(f"modules/{module.name}", _read(module)) for module in modules]

@@ -7,9 +7,9 @@ from typing import Literal
 
 from kteardown.model.arch import Arch
 
-Acceleration = Literal["icount", "mttcg", "kvm"]
-"""icount: the emulator with the instruction-counted clock; mttcg: multi-threaded
-emulation in real time; kvm: hardware virtualisation in real time."""
+Acceleration = Literal["icount", "mttcg", "kvm", "metal"]
+"""icount: the emulator with the instruction-counted clock; mttcg: multi-threaded emulation in real time;
+kvm: hardware virtualisation in real time; metal: none, on a machine that is not of this lab."""
 
 HUGE_PAGE_MB = 2
 """The size of a huge page of the host."""

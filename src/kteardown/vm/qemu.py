@@ -53,7 +53,7 @@ _LINE_MB, _PORT_MB = 1, 256
 """The most that a record, and all of a guest, may have; the largest boots write a few MB."""
 RECORDS_PORT = "kteardown.records"
 
-_GIVEN = tomllib.loads(files("kteardown.vm").joinpath("qemu.toml").read_text(encoding="utf-8"))
+GIVEN = tomllib.loads(files("kteardown.vm").joinpath("qemu.toml").read_text(encoding="utf-8"))
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
 _CONSOLE_BYTES = 4 << 20
@@ -305,7 +305,7 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
     return [
         *(known.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
-        *_GIVEN["accelerator"][job.acceleration],
+        *GIVEN["accelerator"][job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
         *(memory if job.huge_pages and not job.numa_nodes else ()),
         *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
@@ -320,7 +320,7 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
 
 def kernel_arguments(job: BootJob) -> Sequence[str]:
     """Return the arguments of the kernel. Those of the job come last, and so override the others."""
-    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *_GIVEN["kernel_arguments"]]
+    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *GIVEN["kernel_arguments"]]
     if job.possible_cpus and job.possible_cpus != job.cpus:
         # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
         # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.

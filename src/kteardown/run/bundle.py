@@ -1,0 +1,88 @@
+"""Export the boots of a run to a folder, for machines that are not of this lab, and read back their logs.
+
+A boot of it is the kernel as it is, an initramfs and a command line. The first process (agent/machine) runs
+the same agent as in a guest, and sends its records over a serial line after the last trial.
+"""
+
+import secrets
+import shutil
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from kteardown.errors import InputError, LabError, failing
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Plan
+from kteardown.progress import Reporter
+from kteardown.run import create
+from kteardown.run.execute import boot_job, pack_guest
+from kteardown.run.lab import EXPORTED, make_lab
+from kteardown.rundir.directory import writing
+from kteardown.rundir.snapshot import Snapshot
+from kteardown.vm.console_records import kernel_line
+
+_TEXTS = ("README.md", "kexec.sh", "grub.cfg", "pxelinux.cfg")
+_TEXTS_OF_A_BOOT = ("cmdline", "kernel", "lava.yaml")
+
+
+def check_measurable(experiment: Experiment, plan: Plan) -> None:
+    """Raise InputError if a machine cannot measure what ``experiment`` asks for."""
+    design = experiment.design
+    machine = {name for boot in plan.boots for name in boot.machine}
+    platform = any(t.params.get("until") == "platform" for boot in plan.boots for t in boot.trials)
+    for wrong, why, hint in (
+        (design.clock != "wall", "--clock: a machine has no instruction clock", "name --clock wall."),
+        (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),
+        ("numa_nodes" in machine, "numa_nodes: a machine has the nodes that it has", "remove that sweep."),
+        (platform, "until=platform suspends the machine, which then may not wake up", "choose another."),
+        (experiment.machine.arch != "x86_64", "only x86_64 machines are known", "remove --arch."),
+    ):
+        if wrong:
+            raise InputError(why, hint=hint)
+
+
+def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
+    """Write the bundle of a run to ``target``, which must not exist.
+
+    ``line``: as of ``kernel_line``. Raises LabError, BuildError, InputError.
+    """
+    run, plan, token = snapshot.run, snapshot.plan, secrets.token_hex(8)
+    kernels, lab = create.bootable(run), make_lab(snapshot, reporter, None, EXPORTED)
+    templates = Environment(
+        loader=PackageLoader("kteardown.run", "bundle_files"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+    )
+
+    def write(folder: Path, *names: str, **values: object) -> None:
+        for name in names:
+            text = templates.get_template(f"{name}.j2").render(run=run.name, line=line, plan=plan, **values)
+            (folder / name).write_text(text)
+
+    boots: list[dict[str, str]] = []
+    hint = "choose another folder, or free some space."
+    with (
+        failing(f"cannot write the bundle to {target}", hint=hint, kind=LabError),
+        reporter.task(f"writing {len(plan.boots)} boots", total=len(plan.boots)) as task,
+    ):
+        for boot in plan.boots:
+            kernel, number = kernels[boot.kernel], f"{boot.index:04d}"
+            folder = target / "boots" / number
+            folder.mkdir(parents=True)
+            pack_guest(folder / "initramfs.cpio", boot, kernel, lab)
+            image = target / "kernels" / kernel.image.parent.name
+            if not image.exists():
+                image.parent.mkdir(exist_ok=True)
+                shutil.copyfile(kernel.image, image)
+            job = boot_job(boot, plan, lab, kernel, folder / "initramfs.cpio", console=folder / "console")
+            command_line = kernel_line(job, f"{token}:{boot.index}", line)
+            boots.append(
+                {"number": number, "kernel": boot.kernel, "image": image.name, "command_line": command_line}
+            )
+            write(folder, *_TEXTS_OF_A_BOOT, **boots[-1])
+            task.update(len(boots))
+        write(target, *_TEXTS, boots=boots)
+        (target / "kexec.sh").chmod(0o755)
+    with writing(run.path / "on"):
+        (run.path / "on").write_text(f"{EXPORTED}{token}\n")
