@@ -103,7 +103,7 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     agent.write_bytes(b"agent")
     monkeypatch.setattr(lab, "build_agent", lambda *_, **__: agent)
     monkeypatch.setattr(
-        lab, "choose_acceleration", lambda e, _: "mttcg" if e.design.clock == "wall" else "icount"
+        lab, "choose_acceleration", lambda e, *_: "mttcg" if e.design.clock == "wall" else "icount"
     )
     monkeypatch.setattr(host, "facts", lambda: {"kernel": "6"})
     for name in (BASE, VARIANT, LAYOUT):
