@@ -72,7 +72,8 @@ def export_boot(
         check_measurable(one, plan_boots(resolve(one, ablate=asked.ablate)))
     run = pipeline.start(wanted, reporter, ablate=asked.ablate, command=command_line()).runs[0]
     export(load(run), to, serial, reporter)
-    out.print(f"{to} has {len(load(run).plan.boots)} boots; its README.md says how to boot them")
+    count = len(load(run).plan.boots)
+    out.print(f"{to} has {count} boots; its README.md says how to boot them", soft_wrap=True)
     out.print("then, on this host: kteardown import LOG...")
 
 

@@ -44,8 +44,18 @@ def check_measurable(experiment: Experiment, plan: Plan) -> None:
 def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
     """Write the bundle of a run to ``target``, which must not exist.
 
-    ``line``: as of ``kernel_line``. Raises LabError, BuildError, InputError.
+    ``line``: as of ``kernel_line``. What is not complete is removed. Raises LabError, BuildError, InputError.
     """
+    with failing(f"cannot create {target}", hint="choose another folder.", kind=LabError):
+        target.mkdir(parents=True)
+    try:
+        _write(snapshot, target, line, reporter)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+
+
+def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
     run, plan, token = snapshot.run, snapshot.plan, secrets.token_hex(8)
     kernels, lab = create.bootable(run), make_lab(snapshot, reporter, None, EXPORTED)
     templates = Environment(

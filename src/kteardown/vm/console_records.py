@@ -35,7 +35,7 @@ _SENT = b'{"type":"sent",'
 _NAMED = re.compile(rb"kteardown\.boot=([0-9a-f]{16}):(\d{1,6})\b")
 _LONGEST = 1 << 16
 _MOST_BYTES = 1 << 28
-_CONSOLE_LINES = 2000
+_CONSOLE_LINES, _CONSOLE_LINE = 2000, 2000
 _MOST_BOOTS = 10_000
 _MACHINE = 0
 _Facts = dict[str, str | dict[str, str | bool]]
@@ -59,7 +59,7 @@ class LoggedBoot:
     boot: int
     attempt: str
     lines: dict[int, bytes] = field(default_factory=dict)
-    console: deque[str] = field(default_factory=lambda: deque(maxlen=_CONSOLE_LINES))
+    console: deque[str] = field(default_factory=deque)
 
     @property
     def machine(self) -> _Facts:
@@ -118,12 +118,13 @@ class Consoles:
         self.boots: dict[tuple[str, int, str], LoggedBoot] = {}
         self.damaged = 0
         self.bytes = 0
-        """The size of all records."""
+        """The size of what is kept: all records, and the last lines of each boot's console."""
+        self._before: deque[str] = deque()
+        """What no boot is known to have printed."""
         self.next_console()
 
     def next_console(self) -> None:
-        self._before: deque[str] = deque(maxlen=_CONSOLE_LINES)
-        """What no boot is known to have printed."""
+        self._take_before()
         self._now: LoggedBoot | None = None
         self._ended = False
 
@@ -144,15 +145,27 @@ class Consoles:
             now, self._ended = self._begin(named[1].decode(), int(named[2]), ""), False
         if line.strip():
             console = self._before if now is None or self._ended else now.console
-            console.append(line.decode(errors="replace"))
+            self._keep(console, line[:_CONSOLE_LINE].decode(errors="replace"))
 
     def _begin(self, *key: *tuple[str, int, str]) -> LoggedBoot:
         boot = self.boots.setdefault(key, LoggedBoot(*key))
         if self._now is not boot:
             self._now = boot
-            boot.console.extend(self._before)
-            self._before.clear()
+            for line in self._take_before():
+                self._keep(boot.console, line)
         return boot
+
+    def _take_before(self) -> list[str]:
+        lines = list(self._before)
+        self.bytes -= sum(map(len, lines))
+        self._before.clear()
+        return lines
+
+    def _keep(self, console: deque[str], line: str) -> None:
+        if len(console) == _CONSOLE_LINES:
+            self.bytes -= len(console.popleft())
+        self.bytes += len(line)
+        console.append(line)
 
 
 def read_logs(files: Sequence[Path]) -> Consoles:
@@ -167,7 +180,7 @@ def read_logs(files: Sequence[Path]) -> Consoles:
                 consoles.add(line.rstrip(b"\r\n"))
                 if consoles.bytes > _MOST_BYTES or len(consoles.boots) > _MOST_BOOTS:
                     raise InputError(
-                        f"{path}: more than {_MOST_BYTES >> 20} MB of records or {_MOST_BOOTS} boots",
+                        f"{path}: more than {_MOST_BYTES >> 20} MB of boots, or {_MOST_BOOTS} boots",
                         hint="import fewer logs at once, those of whole blocks together.",
                     )
     return consoles

@@ -18,9 +18,11 @@ from typer.testing import CliRunner
 from kteardown.analysis.conclude import conclude
 from kteardown.cli import app
 from kteardown.cli.bundle import why_unusable
-from kteardown.errors import InputError, KteardownError
+from kteardown.errors import InputError, KteardownError, LabError
 from kteardown.model.record import BootEnd, BootStart, parse
 from kteardown.paths import data_dir
+from kteardown.progress import SilentReporter
+from kteardown.run import bundle
 from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
@@ -220,14 +222,42 @@ def test_a_log_of_any_size_is_read_in_parts(tmp_path: Path) -> None:
         len(boots_in(boots()[0])[0].lines)
     ]
     assert found.damaged > 0
-    assert all(len(line) <= 1 << 16 for boot in found.boots.values() for line in boot.console)
+    kept = [line for boot in found.boots.values() for line in boot.console]
+    assert kept and max(map(len, kept)) == 2000
 
 
 def test_what_a_log_may_hold_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_records, "_MOST_BYTES", 1000)
     (tmp_path / "log").write_bytes(boots()[0])
-    with pytest.raises(InputError, match="MB of records"):
+    with pytest.raises(InputError, match="MB of boots"):
         read_logs([tmp_path / "log"])
+
+
+def test_only_what_is_kept_of_a_log_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_records, "_MOST_BYTES", 50_000)
+    monkeypatch.setattr(console_records, "_CONSOLE_LINES", 100)
+    (tmp_path / "noise").write_bytes((b"x" * 99 + b"\n") * 10_000)
+    assert read_logs([tmp_path / "noise"] * 20).bytes == 100 * 99
+    named = b"kteardown.boot=%s:%d\n"
+    claimed = [named % (TOKEN.encode(), number) + (b"x" * 99 + b"\n") * 200 for number in range(6)]
+    (tmp_path / "log").write_bytes(b"".join(claimed))
+    with pytest.raises(InputError, match="MB of boots"):
+        read_logs([tmp_path / "log"])
+
+
+def test_a_bundle_that_is_not_complete_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_snapshot: object, target: Path, *_: object) -> None:
+        (target / "boots").mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bundle, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bundle.export(load(RunDir(DATA / "run")), tmp_path / "new", "ttyS0", SilentReporter())
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "there").mkdir()
+    with pytest.raises(LabError, match="cannot create"):
+        bundle.export(load(RunDir(DATA / "run")), tmp_path / "there", "ttyS0", SilentReporter())
+    assert (tmp_path / "there").is_dir()
 
 
 @pytest.mark.parametrize("text", [b"", b"hello\n", boots()[0].replace(TOKEN.encode(), b"0" * 16)])
