@@ -4,8 +4,8 @@
  * of what is above them exact, and zero when the swap is freed?
  *
  * A kernel that gives the swap of a removed cgroup to its parent charges that when a page is
- * read again; one that does not charges the reader, which is in a cgroup of its own (AWAY). So
- * both are added up. A counter that became negative is shown as 0: some swap of a cgroup that is
+ * read again. Other kernels charge the reader, which is in a cgroup of its own (AWAY). So both are
+ * added up. A counter that became negative is shown as 0: some swap of a cgroup that is
  * not removed (BALLAST) makes that visible.
  */
 #define _GNU_SOURCE /* MADV_PAGEOUT */
