@@ -84,7 +84,7 @@ def import_logs(
     quiet: options.QuietOption = False,
 ) -> None:
     reporter, out = options.reporter(verbose, quiet), options.output()
-    with reporter.task(f"reading {len(logs)} logs"):
+    with reporter.task("reading the logs"):
         found = read_logs(logs)
     run = _run_of(found)
     for line in _adopt(run, found, reporter):
