@@ -4,6 +4,7 @@ A boot of it is the kernel as it is, an initramfs and a command line. The first 
 the same agent as in a guest, and sends its records over a serial line after the last trial.
 """
 
+import re
 import secrets
 import shutil
 from pathlib import Path
@@ -21,6 +22,8 @@ from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.vm.console_records import kernel_line
 
+_PLAIN = re.compile(r"[\w .,:=@%/+~^-]*", re.ASCII)
+"""What means nothing of its own to GRUB, PXELINUX, YAML in quotes, and Markdown."""
 _TEXTS = ("README.md", "kexec.sh", "grub.cfg", "pxelinux.cfg")
 _TEXTS_OF_A_BOOT = ("cmdline", "kernel", "lava.yaml")
 
@@ -30,7 +33,14 @@ def check_measurable(experiment: Experiment, plan: Plan) -> None:
     design = experiment.design
     machine = {name for boot in plan.boots for name in boot.machine}
     platform = any(t.params.get("until") == "platform" for boot in plan.boots for t in boot.trials)
+    names = {boot.kernel for boot in plan.boots} | set(experiment.machine.kernel_args)
+    foreign = next((name for name in sorted(names) if not _PLAIN.fullmatch(name)), "")
     for wrong, why, hint in (
+        (
+            foreign,
+            f"{foreign!r} is not plain text for a boot loader",
+            "use letters, digits and .,:=@%/+~^- .",
+        ),
         (design.clock != "wall", "--clock: a machine has no instruction clock", "name --clock wall."),
         (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),
         ("numa_nodes" in machine, "numa_nodes: a machine has the nodes that it has", "remove that sweep."),

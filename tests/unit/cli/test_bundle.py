@@ -295,6 +295,17 @@ def test_what_a_machine_cannot_measure_is_refused_before_a_build(
     assert not (tmp_path / "bundle").exists()
 
 
+def test_an_argument_that_a_boot_loader_would_execute_is_refused(tmp_path: Path) -> None:
+    text = (data_dir("experiments") / "freezer.toml").read_text()
+    own = tmp_path / "own.toml"
+    own.write_text(text.replace("[design]", "[machine]\nkernel_args = ['quiet', 'x; reboot']\n[design]", 1))
+    with pytest.raises(InputError, match="'x; reboot' is not plain text for a boot loader"):
+        CliRunner().invoke(
+            app, ["export-boot", str(own), "--to", str(tmp_path / "b")], catch_exceptions=False
+        )
+    assert not (tmp_path / "b").exists()
+
+
 def test_the_script_for_kexec_is_a_shell_script() -> None:
     script = data_dir("src") / "kteardown" / "run" / "bundle_files" / "kexec.sh.j2"
     assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
