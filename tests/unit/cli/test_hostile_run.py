@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import subprocess
 import sys
 from pathlib import Path
 
@@ -84,12 +85,8 @@ def test_a_console_is_visible_on_a_terminal_and_unchanged_in_a_file(run: RunDir)
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(content)
     assert CliRunner().invoke(app, ["show", "last", "--console", "0"]).stdout_bytes == content
-    child, terminal = pty.fork()
-    if not child:
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8")  # In place of that of pytest.
-        app(["show", "last", "--console", "0"], standalone_mode=False)
-        sys.stdout.flush()
-        os._exit(0)
-    with os.fdopen(terminal, "rb", buffering=0) as stream:
+    terminal, inside = pty.openpty()
+    shown = [sys.executable, "-m", "kteardown", "show", "last", "--console", "0"]
+    subprocess.run(shown, stdout=inside, check=True)
+    with os.fdopen(terminal, "rb", buffering=0) as stream, os.fdopen(inside, "wb"):
         assert stream.read(1000) == "a\\u001b[2J\r\nb\ufffd\r\n".encode()
-    os.waitpid(child, 0)
