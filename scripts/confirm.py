@@ -186,11 +186,14 @@ class _Figure:
         shown = f"{self.name}: {self.value:,.12g} for {self.expected:,.12g}"
         if self.expected:
             change, single = self.value / self.expected - 1, allowed / abs(self.expected)
-            shown += (
-                f" ({change * 100:+.2g}%; single boots differ by up to {float(f'{single:.2g}') * 100:,.4g}%)"
-            )
+            shown += f" ({_percent(change):+,g}%; single boots differ by up to {_percent(single):,g}%)"
         share = apart / abs(self.expected) if self.expected else float(apart > 0)
         return _Difference(shown, share, apart / allowed if allowed else math.inf if apart else 0)
+
+
+def _percent(share: float) -> float:
+    """Return a share in per cent, with two digits."""
+    return float(f"{share * 100:.2g}")
 
 
 class Confirming:
