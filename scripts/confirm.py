@@ -12,7 +12,8 @@ boots are compared with the first ones or, without them, with the published figu
 - ``within``: not equal, but not farther away than one boot may be from the others (``one_boot``); the largest
   difference is named, with the largest difference that is allowed;
 - ``stale``: farther away;
-- ``not comparable``: this machine has another compiler or source than the one it was measured with.
+- ``not comparable``: this machine has another compiler or source than the one it was measured with;
+- ``not confirmed``: a kernel cannot be built, or a guest hangs before its first record.
 
 ``results/NAME/confirmed.json`` keeps what was counted, with the commit. Figures of the wall clock are
 confirmed only by measuring. Of a hunt, each kind of a find is released in the way of the find, with the two
@@ -50,7 +51,7 @@ from content_ids import text_id, tree_commit
 from hunts import Hunt
 from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.cli.options import reporter as reporter_of
-from kteardown.errors import KteardownError
+from kteardown.errors import KteardownError, LabError
 from kteardown.hunt import flow
 from kteardown.hunt.flow import METRICS
 from kteardown.hunt.folder import Request
@@ -128,6 +129,10 @@ def counted(boot: Boot, folder: Path) -> Counted:
     with open_writer(run) as log:
         execute(boot.plan, files, boot.lab, log, SilentReporter())
     (ended,) = run.boots()
+    if ended.end.outcome == "hang" and ended.end.first_record_s is None:
+        # Nothing was counted. QEMU 7.2 can give all turns to one CPU while the others start (METHODOLOGY.md).
+        where = ended.end.detail.partition(", 000f")[0]
+        raise LabError(f"{boot.place} hangs before its first record: {where}", hint="try a newer QEMU.")
     found = list(trials(ended.records))
     bad = [f"{trial.status}: {trial.detail}" for trial in found if trial.status and not trial.usable]
     if ended.end.outcome != "ok":
