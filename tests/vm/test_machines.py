@@ -138,9 +138,9 @@ def test_a_guest_that_suspends_to_memory_is_woken(make_job: MakeJob, cpus: int) 
 
     with ThreadPoolExecutor(2) as pool:
         first, again = pool.map(run, [1, 1])
-    lines, _ = first
-    assert len(lines) == 8
-    assert again == first
+    assert len(first[0]) == len(again[0]) == 8
+    # The lab wakes it. With QEMU 10.0 the moment can change the turns of two CPUs.
+    assert cpus > 1 or again == first
 
 
 def test_possible_cpus_beyond_those_online(make_job: MakeJob) -> None:
