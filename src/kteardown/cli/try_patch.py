@@ -16,8 +16,7 @@ from kteardown.analysis.decidable import decidable
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.queue import check_for_b4
-from kteardown.cli.run import boot_rest, command_line, start
-from kteardown.cli.script import described_in, experiments_on, is_own
+from kteardown.cli.run import boot_rest, command_line, described_in, experiments_on, is_own, start
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.attribute import DebugInfo, FunctionId, call_paths
 from kteardown.coverage.changed import (
@@ -28,8 +27,7 @@ from kteardown.coverage.changed import (
     may_change_users,
 )
 from kteardown.coverage.executed import executed
-from kteardown.coverage.maps import WorkloadCoverage, shipped_map, with_own
-from kteardown.coverage.points import points_of, stress_tests
+from kteardown.coverage.maps import WorkloadCoverage, points_of, shipped_map, stress_tests, with_own
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
 from kteardown.errors import (
     BuildError,
@@ -53,8 +51,7 @@ from kteardown.model.plan import Spread
 from kteardown.model.point import points_of as points_of_experiment
 from kteardown.model.record import BASE, ParamValue
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
-from kteardown.patches.find_base import KNOWN, Base
-from kteardown.patches.stack import base_of_stack, read_stack
+from kteardown.patches.find_base import KNOWN, Base, base_of_stack, read_stack
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import charts, try_page
 from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried
