@@ -436,7 +436,9 @@ def bisect(
         count = git.read(repository, "rev-list", "--count", f"{first}..{last}").text
         design = experiment.design.model_copy(update={"confidence": search.confidence_of_step(int(count))})
         experiment = experiment.model_copy(update={"design": design})
-    folder = _folder(experiment, base, last, metric, outcome)
+    question = json.dumps([experiment.model_dump_json(), base, last, metric, outcome])
+    folder = runs_dir() / f"bisect-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
     walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
     judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
     _ends(judging, folder, metric, outcome)
@@ -507,14 +509,6 @@ def _span(
     repository = Path(rest).expanduser().absolute()
     first, last = (git.commit(repository, name) for name in (good, bad))
     return repository, f"git:{repository}@{first}", first, last
-
-
-def _folder(experiment: Experiment, *asked: str) -> Path:
-    """Return the folder in which the measurements of this question are kept."""
-    digest = hashlib.sha256(json.dumps([experiment.model_dump_json(), *asked]).encode()).hexdigest()
-    folder = runs_dir() / f"bisect-{digest[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _ends(judging: Judge, folder: Path, metric: str, outcome: str) -> None:

@@ -62,32 +62,22 @@ def change_points(
         return (), "there is only one figure"
     if not exact and len(figures) < FEWEST_WALL:
         return (), f"the noise of fewer than {FEWEST_WALL} figures in real time cannot be estimated"
-    levels = _levels(figures)
-    noise = _noise_within_runs(figures)
+    medians = np.array([np.median(boots) for boots in figures], dtype=np.float64)
+    largest = float(np.max(np.abs(medians))) or 1.0
+    levels = np.log(medians) if (medians > 0).all() else medians / largest
+    # The relative standard errors of the medians of runs, from their boots.
+    errors = [
+        _MEDIAN_ERROR * float(np.std(np.log(boots), ddof=1)) / math.sqrt(len(boots))
+        for boots in figures
+        if len(boots) > 1 and min(boots) > 0
+    ]
+    noise = float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
     if not exact:
         noise = max(noise, _TO_SD * float(np.median(np.abs(np.diff(levels)))))
     noise = max(noise, _TINY)
     gain = 2 * (_EXACT_NOISE * noise) ** 2 if exact else _REAL_GAIN * noise
     found = segment(levels, gain * math.log(len(levels)), exact=exact)
     return tuple(_large_enough(levels, found, least)), ""
-
-
-def _levels(figures: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """Return the logarithm of each run's median, or its ratio to the largest one if not all are positive."""
-    medians = np.array([np.median(boots) for boots in figures], dtype=np.float64)
-    if (medians > 0).all():
-        return np.log(medians)
-    return medians / (float(np.max(np.abs(medians))) or 1.0)
-
-
-def _noise_within_runs(figures: Sequence[Sequence[float]]) -> float:
-    """Return the relative standard error of a run's median from its boots (root mean square over runs)."""
-    errors = [
-        _MEDIAN_ERROR * float(np.std(np.log(boots), ddof=1)) / math.sqrt(len(boots))
-        for boots in figures
-        if len(boots) > 1 and min(boots) > 0
-    ]
-    return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
 
 
 def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list[int]:
@@ -328,7 +318,12 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
     parts: dict[tuple[str, str], list[BootFigure]] = {}
     for figure in found:
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
-    ordered = sorted(parts.values(), key=lambda boots: _order_key(boots, order))
+
+    def key(boots: Sequence[BootFigure]) -> tuple[object, ...]:
+        release, at = release_key(boots[0].release), boots[0].started_at
+        return (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
+
+    ordered = sorted(parts.values(), key=key)
     values = [[figure.value for figure in boots] for boots in ordered]
     points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
     return Line(
@@ -356,11 +351,6 @@ def _line_key(line: Line) -> tuple[object, ...]:
     point = [(isinstance(value, str), value) for _, value in line.point.items()]
     question = (line.experiment, line.clock, line.workload, not line.headline, line.metric)
     return (*question, line.kernel != UNPATCHED, line.kernel, line.cpus, line.host, sorted(line.point), point)
-
-
-def _order_key(boots: Sequence[BootFigure], order: Order) -> tuple[object, ...]:
-    release, at = release_key(boots[0].release), boots[0].started_at
-    return (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
 
 
 def _figure(boots: Sequence[BootFigure]) -> RunFigure:
@@ -433,15 +423,6 @@ class HistoryFilter:
     clock: Clock | None = None
     points: Mapping[str, Sequence[ParamValue]] = field(default_factory=dict)
 
-    def of_run(self, experiment: Experiment) -> bool:
-        """Return whether a run can contain matching lines."""
-        return self.experiment in (None, experiment.name) and self.clock in (None, experiment.design.clock)
-
-    def of_line(self, line: Line) -> bool:
-        """Return whether a line matches."""
-        named = all(getattr(self, name) in (None, getattr(line, name)) for name in _NAMES)
-        return named and all(line.point.get(name) in values for name, values in self.points.items())
-
 
 def history_of(
     runs: Sequence[RunDir], wanted: HistoryFilter, *, order: Order = "release", least: float = LEAST
@@ -452,9 +433,11 @@ def history_of(
     for run in runs:
         try:
             snapshot = load(run)
-            if wanted.of_run(snapshot.experiment):
+            experiment = snapshot.experiment
+            fits = wanted.clock in (None, experiment.design.clock)
+            if fits and wanted.experiment in (None, experiment.name):
                 known[run.name] = RunFacts(
-                    experiment=snapshot.experiment.name,
+                    experiment=experiment.name,
                     clock=snapshot.experiment.design.clock,
                     kernels=dict(snapshot.kernels),
                     machine=snapshot.run.environment()["machine"],
@@ -468,7 +451,12 @@ def history_of(
             unread.append(run.name)
     figures, skipped = boot_figures([run for run in runs if run.name in known])
     found = history(figures, known, order=order, least=least)
-    lines = tuple(filter(wanted.of_line, found.lines))
+    lines = tuple(
+        line
+        for line in found.lines
+        if all(getattr(wanted, name) in (None, getattr(line, name)) for name in _NAMES)
+        and all(line.point.get(name) in values for name, values in wanted.points.items())
+    )
     return found.model_copy(update={"lines": lines, "unread": (*unread, *skipped)})
 
 
