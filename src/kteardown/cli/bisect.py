@@ -111,8 +111,8 @@ class BisectedValue:
             if row.verdict in ("better", "worse"):
                 return cls(metric=row.metric, unit=row.value_unit)
         if metric and not rows:
-            known = ", ".join(dict.fromkeys(c.metric for c in result.comparisons))
-            raise InputError(f"there is no metric {metric}", hint=f"name one of: {known}.")
+            known = dict.fromkeys(c.metric for c in result.comparisons)
+            raise InputError.unknown(f"there is no metric {metric}", metric, known)
         why = "; ".join(dict.fromkeys(row.reason for row in rows if row.reason))
         raise InputError(
             f"no difference between the good and the bad commit is measured{f': {why}' if why else ''}",
@@ -463,7 +463,7 @@ def _check(designed: Designed, outcome: str) -> None:
         )
     kinds = [kind for kind in get_args(FaultKind) if kind != "ok"]
     if outcome and outcome not in kinds:
-        raise InputError(f"--outcome {outcome}: no kernel fails so", hint=f"name one of: {', '.join(kinds)}.")
+        raise InputError.unknown(f"--outcome {outcome}: no kernel fails so", outcome, kinds)
 
 
 def _walked(judging: Judge, walk: Walk) -> list[Change]:

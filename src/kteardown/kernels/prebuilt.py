@@ -302,10 +302,7 @@ def guest_programs(
             found.append(own / name)
             continue
         if name not in _PROGRAMS:
-            raise InputError(
-                f"unknown guest program {name!r}",
-                hint=f"choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
-            )
+            raise InputError.unknown(f"unknown guest program {name!r}", name, (*_PROGRAMS, *_USER_PROGRAMS))
         wanted, architecture = _PROGRAMS[name][0], ARCHITECTURES[arch].debian
         package = sources.package(f"program:{name}", architecture, wanted, architecture)
         slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
