@@ -17,7 +17,8 @@ from kteardown import bisect as search
 from kteardown.analysis.margins import Margins
 from kteardown.bisect import Change, CommitValue, Walk
 from kteardown.cli import complete, options
-from kteardown.cli.run import boot_rest, experiments_on, start
+from kteardown.cli.run import boot_rest, start
+from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted

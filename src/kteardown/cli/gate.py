@@ -1,7 +1,7 @@
 """``kteardown gate``: whether a kernel is worse than a kept run or a branch, by more than a margin."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,21 +84,9 @@ def gate(
         kept = None
     material = _measured(chosen, kept, margins, reporter, execution)
     if material is None:
-        text = f"pass: nothing in the kernel differs from {against}"
-        forms = {
-            "json": json.dumps({"run": "", "against": against, "passes": True, "lines": []}, indent=1),
-            "junit": junit.render_all([], text).rstrip("\n"),
-        }
-        written = {form: visible(kept) + "\n" for form, kept in forms.items()}
-        execution.publish(lambda form: written.get(form, f"{text}\n"), lambda: echo(text), lambda: None)
+        _nothing(against, execution)
         return
-    lines = []
-    for group, _, rows, metric in headline_rows(material.result, material.workloads):
-        whole = metric.verdict if metric else "inconclusive"
-        fails = {"worse", "broken"} & {whole, *(row.verdict for row in rows)}
-        passes = False if fails else True if whole in ("better", "same") else None
-        lines.append(GateLine(passes, metric_sentence(group, rows, metric), group.key))
-    lines += _drift_lines(material.name, chosen, margins, reporter)
+    lines = [*_metric_lines(material), *_drift_lines(material.name, chosen, margins, reporter)]
     _publish(material, lines, against, execution)
 
 
@@ -178,6 +166,14 @@ def _measured(
     return Material(run.name, margins.applied(result), snapshot.workloads)
 
 
+def _metric_lines(material: Material) -> Iterator[GateLine]:
+    for group, _, rows, metric in headline_rows(material.result, material.workloads):
+        whole = metric.verdict if metric else "inconclusive"
+        fails = {"worse", "broken"} & {whole, *(row.verdict for row in rows)}
+        passes = False if fails else True if whole in ("better", "same") else None
+        yield GateLine(passes, metric_sentence(group, rows, metric), group.key)
+
+
 def _drift_lines(
     run: str, experiment: Experiment, margins: Margins, reporter: TerminalReporter
 ) -> list[GateLine]:
@@ -247,3 +243,13 @@ def _publish(
             apply_gate(material.name, material.result, material.workloads, fail_on)
 
     execution.publish(text_of, lambda: echo(visible("\n".join(page))), gates)
+
+
+def _nothing(against: str, execution: options.Execution) -> None:
+    """Report that both kernels are the same, so that there is nothing to measure."""
+    text = f"pass: nothing in the kernel differs from {against}"
+    forms = {
+        "json": json.dumps({"run": "", "against": against, "passes": True, "lines": []}, indent=1),
+        "junit": junit.render_all([], text).rstrip("\n"),
+    }
+    execution.publish(lambda form: visible(forms.get(form, text)) + "\n", lambda: echo(text), lambda: None)

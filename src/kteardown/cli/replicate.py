@@ -11,7 +11,8 @@ import typer
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, check_built, material_of_folder
-from kteardown.cli.run import boot_rest, experiments_on, start
+from kteardown.cli.run import boot_rest, start
+from kteardown.cli.script import experiments_on
 from kteardown.errors import InputError
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable
 from kteardown.inputs.options import Designed, Overrides, Scripted, on_clocks

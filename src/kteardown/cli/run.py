@@ -1,12 +1,9 @@
-"""``kteardown run`` and ``compare``: run an experiment, or one that is made of one workload or script."""
+"""``kteardown run`` and ``compare``: run all stages of an experiment, or of one workload without a file."""
 
 import shlex
 import sys
-import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,106 +11,19 @@ import typer
 from kteardown import pipeline
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, check_built, gate, material_of_folder, written
+from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.coverage.executed import count_script
-from kteardown.coverage.maps import own_scripts
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_experiment, load_workload, parse_assignments, workload_names
+from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, on_clocks
-from kteardown.kernels import build
 from kteardown.model.clock import CLOCKS
-from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
+from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
-from kteardown.paths import cache_dir
 from kteardown.report.formats import text
 from kteardown.run import lab
-from kteardown.run.execute import Bootable
-from kteardown.run.forecast import keep_rehearsal
-from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
-from kteardown.run.resolve import base_and_variants, base_of, experiment_for, experiment_of_script
+from kteardown.run.resolve import base_and_variants
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
-from kteardown.script.describe import Described, describe, is_script, keep, known, with_headlines, write
-
-
-def experiments_on(
-    workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
-) -> tuple[Experiment, ...]:
-    """Return the experiment with one workload, known by its name or a script, once for each clock.
-
-    A script is rehearsed on base, which is built for that. Raises InputError, GuestError if the script does
-    not run, BuildError, LabError.
-    """
-    here = Path.cwd()
-    own = workload in own_scripts(here)
-    if not is_own(workload):
-        if scripted != Scripted():
-            what = "the name of a workload" if workload in workload_names(here) else "no path of a file"
-            raise InputError(
-                f"{workload} is {what}, and --metric, --programs, --file, --root, --allow "
-                "and --limit are for a script of your own",
-                hint="remove these options, or give the path of a script: ./NAME.sh",
-            )
-        return on_clocks(experiment_for(workload, source), asked)
-    if own and replace(scripted, metric=None) != Scripted():
-        raise InputError(
-            f"{workload} is described in workloads/{workload}.toml, and --programs, --file, --root, --allow "
-            "and --limit are for a script that is not",
-            hint="write these into the table [script] of that file.",
-        )
-    with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
-        described, first = described_in(Path(folder), workload, source, asked, scripted)
-        base = base_of(first)
-        image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
-        kernel = Bootable(image.image, image.modules)
-        rehearsed = rehearse(kernel, first, lab.choose_acceleration(first, reporter), reporter)
-        if own:
-            count_script(image, described, first, rehearsed.sizes[0].params, reporter)
-        asked_for = scripted.metric or ()
-        if asked_for or not any(metric.read for metric in described.workload.metrics.values()):
-            metrics = chosen_metrics(described, rehearsed, asked_for)
-            described = with_headlines(described, metrics, asked=bool(asked_for))
-    described = described.with_metrics(with_resolution(described.workload.metrics, rehearsed))
-    for note in notes(described.workload, rehearsed):
-        reporter.note(note)
-    kept = keep(described, cache_dir())
-    keep_rehearsal(rehearsed.seen, kept)
-    return _experiments(described.workload.name, source, kept, asked)
-
-
-def is_own(workload: str) -> bool:
-    """Return whether this is a script of the user's: a file, a command, or one that ./workloads describes."""
-    return is_script(workload) or workload in own_scripts(Path.cwd())
-
-
-def described_in(
-    folder: Path, workload: str, source: str, asked: Overrides, scripted: Scripted
-) -> tuple[Described, Experiment]:
-    """Describe a script in ``folder``, and return the experiment with it on the first clock, not rehearsed.
-
-    Raises InputError.
-    """
-    here = Path.cwd()
-    if workload in workload_names(here):
-        described = known(load_workload(workload, str(here)), here)
-    else:
-        given = parse_assignments(asked.assignments or ())
-        params = {name: values for name, values in given.items() if name not in MACHINE_PARAMETERS}
-        described = describe(workload, scripted, params)
-    write(described, folder)
-    return described, _experiments(described.workload.name, source, folder, asked)[0]
-
-
-def _experiments(name: str, source: str, folder: Path, asked: Overrides) -> tuple[Experiment, ...]:
-    """Return the experiment with the script ``name`` of ``folder``, once for each clock."""
-    found = on_clocks(experiment_of_script(name, source, folder), asked)
-    machine = found[0].machine
-    if (machine.largest("cpus") or 1) > 1 or (machine.largest("possible_cpus") or 1) == 1:
-        return found
-    # As in experiments/dyingcg.toml: else a boot with 32 possible CPUs takes minutes.
-    args = tuple(dict.fromkeys((*machine.kernel_args, "noapictimer")))
-    quick = machine.model_copy(update={"kernel_args": args})
-    return tuple(experiment.model_copy(update={"machine": quick}) for experiment in found)
 
 
 def run(

@@ -16,7 +16,8 @@ from kteardown.analysis.decidable import decidable
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.queue import check_for_b4
-from kteardown.cli.run import boot_rest, command_line, described_in, experiments_on, is_own, start
+from kteardown.cli.run import boot_rest, command_line, start
+from kteardown.cli.script import described_in, experiments_on, is_own
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.attribute import DebugInfo, FunctionId, call_paths
 from kteardown.coverage.changed import (

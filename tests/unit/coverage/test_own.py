@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.run import is_own
+from kteardown.cli.script import is_own
 from kteardown.cli.show import covering
 from kteardown.cli.try_patch import choose_workloads
 from kteardown.coverage.attribute import Counts, FunctionId
