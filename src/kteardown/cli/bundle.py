@@ -30,10 +30,10 @@ from kteardown.model.record import (
 )
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
-from kteardown.run.bundle import check_measurable, export
+from kteardown.run.bundle import check_plain, export
 from kteardown.run.create import plan_boots
 from kteardown.run.execute import completed_record
-from kteardown.run.lab import EXPORTED
+from kteardown.run.lab import EXPORTED, check_measurable
 from kteardown.run.resolve import resolve
 from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import RunDir
@@ -69,7 +69,8 @@ def export_boot(
         if one.design.until:
             hint = "name --boots instead."
             raise InputError("--until: a bundle has all boots from the start", hint=hint)
-        check_measurable(one, plan_boots(resolve(one, ablate=asked.ablate)))
+        check_measurable(one)
+        check_plain(one, plan_boots(resolve(one, ablate=asked.ablate)))
     run = pipeline.start(wanted, reporter, ablate=asked.ablate, command=command_line()).runs[0]
     export(load(run), to, serial, reporter)
     count = len(load(run).plan.boots)

@@ -43,7 +43,8 @@ from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.kernel_log import plain_line
 
-if TYPE_CHECKING:  # It loads asyncio, which a verb that boots nothing does not need.
+if TYPE_CHECKING:  # They load asyncio, which a verb that boots nothing does not need.
+    from kteardown.vm.metal import MetalMachine
     from kteardown.vm.qemu import QemuMachine
 
 Piece = tuple[PlannedBoot, ...]
@@ -102,13 +103,16 @@ class GuestSetup:
 class Lab(GuestSetup):
     """Where and how the boots run."""
 
-    machine: "QemuMachine" = field(kw_only=True)
+    machine: "QemuMachine | MetalMachine" = field(kw_only=True)
     agent_hash: str = ""
     """SHA-256 of the agent, on which a result depends."""
     jobs: int = 1
     """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     executor: "Executor | None" = None
     """What runs the boots; None: this machine."""
+
+    release: Callable[[], None] = lambda: None
+    """Called when no more boots are to run."""
 
     def stop(self) -> None:
         """End what runs. May be called from any thread."""
@@ -447,6 +451,7 @@ class Executor:
             except BaseException:
                 self.stop()
                 raise
+        self._lab.release()
 
     def stop(self) -> None:
         """End every boot: ``wait`` raises KeyboardInterrupt. May be called from any thread."""
