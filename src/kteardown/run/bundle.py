@@ -16,7 +16,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.progress import Reporter
 from kteardown.run import create
-from kteardown.run.execute import boot_job, pack_guest
+from kteardown.run.execute import boot_job
 from kteardown.run.lab import EXPORTED, make_lab
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
@@ -76,12 +76,11 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
             kernel, number = kernels[boot.kernel], f"{boot.index:04d}"
             folder = target / "boots" / number
             folder.mkdir(parents=True)
-            pack_guest(folder / "initramfs.cpio", boot, kernel, lab)
             image = target / "kernels" / kernel.image.parent.name
             if not image.exists():
                 image.parent.mkdir(exist_ok=True)
                 shutil.copyfile(kernel.image, image)
-            job = boot_job(boot, plan, lab, kernel, folder / "initramfs.cpio", console=folder / "console")
+            job = boot_job(boot, plan, lab, kernel, folder / "initramfs", None)
             command_line = kernel_line(job, f"{token}:{boot.index}", line)
             boots.append(
                 {"number": number, "kernel": boot.kernel, "image": image.name, "command_line": command_line}

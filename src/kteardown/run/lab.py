@@ -5,7 +5,6 @@ import platform
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -41,6 +40,7 @@ EXPORTED = "exported:"
 """Followed by the token of its bundle, the place of a run whose boots are exported (``run.bundle``)."""
 SSH = "ssh:"
 """Followed by a host, the place of a run whose boots are on that machine (``vm.metal``)."""
+_MACHINES = (EXPORTED, SSH)
 _NAME = re.compile(r"(?:\w[\w.,-]*)?", re.ASCII)
 LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
@@ -60,7 +60,7 @@ def make_lab(
     counted = counts and experiment.design.counts
     agent = agent_of(experiment, snapshot.workloads, reporter, counts=counted)
     cluster = None
-    if on and _is_cluster(on):
+    if on and not on.startswith(_MACHINES):
         config = load_config().slurm
         try:
             qemu = config.qemu or qemu_hash(spec.arch)
@@ -111,13 +111,9 @@ def agent_of(
     return cache_folder.hold(built)
 
 
-def _is_cluster(on: str) -> bool:
-    return not on.startswith((EXPORTED, SSH))
-
-
 def choose_acceleration(experiment: Experiment, reporter: Reporter, on: str = "") -> Acceleration:
     """Return the acceleration for an experiment's clock; print the reason if it is not KVM."""
-    if on and not _is_cluster(on):
+    if on.startswith(_MACHINES):
         return "metal"
     if experiment.design.clock == "instructions":
         return "icount"
@@ -244,11 +240,6 @@ def proof_of(on: str) -> Proof:
             f"--machine {on}: it is not proved that this machine comes back",
             hint=f"prove it, which boots it three times: kteardown doctor --machine {on}",
         ) from error
-
-
-def facts(on: str) -> Mapping[str, Any]:
-    """Return the facts of where the boots are, for the run's environment. Raises InputError."""
-    return proof_of(on).facts if on.startswith(SSH) else host.facts()
 
 
 def scheduler(on: str) -> Slurm:

@@ -69,11 +69,11 @@ class Proof(StrictModel):
 
 
 class SshError(Exception):
-    """A command on the machine failed, or the machine did not answer."""
+    """A command on the machine failed."""
 
-    def __init__(self, message: str, *, unreachable: bool = False) -> None:
-        super().__init__(message)
-        self.unreachable = unreachable
+
+class NoAnswerError(SshError):
+    """The machine did not answer."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,7 @@ class MetalMachine:
         while True:
             try:
                 return self._script("take", self.owner, str(seconds)).strip()
-            except SshError as error:
-                if not error.unreachable:
-                    raise
+            except NoAnswerError as error:
                 if time.monotonic() > until:
                     raise LabError(
                         f"{self.host} does not answer: {error}", hint="look at its console, or switch it on."
@@ -195,7 +193,9 @@ class MetalMachine:
                         hint="nothing is booted on it any more: switch it off and on, then resume the run.",
                     )
                 powered, until = True, now + self.back_s
-                self._power()
+                self.note(f"{self.host} does not come back: trying the power command once")
+                with suppress(subprocess.TimeoutExpired):
+                    subprocess.run(["sh", "-c", self.config.power_command], check=False, timeout=_REPLY_S)
 
     def _ending(self, boot: LoggedBoot, total_s: float, powered: bool) -> Ending:
         """Return how a boot ended whose machine is back."""
@@ -211,11 +211,6 @@ class MetalMachine:
             return Ending("silent", f"the watchdog reset the machine after {self.watchdog_s} s")
         return Ending("reset")
 
-    def _power(self) -> None:
-        self.note(f"{self.host} does not come back: trying the power command once")
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run(["sh", "-c", self.config.power_command], check=False, timeout=_REPLY_S)
-
     def _up(self) -> tuple[str, float]:
         """Return the boot id and the seconds since the start of its kernel; empty without an answer."""
         with suppress(SshError, ValueError):
@@ -230,25 +225,24 @@ class MetalMachine:
         """Run a command on the machine. Raises SshError, and LabError if the machine is refused."""
         argv = [*_SSH, *self.config.ssh, "--", self.host, command]
         try:
+            # In a session of its own, so that Ctrl-C reaches only the lab.
             done = subprocess.run(
                 argv,
                 input=content,
                 capture_output=True,
                 timeout=timeout_s,
-                start_new_session=True,  # Ctrl-C must reach only the lab.
+                start_new_session=True,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise SshError(
-                f"{self.host}: no answer by ssh for {timeout_s:.0f} s", unreachable=True
-            ) from error
+            raise NoAnswerError(f"{self.host}: no answer by ssh for {timeout_s:.0f} s") from error
         said = " ".join(done.stderr.decode(errors="replace").split()[-60:])
         if done.returncode == _REFUSED:
             hint = "docs/machine.md says what a test machine needs."
             raise LabError(f"{self.host} is not used: {said}", hint=hint)
         if done.returncode:
-            unreachable = done.returncode == _NO_CONNECTION
-            raise SshError(f"{self.host}: ssh: status {done.returncode}: {said}", unreachable=unreachable)
+            kind = NoAnswerError if done.returncode == _NO_CONNECTION else SshError
+            raise kind(f"{self.host}: ssh: status {done.returncode}: {said}")
         return done.stdout.decode(errors="replace")
 
     def _pause(self, seconds: float = 2.0) -> None:
