@@ -216,6 +216,8 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         words = " ".join(lacking).lower()
         symbol = next((of for call, of in _WORDS["symbols"].items() if call in words), "NAME")
         hint = f"the kernel lacks a system call: add its symbol to all kernels: --config CONFIG_{symbol}=y."
+    elif any(re.search(_WORDS["disk"], line) for line in lines):
+        hint = "the guest has no disk of the host: --config disk adds ext4 and /dev/ram0, in its memory."
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)

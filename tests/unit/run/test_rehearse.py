@@ -108,6 +108,16 @@ def script(
             "exit status 1",
             "CONFIG_QUOTA=y",
         ),
+        (
+            ran(printed("mount: /mnt: unknown filesystem type 'ext4'."), code=32),
+            "exit status 32",
+            "--config disk",
+        ),
+        (
+            ran(printed("The file /dev/nvme0n1 does not exist and no size was specified."), code=1),
+            "exit status 1",
+            "--config disk",
+        ),
     ],
 )
 def test_a_failure_has_its_most_certain_reason(run: Rehearsal, says: str, hint: str, tmp_path: Path) -> None:
