@@ -245,7 +245,8 @@ def _counted(
     """Count what is executed of the change before a workload is run, and before a script is rehearsed."""
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
         if is_own(choice.workload):
-            _, experiment = described_in(Path(folder), choice.workload, tried.base.source, asked, scripted)
+            source = tried.base.source
+            _, experiment = described_in(Path(folder), choice.workload, source, asked, scripted, reporter)
         else:
             experiment = _experiments(choice, tried, asked, scripted, reporter)[0]
         tried, image = _built(experiment, tried, reporter)

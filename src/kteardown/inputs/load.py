@@ -1,5 +1,6 @@
 """Load and check experiments and workloads. Every error names the file and the key."""
 
+import os
 import re
 import stat
 import tomllib
@@ -104,11 +105,12 @@ def load_workload(name: str, folder: str = "") -> Workload:
             swept = ", ".join(_swept(name))
             instead = f"use `kteardown run {name}`, or name one of its workloads: {swept}."
         places = f" (also searched: {folder}/workloads)" if folder else ""
+        other = f"write ./{name} to run the file of this name." if os.path.isfile(name) else ""
         raise InputError(
             f"{name!r} is an experiment, not a workload"
             if instead
             else f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}{places}",
-            hint=instead or "choose one of `kteardown list workloads`.",
+            hint=instead or other or "choose one of `kteardown list workloads`.",
         )
     workload = validated(Workload, read_toml(path), path)
     if workload.name != path.stem:
