@@ -73,8 +73,11 @@ def posterior(
 
 Value = Callable[[str], float | None]
 """The value of a commit; None if it has none, as one that does not build."""
-_FOUND = re.compile(r"^[0-9a-f]{40,64} is the first bad commit$", re.MULTILINE)
-"""What git says at the end, and not what the subject of the next commit says, which it prints too."""
+_FOUND = re.compile(r"^[0-9a-f]{40,64} is the first '?bad'? commit$", re.MULTILINE)
+"""What git says at the end, and not what the subject of the next commit says, which it prints too.
+
+Git 2.55 puts the word in quotes.
+"""
 _SKIPPED = re.compile(r"^There are only 'skip'ped commits left to test", re.MULTILINE)
 _LEAST = 0.05
 """A smaller part of the whole difference is not searched for: the layout of the code makes as much."""
@@ -163,12 +166,17 @@ class Walk:
         """
         (self.git_dir / "HEAD").write_text(f"{bad}\n")
         said = self._bisect("start", "--no-checkout", *self._options, bad, good, *self._paths)
+        judged: set[str] = set()
         while not _FOUND.search(said):
             if _SKIPPED.search(said):
                 words = (line.strip() for line in said.splitlines())
                 left = {word for word in words if len(word) in (40, 64)}
                 return [one for one in self._ask("rev-list", f"{good}..{bad}").split() if one in left]
             commit = self._ask("rev-parse", "BISECT_HEAD")
+            if commit in judged:
+                hint = "report this with the version of git."
+                raise InputError(f"git bisect asks again for {commit}: {said.strip()[-300:]}", hint=hint)
+            judged.add(commit)
             verdict = is_bad(commit)
             term = "skip" if verdict is None else "bad" if verdict else "good"
             said = self._bisect(term, commit)
