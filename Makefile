@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Each process has tests of its own from the start, so that few of them need the same fixtures.
 UNIT_TESTS := .venv/bin/pytest -n 2 --dist worksteal --durations=10 tests/unit
 # Tests that share a kernel or a run are in one file, and stay in one process.
-VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm
+VM_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/vm tests/metal
 SLURM_TESTS := .venv/bin/pytest --durations=10 tests/slurm
 # One process: all tests share a host with KVM, which is emulated on one thread. `make test` runs one file of them.
 KVM_TESTS := .venv/bin/pytest --durations=10 tests/kvm

@@ -19,8 +19,14 @@ from pathlib import Path
 from content_ids import agent_id, agent_sources, files_id, text_id, workload_id
 from kteardown.coverage.attribute import Counts, DebugInfo
 from kteardown.coverage.executed import coverage_of
-from kteardown.coverage.maps import CoverageMap, WorkloadCoverage, read_map, shipped_path, write_map
-from kteardown.coverage.points import points_of
+from kteardown.coverage.maps import (
+    CoverageMap,
+    WorkloadCoverage,
+    points_of,
+    read_map,
+    shipped_path,
+    write_map,
+)
 from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.kernels import build

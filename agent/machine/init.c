@@ -11,6 +11,9 @@
  *   kteardown.boot=TOKEN:N    the run and the boot of its plan, which every line repeats
  *   kteardown.records=ttyS1   the serial line; without it ttyS0
  *   kteardown.end=poweroff    switch the machine off at the end; without it, reset it
+ *   kteardown.fault=panic     do that instead of running the agent: panic, or hang
+ *
+ * On the machine's own system, "arm SECONDS" arms its watchdog and leaves it armed.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -18,6 +21,8 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <linux/watchdog.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
@@ -399,7 +405,50 @@ static int send_records(void)
 	return number;
 }
 
-int main(void)
+static int arm_watchdog(int seconds)
+{
+	int fd = open("/dev/watchdog0", O_WRONLY | O_CLOEXEC), period = seconds;
+	struct watchdog_info info = {0};
+
+	if (fd < 0) {
+		fprintf(stderr, "/dev/watchdog0 cannot be opened: %m\n");
+		return 1;
+	}
+	ioctl(fd, WDIOC_GETSUPPORT, &info);
+	if (ioctl(fd, WDIOC_SETTIMEOUT, &period) || period > seconds + 1) {
+		fprintf(stderr, "the watchdog (%s) has no period of %d s\n", info.identity,
+			seconds);
+		return 1;
+	}
+	ioctl(fd, WDIOC_KEEPALIVE, 0);
+	/* It is closed without the character that disarms it. */
+	printf("%s, %d s\n", info.identity, period);
+	return 0;
+}
+
+/* What a broken kernel does, on purpose: the lab tests whether the machine comes back. */
+static void fail_as_asked(void)
+{
+	struct sched_param most = {.sched_priority = 99};
+	char what[16] = "";
+	int i;
+
+	argument("fault", what, sizeof(what));
+	if (!strcmp(what, "panic"))
+		_exit(3); /* The kernel panics without its first process. */
+	if (strcmp(what, "hang"))
+		return;
+	/* On every processor a task that no other task can preempt. */
+	put_line("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+	for (i = 1; i < sysconf(_SC_NPROCESSORS_ONLN); i++)
+		if (!fork())
+			break;
+	sched_setscheduler(0, SCHED_FIFO, &most);
+	for (;;)
+		;
+}
+
+int main(int argc, char **argv)
 {
 	long long hot;
 	int number, status;
@@ -407,6 +456,8 @@ int main(void)
 	char record[160];
 	struct stat st;
 
+	if (argc == 3 && !strcmp(argv[1], "arm"))
+		return arm_watchdog(atoi(argv[2]));
 	if (getpid() != 1) {
 		fputs("kteardown: this is the first process of a test machine; it does nothing "
 		      "else.\n",
@@ -417,6 +468,7 @@ int main(void)
 	open_line();
 	load_modules();
 	send_machine();
+	fail_as_asked();
 	hot = sum_of(CPU "/cpu*/thermal_throttle/core_throttle_count");
 	status = run_agent();
 	clock_gettime(CLOCK_BOOTTIME, &up);

@@ -39,6 +39,13 @@ class InputError(KteardownError):
 
     exit_code = 2
 
+    @classmethod
+    def unknown(cls, message: str, word: str, known: Iterable[str], *, if_none: str = "") -> "InputError":
+        """Return the error about a word that is not in ``known``; ``if_none``: the hint if that is empty."""
+        names = list(known)
+        hint = f"choose one of: {', '.join(names) or 'none'}." if names or not if_none else if_none
+        return cls(f"{message}{did_you_mean(word, names)}", hint=hint)
+
 
 class BuildError(KteardownError):
     """A kernel or the agent did not build, or a patch did not apply."""

@@ -15,6 +15,7 @@ from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
 from kteardown.report import forecast_text, saved
 from kteardown.run.create import build_first, create_run, settle
+from kteardown.run.lab import SSH, proof_of
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
@@ -52,7 +53,8 @@ def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str 
     snapshot = load(run)
     until = snapshot.experiment.design.until
     so_far = partial(forecast_text.interim_rows_of, run)
-    with open_writer(run, host.facts()) as log:
+    facts = proof_of(on).facts if on.startswith(SSH) else host.facts()
+    with open_writer(run, facts) as log:
         expected, left = forecast_rest(snapshot, log, jobs)
         if left and not on:
             for line in forecast_text.measuring(expected, snapshot.plan.memory_mb, at_most=bool(until)):

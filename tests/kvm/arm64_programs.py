@@ -6,8 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
-from kteardown.kernels import cache_folder, deb, prebuilt
-from kteardown.kernels.archive import Archive, Package, Suite
+from kteardown.kernels import cache_folder, prebuilt
+from kteardown.kernels.archive import Archive, Package, Suite, unpack_deb
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
@@ -26,7 +26,7 @@ def tree() -> Path:
 def _unpack(folder: Path) -> None:
     sources = Sources(cache_dir(), SilentReporter())
     for package in _needed(sources, "qemu-system-arm"):
-        deb.unpack(sources.package_file(package, "arm64"), folder)
+        unpack_deb(sources.package_file(package, "arm64"), folder)
     for name in ("bin", "dev", "proc", "sys", "tmp"):
         (folder / name).mkdir(exist_ok=True)
     (busybox,) = prebuilt.guest_programs(["busybox"], "arm64", sources, SilentReporter())

@@ -36,7 +36,16 @@ PAGES = sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md"))
 RUN = ("list", "plan", "run", "show", "report", "diff", "query", "export", "new")
 """Verbs whose commands are run. The others build kernels, boot guests, prompt, serve, or need many runs."""
 # Options of `run` that `plan` does not have, with the number of their arguments.
-_OUTPUT = {"--json": 1, "--markdown": 1, "--html": 1, "--fail-on": 1, "--on": 1, "-v": 0, "-q": 0}
+_OUTPUT = {
+    "--json": 1,
+    "--markdown": 1,
+    "--html": 1,
+    "--fail-on": 1,
+    "--on": 1,
+    "--machine": 1,
+    "-v": 0,
+    "-q": 0,
+}
 _PLACEHOLDER = re.compile(r"\b(?!SELECT|FROM|WHERE|GROUP|ORDER|BY|ALL|AND|LIMIT|HEAD)[A-Z]{1,}[A-Z.]*\b")
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 

@@ -28,6 +28,16 @@ def test_all_swap_is_counted_and_all_cgroups_are_freed(boots: list[lab.Boot], ke
     lab.assert_right(boots, kernel, WORKLOAD)
 
 
+def test_the_series_holds_on_7_2(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("swap")
+    boots = lab.stress(folder, WORKLOAD, "debian:7.2", [SERIES], lab.WALL, CONFIG)
+    for kernel in ("base", SERIES):
+        lab.assert_right(boots, kernel, WORKLOAD)
+    samples = {boot.kernel: boot.trials[0].samples for boot in boots}
+    assert samples["base"]["dying_nested_count"] == [2]
+    assert samples[SERIES]["dying_nested_count"] == [0]
+
+
 def test_a_removed_cgroup_is_freed_although_its_memory_is_swapped_out(boots: list[lab.Boot]) -> None:
     """If it were not, the test above would not test the series."""
     samples = {boot.kernel: boot.trials[0].samples for boot in boots}

@@ -19,16 +19,17 @@ from kteardown.coverage.maps import read_map
 from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Overrides, Scripted, apply
+from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage
 from kteardown.model.experiment import MACHINE_PARAMETERS, MachineSpec
 from kteardown.model.record import ParamValue, Sample
 from kteardown.model.workload import unit_of
-from kteardown.paths import data_dir
+from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
 from kteardown.run.execute import Bootable
 from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, rehearse
-from kteardown.run.resolve import experiment_of_script
+from kteardown.run.resolve import base_of, experiment_of_script
 from kteardown.script.describe import describe, write
 from kteardown.script.extract import parse_reading, values
 
@@ -39,6 +40,22 @@ FREEZE = "freeze=/Freezing user space processes$/../Freezing user space processe
 ZOMBIES = (500, 1500)
 CGROUPS = (20, 60)
 POSSIBLE_CPUS = 8
+FILES = """\
+mkfs.ext4 -q /dev/{disk}
+mount -t ext4 /dev/{disk} /mnt
+for i in $(seq $N); do echo $i > /mnt/$i; done
+sync
+umount /mnt
+mount -t ext4 /dev/{disk} /mnt
+rmdir /mnt/lost+found
+echo $(ls /mnt | wc -l) files
+"""
+QUEUED = """\
+mount -t configfs none /sys/kernel/config
+mkdir /sys/kernel/config/nullb/nullb1 && cd /sys/kernel/config/nullb/nullb1
+echo 1 > memory_backed; echo 256 > size; echo 2 > irqmode; echo 50000 > completion_nsec; echo 1 > power
+cd /
+"""
 ARGUMENTS = ("noapictimer",)
 """A guest with CPUs that are only possible boots in a fraction of the time."""
 
@@ -147,6 +164,23 @@ def test_a_dying_cgroup_holds_what_it_holds_in_the_built_in_workload(
     assert law(found, metrics, "meminfo_percpu_kb", "N") == pytest.approx(wanted["percpu_kb"], abs=2 * step)
     # In the built-in workload the second size finds free slabs that the first one has left.
     assert law(found, metrics, "meminfo_slab_kb", "N") == pytest.approx(wanted["slab_kb"], rel=0.5)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not shutil.which("mkfs.ext4"), reason="mkfs.ext4 is not on this host")
+@pytest.mark.parametrize("disk", ["ram0", "nullb1"])
+def test_a_disk_is_exact(tmp_path: Path, disk: str) -> None:
+    script = tmp_path / f"{disk}.sh"
+    make = QUEUED if disk == "nullb1" else ""
+    script.write_text(f"#!/bin/sh -e\n{make}{FILES.format(disk=disk)}")
+    write(describe(str(script), Scripted(), {"N": (10,)}), tmp_path)
+    experiment = apply(experiment_of_script(disk, "debian:6.12", tmp_path), Overrides(config=["disk"]))
+    built = build.ensure([base_of(experiment)], cache_dir=cache_dir(), reporter=SilentReporter())
+    image = built.images["base"].image
+    found, again = (run_script(tmp_path / name, image, script, {"N": (10, 20)})[0] for name in "ab")
+    assert [run.lines() for run in found.sizes] == [["10 files"], ["20 files"]]
+    first, second = ([replace(run, ended_s=0.0) for run in one.sizes] for one in (found, again))
+    assert second == first
 
 
 def test_the_terminal_interrupts_all_processes_of_a_script(tmp_path: Path, base_image: Path) -> None:

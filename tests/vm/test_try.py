@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.points import points_of
+from kteardown.coverage.maps import points_of
 from kteardown.inputs.load import load_workload
 from kteardown.kernels import build, kconfig
 from kteardown.kernels.request import KernelRequest

@@ -64,10 +64,8 @@ class Margins:
         known = dict.fromkeys(headlines)
         for name in self.of_metric:
             if name not in known:
-                raise InputError(
-                    f"--margin {name}: the experiment has no headline metric of this name",
-                    hint=f"name one of: {', '.join(known)}.",
-                )
+                what = f"--margin {name}: the experiment has no headline metric of this name"
+                raise InputError.unknown(what, name, known)
 
     def keeps(self, one: Judged) -> bool | None:
         """Return whether a change is not worse than its margin; None if that is not certain.

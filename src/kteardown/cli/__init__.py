@@ -164,7 +164,9 @@ def _options(
 
 def main() -> None:
     ended_by = _handle_signals()
-    output = tolerate_loss()
+    # The standard streams lose what cannot be written to them.
+    sys.stdout, output = _tolerant(sys.stdout, 1)
+    sys.stderr, _ = _tolerant(sys.stderr, 2)
     if os.geteuid() == 0:
         os.umask(0o022)  # Programs in the sandbox and QEMU, which are not root, read the cache.
     try:
@@ -177,11 +179,13 @@ def main() -> None:
         code = error.exit_code
     except typer.TyperException as error:
         # `kteardown` without arguments prints its help and raises an error without a message.
-        code = 2 if error.format_message() else 0
-        if code:
+        # The value error is of pydantic, with which typer checks choices.
+        text = error.format_message().replace("Value error, ", "").rstrip(".")
+        code = 2 if text else 0
+        if text:
             context = getattr(error, "ctx", None)
             command = context.command_path if context else "kteardown"
-            _print_error(_as_message(error.format_message()), f"see `{command} --help`.")
+            _print_error(text[:1].lower() + text[1:], f"see `{command} --help`.")
     except (KeyboardInterrupt, typer.Abort):
         echo("interrupted", err=True)
         code = _INTERRUPTED
@@ -257,12 +261,6 @@ def _print_error(message: str, hint: str) -> None:
         errors.print(f"  what to do: {hint}", soft_wrap=True)
 
 
-def _as_message(text: str) -> str:
-    """Return ``text`` in the form of the project's messages: lower case first, no final full stop."""
-    text = text.replace("Value error, ", "")  # Of pydantic, with which typer checks choices.
-    return text[:1].lower() + text[1:].rstrip(".")
-
-
 class Lossy(io.FileIO):
     """A file that loses what cannot be written to it.
 
@@ -282,13 +280,6 @@ class Lossy(io.FileIO):
                 if error.errno != errno.EPIPE:
                     self.lost = OSError(error.errno, error.strerror, "standard output")
         return memoryview(data).nbytes  # type: ignore[arg-type]
-
-
-def tolerate_loss() -> Lossy:
-    """Make the standard streams lose what cannot be written to them. Return the file of the output."""
-    sys.stdout, output = _tolerant(sys.stdout, 1)
-    sys.stderr, _ = _tolerant(sys.stderr, 2)
-    return output
 
 
 def _tolerant(stream: io.TextIOWrapper | object, number: int) -> tuple[io.TextIOWrapper, Lossy]:

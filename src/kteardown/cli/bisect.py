@@ -13,10 +13,9 @@ from typing import Annotated, Any, get_args
 import typer
 from pydantic import BaseModel, ValidationError
 
+from kteardown import bisect as search
 from kteardown.analysis.margins import Margins
-from kteardown.bisect import decide, picture
-from kteardown.bisect.picture import CommitValue
-from kteardown.bisect.walk import Change, Walk
+from kteardown.bisect import Change, CommitValue, Walk
 from kteardown.cli import complete, options
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
@@ -113,8 +112,8 @@ class BisectedValue:
             if row.verdict in ("better", "worse"):
                 return cls(metric=row.metric, unit=row.value_unit)
         if metric and not rows:
-            known = ", ".join(dict.fromkeys(c.metric for c in result.comparisons))
-            raise InputError(f"there is no metric {metric}", hint=f"name one of: {known}.")
+            known = dict.fromkeys(c.metric for c in result.comparisons)
+            raise InputError.unknown(f"there is no metric {metric}", metric, known)
         why = "; ".join(dict.fromkeys(row.reason for row in rows if row.reason))
         raise InputError(
             f"no difference between the good and the bad commit is measured{f': {why}' if why else ''}",
@@ -130,7 +129,7 @@ class BisectedValue:
             if row.ratio is None or row.ratio <= 1 or row.better != "lower" or row.spread is None:
                 continue
             most = result.stopping.looks[-1] if result.stopping else row.boots
-            needed = decide.boots_needed(math.log(row.ratio), row.spread, row.confidence)
+            needed = search.boots_needed(math.log(row.ratio), row.spread, row.confidence)
             if row.verdict == "worse" and needed <= most:
                 return cls(metric=row.metric, size=row.ratio - 1, blocks=needed)
             why = (
@@ -300,7 +299,7 @@ class Judge:
         """Return the history on one line, in real time with the places at which the change may still be."""
         shares = self.posterior().values() if self.compared.size else ()
         left = [at for at, share in enumerate(shares, 1) if share > 0.001]
-        return picture.line(self.tested().values(), len(self.within(self.bad)), left)
+        return search.line(self.tested().values(), len(self.within(self.bad)), left)
 
     def tested(self) -> dict[str, CommitValue]:
         """Return what was measured, in the order of history, a commit after its parents."""
@@ -318,17 +317,17 @@ class Judge:
         """Return the probability of each commit that it made the change, after all blocks."""
         commits = self.within(self.bad)
         seen = {
-            c: decide.BlockMean(m.mean, m.error)
+            c: search.BlockMean(m.mean, m.error)
             for c, m in self.measured.items()
             if m.mean is not None and m.error is not None
         }
         within = {commit: frozenset(self.within(commit)) for commit in seen}
-        return decide.posterior(commits, within, seen, math.log1p(self.compared.size))
+        return search.posterior(commits, within, seen, math.log1p(self.compared.size))
 
     def forecast(self) -> str:
         """Return how many kernels and boots one change takes, and how long that takes on this host."""
         # Two more: with the commit reverted, and with code that is moved alone.
-        kernels = decide.steps_of(len(self.within(self.bad))) + 2
+        kernels = search.steps_of(len(self.within(self.bad))) + 2
         with suppress(InputError):  # The run may have been removed.
             snapshot = load(find_runs(self.measured[self.bad].run).runs[0])
             plan, arch = snapshot.plan, snapshot.experiment.machine.arch
@@ -431,14 +430,16 @@ def bisect(
     asked = Overrides.of(kernels, replace(designed, clock="instructions"))
     if designed.clock == "wall":
         asked = Overrides.of(
-            kernels, replace(designed, until="verdict", boots=designed.boots or decide.MOST_BOOTS)
+            kernels, replace(designed, until="verdict", boots=designed.boots or search.MOST_BOOTS)
         )
     (experiment,) = experiments_on(workload, base, asked, scripted, reporter)
     if designed.clock == "wall":
         count = git.read(repository, "rev-list", "--count", f"{first}..{last}").text
-        design = experiment.design.model_copy(update={"confidence": decide.confidence_of_step(int(count))})
+        design = experiment.design.model_copy(update={"confidence": search.confidence_of_step(int(count))})
         experiment = experiment.model_copy(update={"design": design})
-    folder = _folder(experiment, base, last, metric, outcome)
+    question = json.dumps([experiment.model_dump_json(), base, last, metric, outcome])
+    folder = runs_dir() / f"bisect-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
     walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
     judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
     _ends(judging, folder, metric, outcome)
@@ -447,7 +448,7 @@ def bisect(
     reporter.note(judging.forecast())
     found = _walked(judging, walk)
     replace_text(folder / "bisect.log", walk.log + "\n")
-    chart = picture.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
+    chart = search.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
     (drawn,) = draw([chart], "svg", folder)
     facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
     text = page(judging, found, facts)
@@ -463,11 +464,11 @@ def _check(designed: Designed, outcome: str) -> None:
         )
     kinds = [kind for kind in get_args(FaultKind) if kind != "ok"]
     if outcome and outcome not in kinds:
-        raise InputError(f"--outcome {outcome}: no kernel fails so", hint=f"name one of: {', '.join(kinds)}.")
+        raise InputError.unknown(f"--outcome {outcome}: no kernel fails so", outcome, kinds)
 
 
 def _walked(judging: Judge, walk: Walk) -> list[Change]:
-    size, steps = judging.compared.size, decide.steps_of(len(judging.within(judging.bad)))
+    size, steps = judging.compared.size, search.steps_of(len(judging.within(judging.bad)))
     try:
         with judging.reporter.task("Bisecting", total=steps) as judging.task:
             if size:  # Noise allows one change only: a part of it would need many times the boots.
@@ -509,14 +510,6 @@ def _span(
     repository = Path(rest).expanduser().absolute()
     first, last = (git.commit(repository, name) for name in (good, bad))
     return repository, f"git:{repository}@{first}", first, last
-
-
-def _folder(experiment: Experiment, *asked: str) -> Path:
-    """Return the folder in which the measurements of this question are kept."""
-    digest = hashlib.sha256(json.dumps([experiment.model_dump_json(), *asked]).encode()).hexdigest()
-    folder = runs_dir() / f"bisect-{digest[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _ends(judging: Judge, folder: Path, metric: str, outcome: str) -> None:

@@ -1,7 +1,7 @@
 """``kteardown export-boot`` and ``import``: boots for machines of other labs, and their records."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,22 +18,13 @@ from kteardown.errors import GuestError, InputError
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.plan import Plan, PlannedBoot
-from kteardown.model.record import (
-    BASE,
-    TWIN,
-    AgentError,
-    BootStart,
-    Bye,
-    Hello,
-    Record,
-    TrialEnd,
-)
+from kteardown.model.record import BASE, TWIN, AgentError, BootStart, Bye, Hello, Record, TrialEnd
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
-from kteardown.run.bundle import check_measurable, export
+from kteardown.run.bundle import check_plain, export
 from kteardown.run.create import plan_boots
 from kteardown.run.execute import completed_record
-from kteardown.run.lab import EXPORTED
+from kteardown.run.lab import EXPORTED, check_measurable
 from kteardown.run.resolve import resolve
 from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import RunDir
@@ -69,7 +60,8 @@ def export_boot(
         if one.design.until:
             hint = "name --boots instead."
             raise InputError("--until: a bundle has all boots from the start", hint=hint)
-        check_measurable(one, plan_boots(resolve(one, ablate=asked.ablate)))
+        check_measurable(one)
+        check_plain(one, plan_boots(resolve(one, ablate=asked.ablate)))
     run = pipeline.start(wanted, reporter, ablate=asked.ablate, command=command_line()).runs[0]
     export(load(run), to, serial, reporter)
     count = len(load(run).plan.boots)
@@ -134,32 +126,21 @@ def _adopt(run: RunDir, logs: Consoles, reporter: Reporter) -> Iterator[str]:
         raise GuestError("no boot in these logs ended", hint="look at the logs; boot them again.")
     with open_writer(run, whole[0].facts()) as log, reporter.task("importing", total=len(chosen)) as task:
         done = log.finished()
-        absent = _absent(plan, {*chosen, *done})
+        absent: dict[int, list[int]] = {boot.block: [] for boot in plan.boots}
+        for boot in plan.boots:
+            if boot.index not in chosen and boot.index not in done:
+                absent[boot.block].append(boot.index)
         new = [index for index in chosen if index not in done and not absent[plan.boots[index].block]]
         for number, index in enumerate(new):
             log.adopt([_records_of(chosen[index], plan.boots[index])], boot=index)
             task.update(number + 1)
     for block, missing in absent.items():
         if 0 < len(missing) < sum(boot.block == block for boot in plan.boots):
-            yield (
-                f"block {block} is not used: boot {_list(missing)} is missing. Boot it, and import its log "
-                "together with these"
-            )
+            names = ", ".join(map(str, missing))
+            yield f"block {block} is not used: boot {names} is missing. Boot it, and import all logs together"
     if new != sorted(new):
-        yield f"the boots were not in the order of the plan, but {_list(new)}"
+        yield f"the boots were not in the order of the plan, but {', '.join(map(str, new))}"
     yield f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} of {len(plan.boots)}"
-
-
-def _list(boots: Sequence[int]) -> str:
-    return ", ".join(map(str, boots))
-
-
-def _absent(plan: Plan, there: Collection[int]) -> dict[int, list[int]]:
-    """Return, by block, its boots that are not ``there``."""
-    absent: dict[int, list[int]] = {}
-    for boot in plan.boots:
-        absent.setdefault(boot.block, []).extend([] if boot.index in there else [boot.index])
-    return absent
 
 
 def _choose(plan: Plan, boots: Sequence[LoggedBoot]) -> tuple[dict[int, LoggedBoot], list[str]]:

@@ -23,7 +23,6 @@ from kteardown.report.diff import (
     read_all,
     summary,
 )
-from kteardown.report.formats import json as result_json
 from kteardown.report.formats import text
 from kteardown.report.formats.json import in_words
 from kteardown.rundir.directory import RunDir
@@ -136,9 +135,9 @@ def _analyse(directory: RunDir) -> None:
     from kteardown.analysis.conclude import conclude
 
     if saved.read(directory) is None:
-        if reason := _why_not_compared(directory):
-            text = f"the saved result is replaced, not compared: {reason}"
-            out.print(text, soft_wrap=True)
+        if directory.result_file.exists():
+            reason = saved.damage(directory) or "boots have ended since it was written"
+            out.print(f"the saved result is replaced, not compared: {reason}", soft_wrap=True)
         pipeline.analyse_and_save(snapshot)
         out.print(f"wrote {directory.result_file}", soft_wrap=True)
         return
@@ -154,16 +153,3 @@ def _analyse(directory: RunDir) -> None:
         return
     old, new = read(before, str(directory.result_file)), read(file.read_bytes(), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)
-
-
-def _why_not_compared(run: RunDir) -> str:
-    """Return why the result of a run is not current; empty if there is none."""
-    try:
-        result_json.loads(run.result_file.read_bytes())
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-    except InputError as error:
-        return error.message
-    return "boots have ended since it was written"

@@ -34,6 +34,7 @@ from kteardown.run import lab
 from kteardown.run.executors.cluster import Surveyed, survey
 from kteardown.run.executors.node_job import NodeFacts
 from kteardown.run.executors.slurm import SlurmConfig, load_config
+from kteardown.run.prove_machine import prove
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent
@@ -68,12 +69,15 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json")] = False,
     fix: Annotated[bool, typer.Option("--fix")] = False,
     yes: Annotated[bool, typer.Option("--yes")] = False,
-    on: Annotated[str | None, typer.Option("--on", metavar="WHERE")] = None,
+    on: Annotated[str | None, typer.Option("--on", "--machine", metavar="WHERE")] = None,
 ) -> None:
     if on is not None and on != lab.LOCAL:
         if fix or yes:
             raise InputError("--fix and --on cannot be used together", hint="use only one of them.")
-        _cluster(on, as_json=as_json)
+        if on.startswith(lab.SSH):
+            echo(prove(on, options.reporter(False, as_json)).model_dump_json(indent=1))
+        else:
+            _cluster(on, as_json=as_json)
         return
     if fix and as_json:
         raise InputError("--json and --fix cannot be used together", hint="use only one of them.")

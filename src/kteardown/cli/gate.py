@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kteardown.analysis.across_runs import across, check_alike, last_agent
+from kteardown.analysis.conclude import across, check_alike, last_agent
 from kteardown.analysis.dataset import headlines
 from kteardown.analysis.margins import Margins
 from kteardown.cli import complete, options
@@ -182,7 +182,7 @@ def _drift_lines(
     except InputError as error:
         reporter.note(f"drifts are not looked for: {error.message}")
         return []
-    from kteardown.history.drift import drifts
+    from kteardown.history.lines import drifts
 
     return [
         GateLine(

@@ -85,13 +85,6 @@ def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:
     return rows
 
 
-def _experiments() -> list[Fields]:
-    def row(name: str) -> Fields:
-        return pick(load_experiment(name), "name", "source", "question")
-
-    return _rows(row, experiment_names(Path.cwd()))
-
-
 def _workloads() -> list[Fields]:
     here = Path.cwd()
 
@@ -102,13 +95,6 @@ def _workloads() -> list[Fields]:
         return {"name": w.name, "parameters": parameters, "headline_metrics": headline, "summary": w.summary}
 
     return _rows(row, [name for name in workload_names(here) if name not in stress_names()])
-
-
-def _stress_tests() -> list[Fields]:
-    return [
-        {"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary}
-        for w in map(load_workload, stress_names())
-    ]
 
 
 def _rows(row: Callable[[str], Fields], names: Sequence[str]) -> list[Fields]:
@@ -155,7 +141,10 @@ def run_fields(found: RunFolder) -> Fields:
         row["source"], row["experiment"] = experiments[0].source, experiments[0].name
         row["variants"] = list(experiments[0].variants)
         answer = saved.answer_of(found)
-        damage = "" if answer else saved.damage_of(found)
+        damage = ""
+        for run in found.runs if not answer else ():
+            if not damage and (why := saved.damage(run)):
+                damage = f"{run.result_file}: {why}; `kteardown analyse {run.name}` writes it again"
         row["state"] = f"unreadable: {damage}" if damage else "done" if answer else "unfinished"
         row["result"] = answer or f"{row['state']} (of {', '.join(row['variants']) or 'base alone'})"
     except KteardownError as error:
@@ -165,9 +154,14 @@ def run_fields(found: RunFolder) -> Fields:
 
 Lists = dict[ListKind, Callable[[], list[Fields]]]
 _LISTS: Lists = {
-    "experiments": _experiments,
+    "experiments": lambda: _rows(
+        lambda name: pick(load_experiment(name), "name", "source", "question"), experiment_names(Path.cwd())
+    ),
     "workloads": _workloads,
-    "stress-tests": _stress_tests,
+    "stress-tests": lambda: [
+        {"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary}
+        for w in map(load_workload, stress_names())
+    ],
     "series": lambda: [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())],
     # With those that are files in ./kernels/fragments.
     "fragments": lambda: [

@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
 from typing import Annotated, Literal
@@ -37,8 +37,12 @@ def new(
     assignments: Annotated[list[str] | None, typer.Option("--set", metavar="PARAM=VALUES")] = None,
 ) -> None:
     _check_name(kind, name)
+    out = options.output()
     if kind == "workload" and origin:
-        _keep_script(name, origin, assignments or (), scripted)
+        described = describe(origin, scripted, parse_assignments(assignments or ())).called(name)
+        _need_absent(Path("workloads", file) for file in (f"{name}.toml", *described.files))
+        out.print(f"made {write(described, Path())}", soft_wrap=True)
+        out.print(f"try it: kteardown compare {name} --source debian:6.12 --series ./my.mbox", soft_wrap=True)
         return
     if kind == "workload":
         files = {
@@ -54,7 +58,6 @@ def new(
             f"kteardown compare zombies --source debian:6.12 --series {name}",
         )
     _need_absent(files)
-    out = options.output()
     for path, text in files.items():
         hint = "change to a folder in which you can write."
         with failing(f"{path.parent}: cannot be created", hint=hint):
@@ -64,14 +67,6 @@ def new(
     if kind == "series" and not _person():
         out.print("only a person can sign it off: set `git config user.name` and `git config user.email`")
     out.print(f"try it: {then}", soft_wrap=True)
-
-
-def _keep_script(name: str, origin: str, assignments: Sequence[str], scripted: Scripted) -> None:
-    described = describe(origin, scripted, parse_assignments(assignments)).called(name)
-    _need_absent(Path("workloads", file) for file in (f"{name}.toml", *described.files))
-    out = options.output()
-    out.print(f"made {write(described, Path())}", soft_wrap=True)
-    out.print(f"try it: kteardown compare {name} --source debian:6.12 --series ./my.mbox", soft_wrap=True)
 
 
 def _need_absent(files: Iterable[Path]) -> None:

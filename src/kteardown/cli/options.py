@@ -52,7 +52,7 @@ class Execution:
     """How a run is executed, and the files that it writes."""
 
     jobs: Annotated[int | None, _out("--jobs", min=1)] = None
-    on: Annotated[str | None, _out("--on", metavar="WHERE")] = None
+    on: Annotated[str | None, _out("--on", "--machine", metavar="WHERE")] = None
     require: Annotated[Literal["kvm"] | None, _out("--require")] = None
     json_file: Annotated[Path | None, _out("--json")] = None
     markdown_file: Annotated[Path | None, _out("--markdown")] = None

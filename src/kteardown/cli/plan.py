@@ -32,7 +32,8 @@ def plan(
         for one in resolved:
             planned = plan_boots(one)
             building, measuring = forecast_cost(one, planned, jobs=jobs)
-            estimate = {**forecast_text.fields(measuring), "build": asdict(building)}
+            estimate = {**asdict(measuring), "build": asdict(building)}
+            del estimate["trial_s"]
             added = {"estimate": estimate, "decides": asdict(design_power(one))}
             found[str(one.experiment.design.clock)] = {**planned.model_dump(mode="json"), **added}
         echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))

@@ -26,7 +26,7 @@ def _format(text: str) -> str:
             hint="use `kteardown export RUN --to FOLDER`, which writes comparisons.csv and the other tables.",
         )
     if text not in _FORMATS:
-        raise InputError(f"--format {text}: no such format", hint=f"use one of {', '.join(_FORMATS)}.")
+        raise InputError.unknown(f"--format {text}: no such format", text, _FORMATS)
     return text
 
 

@@ -3,7 +3,6 @@
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kteardown.coverage.executed import count_script
 from kteardown.coverage.maps import own_scripts
@@ -13,19 +12,19 @@ from kteardown.inputs.options import Overrides, Scripted, on_clocks
 from kteardown.kernels import build
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.paths import cache_dir
+from kteardown.progress import Reporter
 from kteardown.run import lab
+from kteardown.run.boot_once import check_size
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import base_of, experiment_for, experiment_of_script
 from kteardown.script.describe import Described, describe, is_script, keep, known, with_headlines, write
-
-if TYPE_CHECKING:
-    from kteardown.cli.terminal import TerminalReporter
+from kteardown.script.files import script_archives
 
 
 def experiments_on(
-    workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: "TerminalReporter"
+    workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: Reporter
 ) -> tuple[Experiment, ...]:
     """Return the experiment with one workload, known by its name or a script, once for each clock.
 
@@ -50,7 +49,7 @@ def experiments_on(
             hint="write these into the table [script] of that file.",
         )
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
-        described, first = described_in(Path(folder), workload, source, asked, scripted)
+        described, first = described_in(Path(folder), workload, source, asked, scripted, reporter)
         base = base_of(first)
         image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
         kernel = Bootable(image.image, image.modules)
@@ -75,11 +74,12 @@ def is_own(workload: str) -> bool:
 
 
 def described_in(
-    folder: Path, workload: str, source: str, asked: Overrides, scripted: Scripted
+    folder: Path, workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: Reporter
 ) -> tuple[Described, Experiment]:
     """Describe a script in ``folder``, and return the experiment with it on the first clock, not rehearsed.
 
-    Raises InputError.
+    Its guest's files are made here, too, so that what is wrong with one is known before a kernel is built.
+    Raises InputError, MissingError, BuildError if a C file does not compile, LabError.
     """
     here = Path.cwd()
     if workload in workload_names(here):
@@ -89,7 +89,12 @@ def described_in(
         params = {name: values for name, values in given.items() if name not in MACHINE_PARAMETERS}
         described = describe(workload, scripted, params)
     write(described, folder)
-    return described, _experiments(described.workload.name, source, folder, asked)[0]
+    found = described.workload
+    experiment = _experiments(found.name, source, folder, asked)[0]
+    machine = experiment.machine
+    for archive in script_archives({found.name: found}, str(folder), folder, machine.arch, reporter):
+        check_size(archive.stat().st_size, machine.memory_mb or found.memory_mb)
+    return described, experiment
 
 
 def _experiments(name: str, source: str, folder: Path, asked: Overrides) -> tuple[Experiment, ...]:

@@ -20,8 +20,7 @@ from rich.table import Table
 
 from kteardown.cli import complete, options
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
-from kteardown.coverage.points import stress_tests, words
+from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources, stress_tests, words
 from kteardown.coverage.propose import matching, propose
 from kteardown.errors import InputError, KteardownError, did_you_mean, failing
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names

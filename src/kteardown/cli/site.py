@@ -40,14 +40,20 @@ def site(to: Annotated[Path, typer.Option(metavar="FOLDER")]) -> None:
     folders = all_folders()[::-1]
     try:
         with reporter.task("pages of the runs", len(folders)) as task:
-            for number, found in enumerate(folders):
-                task.update(number, found.path.name)
-                rows.append(_row(found, to))
+            for number, folder in enumerate(folders):
+                task.update(number, folder.path.name)
+                rows.append(_row(folder, to))
                 if rows[-1]["error"]:
-                    reporter.note(f"{found.name}: {rows[-1]['error']}")
+                    reporter.note(f"{folder.name}: {rows[-1]['error']}")
         _save(to / "index.html", page("index.html.j2", runs=rows, **_about()))
         with reporter.task("history"):
-            _save(to / "history.html", page("history.html.j2", **_history(), **_about()))
+            # What `kteardown history` prints, with a picture for each table.
+            found = history_of(all_runs(), HistoryFilter(), order="release", least=LEAST)
+            shown = history_tables.worth_showing(found, every_metric=False)
+            tables = history_tables.tables_of(shown)
+            parts = [(one[0].experiment, table, history_tables.picture(one)) for one, table in tables]
+            notes = history_tables.left_out(found, shown)
+            _save(to / "history.html", page("history.html.j2", parts=parts, notes=notes, **_about()))
     except KeyboardInterrupt:
         reporter.note(f"the finished pages in {to} are kept; the same command makes the others and the index")
         raise
@@ -128,12 +134,3 @@ def _page_of(found: RunFolder, to: Path) -> tuple[str, bool]:
     _save(file, written(material_of_folder(found, samples=True), "html"))
     os.utime(file, ns=(newest, newest), follow_symlinks=False)
     return file.name, True
-
-
-def _history() -> Fields:
-    """Return what `kteardown history` prints, with a picture for each table."""
-    found = history_of(all_runs(), HistoryFilter(), order="release", least=LEAST)
-    shown = history_tables.worth_showing(found, every_metric=False)
-    tables = history_tables.tables_of(shown)
-    parts = [(lines[0].experiment, table, history_tables.picture(lines)) for lines, table in tables]
-    return {"parts": parts, "notes": history_tables.left_out(found, shown)}

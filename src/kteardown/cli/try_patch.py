@@ -28,8 +28,7 @@ from kteardown.coverage.changed import (
     may_change_users,
 )
 from kteardown.coverage.executed import executed
-from kteardown.coverage.maps import WorkloadCoverage, shipped_map, with_own
-from kteardown.coverage.points import points_of, stress_tests
+from kteardown.coverage.maps import WorkloadCoverage, points_of, shipped_map, stress_tests, with_own
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
 from kteardown.errors import (
     BuildError,
@@ -53,8 +52,7 @@ from kteardown.model.plan import Spread
 from kteardown.model.point import points_of as points_of_experiment
 from kteardown.model.record import BASE, ParamValue
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
-from kteardown.patches.find_base import KNOWN, Base
-from kteardown.patches.stack import base_of_stack, read_stack
+from kteardown.patches.find_base import KNOWN, Base, base_of_stack, read_stack
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import charts, try_page
 from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried
@@ -247,7 +245,8 @@ def _counted(
     """Count what is executed of the change before a workload is run, and before a script is rehearsed."""
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
         if is_own(choice.workload):
-            _, experiment = described_in(Path(folder), choice.workload, tried.base.source, asked, scripted)
+            source = tried.base.source
+            _, experiment = described_in(Path(folder), choice.workload, source, asked, scripted, reporter)
         else:
             experiment = _experiments(choice, tried, asked, scripted, reporter)[0]
         tried, image = _built(experiment, tried, reporter)

@@ -12,8 +12,16 @@ from math import log2
 
 from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, map_of, read_map, write_map
-from kteardown.coverage.points import two_sizes, words
+from kteardown.coverage.maps import (
+    CoverageMap,
+    PointCoverage,
+    WorkloadCoverage,
+    map_of,
+    read_map,
+    two_sizes,
+    words,
+    write_map,
+)
 from kteardown.errors import GuestError, InputError, KteardownError
 from kteardown.kernels.request import KernelImage
 from kteardown.model.experiment import Experiment

@@ -8,6 +8,8 @@ The segmentation of a line is optimal (PELT), on the logarithms of the figures. 
 absolute deviation from the median of a level, and the penalty of a change ``2.5 s log n`` with the noise
 ``s`` and the number ``n`` of figures. For instruction counts, of which a single one can be a level, it is the
 squared deviation from the mean, and ``2 (2 s)^2 log n``. METHODOLOGY.md has the reasons and sources.
+
+A drift is a metric that has become worse by more than its margin, in steps each of which is within it.
 """
 
 import itertools
@@ -16,12 +18,14 @@ import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from kteardown.analysis.margins import Margins
 from kteardown.errors import InputError, did_you_mean
 from kteardown.model.clock import Clock, value_unit
 from kteardown.model.experiment import Experiment
@@ -58,32 +62,22 @@ def change_points(
         return (), "there is only one figure"
     if not exact and len(figures) < FEWEST_WALL:
         return (), f"the noise of fewer than {FEWEST_WALL} figures in real time cannot be estimated"
-    levels = _levels(figures)
-    noise = _noise_within_runs(figures)
+    medians = np.array([np.median(boots) for boots in figures], dtype=np.float64)
+    largest = float(np.max(np.abs(medians))) or 1.0
+    levels = np.log(medians) if (medians > 0).all() else medians / largest
+    # The relative standard errors of the medians of runs, from their boots.
+    errors = [
+        _MEDIAN_ERROR * float(np.std(np.log(boots), ddof=1)) / math.sqrt(len(boots))
+        for boots in figures
+        if len(boots) > 1 and min(boots) > 0
+    ]
+    noise = float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
     if not exact:
         noise = max(noise, _TO_SD * float(np.median(np.abs(np.diff(levels)))))
     noise = max(noise, _TINY)
     gain = 2 * (_EXACT_NOISE * noise) ** 2 if exact else _REAL_GAIN * noise
     found = segment(levels, gain * math.log(len(levels)), exact=exact)
     return tuple(_large_enough(levels, found, least)), ""
-
-
-def _levels(figures: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """Return the logarithm of each run's median, or its ratio to the largest one if not all are positive."""
-    medians = np.array([np.median(boots) for boots in figures], dtype=np.float64)
-    if (medians > 0).all():
-        return np.log(medians)
-    return medians / (float(np.max(np.abs(medians))) or 1.0)
-
-
-def _noise_within_runs(figures: Sequence[Sequence[float]]) -> float:
-    """Return the relative standard error of a run's median from its boots (root mean square over runs)."""
-    errors = [
-        _MEDIAN_ERROR * float(np.std(np.log(boots), ddof=1)) / math.sqrt(len(boots))
-        for boots in figures
-        if len(boots) > 1 and min(boots) > 0
-    ]
-    return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0
 
 
 def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list[int]:
@@ -324,7 +318,12 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
     parts: dict[tuple[str, str], list[BootFigure]] = {}
     for figure in found:
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
-    ordered = sorted(parts.values(), key=lambda boots: _order_key(boots, order))
+
+    def key(boots: Sequence[BootFigure]) -> tuple[object, ...]:
+        release, at = release_key(boots[0].release), boots[0].started_at
+        return (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
+
+    ordered = sorted(parts.values(), key=key)
     values = [[figure.value for figure in boots] for boots in ordered]
     points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
     return Line(
@@ -352,11 +351,6 @@ def _line_key(line: Line) -> tuple[object, ...]:
     point = [(isinstance(value, str), value) for _, value in line.point.items()]
     question = (line.experiment, line.clock, line.workload, not line.headline, line.metric)
     return (*question, line.kernel != UNPATCHED, line.kernel, line.cpus, line.host, sorted(line.point), point)
-
-
-def _order_key(boots: Sequence[BootFigure], order: Order) -> tuple[object, ...]:
-    release, at = release_key(boots[0].release), boots[0].started_at
-    return (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
 
 
 def _figure(boots: Sequence[BootFigure]) -> RunFigure:
@@ -429,15 +423,6 @@ class HistoryFilter:
     clock: Clock | None = None
     points: Mapping[str, Sequence[ParamValue]] = field(default_factory=dict)
 
-    def of_run(self, experiment: Experiment) -> bool:
-        """Return whether a run can contain matching lines."""
-        return self.experiment in (None, experiment.name) and self.clock in (None, experiment.design.clock)
-
-    def of_line(self, line: Line) -> bool:
-        """Return whether a line matches."""
-        named = all(getattr(self, name) in (None, getattr(line, name)) for name in _NAMES)
-        return named and all(line.point.get(name) in values for name, values in self.points.items())
-
 
 def history_of(
     runs: Sequence[RunDir], wanted: HistoryFilter, *, order: Order = "release", least: float = LEAST
@@ -448,9 +433,11 @@ def history_of(
     for run in runs:
         try:
             snapshot = load(run)
-            if wanted.of_run(snapshot.experiment):
+            experiment = snapshot.experiment
+            fits = wanted.clock in (None, experiment.design.clock)
+            if fits and wanted.experiment in (None, experiment.name):
                 known[run.name] = RunFacts(
-                    experiment=snapshot.experiment.name,
+                    experiment=experiment.name,
                     clock=snapshot.experiment.design.clock,
                     kernels=dict(snapshot.kernels),
                     machine=snapshot.run.environment()["machine"],
@@ -464,7 +451,12 @@ def history_of(
             unread.append(run.name)
     figures, skipped = boot_figures([run for run in runs if run.name in known])
     found = history(figures, known, order=order, least=least)
-    lines = tuple(filter(wanted.of_line, found.lines))
+    lines = tuple(
+        line
+        for line in found.lines
+        if all(getattr(wanted, name) in (None, getattr(line, name)) for name in _NAMES)
+        and all(line.point.get(name) in values for name, values in wanted.points.items())
+    )
     return found.model_copy(update={"lines": lines, "unread": (*unread, *skipped)})
 
 
@@ -486,4 +478,57 @@ def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputErr
     return InputError(
         "no run has figures at that point",
         hint=f"choose one that the runs have: {'; '.join(points[:_NAMED])}{more}.",
+    )
+
+
+_STEP = 0.1
+"""The smallest step of a drift, as a part of the margin."""
+
+
+class Drift(BaseModel):
+    """A metric became worse by ``by`` (0.03 is 3%) in ``steps``; the run ``since`` has its best level."""
+
+    workload: str
+    metric: str
+    point: dict[str, ParamValue]
+    kernel: str
+    since: str
+    at: str
+    by: float
+    steps: int
+
+
+def drifts(runs: Sequence[RunDir], newest: str, experiment: Experiment, margins: Margins) -> list[Drift]:
+    """Return the drifts of headline metrics that end in the run called ``newest``, in the order of time."""
+    wanted = HistoryFilter(experiment=experiment.name, clock=experiment.design.clock)
+    # A step smaller than noise is no change point, whatever the least one is.
+    found = history_of(runs, wanted, order="time", least=max(_STEP * margins.least, 1e-6))
+    ending = (line for line in found.lines if line.headline and line.figures[-1].run == newest)
+    return [drift for line in ending if (drift := drift_of(line, margins.of(line.metric))) is not None]
+
+
+def drift_of(line: Line, margin: float) -> Drift | None:
+    """Return the drift at the end of a line, since its last step that was larger than the margin."""
+    shifts = line.shifts
+    if not shifts or any(shift.before <= 0 or shift.after <= 0 for shift in shifts):
+        return None
+    levels = [shifts[0].before, *(shift.after for shift in shifts)]
+    starts = [0, *(shift.index for shift in shifts)]
+    costs = levels if line.better == "lower" else [1 / level for level in levels]
+    large = [n + 1 for n, (one, other) in enumerate(pairwise(costs)) if other > one * (1 + margin)]
+    first = large[-1] if large else 0
+    best = min(range(first, len(costs)), key=costs.__getitem__)
+    by = costs[-1] / costs[best] - 1
+    if by <= margin:
+        return None
+    since = line.figures[starts[best]]
+    return Drift(
+        workload=line.workload,
+        metric=line.metric,
+        point=line.point,
+        kernel=line.kernel,
+        since=since.run,
+        at=since.at,
+        by=by,
+        steps=len(costs) - 1 - best,
     )

@@ -1,5 +1,6 @@
 """Load and check experiments and workloads. Every error names the file and the key."""
 
+import os
 import re
 import stat
 import tomllib
@@ -81,7 +82,10 @@ def load_experiment(name: str) -> Experiment:
     sweeps = [("workloads", sweep) for sweep in fields.get("workloads", [])]
     for key, table in (*sweeps, ("quick", fields.get("quick"))):
         if isinstance(table, dict) and isinstance(table.get("params"), dict):
-            table["params"] = _sweep_values(table["params"], f"{path}: {key}.params")
+            table["params"] = {
+                name: parse_values(value, f"{path}: {key}.params.{name}") if isinstance(value, str) else value
+                for name, value in table["params"].items()
+            }
     experiment = validated(Experiment, fields, path)
     experiment = experiment.model_copy(update={"folder": _folder_of(experiment, path)})
     check_experiment(experiment, str(path))
@@ -101,11 +105,12 @@ def load_workload(name: str, folder: str = "") -> Workload:
             swept = ", ".join(_swept(name))
             instead = f"use `kteardown run {name}`, or name one of its workloads: {swept}."
         places = f" (also searched: {folder}/workloads)" if folder else ""
+        other = f"write ./{name} to run the file of this name." if os.path.isfile(name) else ""
         raise InputError(
             f"{name!r} is an experiment, not a workload"
             if instead
             else f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}{places}",
-            hint=instead or "choose one of `kteardown list workloads`.",
+            hint=instead or other or "choose one of `kteardown list workloads`.",
         )
     workload = validated(Workload, read_toml(path), path)
     if workload.name != path.stem:
@@ -209,22 +214,20 @@ def check_experiment(experiment: Experiment, where: str) -> None:
         _check_weights(sweep, workloads[sweep.workload], where)
     _check_size(experiment, workloads, where)
     _check_weighed_points(experiment, workloads, where)
-    known = {name for workload in workloads.values() for name in workload.parameters}
+    theirs = {name for workload in workloads.values() for name in workload.parameters}
+    known = sorted({*theirs, *MACHINE_PARAMETERS})
     for name in experiment.quick.params:
-        if name not in {*known, *MACHINE_PARAMETERS}:
-            raise InputError(
-                f"{where}: quick.params.{name}: no workload of the experiment has this parameter",
-                hint=f"choose one of: {', '.join(sorted({*known, *MACHINE_PARAMETERS}))}.",
-            )
+        if name not in known:
+            what = f"{where}: quick.params.{name}: no workload of the experiment has this parameter"
+            raise InputError.unknown(what, name, known)
     laws = sorted({workload.law for workload in workloads.values() if workload.law})
     for name in experiment.predict:
         if name not in laws:
-            raise InputError(
-                f"{where}: predict.{name}: no workload has a growth law for this parameter"
-                f"{did_you_mean(name, laws)}",
-                hint=f"choose one of: {', '.join(laws)}."
-                if laws
-                else "remove it: no workload of the experiment has a growth law.",
+            raise InputError.unknown(
+                f"{where}: predict.{name}: no workload has a growth law for this parameter",
+                name,
+                laws,
+                if_none="remove it: no workload of the experiment has a growth law.",
             )
     try:
         located(fragments(experiment, workloads), experiment.folder)
@@ -280,12 +283,11 @@ def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Worklo
     for name, values in params.items():
         parameter = workload.parameters.get(name)
         if parameter is None:
-            raise InputError(
-                f"{where}: workload {workload.name!r} has no parameter {name!r}"
-                f"{did_you_mean(name, workload.parameters)}",
-                hint=f"choose one of: {', '.join(workload.parameters)}."
-                if workload.parameters
-                else "remove it: this workload has no parameters.",
+            raise InputError.unknown(
+                f"{where}: workload {workload.name!r} has no parameter {name!r}",
+                name,
+                workload.parameters,
+                if_none="remove it: this workload has no parameters.",
             )
         if not values:
             raise InputError(
@@ -301,10 +303,7 @@ def _check_weights(sweep: Sweep, workload: Workload, where: str) -> None:
         place = f"{where}: {workload.name}.weights.{name}"
         if parameter is None and name not in MACHINE_PARAMETERS:
             known = (*workload.parameters, *MACHINE_PARAMETERS)
-            raise InputError(
-                f"{place}: there is no such parameter{did_you_mean(name, known)}",
-                hint=f"choose one of: {', '.join(known)}.",
-            )
+            raise InputError.unknown(f"{place}: there is no such parameter", name, known)
         for text in weights:
             value: ParamValue = int(text) if re.fullmatch("[0-9]+", text) else text
             if parameter is not None:
@@ -378,13 +377,6 @@ def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str)
                 f"{place}: must be {parameter.min:,} to {parameter.max:,}",
                 hint="choose a value in this range.",
             )
-
-
-def _sweep_values(params: Mapping[str, Any], where: str) -> dict[str, Any]:
-    return {
-        name: parse_values(value, f"{where}.{name}") if isinstance(value, str) else value
-        for name, value in params.items()
-    }
 
 
 def read_text(path: Path) -> str:

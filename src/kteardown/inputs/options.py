@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from kteardown import sandbox
-from kteardown.errors import InputError, did_you_mean
+from kteardown.errors import InputError
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import check_experiment, check_values, load_workloads, parse_assignments
 from kteardown.model.arch import Arch
@@ -191,10 +191,7 @@ def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
     have = [sweep.workload for sweep in experiment.workloads]
     for name in names:
         if name not in have:
-            raise InputError(
-                f"--workload {name}: the experiment does not run it{did_you_mean(name, have)}",
-                hint=f"choose one of: {', '.join(have)}.",
-            )
+            raise InputError.unknown(f"--workload {name}: the experiment does not run it", name, have)
     theirs = {parameter for name in names for parameter in workloads[name].parameters}
     quick = {
         name: values
@@ -282,7 +279,5 @@ def _set_params(
     for name in sorted(demanded - used):
         theirs = {p for sweep in sweeps for p in workloads[str(sweep["workload"])].parameters}
         have = sorted({*MACHINE_PARAMETERS, *theirs})
-        raise InputError(
-            f"--set {name}: no workload of the experiment has this parameter{did_you_mean(name, have)}",
-            hint=f"choose one of: {', '.join(have)}.",
-        )
+        what = f"--set {name}: no workload of the experiment has this parameter"
+        raise InputError.unknown(what, name, have)

@@ -192,8 +192,8 @@ def load_posting(name: str | None) -> Posting | None:
 def read_posting(path: Path) -> Posting:
     """Load and check a posting. Raises InputError that names the file and the key."""
     if not path.exists():
-        have = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
-        raise InputError(f"{path}: there is no such posting", hint=f"choose one of: {have}.")
+        have = sorted(file.stem for file in path.parent.glob("*.toml"))
+        raise InputError.unknown(f"{path}: there is no such posting", path.stem, have)
     return validated(
         Posting,
         {"name": path.stem, **read_toml(path)},

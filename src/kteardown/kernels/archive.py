@@ -1,5 +1,6 @@
 """Debian packages of any suite, read from the archive itself: the host needs neither apt nor dpkg.
 
+The files of a package are read with ``ar`` and ``tar``.
 The lists of a suite are used if a key of Debian signed them, and a package if its digest is in the lists.
 How old the lists are is not checked: an old mirror has old kernels, and those are what was asked for.
 """
@@ -14,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 import time
 import urllib.error
 import urllib.parse
@@ -25,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels import cache_folder, deb, toolchain
+from kteardown.kernels import cache_folder, toolchain
 from kteardown.progress import Reporter, Task
 from kteardown.vm import seal
 
@@ -292,7 +294,7 @@ class Suite:
         for package in self._search(packages, "debian-archive-keyring", ""):
             file = self._folder / "keyring.deb"
             fetch(package.url, file, package.sha256)
-            target.write_bytes(deb.member(file, "*/debian-archive-keyring.[gp]*"))
+            target.write_bytes(deb_member(file, "*/debian-archive-keyring.[gp]*"))
 
     def packages(self, pattern: str, version: str) -> list[Package]:
         """Return the packages whose whole name matches ``pattern``, with ``version`` only those of it."""
@@ -439,3 +441,60 @@ def _request(url: str) -> urllib.request.Request:
                 token = b64encode(f"{known[0]}:{known[2]}".encode()).decode()
                 request.add_unredirected_header("Authorization", f"Basic {token}")
     return request
+
+
+_DECOMPRESS = {"xz": ["--xz"], "zst": ["--zstd"], "gz": ["--gzip"], "tar": []}
+_MOST_IN_MEMORY = 16 << 20
+"""The largest file that is read into memory."""
+
+
+def deb_stages(deb: Path, *arguments: str) -> list[list[str]]:
+    """Return the pipeline that hands the files of a package to ``tar -x`` with ``arguments``.
+
+    Raises LabError if it is no package, MissingError if the host has no ``ar``.
+    """
+    try:
+        listed = toolchain.capture(["ar", "t", str(deb)]).stdout.split()
+    except FileNotFoundError as error:
+        raise MissingError("ar is not installed", ["binutils"]) from error
+    data = next((name for name in listed if name.startswith("data.tar")), "")
+    decompress = _DECOMPRESS.get(data.rpartition(".")[2])
+    if decompress is None:
+        raise _damaged(deb, "it has no data.tar")
+    return [["ar", "p", str(deb), data], ["tar", "-x", *decompress, *arguments]]
+
+
+def unpack_deb(deb: Path, folder: Path) -> None:
+    """Unpack a package into ``folder``. Raises LabError if it is damaged or the disk is full."""
+    folder.mkdir(parents=True, exist_ok=True)
+    first, second = deb_stages(deb, "-C", str(folder), "--no-same-owner")
+    with subprocess.Popen(first, stdout=subprocess.PIPE) as source:
+        done = subprocess.run(second, stdin=source.stdout, capture_output=True, check=False)
+    said = done.stderr.decode(errors="replace").strip()
+    if "No space left" in said:
+        raise cache_folder.disk_full(deb.parent)
+    if done.returncode or source.returncode:
+        raise _damaged(deb, said)
+
+
+def deb_member(deb: Path, name: str) -> bytes:
+    """Return the content of the file ``name``, in which ``*`` may stand for folders. Raises LabError."""
+    first, second = deb_stages(deb, "-O", "--wildcards", name)
+    with (
+        subprocess.Popen(first, stdout=subprocess.PIPE) as source,
+        subprocess.Popen(
+            second, stdin=source.stdout, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as unpacking,
+    ):
+        assert unpacking.stdout is not None
+        content = unpacking.stdout.read(_MOST_IN_MEMORY + 1)
+        if len(content) > _MOST_IN_MEMORY:
+            unpacking.kill()
+            source.kill()
+    if unpacking.returncode or len(content) > _MOST_IN_MEMORY:
+        raise _damaged(deb, f"it has no {name}, or that is larger than {_MOST_IN_MEMORY >> 20} MB")
+    return content
+
+
+def _damaged(deb: Path, said: str) -> LabError:
+    return LabError(f"cannot unpack {deb}: {said}", hint="remove the file and run this again.")

@@ -30,8 +30,8 @@ FOLDERS = (
     *("trees", "objects", "sources", "downloads", "lists", "logs", "resolved", "layout"),
     # Of a user's patches, of bisections, of mailing lists, and of scripts.
     *("series", "histories", "mail", "archive", "scripts", "coverage"),
-    # ``apt`` has the lists of earlier versions.
-    *("agent", "plugins", "programs", "apt"),
+    # ``apt`` has the lists of earlier versions; ``machines`` what `doctor --machine` proved.
+    *("agent", "plugins", "programs", "apt", "machines"),
 )
 """What a cache has besides kernels; the answers about sources are removed with these."""
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from kteardown import paths
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels import cache_folder, deb, kconfig
-from kteardown.kernels.archive import Package
+from kteardown.kernels import cache_folder, kconfig
+from kteardown.kernels.archive import Package, unpack_deb
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_of, split
@@ -179,7 +179,7 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
     """
     unpacked = folder / "package"
     for file in debs:
-        deb.unpack(file, unpacked)
+        unpack_deb(file, unpacked)
     kernel = _boot_file(unpacked, "vmlinu[xz]")
     if kernel is None:
         raise InputError(
@@ -302,10 +302,7 @@ def guest_programs(
             found.append(own / name)
             continue
         if name not in _PROGRAMS:
-            raise InputError(
-                f"unknown guest program {name!r}",
-                hint=f"choose one of: {', '.join((*_PROGRAMS, *_USER_PROGRAMS))}.",
-            )
+            raise InputError.unknown(f"unknown guest program {name!r}", name, (*_PROGRAMS, *_USER_PROGRAMS))
         wanted, architecture = _PROGRAMS[name][0], ARCHITECTURES[arch].debian
         package = sources.package(f"program:{name}", architecture, wanted, architecture)
         slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
@@ -325,7 +322,7 @@ def extract(file: Path, name: str, folder: Path) -> Path:
     Raises LabError if the package does not contain it or is damaged.
     """
     unpacked = folder / "package"
-    deb.unpack(file, unpacked)
+    unpack_deb(file, unpacked)
     paths = _PROGRAMS[name][1]
     found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
     if found is None:

@@ -43,12 +43,6 @@ class Selection:
         return tuple(self.files[number - 1] for number in self.numbers)
 
     @property
-    def with_revision(self) -> "Selection":
-        """The same selection with its revision in its name, which distinguishes it from others."""
-        name = f"{self.series}-{self.revision or 'v1'}"
-        return replace(self, label=name + self.label.removeprefix(self.series), series=name)
-
-    @property
     def patch_set(self) -> PatchSet:
         """The description of the selection in the result."""
         subjects = tuple(map(subject, self.patches))

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import apply_patches, cache_folder, deb, git, release
-from kteardown.kernels.archive import Archive, Package
+from kteardown.kernels import apply_patches, cache_folder, git, release
+from kteardown.kernels.archive import Archive, Package, deb_stages
 from kteardown.kernels.series import patches_in
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
 from kteardown.paths import replace_text
@@ -305,7 +305,7 @@ class Sources:
             package = package_from_json(source.origin)
             file = self.package_file(package, _SOURCES)
             what = f"{package.name} {package.version}"
-            stages = deb.stages(file, "-O", f"./usr/src/{package.name}.tar.xz")
+            stages = deb_stages(file, "-O", f"./usr/src/{package.name}.tar.xz")
             with self._reporter.task(f"Unpacking {what}"):
                 _pipe([*stages, _untar(folder, "--xz")], folder, what)
         elif source.kind == "git":

@@ -20,7 +20,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kteardown.errors import InputError, LabError
+from kteardown.errors import InputError, LabError, failing
 from kteardown.model.result import Verdict
 from kteardown.report.formatting import WORDS, number, probability, share
 from kteardown.report.metrics import Group
@@ -546,12 +546,8 @@ def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
     files = []
     for chart in charts:
         svg, file = svg_file(chart), into / f"{chart.name}.{form}"
-        try:
+        with failing(f"{file}: cannot be written", hint="name another folder.", kind=LabError):
             file.write_bytes(_png(svg) if form == "png" else svg.encode())
-        except OSError as error:
-            raise LabError(
-                f"{file}: cannot be written: {error.strerror}", hint="name another folder."
-            ) from error
         files.append(file)
     return files
 

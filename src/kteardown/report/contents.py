@@ -177,21 +177,15 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
     return lines
 
 
-def command_for_intervals(result: Result) -> str:
-    """Return the command that gives intervals; empty if no verdict only needs more boots."""
-    if not any(with_remedy(c.reason) != c.reason for c in result.asked_for):
-        return ""
-    return f"{result.command} {'--boots' if result.clock == 'wall' else '--seeds'} 2"
-
-
 def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
     """Return what a further measurement would add, and its command: what sentences have options for.
 
     ``alone``: only this clock was measured.
     """
     found = []
-    if intervals := command_for_intervals(result):
-        found.append(("With intervals", intervals))
+    if any(with_remedy(c.reason) != c.reason for c in result.asked_for):
+        more = "--boots" if result.clock == "wall" else "--seeds"
+        found.append(("With intervals", f"{result.command} {more} 2"))
     if any(NO_LIMIT in note for note in result.notes):
         unlimited = f"{result.command} {NO_LIMIT}"
         found.append(("Without a limit on the time that a trial may lose", unlimited))

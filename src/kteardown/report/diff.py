@@ -348,10 +348,7 @@ def _paired(a: Result, b: Result, given: Mapping[str, str]) -> dict[str, str]:
     for names, has, which in ((given.keys(), ours, "first"), (given.values(), theirs, "second")):
         for name in names:
             if name not in has:
-                known = ", ".join(has) or "none"
-                raise InputError(
-                    f"--map: the {which} result has no variant {name!r}", hint=f"choose one of: {known}."
-                )
+                raise InputError.unknown(f"--map: the {which} result has no variant {name!r}", name, has)
     same = {name: name for name in ours if name in theirs and name not in given.values()}
     pairs = same | dict(given)
     left = [name for name in ours if name not in pairs]

@@ -1,8 +1,6 @@
 """Describe what a plan takes and what it can decide, and the verdicts at a look."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
 
 from kteardown.errors import KteardownError
 from kteardown.kernels.request import Building
@@ -28,13 +26,6 @@ def building(cost: Building) -> list[str]:
 def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list[str]:
     """Return how long the boots take and how much memory they need, and what the forecast is based on."""
     return written("measuring", found, memory_mb, at_most, REHEARSAL, duration)
-
-
-def fields(found: Forecast) -> dict[str, Any]:
-    """Return the forecast for JSON: seconds, kB and what they are based on."""
-    values = asdict(found)
-    del values["trial_s"]
-    return values
 
 
 def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:

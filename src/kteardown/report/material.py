@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.published import Posting
 from kteardown.model.clock import CLOCKS
-from kteardown.model.result import BothClocks, Result
-from kteardown.model.samples import Evidence
+from kteardown.model.result import BothClocks, Evidence, Result
 from kteardown.model.workload import Workload
 from kteardown.rundir.snapshot import Snapshot
 

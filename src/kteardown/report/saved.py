@@ -67,20 +67,6 @@ def answer_of(found: RunFolder) -> str:
     return sentence(both_clocks(exact, wall), load(found.runs[0]).workloads)
 
 
-def damage_of(found: RunFolder) -> str:
-    """Return which saved result of a run cannot be read, and why; empty if none is damaged."""
-    for run in found.runs:
-        try:
-            json.loads(run.result_file.read_bytes())
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            return f"{run.result_file}: {error.strerror}"
-        except InputError as error:
-            return f"{run.result_file}: {error.message}; `kteardown analyse {run.name}` writes it again"
-    return ""
-
-
 def with_outcome(run: RunDir, result: Result) -> Result:
     """Return ``result``. Raises GuestError if no boot was ok and no trial usable: nothing can be reported."""
     failed = any(result.boots.values()) and not result.comparisons and not result.boots.get("ok")
@@ -91,3 +77,16 @@ def with_outcome(run: RunDir, result: Result) -> Result:
             hint=f"see the boots and their consoles with `kteardown show {run.name}`.",
         )
     return result
+
+
+def damage(run: RunDir) -> str:
+    """Return why the saved result of a run cannot be read; empty if it can, or if there is none."""
+    try:
+        json.loads(run.result_file.read_bytes())
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    except InputError as error:
+        return error.message
+    return ""

@@ -16,7 +16,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.progress import Reporter
 from kteardown.run import create
-from kteardown.run.execute import boot_job, pack_guest
+from kteardown.run.execute import boot_job
 from kteardown.run.lab import EXPORTED, make_lab
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
@@ -28,27 +28,13 @@ _TEXTS = ("README.md", "kexec.sh", "grub.cfg", "pxelinux.cfg")
 _TEXTS_OF_A_BOOT = ("cmdline", "kernel", "lava.yaml")
 
 
-def check_measurable(experiment: Experiment, plan: Plan) -> None:
-    """Raise InputError if a machine cannot measure what ``experiment`` asks for."""
-    design = experiment.design
-    machine = {name for boot in plan.boots for name in boot.machine}
-    platform = any(t.params.get("until") == "platform" for boot in plan.boots for t in boot.trials)
-    names = {boot.kernel for boot in plan.boots} | set(experiment.machine.kernel_args)
-    foreign = next((name for name in sorted(names) if not _PLAIN.fullmatch(name)), "")
-    for wrong, why, hint in (
-        (
-            foreign,
-            f"{foreign!r} is not plain text for a boot loader",
-            "use letters, digits and .,:=@%/+~^- .",
-        ),
-        (design.clock != "wall", "--clock: a machine has no instruction clock", "name --clock wall."),
-        (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),
-        ("numa_nodes" in machine, "numa_nodes: a machine has the nodes that it has", "remove that sweep."),
-        (platform, "until=platform suspends the machine, which then may not wake up", "choose another."),
-        (experiment.machine.arch != "x86_64", "only x86_64 machines are known", "remove --arch."),
-    ):
-        if wrong:
-            raise InputError(why, hint=hint)
+def check_plain(experiment: Experiment, plan: Plan) -> None:
+    """Raise InputError if a boot loader would read a kernel's name or argument as something of its own."""
+    for name in sorted({boot.kernel for boot in plan.boots} | set(experiment.machine.kernel_args)):
+        if not _PLAIN.fullmatch(name):
+            raise InputError(
+                f"{name!r} is not plain text for a boot loader", hint="use letters, digits and .,:=@%/+~^- ."
+            )
 
 
 def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
@@ -90,12 +76,11 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
             kernel, number = kernels[boot.kernel], f"{boot.index:04d}"
             folder = target / "boots" / number
             folder.mkdir(parents=True)
-            pack_guest(folder / "initramfs.cpio", boot, kernel, lab)
             image = target / "kernels" / kernel.image.parent.name
             if not image.exists():
                 image.parent.mkdir(exist_ok=True)
                 shutil.copyfile(kernel.image, image)
-            job = boot_job(boot, plan, lab, kernel, folder / "initramfs.cpio", console=folder / "console")
+            job = boot_job(boot, plan, lab, kernel, folder / "initramfs", None)
             command_line = kernel_line(job, f"{token}:{boot.index}", line)
             boots.append(
                 {"number": number, "kernel": boot.kernel, "image": image.name, "command_line": command_line}

@@ -43,7 +43,8 @@ from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.kernel_log import plain_line
 
-if TYPE_CHECKING:  # It loads asyncio, which a verb that boots nothing does not need.
+if TYPE_CHECKING:  # They load asyncio, which a verb that boots nothing does not need.
+    from kteardown.vm.metal import MetalMachine
     from kteardown.vm.qemu import QemuMachine
 
 Piece = tuple[PlannedBoot, ...]
@@ -102,13 +103,16 @@ class GuestSetup:
 class Lab(GuestSetup):
     """Where and how the boots run."""
 
-    machine: "QemuMachine" = field(kw_only=True)
+    machine: "QemuMachine | MetalMachine" = field(kw_only=True)
     agent_hash: str = ""
     """SHA-256 of the agent, on which a result depends."""
     jobs: int = 1
     """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     executor: "Executor | None" = None
     """What runs the boots; None: this machine."""
+
+    release: Callable[[], None] = lambda: None
+    """Called when no more boots are to run."""
 
     def stop(self) -> None:
         """End what runs. May be called from any thread."""
@@ -290,13 +294,12 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
             watch.trial(boot, record.trial)
         keep(*left_behind.add(record))
 
+    # The initramfs is beside it, in the run directory: a killed kteardown leaves no file elsewhere.
     console = log.run.console_path(boot.index, attempt)
-    # In the run directory, so that a killed kteardown leaves no file elsewhere.
-    initramfs = console.with_suffix(".cpio")
     done = log.completed(boot.index)
     left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
     try:
-        pack_guest(initramfs, left, kernel, lab)
+        job = boot_job(left, setting.plan, lab, kernel, console, host)
         keep(
             BootStart(
                 kernel=boot.kernel,
@@ -310,28 +313,12 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
             )
         )
         began = None if lab.acceleration == METAL else time.monotonic()
-        job = boot_job(boot, setting.plan, lab, kernel, initramfs, console=console, host=host)
         result = lab.machine.boot(job, on_line)
     finally:
-        initramfs.unlink(missing_ok=True)
+        console.with_suffix(".cpio").unlink(missing_ok=True)
     result = _with_source_lines(result, SourceLines(kernel.lines or kernel.image.parent, lab.arch))
     keep(result)
     return result
-
-
-def pack_guest(file: Path, boot: PlannedBoot, kernel: Bootable, lab: GuestSetup) -> None:
-    """Write the initramfs of a boot to ``file``. Raises InputError, LabError."""
-    more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
-    modules = tuple(dict.fromkeys((*kernel.modules, *more)))
-    pack(
-        file,
-        agent=lab.agent,
-        plan=guest_plan(boot, [f"/modules/{path.name}" for path in modules]),
-        modules=modules,
-        programs=lab.programs,
-        archives=lab.archives,
-        first=lab.first,
-    )
 
 
 def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
@@ -394,15 +381,20 @@ def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
 
 
 def boot_job(
-    boot: PlannedBoot,
-    plan: Plan,
-    lab: GuestSetup,
-    kernel: Bootable,
-    initramfs: Path,
-    *,
-    console: Path,
-    host: HostWatch | None = None,
+    boot: PlannedBoot, plan: Plan, lab: GuestSetup, kernel: Bootable, console: Path, host: HostWatch | None
 ) -> BootJob:
+    """Return the job of a boot. Its initramfs is written beside ``console``. Raises InputError, LabError."""
+    more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
+    modules = tuple(dict.fromkeys((*kernel.modules, *more)))
+    initramfs = pack(
+        console.with_suffix(".cpio"),
+        agent=lab.agent,
+        plan=guest_plan(boot, [f"/modules/{path.name}" for path in modules]),
+        modules=modules,
+        programs=lab.programs,
+        archives=lab.archives,
+        first=lab.first,
+    )
     return BootJob(
         image=kernel.image,
         initramfs=initramfs,
@@ -447,6 +439,7 @@ class Executor:
             except BaseException:
                 self.stop()
                 raise
+        self._lab.release()
 
     def stop(self) -> None:
         """End every boot: ``wait`` raises KeyboardInterrupt. May be called from any thread."""

@@ -1,15 +1,20 @@
 """Where the guests of a run are, and what they need: QEMU, the agent, programs, the acceleration."""
 
 import os
+import platform
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
+
+from pydantic import ValidationError
 
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.load import own_sources, uncounted
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import cache_folder, prebuilt
 from kteardown.kernels.source import Sources, file_hash
+from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
@@ -26,12 +31,16 @@ from kteardown.script.files import script_archives
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import Also, build_agent, build_machine_init
 from kteardown.vm.job import Acceleration
+from kteardown.vm.metal import MetalMachine, Proof
 from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import main_loop_library
 
 LOCAL = "local"
 EXPORTED = "exported:"
 """Followed by the token of its bundle, the place of a run whose boots are exported (``run.bundle``)."""
+SSH = "ssh:"
+"""Followed by a host, the place of a run whose boots are on that machine (``vm.metal``)."""
+_MACHINES = (EXPORTED, SSH)
 _NAME = re.compile(r"(?:\w[\w.,-]*)?", re.ASCII)
 LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
@@ -51,7 +60,7 @@ def make_lab(
     counted = counts and experiment.design.counts
     agent = agent_of(experiment, snapshot.workloads, reporter, counts=counted)
     cluster = None
-    if on and _is_cluster(on):
+    if on and not on.startswith(_MACHINES):
         config = load_config().slurm
         try:
             qemu = config.qemu or qemu_hash(spec.arch)
@@ -70,8 +79,11 @@ def make_lab(
     if best == "icount":
         # Nodes of a cluster need no compiler: they find it in the cache.
         cache_folder.hold(main_loop_library(reporter))
+    owner = f"{platform.node()}:{snapshot.run.path.resolve()}"
+    metal = machine_of(on, owner, reporter) if on.startswith(SSH) else None
     return Lab(
-        machine=QemuMachine(reporter.command),
+        machine=metal or QemuMachine(reporter.command),
+        release=metal.release if metal else lambda: None,
         agent=agent,
         agent_hash=file_hash(agent),
         arch=spec.arch,
@@ -99,13 +111,9 @@ def agent_of(
     return cache_folder.hold(built)
 
 
-def _is_cluster(on: str) -> bool:
-    return not on.startswith(EXPORTED)
-
-
 def choose_acceleration(experiment: Experiment, reporter: Reporter, on: str = "") -> Acceleration:
     """Return the acceleration for an experiment's clock; print the reason if it is not KVM."""
-    if on and not _is_cluster(on):
+    if on.startswith(_MACHINES):
         return "metal"
     if experiment.design.clock == "instructions":
         return "icount"
@@ -121,6 +129,11 @@ def check_host(experiment: Experiment, on: str | None, *, kvm: bool) -> None:
     ``on`` is the value of ``--on``. The nodes of a cluster are not known: there the agent reports what they
     lack, and a node without KVM is not used, unless the configuration says otherwise. Raises LabError.
     """
+    if on and on.startswith(SSH):
+        check_measurable(experiment)
+        if kvm:
+            raise InputError(f"--require kvm: {on} has no KVM", hint="remove --require.")
+        return
     if experiment.design.clock == "instructions" or not (kvm or experiment.design.counts):
         return
     best: Acceleration = load_config().slurm.wall
@@ -174,8 +187,59 @@ def lost_limit(
 
 def check_place(on: str | None) -> None:
     """Check the value of ``--on`` and the configuration, before anything is built. Raises InputError."""
-    if on not in (None, LOCAL):
+    if on and on.startswith(SSH):
+        proof_of(on)
+    elif on not in (None, LOCAL):
         scheduler(on)
+
+
+def check_measurable(experiment: Experiment) -> None:
+    """Raise InputError if a machine cannot measure what ``experiment`` asks for."""
+    design, machine = experiment.design, experiment.machine
+    suspends = any("platform" in sweep.params.get("until", ()) for sweep in experiment.workloads)
+    for wrong, why, hint in (
+        (design.clock != "wall", "--clock: a machine has no instruction clock", "name --clock wall."),
+        (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),
+        (machine.numa_nodes, "numa_nodes: a machine has the nodes that it has", "remove numa_nodes."),
+        (suspends, "until=platform suspends the machine, which then may not wake up", "choose another."),
+        (machine.arch != "x86_64", "only x86_64 machines are known", "remove --arch."),
+    ):
+        if wrong:
+            raise InputError(why, hint=hint)
+
+
+def machine_of(on: str, owner: str, reporter: Reporter, *, proved: bool = True) -> MetalMachine:
+    """Return the machine of ``--machine ssh:HOST``. ``owner`` names what uses it, in its lock.
+
+    Raises InputError if it is not in the configuration, or is to be ``proved`` and is not; BuildError,
+    LabError.
+    """
+    host = on.removeprefix(SSH)
+    config = load_config().machines.get(host)
+    if config is None:
+        raise InputError(
+            f"--machine {on}: there is no section for it in {config_file()}",
+            hint=f'add [machines."{host}"] with serial = "COMMAND" (docs/machine.md).',
+        )
+    first = build_machine_init(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter)
+    proof = proof_of(on) if proved else None
+    watchdog_s = config.boot_s if proof and proof.by == "watchdog" else 0
+    return MetalMachine(host, config, first, owner, proof, reporter.note, watchdog_s)
+
+
+def proof_file(on: str) -> Path:
+    return cache_dir() / "machines" / quote(on.removeprefix(SSH), safe="@") / "proof.json"
+
+
+def proof_of(on: str) -> Proof:
+    """Return what a machine was seen to do. Raises InputError if it was not proved."""
+    try:
+        return Proof.model_validate_json(proof_file(on).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise InputError(
+            f"--machine {on}: it is not proved that this machine comes back",
+            hint=f"prove it, which boots it three times: kteardown doctor --machine {on}",
+        ) from error
 
 
 def scheduler(on: str) -> Slurm:
@@ -210,7 +274,7 @@ def _partition(on: str) -> str:
     if engine != "slurm":
         raise InputError(
             f"--on {on}: not a place where guests can run",
-            hint="the places are local, slurm and slurm:PARTITION.",
+            hint="the places are local, slurm, slurm:PARTITION and ssh:HOST.",
         )
     if not _NAME.fullmatch(partition):
         raise InputError(

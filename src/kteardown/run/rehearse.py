@@ -53,7 +53,7 @@ from kteardown.script.extract import (
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu import QemuMachine
 
-_LINES = 20
+_LINES, _CHARACTERS = 20, 300
 _SHOWN = 5
 _LITTLE = 0.5
 """The share of its time that a script uses the CPU, below which its whole time says little of its work."""
@@ -193,14 +193,14 @@ def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsa
 def failure(workload: Workload, run: Rehearsal) -> GuestError:
     """Return the error for a script that failed: the reason that is known to be most certain, and its end."""
     name, lines, log = workload.name, run.lines(), run.lines("log")
-    last = "".join(f"\n  | {line}" for line in lines[-_LINES:]) or "\n  (it printed nothing)"
+    last = "".join(f"\n  | {line[:_CHARACTERS]}" for line in lines[-_LINES:]) or "\n  (it printed nothing)"
     message, hint = f"{name} failed on base: {_way(run)}", "correct the script; nothing else was built."
     killed = next((line for line in log if any(words in line for words in _WORDS["no_memory"])), None)
     missing = next((match for line in lines if (match := _MISSING.search(line))), None)
     if run.ended and run.ended.how == "limit":
         hint = (
             "choose a smaller size with --set, where --set N=1000 is $N and $1, or give it more seconds of "
-            "the guest: --limit 30m."
+            "the guest: --limit 30m. Nothing answers a script that reads from its terminal."
         )
     elif killed:
         message = f"{name} failed on base: the guest ran out of memory: {killed}"
@@ -216,6 +216,8 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         words = " ".join(lacking).lower()
         symbol = next((of for call, of in _WORDS["symbols"].items() if call in words), "NAME")
         hint = f"the kernel lacks a system call: add its symbol to all kernels: --config CONFIG_{symbol}=y."
+    elif any(re.search(_WORDS["disk"], line) for line in lines):
+        hint = "the guest has no disk of the host: --config disk adds ext4 and /dev/ram0, in its memory."
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)
@@ -297,6 +299,8 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield f"{workload.name} printed, and went on: {line}"
     if len(errors) > _SHOWN:
         yield f"and {len(errors) - _SHOWN} more lines like these"
+    if "whole_ns" in small.samples and "all_gone_ns" not in small.samples:
+        yield f"{workload.name} left processes, which were killed 10 s after its end: no all_gone_ns"
     if small.ended and small.ended.dropped:
         yield f"{small.ended.dropped:,} lines of its output were more than are kept"
 

@@ -72,7 +72,8 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
         kernel, chosen = found, series
         if series and named[found.name] > 1:
             # With its revision, a series has a name of its own.
-            chosen = series.with_revision
+            name = f"{series.series}-{series.revision or 'v1'}"
+            chosen = replace(series, label=name + series.label.removeprefix(series.series), series=name)
             name = chosen.label + found.name.removeprefix(found.series)
             kernel = replace(found, name=name, series=chosen.label, patch_set=chosen.patch_set)
         kernels.append(kernel)

@@ -141,17 +141,13 @@ class RunDir:
         An incomplete last line (kteardown was killed while it wrote) is left out. Raises InputError that
         names the file and the line of a record that cannot be parsed.
         """
-        try:
-            with self.records_file.open("rb") as stream:
-                # Only up to the present size: another process may be writing.
-                lines = stream.read(os.fstat(stream.fileno()).st_size).split(b"\n")
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise InputError(
-                f"{self.records_file}: cannot be read: {error.strerror}",
-                hint="check the permissions of the file.",
-            ) from error
+        with failing(f"{self.records_file}: cannot be read", hint="check the permissions of the file."):
+            try:
+                with self.records_file.open("rb") as stream:
+                    # Only up to the present size: another process may be writing.
+                    lines = stream.read(os.fstat(stream.fileno()).st_size).split(b"\n")
+            except FileNotFoundError:
+                return []
         complete = lines[:-1]
         try:
             found = _all_records.validate_json(b"[" + b",".join(complete) + b"]", strict=True)

@@ -247,7 +247,7 @@ def _word(value: object) -> str:
 
 _ERROR = re.compile(
     r"\b(error|cannot|can't|couldn't|unable to|failed|failure|fatal|not found|no such|does not exist|invalid"
-    r"|denied|not permitted|not supported|out of memory|segmentation fault|assertion|usage)\b",
+    r"|denied|not (permitted|supported)|filesystem type|out of memory|segmentation fault|assertion|usage)\b",
     re.IGNORECASE,
 )
 _LINES = 3

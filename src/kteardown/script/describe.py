@@ -73,7 +73,8 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
     if not word.strip():
         raise InputError("the command is empty", hint="name a script, or write a command line.")
     path, arguments = _file_of(word)
-    if path is None and ("/" in word and not re.search(r"\s", word)):
+    # With a root, its own program may be meant.
+    if path is None and not asked.root and is_script(word) and not re.search(r"\s", word):
         raise InputError(f"{word}: there is no such file", hint="check the path of the script.")
     if path is not None:
         with failing(f"{path}: cannot be read", hint="name a text file that you can read."):

@@ -96,15 +96,15 @@ def shebang(data: bytes, name: str) -> Shebang | None:
 
     ``env`` is replaced by what it finds. Raises InputError if the line cannot work; ``name`` is for errors.
     """
-    if not data.startswith(b"#!"):
-        return None
-    line = data[2:_SHEBANG_BYTES].partition(b"\n")[0].decode(errors="replace")
-    if "\r" in line:
+    line = data[:_SHEBANG_BYTES].partition(b"\n")[0].decode(errors="replace")
+    if line.endswith("\r"):
         raise InputError(
-            f"the lines of {name} end with a carriage return, which is a part of the name of its program",
-            hint=f"convert the file: sed -i 's/\\r$//' {name}",
+            f"the lines of {name} end with a carriage return, which is a part of its words in a guest",
+            hint=f"convert the file: sed -i 's/\\r$//' {shlex.quote(name)}",
         )
-    program, _, rest = line.strip(" \t").replace("\t", " ").partition(" ")
+    if not line.startswith("#!"):
+        return None
+    program, _, rest = line[2:].strip(" \t").replace("\t", " ").partition(" ")
     rest = rest.strip(" ")
     if not program.strip():
         raise InputError(f"the first line of {name} names no program", hint="write `#!/bin/sh`, for example.")

@@ -192,14 +192,7 @@ def kernel_line(job: BootJob, named: str, line: str) -> str:
     ``line``: the serial line of the machine for records and console, such as ``ttyS1``. The arguments of the
     experiment come last, and so override the others.
     """
-    return " ".join(
-        [
-            *GIVEN["kernel_arguments"],
-            # A panic is shown for ten seconds before the reset. Random numbers of the processor would undo
-            # the seed.
-            *(f"console={line},115200", "panic=10", "random.trust_cpu=off"),
-            *(f"maxcpus={job.cpus}", f"possible_cpus={job.possible_cpus or job.cpus}"),
-            *(f"mem={job.memory_mb}M", f"kteardown.seed={job.seed}", f"kteardown.boot={named}"),
-            *(f"kteardown.records={line}", *job.kernel_args),
-        ]
+    given = GIVEN["machine_arguments"].format(
+        line=line, named=named, job=job, possible=job.possible_cpus or job.cpus
     )
+    return " ".join([*GIVEN["kernel_arguments"], given, *job.kernel_args])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.bisect.decide import RISK, BlockMean, boots_needed, confidence_of_step, posterior
+from kteardown.bisect import RISK, BlockMean, boots_needed, confidence_of_step, posterior
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "bench"))

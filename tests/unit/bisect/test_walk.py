@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.bisect.walk import Walk
+from kteardown.bisect import Walk
 from kteardown.errors import InputError
 
 HISTORIES = 8

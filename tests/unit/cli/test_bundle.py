@@ -306,6 +306,7 @@ def test_an_argument_that_a_boot_loader_would_execute_is_refused(tmp_path: Path)
     assert not (tmp_path / "b").exists()
 
 
-def test_the_script_for_kexec_is_a_shell_script() -> None:
-    script = data_dir("src") / "kteardown" / "run" / "bundle_files" / "kexec.sh.j2"
-    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+@pytest.mark.parametrize("script", ["run/bundle_files/kexec.sh.j2", "vm/metal_files/machine.sh"])
+def test_the_scripts_for_machines_are_shell_scripts(script: str) -> None:
+    file = data_dir("src") / "kteardown" / script
+    assert subprocess.run(["sh", "-n", file], check=False).returncode == 0

@@ -47,7 +47,7 @@ def test_a_table_is_exported(home: Path) -> None:
     done = kteardown("report", "--format", "csv", home=home)
     assert done.returncode == 2
     assert "kteardown export" in done.stderr
-    assert "one of text, html" in kteardown("report", "--format", "doc", home=home).stderr
+    assert "one of: text, html" in kteardown("report", "--format", "doc", home=home).stderr
 
 
 def test_html_without_output_goes_to_the_current_folder(home: Path) -> None:

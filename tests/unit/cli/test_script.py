@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 
 from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
+from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Overrides, Scripted
 from kteardown.model.experiment import Experiment
@@ -44,3 +46,23 @@ def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
         "./leave.sh", "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)
     )
     assert "meminfo_slab_kb" in load_workload("leave", found.folder).metrics
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "says"),
+    [
+        ("#!/bin/nonesuch\n", Overrides(), "/bin/nonesuch, which runs x.sh, is not on this host"),
+        ("echo\r\ndone\r\n", Overrides(), "carriage return"),
+        ("echo\n", Overrides(memory_mb=64), "do not fit into its memory of 64 MB"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_before_a_kernel_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, asked: Overrides, says: str
+) -> None:
+    (tmp_path / "x.sh").write_text(text)
+    monkeypatch.setattr("kteardown.kernels.build.ensure", lambda *_, **__: pytest.fail("a kernel is built"))
+    asked = replace(asked, variant=["exit-gate"])
+    with pytest.raises(InputError, match=says):
+        experiments_on(
+            str(tmp_path / "x.sh"), "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)
+        )

@@ -21,8 +21,7 @@ from kteardown.cli.try_patch import (
 from kteardown.coverage import attribute
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
-from kteardown.coverage.points import points_of
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, points_of
 from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed

@@ -110,7 +110,8 @@ def test_the_help_is_whole_at_80_columns(name: str) -> None:
     lines = [line.strip("│* ") for line in text.splitlines()]
     for option in (option for option in verb.params if isinstance(option, TyperOption)):
         words = " ".join((option.help or "").split()[:2])
-        line = next(line for line in lines if line.startswith(f"{max(option.opts, key=len)}  "))
+        names = ",".join(name for name in option.opts if name.startswith("--"))
+        line = next(line for line in lines if line.startswith(f"{names}  "))
         assert f" {option.metavar}" in line
         # The text has at least half of the line.
         assert line.index(words) <= 40, line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.coverage.points import points_of, stress_tests, two_sizes, words
+from kteardown.coverage.maps import points_of, stress_tests, two_sizes, words
 from kteardown.inputs.load import load_workload, workload_names
 
 

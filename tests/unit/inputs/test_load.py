@@ -198,6 +198,16 @@ def test_a_workload_is_not_an_experiment() -> None:
     assert "pipechain" in str(experiment.value.hint)
 
 
+def test_a_file_that_is_no_workload_is_given_with_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "repro").write_text("true\n")
+    with pytest.raises(InputError, match="there is no workload called 'repro'") as caught:
+        load_workload("repro")
+    assert "./repro" in str(caught.value.hint)
+
+
 def test_the_error_of_an_unknown_experiment_has_a_similar_name() -> None:
     with pytest.raises(InputError, match="did you mean 'freezer'"):
         load_experiment("frezer")

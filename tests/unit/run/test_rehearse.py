@@ -108,6 +108,16 @@ def script(
             "exit status 1",
             "CONFIG_QUOTA=y",
         ),
+        (
+            ran(printed("mount: /mnt: unknown filesystem type 'ext4'."), code=32),
+            "exit status 32",
+            "--config disk",
+        ),
+        (
+            ran(printed("The file /dev/nvme0n1 does not exist and no size was specified."), code=1),
+            "exit status 1",
+            "--config disk",
+        ),
     ],
 )
 def test_a_failure_has_its_most_certain_reason(run: Rehearsal, says: str, hint: str, tmp_path: Path) -> None:
@@ -122,6 +132,8 @@ def test_a_failure_shows_the_last_lines_only(tmp_path: Path) -> None:
         script(tmp_path).workload, ran(printed(*(f"line {n}" for n in range(50))), code=1)
     ).message
     assert "line 49" in message and "| line 29\n" not in message
+    long = failure(script(tmp_path).workload, ran(printed("y" * 1000), code=1)).message
+    assert long.count("y") < 400
     assert "(it printed nothing)" in failure(script(tmp_path).workload, ran((), code=1)).message
 
 
@@ -196,6 +208,12 @@ def test_a_script_that_mostly_sleeps_is_said_to(tmp_path: Path) -> None:
     assert line.startswith("make uses the CPU for 0.1% of its time: whole_ns")
     assert not any("waits" in line for line in said(script(tmp_path), ran()))
     assert not any("waits" in line for line in said(script(tmp_path), replace(ran(), samples={})))
+
+
+def test_processes_that_were_left_and_killed_are_said(tmp_path: Path) -> None:
+    samples = {name: value for name, value in SAMPLES.items() if name != "all_gone_ns"}
+    assert "make left processes" in said(script(tmp_path), replace(ran(), samples=samples))[-1]
+    assert not any("left processes" in line for line in said(script(tmp_path), ran()))
 
 
 def test_the_notes_say_what_is_not_found_and_what_looks_like_it(tmp_path: Path) -> None:

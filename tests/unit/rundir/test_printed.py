@@ -24,7 +24,13 @@ def dropped(number: int) -> ScriptEnd:
 
 
 @pytest.mark.parametrize(
-    "text", ["x.sh: line 3: foo: command not found", "mount: permission Denied", "Error"]
+    "text",
+    [
+        "x.sh: line 3: foo: command not found",
+        "mount: permission Denied",
+        "mount: /mnt: unknown filesystem type 'ext4'.",
+        "Error",
+    ],
 )
 def test_lines_that_look_like_an_error(text: str) -> None:
     assert error_lines([line(text), line(text)]) == [text]

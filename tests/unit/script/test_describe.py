@@ -172,6 +172,14 @@ def test_a_program_is_no_script(tmp_path: Path) -> None:
         describe(str(tmp_path / "absent.sh"), Scripted(), {})
 
 
+def test_a_name_of_a_script_is_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="there is no such file"):
+        describe("absent.sh", Scripted(), {})
+    script = describe("/opt/bench.sh", Scripted(root=str(tmp_path)), {}).workload.script
+    assert script is not None and script.command == "/opt/bench.sh"
+
+
 def test_control_characters_are_refused() -> None:
     with pytest.raises(InputError, match="control"):
         describe("echo \x07 \x7f", Scripted(), {})

@@ -242,6 +242,7 @@ def test_candidates_are_found_in_what_was_printed() -> None:
 def test_only_the_first_lines_and_their_beginnings_are_searched_for_suggestions() -> None:
     assert suggested(printed("x" * 160 + " Time: 5 s")) == []
     assert suggested(printed(*["-"] * 1000, "Time: 5 s")) == []
+    assert suggested(printed("/files/x.sh: 3: nonesuch: not found")) == []
     assert suggested(printed("1.2.3", "x: 1.2.3", "x: " + "9" * 50, "kernel 6")) == []
 
 

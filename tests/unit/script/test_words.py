@@ -141,6 +141,7 @@ def test_the_first_line_is_read_as_the_kernel_does(line: bytes, expected: Sheban
     ("line", "message"),
     [
         (b"#!/bin/sh\r\n", "carriage return"),
+        (b"echo\r\ndone\r\n", "carriage return"),
         (b"#!  \n", "names no program"),
         (b"#!/usr/bin/env\n", "env arguments"),
         (b"#!/usr/bin/env bash -e\n", "env arguments"),

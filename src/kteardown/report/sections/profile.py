@@ -5,8 +5,15 @@ from dataclasses import dataclass, field
 
 from kteardown.model.clock import Clock
 from kteardown.model.point import key
-from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, Result, Verdict
-from kteardown.model.samples import Stacks
+from kteardown.model.result import (
+    FunctionCost,
+    Profile,
+    ProfiledFunction,
+    ProfiledStretch,
+    Result,
+    Stacks,
+    Verdict,
+)
 from kteardown.report.charts import Chart, FlameFrame, Gallery, slug, written
 from kteardown.report.formatting import parameter, point_text
 from kteardown.report.material import Material

@@ -26,6 +26,7 @@ from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import read_toml, validated
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
+from kteardown.vm.metal import MachineConfig
 
 _ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+")
 _TIMEOUT_S = 60.0
@@ -76,6 +77,8 @@ class SlurmConfig(StrictModel):
 
 class Config(StrictModel):
     slurm: SlurmConfig = SlurmConfig()
+    machines: dict[str, MachineConfig] = Field(default={})
+    """By the host of ``--machine ssh:HOST``."""
 
 
 def config_file() -> Path:
@@ -87,7 +90,8 @@ def load_config(file: Path | None = None) -> Config:
     """Return the configuration; every setting has a default. Raises InputError that names the setting."""
     file = file or config_file()
     known = (
-        f"correct these keys; the settings are {', '.join(SlurmConfig.model_fields)}, in the section [slurm]."
+        f"correct these keys; the settings are {', '.join(SlurmConfig.model_fields)}, in [slurm], and "
+        f"{', '.join(MachineConfig.model_fields)}, in [machines.HOST]."
     )
     return validated(Config, read_toml(file), file, known) if file.exists() else Config()
 

@@ -1,22 +1,83 @@
 """Find the commits that made a difference, with git bisect on each part of it that is not explained.
 
 Bisection finds one change. Where several commits share a difference, or a later one takes a part of it back,
-what remains on either side of the first one is searched in the same way.
+what remains on either side of the first one is searched in the same way. With noise, each step has an error,
+and each commit a probability.
 """
 
+import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+from scipy import special
+
+from kteardown.analysis.sequential import FIRST_LOOK
 from kteardown.errors import InputError
 from kteardown.kernels import git
+from kteardown.report.charts import Axis, Chart, Mark, Plot, PlotSeries
+
+MOST_BOOTS = 80
+"""The most blocks for a commit, unless --boots gives another number."""
+RISK = 0.05
+"""The probability that some step of a bisection decides wrongly."""
+_POWER = 0.99
+"""Of a step: one that is not decided is skipped, and the answer is then several commits."""
+
+
+class BlockMean(NamedTuple):
+    """What blocks of one commit showed: the mean logarithm of its ratio to the good one, and its error."""
+
+    mean: float
+    error: float
+
+
+def confidence_of_step(commits: int) -> float:
+    """Return the confidence of each step of a bisection of ``commits``, and of the comparison of its ends."""
+    return 1 - RISK / (1 + steps_of(commits))
+
+
+def steps_of(commits: int) -> int:
+    """Return how many of ``commits`` a bisection measures to find one."""
+    return math.ceil(math.log2(max(commits, 2)))
+
+
+def boots_needed(size: float, spread: float, confidence: float) -> int:
+    """Return after how many blocks a change of the logarithm by ``size`` is decided in 99 of 100 cases.
+
+    ``spread`` is the standard deviation of a block, ``confidence`` that of the step.
+    """
+    errors = float(special.ndtri((1 + confidence) / 2) + special.ndtri(_POWER))
+    return max(FIRST_LOOK, math.ceil((errors * spread / size) ** 2))
+
+
+def posterior(
+    commits: Sequence[str], within: Mapping[str, frozenset[str]], seen: Mapping[str, BlockMean], size: float
+) -> dict[str, float]:
+    """Return the probability that each of ``commits`` is the one that made the difference ``size``.
+
+    ``within`` has the commits that each commit of ``seen`` contains, itself included. Each was equally
+    probable before, and the means are normal around zero or ``size``.
+    """
+    logs = np.zeros(len(commits))
+    for commit, (mean, error) in seen.items():
+        bad = np.array([one in within[commit] for one in commits])
+        logs -= np.where(bad, (mean - size) ** 2, mean**2) / (2 * max(error, 1e-9) ** 2)
+    shares = np.exp(logs - logs.max())
+    return dict(zip(commits, (shares / shares.sum()).tolist(), strict=True))
+
 
 Value = Callable[[str], float | None]
 """The value of a commit; None if it has none, as one that does not build."""
-_FOUND = re.compile(r"^[0-9a-f]{40,64} is the first bad commit$", re.MULTILINE)
-"""What git says at the end, and not what the subject of the next commit says, which it prints too."""
+_FOUND = re.compile(r"^[0-9a-f]{40,64} is the first '?bad'? commit$", re.MULTILINE)
+"""What git says at the end, and not what the subject of the next commit says, which it prints too.
+
+Git 2.55 puts the word in quotes.
+"""
 _SKIPPED = re.compile(r"^There are only 'skip'ped commits left to test", re.MULTILINE)
 _LEAST = 0.05
 """A smaller part of the whole difference is not searched for: the layout of the code makes as much."""
@@ -105,12 +166,17 @@ class Walk:
         """
         (self.git_dir / "HEAD").write_text(f"{bad}\n")
         said = self._bisect("start", "--no-checkout", *self._options, bad, good, *self._paths)
+        judged: set[str] = set()
         while not _FOUND.search(said):
             if _SKIPPED.search(said):
                 words = (line.strip() for line in said.splitlines())
                 left = {word for word in words if len(word) in (40, 64)}
                 return [one for one in self._ask("rev-list", f"{good}..{bad}").split() if one in left]
             commit = self._ask("rev-parse", "BISECT_HEAD")
+            if commit in judged:
+                hint = "report this with the version of git."
+                raise InputError(f"git bisect asks again for {commit}: {said.strip()[-300:]}", hint=hint)
+            judged.add(commit)
             verdict = is_bad(commit)
             term = "skip" if verdict is None else "bad" if verdict else "good"
             said = self._bisect(term, commit)
@@ -149,3 +215,56 @@ class Walk:
         if not done.ok:
             raise InputError(f"git: {done.said.strip()[-300:]}", hint="check the repository with `git fsck`.")
         return done.text
+
+
+_WIDTH = 72
+_KINDS = (
+    ("good", False, "better", "circle"),
+    ("bad", True, "worse", "square"),
+    ("no value, or uncertain", None, "inconclusive", "x"),
+)
+
+
+class CommitValue(NamedTuple):
+    """A tested commit: its place in the history after the good one, its value also in words, its subject."""
+
+    at: int
+    is_bad: bool | None
+    value: float | None
+    ci: tuple[float, float] | None
+    figures: str
+    text: str
+
+
+def line(tested: Iterable[CommitValue], last: int, left: Iterable[int]) -> str:
+    """Return the history up to the place ``last`` on one line.
+
+    A tested commit is ``o`` if it is good, ``#`` if it is bad, and ``?`` without a value. The change may be
+    at the places ``left``, which are ``=``.
+    """
+    letters = ["-"] * _WIDTH
+    marks = [(at, "=") for at in left]
+    marks += [(one.at, {False: "o", True: "#", None: "?"}[one.is_bad]) for one in tested]
+    for at, letter in marks:
+        letters[round(at * (_WIDTH - 1) / max(last, 1))] = letter
+    return "".join(letters)
+
+
+def chart(tested: Sequence[CommitValue], title: str, unit: str) -> Chart:
+    """Return the chart of values, which are in ``unit``, with their intervals."""
+    least = min((one.value for one in tested if one.value is not None), default=0.0)
+    series = []
+    for name, is_bad, colour, symbol in _KINDS:
+        marks = [
+            Mark(
+                one.at,
+                least if one.value is None else one.value,
+                f"{one.figures} {one.text}",
+                *(one.ci or ()),
+            )
+            for one in tested
+            if one.is_bad is is_bad
+        ]
+        series += [PlotSeries(name, colour, tuple(marks), symbol)] if marks else []
+    plot = Plot(Axis("commits after the good one"), Axis(unit), tuple(series))
+    return Chart("commits", title, f"{len(tested)} tested commits with their values.", plot)

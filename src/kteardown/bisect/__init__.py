@@ -1,1 +1,0 @@
-"""Which commits made a difference: git bisect walks, and measurements judge."""

@@ -1,0 +1,150 @@
+"""A machine that QEMU emulates: Debian's kernel, an SSH server, kexec, a serial line, a watchdog, a disk.
+
+A reset starts the same kernel again, as a boot loader does. The disk keeps what it has.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kteardown.kernels import prebuilt
+from kteardown.kernels.source import Sources
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+from kteardown.vm.initramfs import archive, character_device, file, folder, symlink
+from kvm.l1 import Setting, kernel
+
+PACKAGES = (
+    *("dropbear-bin", "libtomcrypt1", "libtommath1", "libgmp10", "libcrypt1", "zlib1g", "libc6"),
+    *("kexec-tools", "libxenmisc4.17", "libxencall1", "libxendevicemodel1", "libxenevtchn1"),
+    *("libxenforeignmemory1", "libxengnttab1", "libxentoolcore1", "libxentoollog1", "liblzma5"),
+)
+MACHINE_ID = "0123456789abcdef0123456789abcdef"
+_SETTING = Setting("x86_64", "q35", "max", ("virtio_net", "virtio_blk", "i6300esb"), "")
+_LIBRARIES = "lib/x86_64-linux-gnu"
+
+
+def packages() -> Path:
+    """Return the folder with the packages of the machine, unpacked, fetched into the cache if necessary."""
+    place = cache_dir() / "tests-metal"
+    if not (place / "done").is_file():
+        shutil.rmtree(place, ignore_errors=True)
+        (place / "debs").mkdir(parents=True)
+        subprocess.run(["apt-get", "download", *PACKAGES], check=True, cwd=place / "debs")
+        for deb in (place / "debs").glob("*.deb"):
+            subprocess.run(["dpkg", "-x", deb, place / "root"], check=True)
+        (place / "done").touch()
+    return place / "root"
+
+
+def initramfs(public_key: str, modules: Sequence[Path], *, marked: str) -> bytes:
+    root, sources = packages(), Sources(cache_dir(), SilentReporter())
+    (busybox,) = prebuilt.guest_programs(["busybox"], "x86_64", sources, SilentReporter())
+    libraries = {path.name: path for path in root.rglob("*.so.*") if path.is_file() and path.suffix != ".py"}
+    programs = {f"sbin/{name}": next(root.rglob(f"sbin/{name}")) for name in ("dropbear", "kexec")}
+    programs |= {f"{_LIBRARIES}/{name}": path for name, path in libraries.items()}
+    loader = next(root.rglob("ld-linux-x86-64.so.2"))
+    folders = "bin dev etc etc/dropbear lib lib64 modules proc root root/.ssh sbin sys tmp var var/lib"
+    return archive(
+        [
+            *map(folder, [*folders.split(), _LIBRARIES]),
+            character_device("dev/console", 5, 1),
+            file("init", Path(__file__).with_name("machine_init.sh").read_bytes(), 0o755),
+            file("bin/busybox", busybox.read_bytes(), 0o755),
+            symlink("bin/sh", "busybox"),
+            *(file(name, path.read_bytes(), 0o755) for name, path in programs.items()),
+            file("lib64/ld-linux-x86-64.so.2", loader.read_bytes(), 0o755),
+            file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n"),
+            file("etc/shadow", b"root:*:19000:0:99999:7:::\n", 0o600),
+            file("etc/shells", b"/bin/sh\n"),
+            file("etc/nsswitch.conf", b"passwd: files\n"),
+            file("etc/machine-id", f"{MACHINE_ID}\n".encode()),
+            *([file("etc/kteardown-test-machine", f"{marked}\n".encode())] if marked else []),
+            file("root/.ssh/authorized_keys", public_key.encode(), 0o600),
+            file("modules/order", "".join(f"{module.name}\n" for module in modules).encode()),
+            *(file(f"modules/{module.name}", module.read_bytes()) for module in modules),
+        ]
+    )
+
+
+class Machine:
+    """The machine, and what a lab needs to reach it; its files are in ``place``."""
+
+    host = "kteardown-test-machine"
+
+    def __init__(self, place: Path, *, marked: str = MACHINE_ID, stop_on_reboot: int = 0) -> None:
+        self.place = place
+        self.serial, self.key = place / "serial.log", place / "key"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
+        image, modules = kernel(_SETTING)
+        public = self.key.with_suffix(".pub").read_text()
+        (place / "initramfs").write_bytes(initramfs(public, modules, marked=marked))
+        with (place / "disk").open("wb") as disk:
+            disk.truncate(64 << 20)
+        subprocess.run(["mke2fs", "-q", "-t", "ext4", place / "disk"], check=True)
+        (place / "ssh_config").write_text(
+            f"Host {self.host}\n HostName 127.0.0.1\n Port {self._port}\n User root\n"
+            f" IdentityFile {self.key}\n StrictHostKeyChecking no\n UserKnownHostsFile /dev/null\n"
+            " LogLevel ERROR\n"
+        )
+        self.serial.touch()
+        self._qemu = subprocess.Popen(self._command(image, stop_on_reboot), stdin=subprocess.DEVNULL)
+
+    def _command(self, image: Path, stop_on_reboot: int) -> list[str]:
+        place = self.place
+        line = f"console=ttyS0 loglevel=5 panic=5 no_timer_check nokaslr stop_on_reboot={stop_on_reboot}"
+        forward = f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{self._port}-:22"
+        return [
+            *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults", "-no-user-config"),
+            *("-display", "none", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"),
+            *("-m", "1024", "-kernel", str(image), "-initrd", f"{place}/initramfs", "-append", line),
+            *("-netdev", forward, "-device", "virtio-net-pci,netdev=n,romfile="),
+            *("-drive", f"file={place}/disk,format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d"),
+            *("-device", "i6300esb", "-action", "watchdog=reset", "-serial", f"file:{self.serial}"),
+            *("-qmp", f"unix:{place}/qmp,server=on,wait=off"),
+        ]
+
+    def config(self, **settings: object) -> str:
+        """Return the configuration of a lab with this machine."""
+        known = {
+            "serial": f"exec tail -n 0 -F {self.serial}",
+            "ssh": ["-F", str(self.place / "ssh_config")],
+            # The emulator's timers are late on a loaded host.
+            "kernel_args": ["no_timer_check"],
+            **settings,
+        }
+        lines = (f"{name} = {json.dumps(value)}\n" for name, value in known.items())
+        return f"[machines.{self.host}]\n{''.join(lines)}"
+
+    @property
+    def power_command(self) -> str:
+        return f"{sys.executable} {Path(__file__).with_name('power.py')} {self.place}/qmp"
+
+    def ssh(self, command: str, limit_s: float = 30.0) -> str:
+        """Run a command on the machine. Raises CalledProcessError, TimeoutExpired."""
+        argv = ["ssh", "-F", str(self.place / "ssh_config"), "-oConnectTimeout=20", self.host, command]
+        return subprocess.check_output(argv, text=True, timeout=limit_s, stdin=subprocess.DEVNULL)
+
+    def wait(self, limit_s: float = 300.0) -> str:
+        """Wait until the machine answers, and return its boot id."""
+        until = time.monotonic() + limit_s
+        while True:
+            try:
+                return self.ssh("cat /proc/sys/kernel/random/boot_id").strip()
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+                assert time.monotonic() < until, "the machine does not answer"
+                time.sleep(0.5)
+
+    def stop(self) -> None:
+        self._qemu.kill()
+        self._qemu.wait()

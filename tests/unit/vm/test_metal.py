@@ -1,0 +1,167 @@
+"""What does not need a machine: its line, its refusals, how boots ended. tests/metal has the machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kteardown.cli import app
+from kteardown.errors import InputError, LabError
+from kteardown.run import lab
+from kteardown.vm import metal
+from kteardown.vm.console_records import LoggedBoot
+from kteardown.vm.metal import MachineConfig, MetalMachine, NoAnswerError, Proof, SshError
+
+DATA = Path(__file__).parents[2] / "data" / "bundle"
+TOKEN = (DATA / "run" / "on").read_text().strip().removeprefix("exported:")
+PROOF = Proof(
+    proved_at="2026-11-27T00:00:00+00:00",
+    success_s=20,
+    panic_s=30,
+    hang_s=90,
+    by="watchdog",
+    back_s=20,
+    facts={"cpu": {"model": "x"}},
+)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MetalMachine:
+    """A machine whose ssh is a shell script: it prints its last argument, or what the file `says`."""
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    last = 'for last; do :; done\nprintf %s "$last"'
+    ssh.write_text(f"#!/bin/sh\ncat >{tmp_path}/input\n{last}\n. {tmp_path}/says\n")
+    ssh.chmod(0o755)
+    (tmp_path / "says").touch()
+    monkeypatch.setenv("PATH", f"{ssh.parent}:/usr/bin:/bin")
+    return MetalMachine("box", MachineConfig(serial="true"), Path("/init"), "o", PROOF, print, 60)
+
+
+def test_every_word_is_quoted_for_the_shell_of_the_machine(machine: MetalMachine, tmp_path: Path) -> None:
+    command = machine._script("take", "a; touch $HOME 'x", "5")
+    printed = subprocess.check_output(["sh", "-c", f"printf '%s\\n' {command}"], text=True)
+    assert printed.splitlines() == ["sh", "-s", "take", "a; touch $HOME 'x", "5"]
+    assert "take) # OWNER SECONDS" in (tmp_path / "input").read_text()
+
+
+def test_a_refusal_is_an_error_and_a_failure_is_tried_again(machine: MetalMachine, tmp_path: Path) -> None:
+    (tmp_path / "says").write_text("echo it is locked >&2; exit 3\n")
+    with pytest.raises(LabError, match="box is not used: it is locked"):
+        machine._script("take")
+    (tmp_path / "says").write_text("echo no space left >&2; exit 1\n")
+    with pytest.raises(SshError, match="no space left") as failed:
+        machine._script("take")
+    assert not isinstance(failed.value, NoAnswerError)
+    (tmp_path / "says").write_text("exit 255\n")
+    with pytest.raises(NoAnswerError):
+        machine._script("take")
+
+
+def line_of(text: bytes, folder: Path) -> metal._SerialLine:
+    """Return a line on which ``text`` has come."""
+    (folder / "line").write_bytes(text)
+    with metal._serial_line(f"cat {folder}/line; sleep 60", folder / "console") as line:
+        while (folder / "console").stat().st_size < len(text):
+            time.sleep(0.01)
+        line.read()
+        return line
+
+
+def test_a_boot_is_what_came_between_kexec_and_the_machines_own_kernel(tmp_path: Path) -> None:
+    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    before = b"BUG: the machine's own kernel\n[  9.0] kexec_core: Starting new kernel\n"
+    line = line_of(before + first, tmp_path)
+    assert line.sent(TOKEN)
+    boot = line.boot(TOKEN)
+    assert boot.sent is not None
+    assert not any("own kernel" in text for text in boot.console)
+    assert not line.boot("0" * 16).lines
+    assert not line.boot(TOKEN, until=0).console
+
+
+def test_lines_that_came_after_the_start_of_the_own_kernel_are_not_of_the_boot(tmp_path: Path) -> None:
+    line = line_of(b"Kernel panic - not syncing: x\n", tmp_path)
+    line._lines.append((time.monotonic() + 5, b"BUG: later"))
+    boot = line.boot(TOKEN, until=time.monotonic() + 1)
+    assert list(boot.console) == ["Kernel panic - not syncing: x"]
+
+
+def test_a_command_of_the_line_that_ends_is_an_error(tmp_path: Path) -> None:
+    with metal._serial_line("exit 7", tmp_path / "console") as line:
+        line._process.wait()
+        with pytest.raises(LabError, match="status 7"):
+            line.read()
+
+
+@pytest.mark.parametrize(
+    ("console", "total_s", "powered", "outcome", "detail"),
+    [
+        ("Kernel panic - not syncing: y", 30, False, "panic", "y"),
+        ("kteardown: trial 0", 61, False, "hang", "the watchdog reset the machine after 60 s"),
+        ("kteardown: trial 0", 30, False, "panic", "without a panic message"),
+        ("kteardown: trial 0", 300, True, "hang", "until the power command"),
+        ("", 61, False, "infrastructure-error", "nothing came over the serial line"),
+    ],
+)
+def test_how_a_boot_ended(
+    machine: MetalMachine, console: str, total_s: float, powered: bool, outcome: str, detail: str
+) -> None:
+    boot = LoggedBoot(TOKEN, 0, "")
+    boot.console.extend([console] if console else [])
+    end = boot.end(machine._ending(boot, total_s, powered))
+    assert end.outcome == outcome
+    assert detail in end.detail
+
+
+def test_a_boot_of_which_records_are_lost_is_repeated(machine: MetalMachine) -> None:
+    sent = b'{"type":"sent","records":2,"status":0,"uptime_ms":1}'
+    boot = LoggedBoot(TOKEN, 0, "0", {0: b"{}", 1: b"{}", 3: sent})
+    assert boot.end(machine._ending(boot, 20, powered=False)).outcome == "infrastructure-error"
+
+
+def test_a_machine_that_is_not_proved_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(InputError) as refused:
+        lab.proof_of("ssh:root@box")
+    assert refused.value.hint.endswith("kteardown doctor --machine ssh:root@box")
+    file = lab.proof_file("ssh:root@box")
+    file.parent.mkdir(parents=True)
+    file.write_text(PROOF.model_dump_json())
+    assert lab.proof_of("ssh:root@box") == PROOF
+
+
+def test_a_machine_that_is_not_in_the_configuration_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="no section for it"):
+        CliRunner().invoke(app, ["doctor", "--machine", "ssh:box"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--clock", "instructions"], "no instruction clock"),
+        (["--clock", "wall", "--set", "numa_nodes=1,2"], "numa_nodes"),
+        (["--clock", "wall", "--set", "until=platform"], "may not wake up"),
+        (["--clock", "wall", "--profile"], "only sampled in guests"),
+        (["--clock", "wall", "--require", "kvm"], "has no KVM"),
+    ],
+)
+def test_what_a_machine_cannot_measure_is_refused_before_a_build(
+    options: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RUNS", "CACHE"):
+        monkeypatch.setenv(f"KTEARDOWN_{name}", str(tmp_path / name))
+    file = lab.proof_file("ssh:box")
+    file.parent.mkdir(parents=True)
+    file.write_text(PROOF.model_dump_json())
+    with pytest.raises(InputError, match=why):
+        CliRunner().invoke(app, ["run", "freezer", "--machine", "ssh:box", *options], catch_exceptions=False)
+    assert not (tmp_path / "RUNS").exists()
