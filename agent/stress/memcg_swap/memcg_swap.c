@@ -242,7 +242,7 @@ static int use_a_page(const char *cpu)
 /*
  * Each CPU has stocks of pages that were charged in advance, each of which holds its cgroup.
  * The removal of a cgroup drains all stocks of a CPU if one is of that cgroup and has pages.
- * An empty one alone is not drained (up to 7.3), and would hold a cgroup here by chance.
+ * On 7.2 an empty one is kept and not drained, and would hold a cgroup here by chance.
  */
 static int drain_stocks(struct trial *t)
 {
