@@ -26,7 +26,7 @@ MOST_BOOTS = 80
 RISK = 0.05
 """The probability that some step of a bisection decides wrongly."""
 _POWER = 0.99
-"""Of a step: one that is not decided is skipped, and the answer is then several commits."""
+"""Of a step. A step that is not decided is skipped, and the answer is then several commits."""
 
 
 class BlockMean(NamedTuple):
@@ -58,9 +58,9 @@ def boots_needed(size: float, spread: float, confidence: float) -> int:
 def posterior(
     commits: Sequence[str], within: Mapping[str, frozenset[str]], seen: Mapping[str, BlockMean], size: float
 ) -> dict[str, float]:
-    """Return the probability that each of ``commits`` is the one that made the difference ``size``.
+    """Return for each of ``commits`` the probability that it made the difference ``size``.
 
-    ``within`` has the commits that each commit of ``seen`` contains, itself included. Each was equally
+    ``within`` has the commits that each commit of ``seen`` contains, itself included. Each commit was equally
     probable before, and the means are normal around zero or ``size``.
     """
     logs = np.zeros(len(commits))

@@ -2,8 +2,8 @@
 
 Where the files that it was made from are known, by the ids on its ``index`` lines, it is merged (three-way).
 Elsewhere its hunks may be applied with one line of context instead of three. What it says of the kernels that
-it is for, the change that it fixes and stable versions, is compared with the source. Series below one that is
-made on top of others are applied to the source.
+it is for, the change that it fixes and stable versions, is compared with the source. If a series is made on
+top of others, those are applied to the source first.
 """
 
 import hashlib
