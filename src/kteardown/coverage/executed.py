@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log2
+from statistics import median
 
 from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
 from kteardown.coverage.changed import ChangedFunction
@@ -119,8 +120,11 @@ def executed(
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
         whole += ([float(sum(counts.values())) for counts in side] for side in sides)
-        parts = [cost[0] / (every[0] or 1) for cost, every in zip(costs[-2:], whole[-2:], strict=True)]
-        share = max(share, _at_default_size(*parts))
+        shares = [
+            [cost / (every or 1) for cost, every in zip(*side, strict=True)]
+            for side in zip(costs[-2:], whole[-2:], strict=True)
+        ]
+        share = max(share, _at_default_size(*shares))
     later = [[trials[at].later for trials in boots] for boots in booted for at in (0, -1)]
     cost = _cost(workload, sizes, costs)
     objects = _objects(workload, sizes) if cost.objects else 0
@@ -160,9 +164,13 @@ def _booted(
     return [trials[start : start + seeds] for start in range(0, len(trials), seeds)]
 
 
-def _at_default_size(small: float, large: float) -> float:
-    """Return a share of a stretch at the default size, from those at the sizes at which it is counted."""
-    return min(large * max(large / small, 1.0) ** _DOUBLINGS if small else large, 1.0)
+def _at_default_size(small: Sequence[float], large: Sequence[float]) -> float:
+    """Return a share of a stretch at the default size, from those of each seed at two smaller sizes.
+
+    It grows on as with the seed with which it grows least: what a seed does not show is noise.
+    """
+    growth = min(more / less if less else 1.0 for less, more in zip(small, large, strict=True))
+    return min(median(large) * float(max(growth, 1.0) ** _DOUBLINGS), 1.0)
 
 
 def _cost(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log2
+
 import pytest
 
 from kteardown.coverage import executed as module
@@ -96,6 +98,13 @@ def test_what_is_done_later_is_compared_by_seed() -> None:
 
 def test_a_cost_that_grows_faster_than_the_rest_is_a_larger_part_of_a_larger_stretch() -> None:
     # Twice the share at twice the size, so five times the share at five times the size.
-    assert _at_default_size(0.005, 0.01) == pytest.approx(0.05)
-    assert _at_default_size(0.02, 0.01) == _at_default_size(0.01, 0.01) == _at_default_size(0, 0.01) == 0.01
-    assert _at_default_size(0.2, 0.4) == 1
+    assert _at_default_size([0.005], [0.01]) == pytest.approx(0.05)
+    for small in (0.02, 0.01, 0):
+        assert _at_default_size([small], [0.01]) == 0.01
+    assert _at_default_size([0.2], [0.4]) == 1
+
+
+def test_a_share_that_does_not_grow_with_each_seed_is_not_extrapolated() -> None:
+    small, large = [0.10, 0.12, 0.13], [0.16, 0.12, 0.18]
+    assert _at_default_size(small, large) == 0.16
+    assert _at_default_size([0.10, 0.06, 0.05], large) == pytest.approx(0.16 * 1.6 ** log2(5))
