@@ -3,13 +3,15 @@
 "Same" says little about lines that were never executed. What is counted here is apart from what is compared.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from math import log2
-from statistics import median
+from statistics import mean, median, stdev
+
+from scipy import special
 
 from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
 from kteardown.coverage.changed import ChangedFunction
@@ -34,7 +36,7 @@ from kteardown.run.execute import Bootable
 from kteardown.script.describe import Described
 from kteardown.vm.qemu import QemuMachine
 
-_DOUBLINGS = log2(5)
+_DOUBLINGS = math.log2(5)
 """From the larger of the sizes at which executions are counted to the default one."""
 
 
@@ -167,10 +169,12 @@ def _booted(
 def _at_default_size(small: Sequence[float], large: Sequence[float]) -> float:
     """Return a share of a stretch at the default size, from those of each seed at two smaller sizes.
 
-    It grows on as with the seed with which it grows least: what a seed does not show is noise.
+    It goes on growing as far as its growth is shown at 95%: the lower limit of Student's t of the logarithms.
     """
-    growth = min(more / less if less else 1.0 for less, more in zip(small, large, strict=True))
-    return min(median(large) * float(max(growth, 1.0) ** _DOUBLINGS), 1.0)
+    grown = [math.log(more / less) if more and less else 0.0 for less, more in zip(small, large, strict=True)]
+    n = len(grown)
+    error = stdev(grown) / math.sqrt(n) * special.stdtrit(n - 1, 0.95) if n > 1 else 0.0
+    return min(median(large) * math.exp(max(mean(grown) - error, 0.0) * _DOUBLINGS), 1.0)
 
 
 def _cost(
