@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 import shlex
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,18 +32,19 @@ from content_ids import agent_id, agent_sources, files_id, listed, text_id, work
 from kteardown import analysis
 from kteardown.cli import app
 from kteardown.inputs.fragments import fragments
-from kteardown.inputs.load import load_experiment
-from kteardown.inputs.options import Designed, Kernels, Overrides, Parts, on_clocks
+from kteardown.inputs.load import load_experiment, parse_assignments
+from kteardown.inputs.options import Designed, Kernels, Overrides, Parts, Scripted, on_clocks
 from kteardown.inputs.published import read_posting
 from kteardown.kernels.kconfig import wanted_digest, wanted_symbols
 from kteardown.model.arch import Arch
 from kteardown.model.clock import CLOCKS, Clock
-from kteardown.model.experiment import Experiment
+from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.run.resolve import base_and_variants, experiment_for
+from kteardown.run.resolve import base_and_variants, experiment_for, experiment_of_script
 from kteardown.run.resolve import experiment_of as replication
+from kteardown.script.describe import Described, content_id, describe, is_script, write
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown.vm.qemu import qemu_command
 
@@ -230,8 +232,8 @@ class Claim(Evidence):
 
     @property
     def exact(self) -> bool:
-        """Whether all its figures are of the instruction clock."""
-        return set(self.results) == {"instructions"}
+        """Whether all its figures are of the instruction clock, and of workloads that are shipped."""
+        return set(self.results) == {"instructions"} and not is_of_script(self.spec.command)
 
     @cached_property
     def now(self) -> dict[str, str]:
@@ -288,15 +290,20 @@ def guest(arch: Arch, acceleration: Acceleration) -> str:
 
 def ids(root: Path, command: str) -> dict[str, str]:
     """The content id of everything in the tree that the result of ``command`` depends on, by its name."""
+    script = _script_of(root, command)
     experiments, switches = experiments_of(root, command)
     # With both clocks there are two, which differ in their design alone.
     experiment = experiments[0]
     names = sorted({sweep.workload for sweep in experiment.workloads})
-    workloads = {name: _workload(root, name) for name in names}
+    workloads = {name: script.workload if script else _workload(root, name) for name in names}
     designs = [e.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE) for e in experiments]
     symbols = wanted_symbols(root / "kernels", experiment.machine.arch, fragments(experiment, workloads))
+    counts = any(e.design.counts for e in experiments)
+    sources = agent_sources(root, names, counts=counts)
+    if script:
+        sources = sorted((root / "agent/script").glob("*.[ch]"))
     found = {
-        "agent": agent_id(root, agent_sources(root, names, counts=any(e.design.counts for e in experiments))),
+        "agent": agent_id(root, sources),
         "analysis": str(analysis.RULES),
         "design": text_id(json.dumps([*designs, switches], sort_keys=True)),
         "kernels": wanted_digest(symbols)[:16],
@@ -306,6 +313,9 @@ def ids(root: Path, command: str) -> dict[str, str]:
     found["guest"] = text_id(" ".join(guests))
     for name, workload in workloads.items():
         found[f"workloads/{name}"] = workload_id(workload)
+    if script:
+        files = {path.relative_to(root).as_posix() for path in script.files.values()}
+        found[f"workloads/{script.workload.name}"] += f" {files_id(root, files)}"
     for variant in experiment.variants:
         name = variant.partition(" on ")[0].split("@")[0].removeprefix("./")
         for folder in (f"series/{name}", name):
@@ -320,6 +330,7 @@ def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], di
     Raises ValueError.
     """
     verb, given = options_of(command)
+    script = _script_of(root, command)
     if verb not in ("run", "compare", "replicate"):
         raise ValueError(f"not a command that measures: {command}")
     designed = _group(Designed, given)
@@ -336,10 +347,39 @@ def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], di
         known = load_experiment(str(own) if own.is_file() else given["experiment"])
     else:
         source, variants = base_and_variants(given["source"] or "", given["series"] or [], [])
-        known = experiment_for(given["workload"], source)
+        known = _experiment_of_script(script, source) if script else experiment_for(given["workload"], source)
         asked = Overrides.of(kernels, designed, variant=variants)
     switches = {"ablate": str(bool(kernels.ablate)), "clock": str(designed.clock or "")}
     return on_clocks(known, asked), switches
+
+
+def is_of_script(command: str) -> bool:
+    """Whether a command compares a script, which only measuring runs: no workload is shipped for it."""
+    verb, given = options_of(command)
+    return verb == "compare" and is_script(given["workload"])
+
+
+def _script_of(root: Path, command: str) -> Described | None:
+    """The script of a command, described as ``compare`` does; None if it measures a workload."""
+    if not is_of_script(command):
+        return None
+    given = options_of(command)[1]
+    asked = _group(Scripted, given | {"file": [root / file for file in given["file"] or ()]})
+    params = parse_assignments(given["assignments"] or ())
+    own = {name: of for name, of in params.items() if name not in MACHINE_PARAMETERS}
+    return describe(str(root / given["workload"]), asked, own)
+
+
+@cache
+def _described() -> tempfile.TemporaryDirectory[str]:
+    """The folder with the descriptions of scripts, until this program ends."""
+    return tempfile.TemporaryDirectory(prefix="kteardown-claims-")
+
+
+def _experiment_of_script(script: Described, source: str) -> Experiment:
+    folder = Path(_described().name, content_id(script))
+    write(script, folder)
+    return experiment_of_script(script.workload.name, source, folder)
 
 
 def options_of(command: str) -> tuple[str, dict[str, Any]]:

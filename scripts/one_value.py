@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from claims import Claim, experiments_of
+from claims import Claim, experiments_of, is_of_script
 from kteardown.inputs.load import load_workload
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Comparison, Result
@@ -36,7 +36,8 @@ def conflicts(published: Iterable[Claim]) -> list[str]:
     found: defaultdict[tuple[str, ...], list[Value]] = defaultdict(list)
     for claim in published:
         result = claim.results.get("instructions")
-        if result is not None and claim.measured:
+        # A script has no other parameters than its own, and no other result.
+        if result is not None and claim.measured and not is_of_script(claim.spec.command):
             agent = claim.measured.ids.get("agent", "")
             (experiment,) = (
                 e

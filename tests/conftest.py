@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
 import pytest
 
 import journal
+
+# git 2.55 packs the objects of a repository in the background, also while a test copies them.
+os.environ |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "maintenance.auto", "GIT_CONFIG_VALUE_0": "false"}
 
 # nohup and background jobs ignore these signals, and so would every process that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -130,9 +130,12 @@ size_t output_piece(const char *line)
 	return bytes;
 }
 
-/* An empty line is a record, too. */
-static void send_line(int trial, int repetition, const char *source, int64_t at_ns,
-		      const char *text)
+/*
+ * An empty line is a record, too. The facility of a message that user space wrote is never 0, which
+ * is the kernel's (devkmsg_write in kernel/printk/printk.c).
+ */
+static void send_line(int trial, int repetition, const char *source, unsigned int facility,
+		      int64_t at_ns, const char *text)
 {
 	char piece[OUTPUT_RECORD + 1];
 	struct line l;
@@ -146,6 +149,8 @@ static void send_line(int trial, int repetition, const char *source, int64_t at_
 		line_int(&l, "trial", trial);
 		line_int(&l, "repetition", repetition);
 		line_str(&l, "source", source);
+		if (facility)
+			line_int(&l, "facility", facility);
 		line_int(&l, "at_ns", at_ns);
 		line_str(&l, "text", piece);
 		line_send(&l);
@@ -158,16 +163,22 @@ void output_report(const struct output *o, int trial, int repetition)
 	int i;
 
 	for (i = 0; i < o->nr; i++)
-		send_line(trial, repetition, "script", o->lines[i].at_ns,
+		send_line(trial, repetition, "script", 0, o->lines[i].at_ns,
 			  o->text + o->lines[i].start);
 }
 
+struct message {
+	struct kmsg known;
+	/* Which lib/kmsg.h does not give. */
+	unsigned int priority;
+	unsigned long long sequence;
+};
+
 /*
- * The next message of the log with its number, which lib/kmsg.h does not give. 1, 0 at the end, or
- * -errno; -EPIPE: the kernel has overwritten messages, and continues with the oldest that it has
- * (devkmsg_read in kernel/printk/printk.c).
+ * The next message of the log. 1, 0 at the end, or -errno; -EPIPE: the kernel has overwritten
+ * messages, and continues with the oldest that it has (devkmsg_read in kernel/printk/printk.c).
  */
-static int next_message(int kmsg, struct kmsg *m, unsigned long long *sequence)
+static int next_message(int kmsg, struct message *m)
 {
 	char raw[8192], head[64];
 	ssize_t n;
@@ -178,7 +189,8 @@ static int next_message(int kmsg, struct kmsg *m, unsigned long long *sequence)
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	snprintf(head, sizeof(head), "%.*s", (int)n, raw);
-	if (!kmsg_parse(raw, n, m) || sscanf(head, "%*u,%llu,", sequence) != 1)
+	if (!kmsg_parse(raw, n, &m->known) ||
+	    sscanf(head, "%u,%llu,", &m->priority, &m->sequence) != 2)
 		return -EPROTO;
 	return 1;
 }
@@ -186,39 +198,37 @@ static int next_message(int kmsg, struct kmsg *m, unsigned long long *sequence)
 int output_open_log(uint64_t *next)
 {
 	int kmsg = kmsg_open_all(), got;
-	unsigned long long sequence;
-	struct kmsg m;
+	struct message m;
 
 	if (kmsg < 0)
 		return kmsg;
 	/* All of it is read, since only a message says its number. */
 	*next = 0;
-	while ((got = next_message(kmsg, &m, &sequence)) == 1 || got == -EPIPE)
+	while ((got = next_message(kmsg, &m)) == 1 || got == -EPIPE)
 		if (got == 1)
-			*next = sequence + 1;
+			*next = m.sequence + 1;
 	return kmsg;
 }
 
 int64_t output_report_log(int kmsg, uint64_t next, int trial, int repetition)
 {
 	int64_t dropped = 0, bytes = 0;
-	unsigned long long sequence;
-	struct kmsg m;
+	struct message m;
 	int got, lines = 0;
 
-	while ((got = next_message(kmsg, &m, &sequence)) == 1 || got == -EPIPE) {
+	while ((got = next_message(kmsg, &m)) == 1 || got == -EPIPE) {
 		if (got == -EPIPE)
 			continue;
-		if (sequence > next)
-			dropped += sequence - next;
-		next = sequence + 1;
-		bytes += strlen(m.text) + 1;
+		if (m.sequence > next)
+			dropped += m.sequence - next;
+		next = m.sequence + 1;
+		bytes += strlen(m.known.text) + 1;
 		if (lines == OUTPUT_LINES || bytes > OUTPUT_BYTES) {
 			dropped++;
 			continue;
 		}
 		lines++;
-		send_line(trial, repetition, "log", m.time_ns, m.text);
+		send_line(trial, repetition, "log", m.priority >> 3, m.known.time_ns, m.known.text);
 	}
 	return dropped;
 }

@@ -106,6 +106,9 @@ void snapshot_report(const struct snapshot *before, const struct snapshot *after
 		const char *old = before->text[i], *new = after->text[i];
 		const char *at = new, *hint = old;
 
+		/* What the script unmounted, or mounted over, has not become 0. */
+		if (*old && !*new)
+			continue;
 		while (snapshot_next(&at, name, &is)) {
 			find(old, &hint, name, &was);
 			if (was != is)

@@ -26,7 +26,10 @@ void snapshot_take(struct snapshot *s);
  * and the number that follows; of slabinfo, the objects in use. False at the end.
  */
 bool snapshot_next(const char **text, char name[SNAPSHOT_NAME], int64_t *value);
-/* Writes a record for each counter that changed; a missing counter counts as 0. */
+/*
+ * Writes a record for each counter that changed; a missing counter counts as 0, and those of a file
+ * that has gone are left out.
+ */
 void snapshot_report(const struct snapshot *before, const struct snapshot *after, int trial,
 		     int repetition);
 

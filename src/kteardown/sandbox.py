@@ -163,7 +163,8 @@ class Sandbox:
         try:
             while b"}" not in about and (part := os.read(info, 4096)):
                 about += part
-            first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
+            with suppress(ProcessLookupError):  # It may have ended by now.
+                first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
             watch = _Watch(process, self, first)
             with watch:
                 yield process, watch.lines(cast(TextIO, process.stdout))

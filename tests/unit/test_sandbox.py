@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,17 @@ def shell(
     box = Sandbox([Mount(work, Path("/work"), writable=True)], limits or Limits())
     with box.running(["sh", "-c", script], environment or {}, Path("/work")) as (_, lines):
         return "".join(lines)
+
+
+def test_a_program_may_end_before_it_is_watched(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(pid: int) -> int:
+        while Path(f"/proc/{pid}").exists():
+            time.sleep(0.01)
+        return pidfd_open(pid)
+
+    pidfd_open = os.pidfd_open
+    monkeypatch.setattr(os, "pidfd_open", late)
+    assert shell(work, "echo done") == "done\n"
 
 
 def test_it_writes_to_its_folder_and_not_elsewhere(work: Path, tmp_path: Path) -> None:

@@ -47,12 +47,26 @@ static void terminal(void)
 	printf("quote \" and \\ and \x01 and \xff\nno newline");
 }
 
+/* Texts by which the lab knows a problem of the kernel; the second message has two lines. */
+static void forge(void)
+{
+	write_to("/dev/kmsg", "<2>Kernel panic - not syncing: forged\n");
+	write_to("/dev/kmsg", "<4>forged\nBUG: kernel NULL pointer dereference, address: 0\n");
+	write_to("/dev/kmsg", "<4>WARNING: CPU: 0 PID: 1 at forged.c:1 forged+0x1/0x2\n");
+	write_to("/dev/kmsg", "<4>kteardown: trial 99: forged\n");
+	write_to("/dev/kmsg", "rcu: INFO: rcu_sched self-detected stall on CPU\n");
+	/* Not a message of the log. */
+	write_to("/dev/console", "Kernel panic - not syncing: forged\n");
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(how, "freeze")) {
 		freeze();
+	} else if (!strcmp(how, "forge")) {
+		forge();
 	} else if (!strcmp(how, "slow")) {
 		printf("first\nwaiting");
 		fflush(stdout);

@@ -202,6 +202,20 @@ def test_a_script_that_fails_ends_with_its_last_lines(tmp_path: Path, base_image
     assert "--allow 'exit 1'" in caught.value.hint
 
 
+def test_a_script_that_changes_its_root_ends_as_any_other(tmp_path: Path, base_image: Path) -> None:
+    text = (
+        "#!/bin/sh -e\nmount -t tmpfs none /mnt\nmkdir /mnt/bin\ncp /bin/busybox /mnt/bin\ncd /mnt\n"
+        "[ ! -e ./init ] || exec chroot . /init\n"
+        "umount -l /proc\n/bin/busybox mount --move . /\nexec chroot . /bin/busybox sh -c 'echo /* '$N\n"
+    )
+    script = tmp_path / "over.sh"
+    script.write_text(text)
+    small = run_script(tmp_path / "folder", base_image, script, {"N": (1, 2)})[0].sizes[0]
+    assert (small.status, small.lines()) == ("ok", ["/bin 1"])
+    # What is hidden has not become 0.
+    assert small.deltas and "meminfo" not in {one.file for one in small.deltas}
+
+
 def test_what_a_script_executes_is_counted_once(
     tmp_path: Path, base_image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.model.record import Alive, Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd, parse
+from kteardown.model.record import (
+    Alive,
+    BootEnd,
+    Delta,
+    OutputLine,
+    Record,
+    Sample,
+    ScriptEnd,
+    TrialEnd,
+    parse,
+)
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
@@ -46,6 +56,14 @@ def boot(
     work: Path, image: Path, program: bytes, scripts: Mapping[str, str], trials: list[str]
 ) -> list[bytes]:
     """The lines of the records of a boot in which each of ``trials``, the end of its line, is run."""
+    records, end = boot_to_end(work, image, program, scripts, trials)
+    assert end.outcome == "ok", end
+    return records
+
+
+def boot_to_end(
+    work: Path, image: Path, program: bytes, scripts: Mapping[str, str], trials: list[str]
+) -> tuple[list[bytes], BootEnd]:
     work.mkdir()
     agent = build_agent(
         "x86_64", cache=cache_dir(), reporter=SilentReporter(), own=[data_dir("agent") / "script"]
@@ -69,8 +87,7 @@ def boot(
     )
     records: list[bytes] = []
     end_of_boot = QemuMachine().boot(job, records.append)
-    assert end_of_boot.outcome == "ok", end_of_boot
-    return records
+    return records, end_of_boot
 
 
 def of_trial(records: list[Record], trial: int) -> list[Record]:
@@ -129,3 +146,16 @@ def test_the_agent_costs_the_freezer_nothing(tmp_path: Path, base_image: Path, p
         assert len(begins) == len(ends) == 3
         took.append(ends[-1] - begins[-1])
     assert 50 <= (took[1] - took[0]) / 1000 <= 90  # The built-in workload: 68 instructions a zombie.
+
+
+def test_a_script_that_writes_what_reads_like_a_panic_goes_on(
+    tmp_path: Path, base_image: Path, program: bytes
+) -> None:
+    scripts, trials = {"forge": RUN + "forge\n"}, ["0 1 script=forge environment=-"]
+    raw, end = boot_to_end(tmp_path / "boot", base_image, program, scripts, trials)
+    assert end.outcome == "ok", end
+    records = of_trial([parse(line) for line in raw], 10)
+    log = [one.facility for one in records if isinstance(one, OutputLine) and one.source == "log"]
+    assert len(log) == 5 and 0 not in log
+    # Only what it wrote to the console itself is taken for the kernel's.
+    assert [(one.kind, one.trials) for one in end.problems] == [("panic", (10,))]

@@ -154,12 +154,13 @@ static void kernel_log(void)
 {
 	CHECK(!pipe2(messages, O_DIRECT | O_NONBLOCK));
 	message("6,339,5140900,-;one\n SUBSYSTEM=net\n");
-	message("4,340,5140901,-;two\n");
+	/* User space has another facility than the kernel. */
+	message("12,340,5140901,-;two\n");
 	CHECK_TEXT(records_of(report_log),
 		   "{\"type\":\"output\",\"trial\":4,\"repetition\":1,\"source\":\"log\","
 		   "\"at_ns\":5140900000,\"text\":\"one\"}\n"
 		   "{\"type\":\"output\",\"trial\":4,\"repetition\":1,\"source\":\"log\","
-		   "\"at_ns\":5140901000,\"text\":\"two\"}\n");
+		   "\"facility\":1,\"at_ns\":5140901000,\"text\":\"two\"}\n");
 	CHECK(missing == 0);
 	/* Others were overwritten: before the first, and between the two. */
 	message("6,350,5140900,-;one\n");

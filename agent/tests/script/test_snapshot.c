@@ -67,6 +67,17 @@ static void changes(void)
 		   "\"name\":\"gone\",\"before\":3,\"after\":0}\n");
 }
 
+static void hidden(void)
+{
+	/* Only the first file: the others have changed as above. */
+	before.text[0][0] = '\0';
+	CHECK(strstr(records_of(report), "MemFree"));
+	strcpy(before.text[0], "MemFree: 10 kB\n");
+	after.text[0][0] = '\0';
+	CHECK(!strstr(records_of(report), "MemFree"));
+	CHECK(strstr(records_of(report), "gone"));
+}
+
 static void of_this_host(void)
 {
 	const char *text;
@@ -84,5 +95,6 @@ void test_snapshot(void)
 {
 	parser();
 	changes();
+	hidden();
 	of_this_host();
 }

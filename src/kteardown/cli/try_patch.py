@@ -555,8 +555,11 @@ def count_executions(
 ) -> Exercise:
     """Boot base and the variant and count how often the changed lines are executed, and what they cost."""
     workload = load_workload(experiment.workloads[0].workload, experiment.folder)
-    params = choice.params or points_of_experiment(experiment, {workload.name: workload})[0].params
-    own = {name: params[name] for name in workload.parameters}
+    points = [point.params for point in points_of_experiment(experiment, {workload.name: workload})]
+    own = {name: (choice.params or points[0])[name] for name in workload.parameters}
+    # Sizes stay small. Of the choices, those are counted that are measured: the user may have set others.
+    asked = {n for n, value in own.items() if isinstance(value, str) and all(p[n] != value for p in points)}
+    own |= {name: points[0][name] for name in asked}
     seeds = min(experiment.design.seeds, _SEEDS)
     try:
         found = executed(kernels, workload, own, changed, reporter, folder=experiment.folder, seeds=seeds)

@@ -3,12 +3,15 @@
 "Same" says little about lines that were never executed. What is counted here is apart from what is compared.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from math import log2
+from statistics import mean, median, stdev
+
+from scipy import special
 
 from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
 from kteardown.coverage.changed import ChangedFunction
@@ -33,7 +36,7 @@ from kteardown.run.execute import Bootable
 from kteardown.script.describe import Described
 from kteardown.vm.qemu import QemuMachine
 
-_DOUBLINGS = log2(5)
+_DOUBLINGS = math.log2(5)
 """From the larger of the sizes at which executions are counted to the default one."""
 
 
@@ -119,8 +122,11 @@ def executed(
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
         whole += ([float(sum(counts.values())) for counts in side] for side in sides)
-        parts = [cost[0] / (every[0] or 1) for cost, every in zip(costs[-2:], whole[-2:], strict=True)]
-        share = max(share, _at_default_size(*parts))
+        shares = [
+            [cost / (every or 1) for cost, every in zip(*side, strict=True)]
+            for side in zip(costs[-2:], whole[-2:], strict=True)
+        ]
+        share = max(share, _at_default_size(*shares))
     later = [[trials[at].later for trials in boots] for boots in booted for at in (0, -1)]
     cost = _cost(workload, sizes, costs)
     objects = _objects(workload, sizes) if cost.objects else 0
@@ -160,9 +166,15 @@ def _booted(
     return [trials[start : start + seeds] for start in range(0, len(trials), seeds)]
 
 
-def _at_default_size(small: float, large: float) -> float:
-    """Return a share of a stretch at the default size, from those at the sizes at which it is counted."""
-    return min(large * max(large / small, 1.0) ** _DOUBLINGS if small else large, 1.0)
+def _at_default_size(small: Sequence[float], large: Sequence[float]) -> float:
+    """Return a share of a stretch at the default size, from those of each seed at two smaller sizes.
+
+    It goes on growing as far as its growth is shown at 95%: the lower limit of Student's t of the logarithms.
+    """
+    grown = [math.log(more / less) if more and less else 0.0 for less, more in zip(small, large, strict=True)]
+    n = len(grown)
+    error = stdev(grown) / math.sqrt(n) * special.stdtrit(n - 1, 0.95) if n > 1 else 0.0
+    return min(median(large) * math.exp(max(mean(grown) - error, 0.0) * _DOUBLINGS), 1.0)
 
 
 def _cost(

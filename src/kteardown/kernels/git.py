@@ -23,7 +23,12 @@ from kteardown.progress import SilentReporter
 from kteardown.vm import seal
 
 # v6.16-rc1 is before v6.16.
-_COMMAND = ("git", "-c", f"core.attributesFile={os.devnull}", "-c", "versionsort.suffix=-rc")
+_SETTINGS = (
+    f"core.attributesFile={os.devnull}",
+    "versionsort.suffix=-rc",
+    "maintenance.auto=false",  # It would go on in the background, in a folder that is moved or removed.
+)
+_COMMAND = ("git", *(word for setting in _SETTINGS for word in ("-c", setting)))
 # Above the attributes of the files: they can join conflicts, convert lines, and execute a filter.
 _ATTRIBUTES = "* !merge !filter !ident !text !eol !working-tree-encoding\n"
 _SHARED = ("objects", "refs", "packed-refs", "reftable", "logs", "shallow")

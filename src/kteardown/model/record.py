@@ -295,6 +295,8 @@ class OutputLine(_Record):
     source: Literal["script", "log"]
     at_ns: Int
     text: str
+    facility: Int = 0
+    """Of a message of the log: 0 is the kernel's, any other that of user space, which wrote to /dev/kmsg."""
 
 
 class Delta(_Record):

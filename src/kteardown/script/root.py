@@ -34,6 +34,8 @@ _PATH_BYTES = 4096
 _NAME_BYTES = 255
 # What the agent has, mounts or makes itself.
 _OURS = frozenset(("init", "plan", "modules", "script", "files", "dev", "proc", "sys"))
+_BEGINS = frozenset(("init", "plan"))
+"""With what a guest begins. A script may name the first: `exec chroot . /init` in a root that it mounted."""
 _COMPRESSED: dict[bytes, Callable[[IO[bytes], str], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -60,10 +62,12 @@ class GuestTree:
         return path in self._nodes
 
     def put(self, path: str, node: GuestNode) -> None:
-        """Add ``node`` at ``path``, whose folders are made. A file replaces a file.
+        """Add ``node`` at ``path``, whose folders are made. A file replaces a file, but not the agent.
 
         Raises InputError if a folder of the path is something else, or what it replaces is of another kind.
         """
+        if path in _BEGINS:
+            return
         at = path
         while "/" in at:
             at = at.rpartition("/")[0]

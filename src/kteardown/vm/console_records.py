@@ -23,7 +23,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from kteardown.errors import InputError, failing
 from kteardown.model.record import BootEnd, Hello, Record, parse
 from kteardown.vm.job import BootJob
-from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
+from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems, without_written
 from kteardown.vm.qemu import GIVEN
 
 _LINE = re.compile(
@@ -90,8 +90,11 @@ class LoggedBoot:
 
     def end(self, ending: Ending, host_load: float = 0.0) -> BootEnd:
         """Return how the boot ended, by what is on the console."""
-        console, sent = "\n".join(self.console), self.sent
+        sent = self.sent
         seen = RecordsSeen(lines=len(self.lines), bye=sent is not None)
+        for line in self.raw_records if sent else ():
+            seen.note(line)
+        console = without_written("\n".join(self.console), seen.written)
         outcome, detail = classify(console, seen, ending)
         return BootEnd(
             outcome=outcome,

@@ -3,28 +3,34 @@
 It reports oopses, warnings, lockdep reports and leaks.
 """
 
+import contextlib
 import re
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Literal
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from kteardown.model.record import KernelProblem, Outcome, ProblemKind
+from kteardown.model.record import AgentError, Bye, KernelProblem, Outcome, OutputLine, ProblemKind, parse
 
 TRIAL_MARK = "kteardown: trial "
 """What the agent writes to the log at the start of each trial, followed by the index of the trial."""
 _EXCERPT = 40
 """Lines of a report that are kept; the whole console is in the run directory."""
 _LONGEST = 300
+_WRITTEN = 20_000
+"""As many lines as the agent reports of a log."""
 
 _KNOWN = tomllib.loads(files("kteardown.vm").joinpath("kernel_log.toml").read_text(encoding="utf-8"))
 _KINDS = TypeAdapter(dict[ProblemKind, re.Pattern[str]]).validate_python(
     {kind: "|".join(patterns) for kind, patterns in _KNOWN["kinds"].items()}
 )
 _PARTS = {name: re.compile(pattern) for name, pattern in _KNOWN["parts"].items()}
+_STAMP = re.compile(r"^\s*\[\s*(\d+)\.(\d{6})\]")
+_ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+"""How /dev/kmsg shows what is not a printable character, newlines within a message too."""
 _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
 
 
@@ -37,6 +43,16 @@ def lines_of(console: str) -> list[str]:
 def plain_line(line: str) -> str:
     """Return the text of a line of a console, without its timestamp and control characters."""
     return _PARTS["escapes"].sub("", _PARTS["prefix"].sub("", line, count=1)).strip()
+
+
+def without_written(console: str, written: Mapping[int, str]) -> str:
+    """Return a console without the lines that user space wrote to the log, which can read like a panic."""
+
+    def is_kernels(line: str) -> bool:
+        stamp = _STAMP.match(line)
+        return not stamp or plain_line(line)[:_LONGEST] not in written.get(int(stamp[1] + stamp[2]), "")
+
+    return "\n".join(filter(is_kernels, re.split(r"[\r\n]+", console))) if written else console
 
 
 def kind_of(line: str) -> ProblemKind | None:
@@ -139,6 +155,20 @@ class RecordsSeen:
     """The detail of the agent's ``error`` record."""
     cut: int = 0
     """The number of bytes after the last newline."""
+    written: dict[int, str] = field(default_factory=dict)
+    """What user space wrote to the kernel's log (/dev/kmsg), by the time of the log in microseconds."""
+
+    def note(self, raw: bytes) -> None:
+        """Read a line, if it is a record that counts here."""
+        if b'"bye"' in raw or b'"error"' in raw or b'"facility"' in raw:
+            with contextlib.suppress(ValidationError):
+                record = parse(raw)
+                self.bye |= isinstance(record, Bye)
+                self.error = record.detail if isinstance(record, AgentError) else self.error
+                if isinstance(record, OutputLine) and record.facility and len(self.written) < _WRITTEN:
+                    text = _ESCAPED.sub(lambda byte: chr(int(byte[1], 16)), record.text)
+                    at_us = record.at_ns // 1000
+                    self.written[at_us] = self.written.get(at_us, "") + _PARTS["escapes"].sub("", text)
 
 
 @dataclass(frozen=True)
@@ -161,17 +191,18 @@ class Ending:
 def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:
     """Return the outcome of a boot and one line with the reason, which is empty for an ``ok`` boot."""
     # A failure of QEMU takes precedence, then an error record of the agent, then the kernel's messages: a
-    # kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``.
+    # kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``. It resets
+    # the machine (panic=-1): before a normal end, what reads like a panic was written by a script.
     lines = lines_of(console)
     outcome: Outcome
     if ending.how == "broken":
         outcome, detail = "infrastructure-error", ending.detail
     elif records.error is not None:
         outcome, detail = "agent-error", records.error
-    elif panic := _first(lines, _PARTS["panic"]):
-        outcome, detail = _panic(lines, panic)
     elif records.bye and ending.how == "powered-off":
         outcome, detail = "ok", ""
+    elif panic := _first(lines, _PARTS["panic"]):
+        outcome, detail = _panic(lines, panic)
     else:
         outcome, detail = _unfinished(lines, ending)
     if records.cut:

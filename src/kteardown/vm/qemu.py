@@ -17,18 +17,17 @@ from importlib.resources import files
 from pathlib import Path
 
 import psutil
-from pydantic import ValidationError
 from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
-from kteardown.model.record import AgentError, BootEnd, Bye, parse
+from kteardown.model.record import BootEnd
 from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
 from kteardown.vm.job import HUGE_PAGE_MB, BootJob
-from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems
+from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems, without_written
 from kteardown.vm.qemu_library import confinement, opened, preloaded
 
 # QEMU answers late on a loaded host. After this time, no answer is expected any more.
@@ -273,12 +272,7 @@ class RecordLines(RecordsSeen):
             whole = bytes(self._rest + line)
             self._rest.clear()
             self.lines += 1
-            # Only these two types of records decide the outcome of the boot.
-            if b'"bye"' in whole or b'"error"' in whole:
-                with contextlib.suppress(ValidationError):
-                    record = parse(whole)
-                    self.bye |= isinstance(record, Bye)
-                    self.error = record.detail if isinstance(record, AgentError) else self.error
+            self.note(whole)
             self._on_line(whole)
         self._rest += rest
         self.cut = len(self._rest)
@@ -478,6 +472,7 @@ async def _run(
     end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
     # What the guest printed by itself, and what it printed when the lab interrupted it.
     before, after = text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
+    before = without_written(before, lines.written)
     outcome, detail = classify(before, lines, ending)
     if ending.note:
         with job.console.open("a", encoding="utf-8") as console_end:

@@ -96,6 +96,15 @@ def test_what_is_done_later_is_compared_by_seed() -> None:
 
 def test_a_cost_that_grows_faster_than_the_rest_is_a_larger_part_of_a_larger_stretch() -> None:
     # Twice the share at twice the size, so five times the share at five times the size.
-    assert _at_default_size(0.005, 0.01) == pytest.approx(0.05)
-    assert _at_default_size(0.02, 0.01) == _at_default_size(0.01, 0.01) == _at_default_size(0, 0.01) == 0.01
-    assert _at_default_size(0.2, 0.4) == 1
+    assert _at_default_size([0.005], [0.01]) == pytest.approx(0.05)
+    for small in (0.02, 0.01, 0):
+        assert _at_default_size([small], [0.01]) == 0.01
+    assert _at_default_size([0.2], [0.4]) == 1
+
+
+def test_a_share_is_extrapolated_as_far_as_the_seeds_agree_that_it_grows() -> None:
+    assert _at_default_size([0.01] * 3, [0.02] * 3) == pytest.approx(0.1)
+    # Counted with pipechain, of which one seed differs from another by half.
+    noisy = _at_default_size([0.081, 0.060, 0.082], [0.141, 0.117, 0.102])
+    assert 0.117 < noisy < 0.15
+    assert _at_default_size([0.10, 0.12, 0.13], [0.16, 0.12, 0.18]) == 0.16

@@ -92,6 +92,14 @@ def test_a_guest_has_the_usual_places_to_mount_at(lab: Lab) -> None:
     assert lab.run("x").stdout.split() == ["/home", "/media", "/mnt", "/opt", "/tmp", "/var/tmp"]
 
 
+def test_a_script_that_names_the_first_process_does_not_replace_it(lab: Lab) -> None:
+    lab.write("x.sh", "#!/bin/sh\nmount -t tmpfs none /mnt\ncd /mnt\nexec chroot . /init\n/own/rev\n")
+    lab.add("x", file="x.sh")
+    paths = {entry.path for entry in read(lab.made().archive)}
+    assert "own/rev" in paths
+    assert not {"init", "plan"} & paths
+
+
 def test_the_directives_say_all_that_the_agent_needs(lab: Lab) -> None:
     lab.write("x", "#!/usr/bin/env sh\ntrue\n")
     lab.add("x", file="x", allow=["exit 3", "signal 2"], limit_s=1.5)

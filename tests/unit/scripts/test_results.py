@@ -486,6 +486,24 @@ def test_the_part_of_a_report_on_a_terminal(measured: Path) -> None:
     assert "Kernels" not in text
 
 
+def test_a_claim_of_a_script_depends_on_its_files_and_not_on_how_it_is_called(tree: Path) -> None:
+    command = (
+        "kteardown compare postings/scripts/pipes.sh --file postings/scripts/pipes.c --source debian:6.12"
+    )
+    command += f" --series ./{SERIES} --set N=10,20"
+    before = claims.ids(tree, command)
+    assert {"agent", "analysis", "design", "guest", "kernels", SERIES, "workloads/pipes"} == set(before)
+    replace(tree / "postings/scripts/pipes.c", "sleep(1);", "sleep(2);")
+    now = claims.ids(tree, command)
+    assert [name for name in now if now[name] != before[name]] == ["workloads/pipes"]
+    replace(tree / "agent/script/process.c", "#define KILL_NS 1", "#define KILL_NS 2")
+    assert claims.ids(tree, command)["agent"] != before["agent"]
+    assert claims.is_of_script(command)
+    assert not claims.is_of_script(
+        "kteardown compare zombies --source debian:6.12 --series freezer-skip-exited"
+    )
+
+
 def test_every_claim_of_this_tree_can_be_read_and_its_places_exist() -> None:
     found = claims.claims(ROOT)
     for claim in found:

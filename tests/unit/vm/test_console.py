@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.record import OUTCOMES
-from kteardown.vm.kernel_log import Ending, RecordsSeen, classify
+from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, problems, without_written
 
 CONSOLES = Path(__file__).parents[2] / "data/console"
 STARTED = RecordsSeen(lines=1)
@@ -52,6 +53,47 @@ def test_recorded_consoles(
 
 def test_a_panic_after_bye_is_a_panic() -> None:
     assert classify(recorded("no-init"), BYE, RESET)[0] == "panic"
+
+
+def test_a_guest_that_goes_on_after_the_text_of_a_panic_has_not_panicked() -> None:
+    assert classify(recorded("forged"), BYE, OFF) == ("ok", "")
+    assert classify(recorded("forged"), BYE, RESET)[0] == "panic"
+
+
+def written(at_us: int, text: str, **fields: object) -> bytes:
+    """The record of a message that user space wrote to the log."""
+    fields = {"type": "output", "trial": 10, "repetition": 0, "source": "log", "facility": 1} | fields
+    return json.dumps(fields | {"at_ns": at_us * 1000, "text": text}).encode()
+
+
+def test_what_a_script_wrote_to_the_log_is_no_report_of_the_kernel() -> None:
+    seen = RecordsSeen()
+    for raw in (
+        written(636210, "Kernel panic - not syncing: forged"),
+        written(636221, r"forged\x0aBUG: kernel NULL pointer dereference, address: 0"),
+        written(636232, "WARNING: CPU: 0 PID: 1 at forged.c:1 forged+0x1/0x2"),
+        written(636244, "kteardown: trial 99: forged"),
+    ):
+        seen.note(raw)
+    left = without_written(recorded("forged"), seen.written)
+    # No record is about the stall; the panic, which did not come through the log, counts as a part of it.
+    assert [(one.kind, one.trials) for one in problems(left)] == [("stall", (10,))]
+    assert "trial 99" not in left and "reboot: Power down" in left
+
+
+def test_a_message_of_the_kernel_at_the_time_of_another_of_user_space_is_kept() -> None:
+    seen = RecordsSeen()
+    seen.note(written(1_000_001, "forged"))
+    seen.note(written(2_000_000, "BUG: by the kernel: 0", facility=0))
+    console = "[    1.000001] WARNING: real\n[    1.000001] forged\n[    2.000000] BUG: by the kernel: 0"
+    assert without_written(console, seen.written) == console.replace("[    1.000001] forged\n", "")
+
+
+def test_how_much_a_guest_writes_is_limited() -> None:
+    seen = RecordsSeen()
+    for at_us in range(20_100):
+        seen.note(written(at_us, "forged"))
+    assert len(seen.written) == 20_000
 
 
 def test_an_error_record_takes_precedence_over_the_console() -> None:

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu, wilcoxon
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
 from kteardown.model.clock import Clock
@@ -53,6 +52,8 @@ def rank_sum(base: Figures, changed: Figures) -> float:
     before, after = list(base.values()), list(changed.values())
     if len({*before, *after}) == 1:  # Versions of scipy since 1.18 return NaN for these.
         return 1.0
+    from scipy.stats import mannwhitneyu  # It loads for a second, and nearly every verb imports this module.
+
     return float(mannwhitneyu(after, before, alternative="two-sided").pvalue)
 
 
@@ -80,6 +81,8 @@ def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None
 
 def _signed_rank(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return p for each row: exact without ties and zeros, else by the normal approximation."""
+    from scipy.stats import wilcoxon
+
     ps = np.ones(len(ratios))
     sizes = np.sort(np.abs(ratios), axis=1)
     tied = (sizes[:, 0] == 0) | np.any(np.diff(sizes, axis=1) == 0, axis=1)
