@@ -77,6 +77,11 @@ def on_top(folder: Path, series: str | Path, broken: str) -> str:
     return str(made)
 
 
+def with_series(series: str, source: str) -> str:
+    """``source`` with a shipped series, as a source. What adds patches to it is built from its objects."""
+    return f"patched:{data_dir('series') / series}@{source}"
+
+
 def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boot]:
     """Run an experiment, given as the text of its file, and return its boots in order.
 

@@ -20,14 +20,19 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    folder = tmp_path_factory.mktemp("series")
-    wrong = [lab.on_top(folder, f"{SERIES}/pid", name) for name in WRONG]
-    return lab.stress(tmp_path_factory.mktemp("pgrp"), WORKLOAD, "debian:6.12", [SERIES, *wrong])
+    """The series, which is base here, and wrong versions of it. Each changes one file."""
+    source = lab.with_series(f"{SERIES}/pid", "debian:6.12")
+    wrong = [str(lab.BROKEN / name) for name in WRONG]
+    return lab.stress(tmp_path_factory.mktemp("pgrp"), WORKLOAD, source, wrong)
 
 
-@pytest.mark.parametrize("kernel", ("base", SERIES))
-def test_orphaned_groups_get_their_signals(boots: list[lab.Boot], kernel: str) -> None:
-    lab.assert_right(boots, kernel, WORKLOAD)
+def test_orphaned_groups_get_their_signals(boots: list[lab.Boot]) -> None:
+    lab.assert_right(boots, "base", WORKLOAD)
+
+
+def test_they_get_them_without_the_series(tmp_path_factory: pytest.TempPathFactory) -> None:
+    boots = lab.stress(tmp_path_factory.mktemp("pgrp"), WORKLOAD, "debian:6.12", [])
+    lab.assert_right(boots, "base", WORKLOAD)
 
 
 @pytest.mark.parametrize("kernel", WRONG)

@@ -37,6 +37,9 @@ def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) ->
     assert any(line.startswith(WRONG[kernel]) for line in wrong), wrong
 
 
-def test_the_backport_for_7_2_detaches_every_mapping(tmp_path_factory: pytest.TempPathFactory) -> None:
-    boots = lab.stress(tmp_path_factory.mktemp("uffd"), WORKLOAD, "debian:7.2", [SERIES])
+@pytest.mark.parametrize("source", ("debian:7.2", "debian:7.3"))
+def test_the_other_backport_detaches_every_mapping(
+    tmp_path_factory: pytest.TempPathFactory, source: str
+) -> None:
+    boots = lab.stress(tmp_path_factory.mktemp("uffd"), WORKLOAD, source, [SERIES])
     lab.assert_right(boots, SERIES, WORKLOAD)

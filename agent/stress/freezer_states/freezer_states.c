@@ -271,10 +271,24 @@ static bool read_trace(struct phase *freeze, int64_t *thaw_ns)
 	return got == 0 && phase_ns(freeze) >= 0 && *thaw_ns >= 0;
 }
 
+/* Whether the task did not run from the one time to the other. Returns its longest gap as well. */
+static bool was_still(const struct activity *c, int64_t from, int64_t to, int64_t *longest)
+{
+	bool still = false;
+
+	*longest = 0;
+	for (const struct gap *g = c->gaps; g < c->gaps + WORKER_GAPS; g++) {
+		still |= g->from <= from && g->to >= to;
+		if (g->to - g->from > *longest)
+			*longest = g->to - g->from;
+	}
+	return still;
+}
+
 static void all_frozen(struct trial *t)
 {
 	struct phase freeze;
-	int64_t from, to;
+	int64_t from, to, longest;
 
 	if (!read_trace(&freeze, &to)) {
 		wl_check(t, "all_frozen", false, "the trace has no freeze and thaw");
@@ -284,14 +298,12 @@ static void all_frozen(struct trial *t)
 	wl_sample(t, "freeze_ns", phase_ns(&freeze));
 	for (const struct worker *w = workers; w < workers + nr_workers; w++)
 		for (int i = 0; i < w->kind->activities; i++) {
-			const struct activity *c = &w->activities[i];
-
-			if (c->from <= from && c->to >= to)
+			if (was_still(&w->activities[i], from, to, &longest))
 				continue;
 			wl_check(t, "all_frozen", false,
 				 "%s, task %d: frozen for %lld us, but its longest gap is %lld us",
 				 w->kind->name, i, (long long)(to - from) / 1000,
-				 (long long)(c->to - c->from) / 1000);
+				 (long long)longest / 1000);
 			return;
 		}
 	wl_check(t, "all_frozen", true, "for %lld us", (long long)(to - from) / 1000);

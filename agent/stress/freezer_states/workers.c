@@ -21,14 +21,25 @@
 
 struct orders *worker_orders;
 
+static void keep_gap(struct activity *c, int64_t from, int64_t to)
+{
+	struct gap *shortest = c->gaps;
+
+	for (struct gap *g = c->gaps; g < c->gaps + WORKER_GAPS; g++)
+		if (g->to - g->from < shortest->to - shortest->from)
+			shortest = g;
+	if (to - from > shortest->to - shortest->from) {
+		shortest->from = from;
+		shortest->to = to;
+	}
+}
+
 static void note(struct activity *c)
 {
 	int64_t now = now_ns();
 
-	if (worker_orders->watch && c->last && now - c->last > c->to - c->from) {
-		c->from = c->last;
-		c->to = now;
-	}
+	if (worker_orders->watch && c->last)
+		keep_gap(c, c->last, now);
 	c->last = now;
 	c->notes++;
 }

@@ -2,7 +2,7 @@
 /*
  * Workers: tasks in the states that a freezer meets, which record when they ran.
  *
- * A worker that runs writes the time to its entry in shared memory, and the longest gap
+ * A worker that runs writes the time to its entry in shared memory, and the longest gaps
  * between two such times. A worker that sleeps is woken by a timer of its own every few
  * milliseconds: so a worker that should be frozen and is not ends the gap, in whatever
  * state it sleeps.
@@ -18,10 +18,19 @@
 #define WORKER_EXIT_OK 40 /* exit code of a worker that lost nothing */
 #define WORKER_TASKS 2 /* a worker may consist of two tasks, each with an entry of its own */
 
+/*
+ * So many gaps are kept. A busy host keeps a worker from running at other times, too, and for
+ * longer than the window if the kernel's delay was shorter than it was asked for.
+ */
+#define WORKER_GAPS 16
+
 /* When one task ran. Written by that task only. */
 struct activity {
-	/* The last time, and the longest gap while gaps were recorded. */
-	_Atomic int64_t last, from, to;
+	_Atomic int64_t last;
+	/* The longest gaps while gaps were recorded, in no order. */
+	struct gap {
+		_Atomic int64_t from, to;
+	} gaps[WORKER_GAPS];
 	_Atomic uint64_t notes;
 	_Atomic int tid;
 };

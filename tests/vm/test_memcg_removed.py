@@ -1,0 +1,92 @@
+"""Memory cgroups are removed: what the release of their statistics costs, and what changes for others."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vm import lab
+
+pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
+
+SERIES = "memcg-release-percpu"
+SCRIPTS = Path(__file__).parents[1] / "data" / "memcg"
+CGROUPS = 1000
+CPUS = (4, 64)
+PAGES = 10000
+
+Figures = dict[str, list[lab.Trial]]
+"""By kernel: its trials."""
+
+
+def measure(folder: Path, workload: str, values: str, machine: str = "") -> Figures:
+    """One boot of base and of the series for each point, on the instruction clock."""
+    shutil.copytree(SCRIPTS, folder / "workloads")
+    boots = lab.run(
+        folder,
+        f'name = "removed"\nquestion = "What does a removed cgroup change?"\nsource = "debian:6.12"\n'
+        f"variants = {[SERIES]!r}\n"
+        f'[[workloads]]\nworkload = "{workload}"\nparams = {{{values}}}\n'
+        f'[machine]\ncpus = 1\nkernel_args = ["noapictimer"]\n{machine}\n'
+        f"[design]\n{lab.INSTRUCTIONS}\nwarmup = 0\nrepetitions = 1\n",
+    )
+    for boot in boots:
+        assert not boot.problems
+        assert [trial.status for trial in boot.trials] == ["ok"], boot.trials
+    return {
+        kernel: [boot.trials[0] for boot in boots if boot.kernel == kernel] for kernel in ("base", SERIES)
+    }
+
+
+def only(figures: Figures, kernel: str, metric: str) -> float:
+    """The value of a metric that was measured once on the kernel."""
+    ((value,),) = (trial.samples[metric] for trial in figures[kernel])
+    return value
+
+
+def test_a_release_costs_in_proportion_to_the_possible_cpus(tmp_path: Path) -> None:
+    figures = measure(tmp_path, "release_cost", f"CGROUPS = [0, {CGROUPS}]", f"possible_cpus = {list(CPUS)}")
+
+    def each(kernel: str, cpus: int) -> float:
+        found = {
+            trial.params["CGROUPS"]: trial.samples["threads_ns"][0]
+            for trial in figures[kernel]
+            if trial.params["possible_cpus"] == cpus
+        }
+        return (found[CGROUPS] - found[0]) / CGROUPS
+
+    few, many = (each(SERIES, cpus) - each("base", cpus) for cpus in CPUS)
+    # Some 1,100 instructions for each of them.
+    assert many / few == pytest.approx(CPUS[1] / CPUS[0], rel=0.2)
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Figures:
+    return measure(tmp_path_factory.mktemp("faults"), "v1_events", f"PAGES = [{PAGES}]")
+
+
+@pytest.mark.parametrize("kernel", ("base", SERIES))
+def test_nothing_that_a_removed_child_faulted_is_lost(faults: Figures, kernel: str) -> None:
+    before, after = (only(faults, kernel, f"total_{when}_count") for when in ("before", "after"))
+    assert after == before >= PAGES
+
+
+def test_faults_of_a_removed_child_are_not_the_parents(faults: Figures) -> None:
+    assert only(faults, "base", "own_after_count") == only(faults, "base", "own_before_count")
+
+
+@pytest.mark.xfail(strict=True, reason="known: the series moves pgfault of a removed child to its parent")
+def test_faults_of_a_removed_child_are_not_the_parents_with_the_series(faults: Figures) -> None:
+    assert only(faults, SERIES, "own_after_count") == only(faults, SERIES, "own_before_count")
+
+
+@pytest.fixture(scope="module")
+def throttled(tmp_path_factory: pytest.TempPathFactory) -> Figures:
+    return measure(tmp_path_factory.mktemp("throttled"), "throttled", "MB = [24]")
+
+
+@pytest.mark.parametrize("kernel", ("base", SERIES))
+def test_a_file_of_a_removed_cgroup_is_written_without_a_pause(throttled: Figures, kernel: str) -> None:
+    assert only(throttled, kernel, "pauses_count") == 0
