@@ -1,4 +1,4 @@
-"""Sampling in real guests: the function that takes the time is found, and a second profile is identical."""
+"""Sampling in real guests: the function that takes the time is found, and a lost profile is made again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ def sampled(run: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda record: record["boot"])
 
 
-def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> None:
+def stretches(records: list[dict[str, Any]]) -> list[tuple[int, int, int]]:
+    """The boot, trial and repetition of each stretch."""
+    return [(r["boot"], r["trial"], r["repetition"]) for r in records if r["type"] == "profile"]
+
+
+def test_a_profile_finds_the_freezer_and_is_made_again_when_it_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     # Two CPUs: both are sampled, and one of them is idle.
     done = kteardown(
@@ -63,5 +68,7 @@ def test_a_profile_finds_the_freezer_and_is_the_same_twice(tmp_path: Path) -> No
     assert any("try_to_freeze_tasks;freeze_task" in record.get("stack", "") for record in first)
     (run / "profile" / "records.ndjson").unlink()
     kteardown("run", "--resume", str(run), "--json", str(file), runs=tmp_path / "runs")
-    assert sampled(run) == first
-    assert result_of(file)["profiles"] == result["profiles"]
+    # The samples themselves may differ: the turns of two CPUs do so with QEMU 11.1.
+    assert stretches(sampled(run)) == stretches(first)
+    (again,) = result_of(file)["profiles"]
+    assert [s["point"] for s in again["stretches"]] == [s["point"] for s in profile["stretches"]]
