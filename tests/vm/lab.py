@@ -82,6 +82,12 @@ def with_series(series: str, source: str) -> str:
     return f"patched:{data_dir('series') / series}@{source}"
 
 
+def stress_exit_linear(folder: Path, workload: str, wrong: Collection[str]) -> list[Boot]:
+    """Stress exit-linear, which is base here, and wrong versions of it, each of which changes one file."""
+    source = with_series("exit-linear/pid", "debian:6.12")
+    return stress(folder, workload, source, [str(BROKEN / name) for name in wrong])
+
+
 def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boot]:
     """Run an experiment, given as the text of its file, and return its boots in order.
 
