@@ -28,13 +28,12 @@ def test_a_build_that_waits_for_another_run_is_ended(tmp_path: Path) -> None:
         time.sleep(0.1)
         raise LabError("the disk is full", hint="free some space.")
 
+    # The lock is held for as long as the build waits, so a build that is not ended never ends.
     target = tmp_path / "trees" / "x"
-    began = time.monotonic()
     with locked(target, SilentReporter(), "build x"), ThreadPoolExecutor(1) as pool:
         booting = pool.submit(fail)
         with pytest.raises(LabError, match="the disk is full"):
             build_beside(booting, wait_for_another_run(target), SilentReporter())
-    assert time.monotonic() - began < 30
 
 
 def test_the_error_of_the_build_is_not_replaced() -> None:
