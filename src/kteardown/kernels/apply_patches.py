@@ -5,6 +5,7 @@ that replace the old ones, so that the tree it was linked from does not change.
 """
 
 import errno
+import itertools
 import os
 import re
 import shutil
@@ -31,6 +32,9 @@ _CREATED = re.compile(r"^ create (?:mode \d+ )?(.+)$", re.MULTILINE)
 _DELETED = re.compile(r"^ delete (?:mode \d+ )?(.+)$", re.MULTILINE)
 # Neither a file nor a symbolic link: a submodule, for example.
 _SPECIAL = re.compile(r"^ (?:create mode|mode change \d+ =>) (?!100|120)\d+ ?(.*)$", re.MULTILINE)
+_MOVED = re.compile(r"^Checking patch (.+)\.\.\.$|^Hunk #(\d+) succeeded at (\d+) \(", re.MULTILINE)
+# As git takes it for C: whatever begins a line, but labels.
+_FUNCTION = re.compile(r"[A-Za-z_](?!\w*:\s*$)")
 _FAILED_AT = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 
 
@@ -58,10 +62,13 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
     names = touched(tree, series)
     copy_files(names, folder)  # Before any patch is applied, so that no link of a patch is there.
     for patch in series:
-        done = git_apply(folder, patch)
+        done = git_apply(folder, patch, "--verbose")
         if not done.ok:
             raise _does_not_apply(patch, done.said, source)
         there = check_links(folder, patch)
+        if misplaced := _misplaced(folder, patch, done.said):
+            hint = "make the patch with more context: `git format-patch -U10`."
+            raise BuildError(f"{patch.path.name} does not apply to {source}: {misplaced}", hint=hint)
         wrong = [*(there - names.keys()), *(set(patch.names) - patch.removed - there)]
         if wrong:
             raise _refused(patch.path, f"does not leave {wrong[0]} as it says")
@@ -187,6 +194,33 @@ def copy_patched(patched: PatchedFiles, name: str, target: Path) -> None:
         target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
 
 
+def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
+    """Return which hunk git put into another function than it is for, although it fits in that one, too.
+
+    git takes the nearest place, and does not look at the function that the header of a hunk names.
+    """
+    every = patch.hunks() if "\nHunk #" in said else {}
+    name, lines, starts = "", [""], [0]
+    for file, number, line in _MOVED.findall(said):
+        if file:
+            name = file
+            if name in every and (folder / name).is_file():
+                lines = (folder / name).read_text(encoding="utf-8", errors="replace").split("\n")
+                starts = [at for at, text in enumerate(lines) if _FUNCTION.match(text)]
+            continue
+        hunk = every[name][int(number) - 1] if name in every else None
+        if hunk is None or "(" not in hunk.section_header:
+            continue
+        expected = [text[1:].rstrip("\n") for text in hunk.source]
+        chosen = max((at for at in starts if at < int(line) - 1), default=0)
+        for start, end in itertools.pairwise([*starts, len(lines)]):
+            if start == chosen or not lines[start].startswith(hunk.section_header):
+                continue
+            if any(lines[at : at + len(expected)] == expected for at in range(start + 1, end)):
+                return f"hunk {number} of {name} is for {hunk.section_header!r}, and git puts it elsewhere"
+    return ""
+
+
 def check_links(folder: Path, patch: ReadPatch) -> set[str]:
     """Return the names of all files in ``folder``. Raises InputError if a link leads out of the tree."""
     found = _links_of(folder)
@@ -293,7 +327,7 @@ def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
         lines.append(f"  {name}, hunk {at} of {len(hunks)} ({header}), expects:")
         lines += [f"    {text.rstrip()}" for text in hunk.source[:12]]
     if not failures:
-        lines += [f"  {line.removeprefix('error: ')}" for line in said.strip().splitlines()]
+        lines += [f"  {line[7:]}" for line in said.splitlines() if line.startswith("error: ")]
     hint = "port the patch to this source, or choose a source that it was written for."
     return BuildError("\n".join(lines), hint=hint)
 

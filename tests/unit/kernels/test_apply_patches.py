@@ -101,6 +101,49 @@ def test_a_failure_names_patch_file_and_hunk(tree: Path, tmp_path: Path) -> None
     assert (tree / "kernel/exit.c").read_text() == edited(31)
 
 
+FUNCTIONS = ("static int first(void)", "static int second(void)")
+
+
+def twice(above: int, *changed: str, label: str = "") -> str:
+    """Two functions whose bodies are the same, below lines of text; what is ``changed`` has one line more."""
+    lines = ["/* text */"] * above
+    for head in FUNCTIONS:
+        lines += [head, "{", *["\tstep();"] * 6, *([f"{label}:"] if label else [])]
+        lines += ["\tlock();"] * (head in changed) + [*["\tleave();"] * 6, "}", ""]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("label", ["", "out"])
+def test_a_hunk_that_git_puts_into_another_function_is_an_error(
+    tree: Path, tmp_path: Path, function: str, label: str
+) -> None:
+    """git takes the nearest place: without the text above it, or with more of it, that is the other one."""
+    file = tree / "kernel" / "exit.c"
+    file.write_text(twice(40, label=label))
+    patch = diff(tree, tmp_path, "one", kernel__exit_c=twice(40, function, label=label))
+    other = {FUNCTIONS[0]: 30, FUNCTIONS[1]: 50}[function]
+    file.write_text(twice(other, label=label))
+    with pytest.raises(
+        BuildError, match=r"one.patch does not apply to x: hunk 1 of kernel/exit.c is for 'static"
+    ):
+        apply(tree, [patch], empty(tmp_path), "x")
+    file.write_text(twice(41, label=label))
+    (folder := tmp_path / "near").mkdir()
+    apply(tree, [patch], folder, "x")
+    assert (folder / "kernel" / "exit.c").read_text() == twice(41, function, label=label)
+
+
+def test_a_hunk_for_code_that_is_in_another_function_now_applies(tree: Path, tmp_path: Path) -> None:
+    file = tree / "kernel" / "exit.c"
+    file.write_text(twice(40))
+    patch = diff(tree, tmp_path, "one", kernel__exit_c=twice(40, FUNCTIONS[0]))
+    moved = "static int first(void)\n{\n}\n\n" + twice(30).replace("first", "moved", 1)
+    file.write_text(moved.partition(FUNCTIONS[1])[0])
+    apply(tree, [patch], folder := empty(tmp_path), "x")
+    assert "lock();" in (folder / "kernel" / "exit.c").read_text()
+
+
 def test_a_missing_file_is_named(tree: Path, tmp_path: Path) -> None:
     patch = diff(tree, tmp_path, "gone", kernel__old_c="older\n")
     (tree / "kernel/old.c").unlink()
