@@ -70,6 +70,14 @@ AMD = Setting(
 )
 
 
+def server_of_files() -> tuple[str, str]:
+    """Return the program that shares files with L1, and its help. Raises L1Error if there is none."""
+    daemon = next((path for path in VIRTIOFSD if Path(path).exists()), "")
+    if not daemon:
+        raise L1Error("virtiofsd is not installed; in Debian 12 it is a part of qemu-system-common")
+    return daemon, subprocess.run([daemon, "--help"], capture_output=True, text=True, check=False).stdout
+
+
 class L1Error(Exception):
     """L1 ended, or a job was silent for too long. ``output`` is what the job had printed."""
 
@@ -211,16 +219,13 @@ class L1:
 
     def _share(self, tag: str, source: Path, cache: str) -> Path:
         """Start a server of files for ``source``. Its sandbox needs privileges or a user namespace."""
-        daemon = next((path for path in VIRTIOFSD if Path(path).exists()), "")
-        if not daemon:
-            raise L1Error("virtiofsd is not installed; in Debian 12 it is a part of qemu-system-common")
+        daemon, known = server_of_files()
         path = self._place / f"{tag}.socket"
         path.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(str(path))
             listening.listen(1)
             options = ["-o", f"source={source}", "-o", "sandbox=chroot", "-o", f"cache={cache}"]
-            known = subprocess.run([daemon, "--help"], capture_output=True, text=True, check=False).stdout
             if "--no-announce-submounts" in known:
                 # Else mount points below the tree are mounts in L1, too, which its overlay does not show.
                 options.append("--no-announce-submounts")
