@@ -46,6 +46,7 @@ They stand for the keyring on a host that has none: it is then taken from the ar
 # Oldest first; the last two are testing and unstable, which have neither backports nor a security suite.
 _RELEASES = ("bookworm", "trixie", "forky", "sid")
 _ROLLING = ("testing", "unstable", "sid", "stable", "oldstable", "experimental")
+_IN_RELEASE = re.compile(r"^'(\S+)/dists/(\S+)/InRelease'", re.MULTILINE)
 _LISTS_S = 24 * 3600
 _ATTEMPTS = 3
 _TIMEOUT_S = 60
@@ -94,6 +95,11 @@ def parse_targets(text: str) -> list[Target]:
             if target not in found:
                 found.append(target)
     return found
+
+
+def parse_uris(text: str) -> list[Target]:
+    """Parse what ``apt-get --print-uris update`` prints into suites. Their origin is not known."""
+    return [Target(uri, suite, "") for uri, suite in _IN_RELEASE.findall(text)]
 
 
 def tiers(targets: Iterable[Target], codename: str) -> dict[str, Suites]:
@@ -244,8 +250,10 @@ class Archive:
             return tiers([], codename)
         # Asking the system's apt covers both formats of its source lists.
         form = "$(REPO_URI)\t$(RELEASE)\t$(ORIGIN)"
-        done = toolchain.capture(["apt-get", "indextargets", "--format", form])
-        return tiers(parse_targets(done.stdout), codename)
+        targets = parse_targets(toolchain.capture(["apt-get", "indextargets", "--format", form]).stdout)
+        # Without lists, as in a container, apt 3 has no targets.
+        uris = "" if targets else toolchain.capture(["apt-get", "--print-uris", "update"]).stdout
+        return tiers(targets or parse_uris(uris), codename)
 
 
 class Suite:

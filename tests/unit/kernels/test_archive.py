@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import archive
-from kteardown.kernels.archive import Archive, Target, mirrored, order, parse_targets, readable, tiers
+from kteardown.kernels.archive import (
+    Archive,
+    Target,
+    mirrored,
+    order,
+    parse_targets,
+    parse_uris,
+    readable,
+    tiers,
+)
 from kteardown.progress import SilentReporter
 from unit.vm.test_seal import Notes
 
@@ -49,6 +58,19 @@ def test_index_targets_have_no_duplicates() -> None:
         target("bookworm-security", SECURITY, ""),
         Target("http://other.example", "nodistro", "Other"),
     ]
+
+
+def test_what_apt_would_fetch_names_the_suites_if_there_are_no_lists() -> None:
+    text = (
+        "'http://mirror.example.org/debian/dists/trixie/InRelease' mirror_trixie_InRelease 0 \n"
+        "'http://mirror.example.org/debian/dists/trixie/main/binary-all/Packages.xz' mirror_all 0 \n"
+        "'http://mirror.example.org/security/dists/trixie-security/InRelease' mirror_security 0 \n"
+        "W: Failed to fetch 'http://other.example.org/dists/sid/InRelease'\n"
+    )
+    found = parse_uris(text)
+    assert [target.suite for target in found] == ["trixie", "trixie-security"]
+    own = tiers(found, "trixie")["trixie"]
+    assert own[0] == ("http://mirror.example.org/debian", "trixie")
 
 
 def test_own_suites_come_first_then_newer_releases_then_older_ones() -> None:
