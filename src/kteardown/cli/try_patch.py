@@ -441,7 +441,9 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
     nearest = max(found, key=lambda one: found[one] / one.smallest)
     return [
         replace(
-            one, why=f"{one.why}; its metrics show a change from {_share(one.smallest)} on", only_counted=True
+            one,
+            why=f"{one.why.partition(';')[0]}; its metrics show a change from {_share(one.smallest)} on",
+            only_counted=True,
         )
         for one in dict.fromkeys((next(iter(found)), nearest))
     ]
