@@ -142,7 +142,7 @@ def test_git_reads_a_patch_once_for_all_trees(
     runs: list[str] = []
     run = git.run
 
-    def counted(*argv: str, data: bytes | None = None) -> git.Done:
+    def counted(*argv: str, data: bytes = b"") -> git.Done:
         runs.append(argv[0])
         return run(*argv, data=data)
 
