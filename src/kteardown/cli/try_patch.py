@@ -405,10 +405,10 @@ def _choose(
     return Chosen(changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured)
 
 
-def _for_each_object(proposal: Proposal) -> bool:
+def _for_each_object(proposal: Proposal, word: str = "") -> bool:
     objects = proposal.params.get(load_workload(proposal.workload, str(Path.cwd())).law)
-    most = max(counts.calls for counts in proposal.functions.values())
-    return isinstance(objects, int) and 0 < objects <= most
+    calls = [counts.calls for one, counts in proposal.functions.items() if word in one.name]
+    return isinstance(objects, int) and 0 < objects <= max(calls, default=0)
 
 
 def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[MeasuredWorkload]:
@@ -466,7 +466,7 @@ def _smallest(proposal: Proposal, source: str, designed: Designed) -> dict[str, 
     # What is asked of parameters may be for another workload.
     asked = replace(Overrides.of(designed), assignments=None, predict=None)
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    each = any("alloc" in one.name for one in proposal.functions) and _for_each_object(proposal)
+    each = _for_each_object(proposal, "alloc")
     sizes: dict[str, float] = {}
     for one in on_clocks(experiment, own):
         for name, size in smallest_changes(one, each_object=each).items():

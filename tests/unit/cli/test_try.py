@@ -417,3 +417,28 @@ def test_what_the_user_has_set_is_counted_as_it_is_measured(monkeypatch: pytest.
     # The size, by which the counts of two guests differ, stays small.
     assert seen == [usual, {**usual, "processes": 4, "end": "exit"}]
     assert usual["processes"] != 4 and usual["mb"] != 64
+
+
+@pytest.mark.parametrize(("calls", "each"), [(300, True), (299, False)])
+def test_an_allocation_decides_memory_if_it_is_itself_executed_for_each_object(
+    monkeypatch: pytest.MonkeyPatch, calls: int, each: bool
+) -> None:
+    functions = {
+        FunctionId("mm/a.c", "css_alloc"): Counts(calls, 5),
+        FunctionId("mm/a.c", "css_online"): Counts(300, 5),
+    }
+    point = PointCoverage(SELDOM, 10_000, functions)
+    coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
+    monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
+    seen: list[bool] = []
+
+    def smallest(experiment: object, *, each_object: bool) -> dict[str, float]:
+        seen.append(each_object)
+        return {}
+
+    monkeypatch.setattr(try_patch, "smallest_changes", smallest)
+    changed = tuple(ChangedFunction(one.file, one.name) for one in functions)
+    monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
+    base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
+    choose_by_code(Chosen(changed), base, IMAGE, Designed(quick=True))
+    assert set(seen) == {each}
