@@ -427,7 +427,7 @@ def test_an_allocation_decides_memory_if_it_is_itself_executed_for_each_object(
         FunctionId("mm/a.c", "css_alloc"): Counts(calls, 5),
         FunctionId("mm/a.c", "css_online"): Counts(300, 5),
     }
-    point = PointCoverage(SELDOM, 10_000, functions)
+    point = PointCoverage({"zombies": 300}, 10_000, functions)
     coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
     monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
     seen: list[bool] = []
