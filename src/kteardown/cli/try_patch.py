@@ -28,7 +28,7 @@ from kteardown.coverage.changed import (
     may_change_users,
 )
 from kteardown.coverage.executed import executed
-from kteardown.coverage.maps import WorkloadCoverage, points_of, shipped_map, stress_tests, with_own
+from kteardown.coverage.maps import WorkloadCoverage, points_of, shipped_map, small, stress_tests, with_own
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
 from kteardown.errors import (
     BuildError,
@@ -210,7 +210,7 @@ def measure(
         changed = changed_for_certain(chosen.changed, image)
         exercise = choice.exercise
         if choice in left:
-            exercise = count_executions(choice, tried.kernels, experiments[0], changed, reporter)
+            exercise = count_executions(choice, tried.kernels, experiments[0], asked, changed, reporter)
         material = material_of_folder(run)
         found.append(replace(choice, run=run.name, material=material, exercise=exercise, only_counted=False))
     error = None
@@ -253,7 +253,7 @@ def _counted(
         if tried.error:
             return tried, Exercise()
         changed = changed_for_certain(tried.chosen.changed, image)
-        return tried, count_executions(choice, tried.kernels, experiment, changed, reporter)
+        return tried, count_executions(choice, tried.kernels, experiment, asked, changed, reporter)
 
 
 def scripts_in(words: Sequence[str]) -> list[str]:
@@ -405,10 +405,10 @@ def _choose(
     return Chosen(changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured)
 
 
-def _for_each_object(proposal: Proposal) -> bool:
+def _for_each_object(proposal: Proposal, word: str = "") -> bool:
     objects = proposal.params.get(load_workload(proposal.workload, str(Path.cwd())).law)
-    most = max(counts.calls for counts in proposal.functions.values())
-    return isinstance(objects, int) and 0 < objects <= most
+    calls = [counts.calls for one, counts in proposal.functions.items() if word in one.name]
+    return isinstance(objects, int) and 0 < objects <= max(calls, default=0)
 
 
 def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[MeasuredWorkload]:
@@ -441,7 +441,9 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
     nearest = max(found, key=lambda one: found[one] / one.smallest)
     return [
         replace(
-            one, why=f"{one.why}; its metrics show a change from {_share(one.smallest)} on", only_counted=True
+            one,
+            why=f"{one.why.partition(';')[0]}; its metrics show a change from {_share(one.smallest)} on",
+            only_counted=True,
         )
         for one in dict.fromkeys((next(iter(found)), nearest))
     ]
@@ -464,7 +466,7 @@ def _smallest(proposal: Proposal, source: str, designed: Designed) -> dict[str, 
     # What is asked of parameters may be for another workload.
     asked = replace(Overrides.of(designed), assignments=None, predict=None)
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    each = any("alloc" in one.name for one in proposal.functions) and _for_each_object(proposal)
+    each = _for_each_object(proposal, "alloc")
     sizes: dict[str, float] = {}
     for one in on_clocks(experiment, own):
         for name, size in smallest_changes(one, each_object=each).items():
@@ -475,15 +477,15 @@ def _smallest(proposal: Proposal, source: str, designed: Designed) -> dict[str, 
 def smallest_changes(experiment: Experiment, *, each_object: bool = False) -> dict[str, float]:
     """Return the smallest change, 0.1 for 10%, that each headline metric of ``experiment`` shows.
 
-    It shows it four times in five, by the spreads of the newest runs on this host or, on the instruction
-    clock, of the shipped results; a metric whose spread is not known is left out. A smaller one than the
-    margin of "same" has no other verdict. It is 0 if memory is measured and a change of its allocation is
-    executed for ``each_object``: a few instructions decide how much an object holds.
+    It shows it four times in five, by the spreads of the shipped results on the instruction clock, or else of
+    the newest runs on this host, whose few boots can agree by chance; a metric whose spread is not known is
+    left out. A smaller one than the margin of "same" has no other verdict. It is 0 if memory is measured and
+    a change of its allocation is executed for ``each_object``: a few instructions decide what it holds.
     """
     margin = experiment.design.same_within
     workloads = load_workloads(experiment)
     shipped = _shipped() if experiment.design.clock == "instructions" else {}
-    known = {**shipped, **spreads(experiment, all_runs())}
+    known = {**spreads(experiment, all_runs()), **shipped}
     found = decidable(experiment, workloads, 1, points_of_experiment(experiment, workloads), known)
     rows = [row for row in found.rows if row.run and row.metric is not None]
     return {
@@ -550,6 +552,7 @@ def count_executions(
     choice: MeasuredWorkload,
     kernels: Sequence[KernelImage],
     experiment: Experiment,
+    asked: Overrides,
     changed: Sequence[ChangedFunction],
     reporter: TerminalReporter,
 ) -> Exercise:
@@ -557,9 +560,11 @@ def count_executions(
     workload = load_workload(experiment.workloads[0].workload, experiment.folder)
     points = [point.params for point in points_of_experiment(experiment, {workload.name: workload})]
     own = {name: (choice.params or points[0])[name] for name in workload.parameters}
-    # Sizes stay small. Of the choices, those are counted that are measured: the user may have set others.
-    asked = {n for n, value in own.items() if isinstance(value, str) and all(p[n] != value for p in points)}
-    own |= {name: points[0][name] for name in asked}
+    # The size stays small. Choices, and what else the user has set, are counted as they are measured.
+    given = {one.partition("=")[0] for one in asked.assignments or ()} - {workload.law}
+    given |= {name for name, value in own.items() if isinstance(value, str)}
+    other = [n for n in given & own.keys() if all(p[n] != own[n] for p in points)]
+    own |= {name: small(name, points[0][name], workload) for name in other}
     seeds = min(experiment.design.seeds, _SEEDS)
     try:
         found = executed(kernels, workload, own, changed, reporter, folder=experiment.folder, seeds=seeds)
@@ -577,12 +582,8 @@ def _share(share: float) -> str:
 
 
 def _why(proposal: Proposal) -> str:
-    names = [function.name for function in proposal.functions]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return (
-        f"executes {', '.join(names[:_SHOWN])}{more} in its measured stretch, "
-        f"{_share(proposal.share)} of its instructions"
-    )
+    names = ", ".join(try_page.listed([function.name for function in proposal.functions], _SHOWN))
+    return f"executes {names} in its measured stretch, {_share(proposal.share)} of its instructions"
 
 
 def _not_executed(found: Proposals) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from kteardown.inputs.load import experiment_names, load_experiment, load_worklo
 from kteardown.kernels import cache_folder
 from kteardown.model.experiment import Sweep
 from kteardown.model.record import ParamValue
-from kteardown.model.workload import Parameter, Workload
+from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir, data_dir
 from kteardown.script.describe import Described, content_id, known
 
@@ -276,7 +276,7 @@ def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
     Each other point differs from it in one parameter: in every other of its choices, or, where 0 means
     without, in the smallest other value that a shipped experiment uses.
     """
-    plain = {name: _small(name, parameter, workload) for name, parameter in workload.parameters.items()}
+    plain = {name: small(name, one.default, workload) for name, one in workload.parameters.items()}
     points = [plain]
     for name, parameter in workload.parameters.items():
         # A parameter whose default is "all" selects parts of what is executed with the default.
@@ -315,13 +315,13 @@ def words(params: Mapping[str, ParamValue], workload: Workload) -> str:
     return " ".join(f"{name}={value}" for name, value in params.items() if plain.get(name) != value) or "-"
 
 
-def _small(name: str, parameter: Parameter, workload: Workload) -> ParamValue:
-    default = parameter.default
-    if not isinstance(default, int):
-        return default
+def small(name: str, value: ParamValue, workload: Workload) -> ParamValue:
+    """Return the value of the parameter ``name`` that is enough to count what is executed with ``value``."""
+    if not isinstance(value, int):
+        return value
     if name == workload.law:
-        default = default // _REDUCED
-    return max(parameter.min, min(default, _SHORT.get(name, default)))
+        value //= _REDUCED
+    return max(workload.parameters[name].min, min(value, _SHORT.get(name, value)))
 
 
 @lru_cache

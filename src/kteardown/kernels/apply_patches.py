@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -112,10 +113,8 @@ def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), cal
     with patch.open("rb") as stream:
         text = stream.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
-        limits = (
-            f"it has more than {_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
-        )
-        raise InputError(f"{called} is a damaged patch: {limits}", hint=_SAVE_AGAIN)
+        limits = f"{_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
+        raise InputError(f"{called} is a damaged patch: it has more than {limits}", hint=_SAVE_AGAIN)
     whole, found = (_listed(text, patch, strip, called) for strip in (0, 1))
     if isinstance(whole, ReadPatch) and isinstance(found, InputError):
         found = whole
@@ -251,6 +250,7 @@ def unquoted(name: str) -> str:
     return name[1:-1].encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
 
 
+@lru_cache(2000)  # A series is read for each source, three times. Git runs twice in each call.
 def _listed(text: bytes, path: Path, strip: int, called: str) -> ReadPatch | InputError:
     argv = ("apply", "--numstat", "--summary", "-z", f"-p{strip}")
     sides = []

@@ -145,11 +145,8 @@ def find_base(
     series. Raises BuildError if no source takes it, InputError, LabError.
     """
     images = pre_images(patches)
-    named, from_releases = [], []
-    for spec in specs:
-        revision, where = _with_revision(spec, base_commit, images)
-        named.append(revision)
-        from_releases += [where] if where else []
+    at = [_with_revision(spec, base_commit, images) for spec in specs]
+    named, from_releases = [spec for spec, _ in at], [where for _, where in at if where]
     attempts = [_attempt(spec, patches, sources, fetch=False) for spec in named]
     if fetch and not any(a.how in ("exactly", "with offsets") for a in attempts):
         absent = [number for number, a in enumerate(attempts) if a.how == "not here"]

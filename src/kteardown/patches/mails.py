@@ -410,16 +410,18 @@ def choose(mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] 
     lead = next(named, None) or min(candidates, key=lambda mail: order.get(id(mail), len(order)))
     exact = message_id and lead.message_id == message_id and any(m.group == lead.group for m in patches)
     group = lead.group if exact else _group(lead, patches, releases)
-    mine = [mail for mail in patches if mail.group == group]
+    # A patch without a number is a series of its own, even if the thread has others.
+    alone = exact and lead.total == 1 and not lead.is_cover
+    mine = [m for m in patches if m.group == group and (not alone or m.title == lead.title or m.fix)]
     if max(*group[0], group[1], len(mine)) > _MOST:
         raise InputError(
             f"{mine[0].place} is damaged: {mine[0].subject[:80]!r} has a number above {_MOST:,}",
             hint=f"give a series of at most {_MOST:,} patches, with a subject such as [PATCH v2 1/3].",
         )
-    mine = _without_duplicates(mine, notes)
-    mine, missing = _completed(mine, group, patches, notes)
     ids = {id(mail) for mail in mine}
-    left = [mail for mail in patches if id(mail) not in ids and mail.group != group]
+    mine, missing = _completed(_without_duplicates(mine, notes), group, patches, notes)
+    ids |= {id(mail) for mail in mine}
+    left = [mail for mail in patches if id(mail) not in ids]
     branches = {mail.branch for mail in left if group[2]} - {"", group[2]}
     if branches:
         others = " and ".join(f"{branch}.y" for branch in sorted(branches, key=_release, reverse=True))

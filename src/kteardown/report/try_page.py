@@ -164,7 +164,7 @@ def plan(tried: Tried) -> str:
         _section("What would be compared:", compared(tried)),
         _section("Builds:", tried.builds),
         _section("Workloads:", steps or [none]),
-        _section("Not executed by any workload:", _listed(tried.chosen.not_executed)),
+        _section("Not executed by any workload:", listed(tried.chosen.not_executed)),
         _section("Notes:", tried.chosen.notes),
     ]
     return visible("\n\n".join(filter(None, parts)) + "\n")
@@ -280,10 +280,10 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([title, *(wrapped(line, "- ") for line in lines)]) if lines else ""
 
 
-def _listed(names: Sequence[str]) -> list[str]:
-    more = [f"and {len(names) - _MANY} more"] if len(names) > _MANY else []
-    return [*names[:_MANY], *more]
+def listed(names: Sequence[str], most: int = _MANY) -> list[str]:
+    """Return the first ``most`` of ``names``, and how many more there are."""
+    return [*names[:most], *([f"and {len(names) - most} more"] if len(names) > most else [])]
 
 
 def _few(names: Sequence[str]) -> str:
-    return ", ".join(_listed(names))
+    return ", ".join(listed(names))

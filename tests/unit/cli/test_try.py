@@ -7,9 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from kteardown.cli import app, try_patch
+from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_patch import (
     choose_by_code,
     needed_settings,
@@ -22,9 +24,16 @@ from kteardown.coverage import attribute
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, points_of
-from kteardown.errors import BuildError, InputError, KteardownError, NotBuiltError, NotExercisedError
+from kteardown.errors import (
+    BuildError,
+    GuestError,
+    InputError,
+    KteardownError,
+    NotBuiltError,
+    NotExercisedError,
+)
 from kteardown.inputs.load import load_workload
-from kteardown.inputs.options import Designed
+from kteardown.inputs.options import Designed, Overrides, apply
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.model.record import ParamValue
 from kteardown.patches.config_of_series import SeriesConfig
@@ -192,7 +201,8 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
         assert "--script" in error.hint
     else:
         assert error is None
-    assert all("show a change from" in one.why for one in found.workloads if one.only_counted)
+    whys = [one.why for one in found.workloads if one.only_counted]
+    assert all("show a change from" in why and "can show it" not in why for why in whys)
 
 
 def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,3 +395,50 @@ def test_a_folder_is_its_scripts(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has no script"):
         scripts_in([str(tmp_path / "empty")])
+
+
+def test_what_the_user_has_set_is_counted_as_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, ParamValue]] = []
+    reporter = TerminalReporter(Console(), quiet=True)
+
+    def counted(
+        kernels: object, workload: object, params: dict[str, ParamValue], *_: object, **_k: object
+    ) -> None:
+        seen.append(params)
+        raise GuestError("enough", hint="")
+
+    monkeypatch.setattr(try_patch, "executed", counted)
+    usual = points_of(load_workload("swapfree"))[0]
+    choice = MeasuredWorkload("swapfree", "", params=usual)
+    for assignments in ([], ["processes=4", "mb=64", "end=exit"]):
+        asked = Overrides(assignments=assignments)
+        experiment = apply(experiment_for("swapfree", "debian:6.12"), asked)
+        try_patch.count_executions(choice, (IMAGE, IMAGE), experiment, asked, (), reporter)
+    # The size, by which the counts of two guests differ, stays small.
+    assert seen == [usual, {**usual, "processes": 4, "end": "exit"}]
+    assert usual["processes"] != 4 and usual["mb"] != 64
+
+
+@pytest.mark.parametrize(("calls", "each"), [(300, True), (299, False)])
+def test_an_allocation_decides_memory_if_it_is_itself_executed_for_each_object(
+    monkeypatch: pytest.MonkeyPatch, calls: int, each: bool
+) -> None:
+    functions = {
+        FunctionId("mm/a.c", "css_alloc"): Counts(calls, 5),
+        FunctionId("mm/a.c", "css_online"): Counts(300, 5),
+    }
+    point = PointCoverage({"zombies": 300}, 10_000, functions)
+    coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
+    monkeypatch.setattr(try_patch, "shipped_map", lambda source: coverage)
+    seen: list[bool] = []
+
+    def smallest(experiment: object, *, each_object: bool) -> dict[str, float]:
+        seen.append(each_object)
+        return {}
+
+    monkeypatch.setattr(try_patch, "smallest_changes", smallest)
+    changed = tuple(ChangedFunction(one.file, one.name) for one in functions)
+    monkeypatch.setattr(try_patch, "changed_for_certain", lambda changed, variant: changed)
+    base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
+    choose_by_code(Chosen(changed), base, IMAGE, Designed(quick=True))
+    assert set(seen) == {each}

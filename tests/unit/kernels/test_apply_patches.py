@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels.apply_patches import apply, install
+from kteardown.kernels import git
+from kteardown.kernels.apply_patches import apply, install, read
 
 LINES = [f"line {number}" for number in range(1, 41)]
 
@@ -175,3 +176,24 @@ def test_a_damaged_patch_and_a_file_without_a_diff_are_errors(tree: Path, tmp_pa
     note.write_text("only words\n")
     with pytest.raises(InputError, match="does not contain a diff"):
         apply(tree, [note], tmp_path / "out", "here")
+
+
+def test_git_reads_a_patch_once_for_all_trees(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = diff(tree, tmp_path, "once", kernel__exit_c=edited(7))
+    runs: list[str] = []
+    run = git.run
+
+    def counted(*argv: str, data: bytes = b"") -> git.Done:
+        runs.append(argv[0])
+        return run(*argv, data=data)
+
+    monkeypatch.setattr(git, "run", counted)
+    first = read(patch, tree)
+    assert runs
+    runs.clear()
+    assert read(patch, tmp_path / "another") == first
+    assert not runs
+    patch.write_text(patch.read_text().replace("exit.c", "exec.c"))
+    assert read(patch, tree).names == ("kernel/exec.c",)

@@ -160,6 +160,31 @@ def test_a_named_mail_decides_the_revision() -> None:
     assert [mail.number for mail in choose(mails, "unknown@example.org").patches] == [1, 2, 3]
 
 
+def _backport(number: int) -> bytes:
+    """Return one of several mails of a thread for stable kernels, which have no numbers."""
+    return f"""From: Maintainer <m@example.org>
+Subject: [PATCH AUTOSEL 6.19-5.10] part {number} is fixed
+Message-ID: <backport-{number}@example.org>
+In-Reply-To: <backport-1@example.org>
+
+---
+diff --git a/file_{number}.c b/file_{number}.c
+--- a/file_{number}.c
++++ b/file_{number}.c
+@@ -1 +1 @@
+-int old_{number};
++int new_{number};
+""".encode()
+
+
+def test_a_named_patch_without_a_number_is_a_series_of_its_own() -> None:
+    mails = [parse(_backport(number), "") for number in (1, 2, 3)]
+    found = choose(mails, "backport-2@example.org")
+    assert [mail.title for mail in found.patches] == ["part 2 is fixed"]
+    assert len(found.notes) == 2 and "part 3 is fixed" in found.notes[1]
+    assert [mail.title for mail in choose(mails).patches] == [f"part {n} is fixed" for n in (1, 2, 3)]
+
+
 def test_a_mail_without_a_patch_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contains no patch"):
         posted("no-patch.eml", tmp_path)
