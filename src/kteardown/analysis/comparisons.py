@@ -355,11 +355,7 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
         outliers=tuple(outlier for outliers in outliers_of.values() for outlier in outliers),
         slopes=tuple(
             judge(
-                law.found,
-                replace(law.supporting, coarse=law in coarse),
-                ps.get(law),
-                law.better,
-                data.rules,
+                law.found, replace(law.supporting, coarse=law in coarse), ps.get(law), law.better, data.rules
             )
             for law in slopes
         ),

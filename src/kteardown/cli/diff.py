@@ -91,9 +91,7 @@ def _sides(name: str) -> list[_Named]:
     found = find_runs(name)
     return [
         _Named(
-            run.name if found.both_clocks else name,
-            in_words(saved.result_of(run), load(run).workloads),
-            run,
+            run.name if found.both_clocks else name, in_words(saved.result_of(run), load(run).workloads), run
         )
         for run in found.runs
     ]

@@ -193,8 +193,7 @@ def need_writable(*files: Path | None) -> None:
         if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
             reason = "it is a folder" if file.is_dir() else "permission denied"
             raise InputError(
-                f"{file}: cannot be written: {reason}",
-                hint="name a file in a folder in which you can write.",
+                f"{file}: cannot be written: {reason}", hint="name a file in a folder in which you can write."
             )
 
 

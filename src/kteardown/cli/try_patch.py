@@ -236,11 +236,7 @@ def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> 
 
 
 def _counted(
-    choice: MeasuredWorkload,
-    tried: Tried,
-    asked: Overrides,
-    scripted: Scripted,
-    reporter: TerminalReporter,
+    choice: MeasuredWorkload, tried: Tried, asked: Overrides, scripted: Scripted, reporter: TerminalReporter
 ) -> tuple[Tried, Exercise]:
     """Count what is executed of the change before a workload is run, and before a script is rehearsed."""
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:

@@ -351,10 +351,7 @@ Sampled = ProfileStretch | Stack
 Scripted = OutputLine | Delta | ScriptEnd
 Measured = Sample | Buckets | Check
 AgentRecord = Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
-Record = Annotated[
-    BootStart | BootEnd | AgentRecord | Scripted,
-    Field(discriminator="type"),
-]
+Record = Annotated[BootStart | BootEnd | AgentRecord | Scripted, Field(discriminator="type")]
 _adapter: TypeAdapter[Record] = TypeAdapter(Record)
 
 

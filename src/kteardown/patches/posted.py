@@ -113,12 +113,7 @@ def resolve(
 
 
 def read(
-    what: str,
-    *,
-    cache_dir: Path,
-    reporter: Reporter,
-    sources: Sequence[str] = (),
-    more: Sequence[str] = (),
+    what: str, *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = (), more: Sequence[str] = ()
 ) -> PostedSeries:
     """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
 

@@ -147,11 +147,7 @@ def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]
     found = []
     for (_, one), (_, other) in (pair for mine in families.values() for pair in pairwise(sorted(mine))):
         both = _in_both(
-            one,
-            other,
-            result,
-            result,
-            lambda m: metric_name(workloads, m.workload, m.metric, m.statistic),
+            one, other, result, result, lambda m: metric_name(workloads, m.workload, m.metric, m.statistic)
         )
         broken = bool(result.broken(one)), bool(result.broken(other))
         found.append(_broken(one, other, *broken) or _kept(one, other, both))

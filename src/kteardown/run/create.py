@@ -152,8 +152,7 @@ def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
     images = build.ensure([base, twin], cache_dir=cache_dir(), reporter=reporter).images
     if images[BASE].image_hash != snapshot.kernels[BASE].image_hash:
         raise InputError(
-            f"{base.source} is no longer the kernel that the run booted",
-            hint="run the experiment again.",
+            f"{base.source} is no longer the kernel that the run booted", hint="run the experiment again."
         )
     layout_twin.check(images[BASE], images[LAYOUT])
     save_built(run, Built({LAYOUT: images[LAYOUT]}, {}))

@@ -240,9 +240,7 @@ def _compiled(spec: str, text: str) -> re.Pattern[str]:
 def _known(spec: str, unit: str) -> str:
     if unit and unit_of_word(unit) is None:
         raise _wrong(
-            spec,
-            f"{unit!r} is not a known unit",
-            "use s, ms, us, ns, min, B, kB, MB, GB, %, X/s or count.",
+            spec, f"{unit!r} is not a known unit", "use s, ms, us, ns, min, B, kB, MB, GB, %, X/s or count."
         )
     return unit
 

@@ -74,9 +74,7 @@ def _samples(material: Material, samples: Sequence[Samples]) -> Chart:
         title=f"Every sample of {name}{at}",
         about=f"Every sample of {name}{at} in {unit.unit}; figures in the table below.",
         drawn=Plot(
-            Axis(names=tuple(columns)),
-            Axis(f"{name}, {unit.unit}; {first.better} is better"),
-            tuple(series),
+            Axis(names=tuple(columns)), Axis(f"{name}, {unit.unit}; {first.better} is better"), tuple(series)
         ),
     )
 
