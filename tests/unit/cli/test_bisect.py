@@ -6,9 +6,11 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
@@ -216,6 +218,24 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
     assert len(booted) == len(begun) + 3
     assert "kernels and" in done[-1].stderr and " a boot, as so far on this host" in done[-1].stderr
     assert len(re.findall("  confirmed, ", done[-1].stdout)) == len(EFFECTS)
+
+
+def test_two_of_the_same_command_take_turns(
+    tree: Path, measured: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: Callable[..., tuple[str, Measured]] = Judge.booted
+    taken: list[bool] = []
+
+    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+        (lock,) = (tree.parent / "runs").glob("bisect-*/.locks/git.lock")
+        with suppress(Timeout), FileLock(lock).acquire(timeout=0):
+            taken.append(True)
+        return whole(judge, folders, **design)
+
+    monkeypatch.setattr(Judge, "booted", booted)
+    assert bisect(tree).exit_code == 0
+    assert measured
+    assert not taken
 
 
 def in_real_time(
