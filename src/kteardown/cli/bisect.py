@@ -316,11 +316,8 @@ class Judge:
     def posterior(self) -> dict[str, float]:
         """Return the probability of each commit that it made the change, after all blocks."""
         commits = self.within(self.bad)
-        seen = {
-            c: search.BlockMean(m.mean, m.error)
-            for c, m in self.measured.items()
-            if m.mean is not None and m.error is not None
-        }
+        means = {commit: (one.mean, one.error) for commit, one in self.measured.items()}
+        seen = {c: search.BlockMean(m, e) for c, (m, e) in means.items() if m is not None and e is not None}
         within = {commit: frozenset(self.within(commit)) for commit in seen}
         return search.posterior(commits, within, seen, math.log1p(self.compared.size))
 
@@ -461,6 +458,8 @@ def _check(designed: Designed, outcome: str) -> None:
             "commits are bisected on one clock, by a stopping rule of its own, and --outcome has no clock",
             hint="leave --until out, and --clock with --outcome.",
         )
+    if designed.seeds == 1 and not outcome:  # Before the first kernel is built.
+        raise InputError("no difference can be measured with one seed", hint="give --seeds 2 or more.")
     kinds = [kind for kind in get_args(FaultKind) if kind != "ok"]
     if outcome and outcome not in kinds:
         raise InputError.unknown(f"--outcome {outcome}: no kernel fails so", outcome, kinds)

@@ -314,6 +314,7 @@ def test_what_the_clock_cannot_see_is_refused(
         (["--clock", "both"], "commits are bisected on one clock"),
         (["--clock", "wall", "--outcome", "panic"], "commits are bisected on one clock"),
         (["--outcome", "slow"], "no kernel fails so"),
+        (["--seeds", "1"], "no difference can be measured with one seed"),
         (["--good", "nothing"], "'nothing' is not a commit of"),
         (["--source", "debian:6.12"], "the commits between which to bisect are not given"),
         (["--good", "debian:7.2", "--bad", "debian:7.3"], "no source has the commits between"),
