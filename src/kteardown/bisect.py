@@ -110,11 +110,12 @@ class Walk:
         self._options = ["--first-parent"] if first_parent else []
         self._paths = ["--", *paths] if paths else []
         common = git.folders(repository)[1]
-        if not folder.is_dir():
-            git.prepare(folder)
-            git.run("init", "-q", "--bare", git_dir=folder)
-            (folder / "objects/info").mkdir(parents=True, exist_ok=True)
-            (folder / "objects/info/alternates").write_text(f"{common.resolve() / 'objects'}\n")
+        # A git that was killed has left its locks, or half a folder.
+        shutil.rmtree(folder, ignore_errors=True)
+        git.prepare(folder)
+        git.run("init", "-q", "--bare", git_dir=folder)
+        (folder / "objects/info").mkdir(parents=True, exist_ok=True)
+        (folder / "objects/info/alternates").write_text(f"{common.resolve() / 'objects'}\n")
         shallow = common / "shallow"
         if shallow.is_file() and not shallow.is_symlink():  # A link could lead to any file of the user.
             shutil.copyfile(shallow, folder / "shallow")

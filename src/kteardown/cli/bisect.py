@@ -22,7 +22,7 @@ from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
-from kteardown.kernels import git, layout_twin
+from kteardown.kernels import cache_folder, git, layout_twin
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.source import Sources, file_hash, is_source
 from kteardown.model.experiment import Experiment
@@ -316,11 +316,8 @@ class Judge:
     def posterior(self) -> dict[str, float]:
         """Return the probability of each commit that it made the change, after all blocks."""
         commits = self.within(self.bad)
-        seen = {
-            c: search.BlockMean(m.mean, m.error)
-            for c, m in self.measured.items()
-            if m.mean is not None and m.error is not None
-        }
+        means = {commit: (one.mean, one.error) for commit, one in self.measured.items()}
+        seen = {c: search.BlockMean(m, e) for c, (m, e) in means.items() if m is not None and e is not None}
         within = {commit: frozenset(self.within(commit)) for commit in seen}
         return search.posterior(commits, within, seen, math.log1p(self.compared.size))
 
@@ -427,30 +424,29 @@ def bisect(
     metric = (scripted.metric or [""])[0].partition("=")[0]
     if "=" not in (scripted.metric or [""])[0]:
         scripted = replace(scripted, metric=None)
-    asked = Overrides.of(kernels, replace(designed, clock="instructions"))
-    if designed.clock == "wall":
-        asked = Overrides.of(
-            kernels, replace(designed, until="verdict", boots=designed.boots or search.MOST_BOOTS)
-        )
+    wall = designed.clock == "wall"
+    rule = {"until": "verdict", "boots": designed.boots or search.MOST_BOOTS}
+    design: dict[str, Any] = rule if wall else {"clock": "instructions"}
+    asked = Overrides.of(kernels, replace(designed, **design))
     (experiment,) = experiments_on(workload, base, asked, scripted, reporter)
-    if designed.clock == "wall":
+    if wall:
         count = git.read(repository, "rev-list", "--count", f"{first}..{last}").text
-        design = experiment.design.model_copy(update={"confidence": search.confidence_of_step(int(count))})
-        experiment = experiment.model_copy(update={"design": design})
+        confidence = {"confidence": search.confidence_of_step(int(count))}
+        experiment = experiment.model_copy(update={"design": experiment.design.model_copy(update=confidence)})
     question = json.dumps([experiment.model_dump_json(), base, last, metric, outcome])
     folder = runs_dir() / f"bisect-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
-    judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
-    _ends(judging, folder, metric, outcome)
-    if judge:
-        raise typer.Exit({True: 1, False: 0, None: 125}[judging.is_bad(git.commit(repository, judge))])
-    reporter.note(judging.forecast())
-    found = _walked(judging, walk)
-    replace_text(folder / "bisect.log", walk.log + "\n")
-    chart = search.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
-    (drawn,) = draw([chart], "svg", folder)
-    facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
+    with cache_folder.locked(folder / "git", reporter, "the same bisection"):
+        walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
+        judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
+        _ends(judging, folder, metric, outcome)
+        if judge:
+            raise typer.Exit({True: 1, False: 0, None: 125}[judging.is_bad(git.commit(repository, judge))])
+        reporter.note(judging.forecast())
+        found = _walked(judging, walk)
+        replace_text(folder / "bisect.log", walk.log + "\n")
+        chart = search.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
+        (drawn,) = draw([chart], "svg", folder)
+        facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
     text = page(judging, found, facts)
     forms = {"json": json.dumps(facts, indent=1) + "\n"}
     execution.publish(lambda form: forms.get(form, text), lambda: echo(text, nl=False), lambda: None)
@@ -462,6 +458,8 @@ def _check(designed: Designed, outcome: str) -> None:
             "commits are bisected on one clock, by a stopping rule of its own, and --outcome has no clock",
             hint="leave --until out, and --clock with --outcome.",
         )
+    if designed.seeds == 1 and not outcome:  # Before the first kernel is built.
+        raise InputError("no difference can be measured with one seed", hint="give --seeds 2 or more.")
     kinds = [kind for kind in get_args(FaultKind) if kind != "ok"]
     if outcome and outcome not in kinds:
         raise InputError.unknown(f"--outcome {outcome}: no kernel fails so", outcome, kinds)

@@ -166,6 +166,21 @@ def test_the_repository_is_not_touched_and_nothing_of_it_is_executed(tmp_path: P
     assert not (tmp_path / "executed").exists()
 
 
+@pytest.mark.parametrize("left", ["refs/bisect/bad.lock", "packed-refs.lock", "index.lock", "HEAD"])
+def test_a_walk_goes_on_after_its_git_was_killed(tmp_path: Path, left: str) -> None:
+    made = history(tmp_path / "linux", straight(16))
+    values = made.values({11: 10.0})
+    folder = tmp_path / "git"
+    Walk(made.folder, folder)
+    (folder / left).parent.mkdir(parents=True, exist_ok=True)
+    # As git leaves its locks. Without a HEAD, which is written last, a folder is no repository.
+    (folder / left).unlink() if left == "HEAD" else (folder / left).touch()
+    walk = Walk(made.folder, folder)
+    (found,) = walk.changes(made.ids[0], made.ids[-1], lambda one: values[made.ids.index(one)])
+    assert found.commits == (made.ids[11],)
+    assert walk.without([made.ids[15]], made.ids[-1])
+
+
 def test_git_takes_over_with_the_log(tmp_path: Path) -> None:
     made = history(tmp_path / "linux", straight(16))
     values = made.values({11: 10.0})

@@ -6,9 +6,11 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
@@ -218,6 +220,24 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
     assert len(re.findall("  confirmed, ", done[-1].stdout)) == len(EFFECTS)
 
 
+def test_two_of_the_same_command_take_turns(
+    tree: Path, measured: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: Callable[..., tuple[str, Measured]] = Judge.booted
+    taken: list[bool] = []
+
+    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+        (lock,) = (tree.parent / "runs").glob("bisect-*/.locks/git.lock")
+        with suppress(Timeout), FileLock(lock).acquire(timeout=0):
+            taken.append(True)
+        return whole(judge, folders, **design)
+
+    monkeypatch.setattr(Judge, "booted", booted)
+    assert bisect(tree).exit_code == 0
+    assert measured
+    assert not taken
+
+
 def in_real_time(
     tree: Path, monkeypatch: pytest.MonkeyPatch, more: float, noise: float = 0.02, vague: int = -1
 ) -> list[tuple[int, str]]:
@@ -294,6 +314,7 @@ def test_what_the_clock_cannot_see_is_refused(
         (["--clock", "both"], "commits are bisected on one clock"),
         (["--clock", "wall", "--outcome", "panic"], "commits are bisected on one clock"),
         (["--outcome", "slow"], "no kernel fails so"),
+        (["--seeds", "1"], "no difference can be measured with one seed"),
         (["--good", "nothing"], "'nothing' is not a commit of"),
         (["--source", "debian:6.12"], "the commits between which to bisect are not given"),
         (["--good", "debian:7.2", "--bad", "debian:7.3"], "no source has the commits between"),
