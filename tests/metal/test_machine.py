@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -112,6 +114,35 @@ def test_a_run_on_the_machine_is_a_run_like_any_other(lab: Lab) -> None:
     assert [r.status for r in lab.run.records() if isinstance(r, TrialEnd)] == ["ok"] * 4
     timing = json.loads(lab.run.result_file.read_text())["timing"]
     assert timing["made"] == ["metal guest"]
+
+
+def test_the_lines_of_a_run_imported_as_those_of_a_bundle_give_the_same_analysis(
+    lab: Lab, tmp_path: Path
+) -> None:
+    lab.call("run", "./metal.toml", "--machine", lab.place)
+    run = lab.run
+    lab.call("export-boot", "./metal.toml", "--to", str(tmp_path / "bundle"))
+    token = (lab.run.path / "on").read_text().strip().removeprefix("exported:")
+    log = tmp_path / "serial.log"
+    log.write_bytes(b"".join(lines_of(run, end, token) for end in run.records() if isinstance(end, BootEnd)))
+    assert "which has 2 of 2" in lab.call("import", str(log))
+    one, other = (json.loads(each.result_file.read_text()) for each in (run, lab.run))
+    for result in (one, other):
+        # The only parts that say where the boots ran.
+        del result["command"], result["ended_boots"]
+    assert one == other
+
+
+def lines_of(run: RunDir, end: BootEnd, token: str) -> bytes:
+    """Return what came over the line in a boot of a run, as if it were a boot of the bundle ``token``."""
+
+    def renamed(line: re.Match[bytes]) -> bytes:
+        record = re.sub(rb"(?<=kteardown\.boot=)\S+", f"{token}:{end.boot}".encode(), line[2])
+        summed = f"{token} {end.boot} ".encode() + line[1]
+        return b"@kteardown %s%08x %s" % (summed, zlib.crc32(summed + record), record)
+
+    console = run.console_path(end.boot, end.attempt).read_bytes() if end.outcome == "ok" else b""
+    return re.sub(rb"@kteardown \w+ \d+ (\w+ \d+ )\w+ (\{.*\})", renamed, console)
 
 
 def test_a_panic_is_the_outcome_of_its_boot(lab: Lab) -> None:
