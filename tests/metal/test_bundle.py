@@ -11,15 +11,15 @@ from kteardown.cli import app
 from kteardown.model.record import BootEnd
 from kteardown.rundir.find import find_runs
 from metal.loaders import boot_by, grub_disk, pxe_server
+from metal.machine import timers
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
-EXPERIMENT = """
+EXPERIMENT = f"""
 name = "loaded"
 question = "Do boot loaders boot it?"
 source = "debian:6.12"
 [machine]
-# The emulator's timers are late on a loaded host.
-kernel_args = ["no_timer_check"]
+kernel_args = {timers()}
 [[workloads]]
 workload = "zombies"
 params.zombies = [0, 300]
