@@ -203,14 +203,13 @@ def test_of_two_labs_that_lock_at_the_same_moment_one_gets_the_machine(lab: Lab)
 
 
 def test_a_full_disk_is_said_in_one_line_and_the_run_goes_on_when_it_has_space(lab: Lab) -> None:
-    fill = (
-        "cd /var/lib/kteardown; rm -f bzImage; for size in 64k 1k; do dd if=/dev/zero bs=$size; done >>fill"
-    )
+    lab.machine.ssh("cd /var/lib/kteardown; rm -f bzImage; dd if=/dev/zero of=spare bs=1k count=100")
+    fill = "for size in 64k 1k; do dd if=/dev/zero bs=$size; done >>/var/lib/kteardown/fill"
     lab.machine.ssh(f"({fill}) 2>/dev/null || :")
     said = lab.call("run", "./metal.toml", "--machine", lab.place, status=5)
     assert "/var/lib/kteardown/lock cannot be written" in said
     # There is space for the lock, and not for the kernel.
-    lab.machine.ssh("echo >/var/lib/kteardown/more; truncate -s -100k /var/lib/kteardown/fill")
+    lab.machine.ssh("rm /var/lib/kteardown/spare")
     said = lab.call("run", "--resume", "last", status=5)
     assert "No space left on device" in said
     assert "lock" not in lab.machine.ssh("ls /var/lib/kteardown").split()
