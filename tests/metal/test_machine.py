@@ -260,7 +260,7 @@ def test_uefi_a_console_server_and_a_power_switch_instead_of_a_watchdog(
     try:
         machine.wait()
         line = machine.serial_over_tcp
-        lab = Lab(machine, tmp_path_factory.mktemp("lab"), serial=line, boot_s=60, back_s=240.0)
+        lab = Lab(machine, tmp_path_factory.mktemp("lab"), serial=line, boot_s=60, back_s=600.0)
         lab.call("doctor", "--machine", lab.place)
         proof = json.loads((cache_dir() / "machines" / machine.host / "proof.json").read_text())
         assert proof["by"] == "power command"
