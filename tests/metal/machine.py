@@ -6,12 +6,14 @@ A reset starts the same kernel again, as a boot loader does. The disk keeps what
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from kteardown.kernels import prebuilt
@@ -31,13 +33,13 @@ _SETTING = Setting("x86_64", "q35", "max", ("virtio_net", "virtio_blk", "i6300es
 _LIBRARIES = "lib/x86_64-linux-gnu"
 
 
-def packages() -> Path:
-    """Return the folder with the packages of the machine, unpacked, fetched into the cache if necessary."""
-    place = cache_dir() / "tests-metal"
+def packages(name: str, *packages: str) -> Path:
+    """Return the folder ``name`` with these packages, unpacked, fetched into the cache if necessary."""
+    place = cache_dir() / f"tests-{name}"
     if not (place / "done").is_file():
         shutil.rmtree(place, ignore_errors=True)
         (place / "debs").mkdir(parents=True)
-        subprocess.run(["apt-get", "download", *PACKAGES], check=True, cwd=place / "debs")
+        subprocess.run(["apt-get", "download", *packages], check=True, cwd=place / "debs")
         for deb in (place / "debs").glob("*.deb"):
             subprocess.run(["dpkg", "-x", deb, place / "root"], check=True)
         (place / "done").touch()
@@ -45,7 +47,7 @@ def packages() -> Path:
 
 
 def initramfs(public_key: str, modules: Sequence[Path], *, marked: str) -> bytes:
-    root, sources = packages(), Sources(cache_dir(), SilentReporter())
+    root, sources = packages("metal", *PACKAGES), Sources(cache_dir(), SilentReporter())
     (busybox,) = prebuilt.guest_programs(["busybox"], "x86_64", sources, SilentReporter())
     libraries = {path.name: path for path in root.rglob("*.so.*") if path.is_file() and path.suffix != ".py"}
     programs = {f"sbin/{name}": next(root.rglob(f"sbin/{name}")) for name in ("dropbear", "kexec")}
@@ -74,17 +76,38 @@ def initramfs(public_key: str, modules: Sequence[Path], *, marked: str) -> bytes
     )
 
 
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def timers() -> list[str]:
+    """Return arguments with which kernels do not measure the emulator's timers, which are late under load.
+
+    A time stamp counter that was measured while the emulator waited for a processor is wrong by a factor. It
+    is the counter of this host.
+    """
+    found = re.search(r"^cpu MHz\s*: (\d+)\.(\d{3})$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return ["no_timer_check", *([f"tsc_early_khz={found[1]}{found[2]}"] if found else [])]
+
+
 class Machine:
     """The machine, and what a lab needs to reach it; its files are in ``place``."""
 
-    host = "kteardown-test-machine"
-
-    def __init__(self, place: Path, *, marked: str = MACHINE_ID, stop_on_reboot: int = 0) -> None:
-        self.place = place
+    def __init__(
+        self,
+        place: Path,
+        host: str = "kteardown-test-machine",
+        *,
+        marked: str = MACHINE_ID,
+        stop_on_reboot: int = 0,
+        qemu: Sequence[str] = (),
+    ) -> None:
+        """Start the machine that ssh calls ``host``; ``qemu``: further options, which override others."""
+        self.place, self.host = place, host
         self.serial, self.key = place / "serial.log", place / "key"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+        self._port, self._line_port = _free_port(), _free_port()
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
         image, modules = kernel(_SETTING)
         public = self.key.with_suffix(".pub").read_text()
@@ -98,42 +121,79 @@ class Machine:
             " LogLevel ERROR\n"
         )
         self.serial.touch()
-        self._qemu = subprocess.Popen(self._command(image, stop_on_reboot), stdin=subprocess.DEVNULL)
+        command = [*self._command(image, stop_on_reboot), *qemu]
+        self._qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+    @property
+    def pid(self) -> int:
+        return self._qemu.pid
 
     def _command(self, image: Path, stop_on_reboot: int) -> list[str]:
         place = self.place
-        line = f"console=ttyS0 loglevel=5 panic=5 no_timer_check nokaslr stop_on_reboot={stop_on_reboot}"
+        words = ["console=ttyS0 loglevel=5 panic=5 nokaslr", f"stop_on_reboot={stop_on_reboot}", *timers()]
         forward = f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{self._port}-:22"
+        line_options = f"socket,id=line,host=127.0.0.1,port={self._line_port},server=on,wait=off,nodelay=on"
         return [
             *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults", "-no-user-config"),
             *("-display", "none", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"),
-            *("-m", "1024", "-kernel", str(image), "-initrd", f"{place}/initramfs", "-append", line),
+            *(
+                "-m",
+                "1024",
+                "-kernel",
+                str(image),
+                "-initrd",
+                f"{place}/initramfs",
+                "-append",
+                " ".join(words),
+            ),
             *("-netdev", forward, "-device", "virtio-net-pci,netdev=n,romfile="),
             *("-drive", f"file={place}/disk,format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d"),
-            *("-device", "i6300esb", "-action", "watchdog=reset", "-serial", f"file:{self.serial}"),
+            *("-device", "i6300esb", "-action", "watchdog=reset"),
+            *("-chardev", f"{line_options},logfile={self.serial}", "-serial", "chardev:line"),
             *("-qmp", f"unix:{place}/qmp,server=on,wait=off"),
         ]
 
     def config(self, **settings: object) -> str:
         """Return the configuration of a lab with this machine."""
         known = {
-            "serial": f"exec tail -n 0 -F {self.serial}",
+            "serial": f"echo $$ >{self.place}/serial.pid; exec tail -n 0 -F {self.serial}",
             "ssh": ["-F", str(self.place / "ssh_config")],
-            # The emulator's timers are late on a loaded host.
-            "kernel_args": ["no_timer_check"],
+            "kernel_args": timers(),
             **settings,
         }
         lines = (f"{name} = {json.dumps(value)}\n" for name, value in known.items())
         return f"[machines.{self.host}]\n{''.join(lines)}"
 
     @property
+    def serial_over_tcp(self) -> str:
+        """A command that prints the serial line as a server of consoles offers it."""
+        return f"exec bash -c 'exec cat </dev/tcp/127.0.0.1/{self._line_port}'"
+
+    @property
     def power_command(self) -> str:
         return f"{sys.executable} {Path(__file__).with_name('power.py')} {self.place}/qmp"
 
-    def ssh(self, command: str, limit_s: float = 30.0) -> str:
+    def ssh_words(self, *words: str) -> list[str]:
+        """Return the words of an ssh to the machine; ``words``: further options, or a command."""
+        return ["ssh", "-F", str(self.place / "ssh_config"), "-oConnectTimeout=20", self.host, *words]
+
+    def ssh(self, command: str, limit_s: float = 60.0) -> str:
         """Run a command on the machine. Raises CalledProcessError, TimeoutExpired."""
-        argv = ["ssh", "-F", str(self.place / "ssh_config"), "-oConnectTimeout=20", self.host, command]
+        argv = self.ssh_words(command)
         return subprocess.check_output(argv, text=True, timeout=limit_s, stdin=subprocess.DEVNULL)
+
+    @contextmanager
+    def logged_in(self) -> Iterator[None]:
+        """Have a session of root on the machine in the block."""
+        with subprocess.Popen(
+            self.ssh_words("-tt"), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+        ) as user:
+            while not self.ssh("users").strip():
+                assert user.poll() is None
+            yield
+            user.kill()
+        while self.ssh("users").strip():
+            time.sleep(0.5)
 
     def wait(self, limit_s: float = 300.0) -> str:
         """Wait until the machine answers, and return its boot id."""

@@ -28,6 +28,7 @@ from kteardown.model.workload import StrictModel
 from kteardown.vm.console_records import Consoles, LoggedBoot, kernel_line
 from kteardown.vm.job import BootJob
 from kteardown.vm.kernel_log import Ending
+from kteardown.vm.qemu_library import WITH_LAB
 
 _SSH = ("ssh", "-oBatchMode=yes", "-oConnectTimeout=15", "-oServerAliveInterval=5", "-oServerAliveCountMax=3")
 _SCRIPT = files("kteardown.vm").joinpath("metal_files/machine.sh").read_text(encoding="utf-8")
@@ -122,6 +123,7 @@ class MetalMachine:
         try:
             found = self.run(job)
         except SshError as error:
+            self.release()
             return LoggedBoot("", 0, "").end(Ending("broken", str(error)))
         if self.proof and found.boot.sent and found.boot.machine.get("cpu") != self.proof.facts.get("cpu"):
             raise LabError(
@@ -182,7 +184,8 @@ class MetalMachine:
                 if boot_id == old and asked - began > _KEXEC_S:
                     raise SshError(f"{self.host} runs its own kernel {_KEXEC_S:.0f} s after kexec")
                 if boot_id and boot_id != old:
-                    boot = serial.boot(token, asked - uptime_s)
+                    # A machine's clock can be wrong, and what comes before its last line is of the boot.
+                    boot = serial.boot(token, max(sent_at, asked - uptime_s))
                     ending = self._ending(boot, asked - began, powered)
                     return Returned(boot, ending, asked - began, asked - (sent_at or began), powered)
             if now > until:
@@ -221,21 +224,16 @@ class MetalMachine:
     def _script(self, *words: str) -> str:
         return self._ssh(shlex.join(["sh", "-s", *words]), _SCRIPT.encode())
 
-    def _ssh(self, command: str, content: bytes = b"", timeout_s: float = _REPLY_S) -> str:
+    def _ssh(self, command: str, content: bytes = b"", limit_s: float = _REPLY_S) -> str:
         """Run a command on the machine. Raises SshError, and LabError if the machine is refused."""
         argv = [*_SSH, *self.config.ssh, "--", self.host, command]
         try:
             # In a session of its own, so that Ctrl-C reaches only the lab.
             done = subprocess.run(
-                argv,
-                input=content,
-                capture_output=True,
-                timeout=timeout_s,
-                start_new_session=True,
-                check=False,
+                argv, input=content, capture_output=True, timeout=limit_s, start_new_session=True, check=False
             )
         except subprocess.TimeoutExpired as error:
-            raise NoAnswerError(f"{self.host}: no answer by ssh for {timeout_s:.0f} s") from error
+            raise NoAnswerError(f"{self.host}: no answer by ssh for {limit_s:.0f} s") from error
         said = " ".join(done.stderr.decode(errors="replace").split()[-60:])
         if done.returncode == _REFUSED:
             hint = "docs/machine.md says what a test machine needs."
@@ -294,10 +292,10 @@ class _SerialLine:
 def _serial_line(command: str, console: Path) -> Iterator[_SerialLine]:
     """Run the command of a serial line in the block."""
     with console.open("wb") as written, console.open("rb") as stream:
-        argv, null = ["sh", "-c", command], subprocess.DEVNULL
-        process = subprocess.Popen(
-            argv, stdin=null, stdout=written, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        # A command that went on after a lab that was killed would keep the line from the next one.
+        argv = ("setpriv", *WITH_LAB, str(os.getpid()), "sh", "-c", command)
+        null, also = subprocess.DEVNULL, subprocess.STDOUT
+        process = subprocess.Popen(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
         try:
             yield _SerialLine(process, stream)
         finally:

@@ -41,7 +41,7 @@ _SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,reso
 # The kernel kills QEMU when the thread of the lab that started it exits, even by SIGKILL, for which a handler
 # or a destructor would not run. setpriv requests it last, since a change of the user cancels it. The shell
 # covers the time before that: if the lab has exited by then, the parent of the shell is another process.
-_WITH_LAB = ("--pdeathsig", "KILL", "sh", "-c", 'ulimit -c 0; [ "$PPID" = "$0" ] && exec "$@"')
+WITH_LAB = ("--pdeathsig", "KILL", "sh", "-c", 'ulimit -c 0; [ "$PPID" = "$0" ] && exec "$@"')
 
 Words = tuple[str, ...]
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -74,7 +74,7 @@ def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
         # It installs the filter of system calls before it lists its CPUs.
         if _works((*setpriv, qemu, *sandbox, "-cpu", "help")):
             break
-    return (*setpriv, *_WITH_LAB, str(os.getpid())), sandbox
+    return (*setpriv, *WITH_LAB, str(os.getpid())), sandbox
 
 
 @functools.cache

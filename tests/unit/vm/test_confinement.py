@@ -13,7 +13,7 @@ import pytest
 
 from kteardown.errors import LabError
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu_library import _NO_RIGHTS, _OTHER_USER, _ROOT, _WITH_LAB, USER, confinement, opened
+from kteardown.vm.qemu_library import _NO_RIGHTS, _OTHER_USER, _ROOT, USER, WITH_LAB, confinement, opened
 from unit.vm.test_qemu_command import JOB
 
 IS_ROOT = os.geteuid() == 0
@@ -40,7 +40,7 @@ def job(tmp_path: Path) -> BootJob:
 
 
 def output(words: list[str], inherit: Sequence[int] = ()) -> str:
-    command = [*STRICTEST, *_WITH_LAB, str(os.getpid()), *words]
+    command = [*STRICTEST, *WITH_LAB, str(os.getpid()), *words]
     return subprocess.check_output(command, pass_fds=tuple(inherit), text=True)
 
 
@@ -85,7 +85,7 @@ def test_what_does_not_work_is_left_out(tmp_path: Path, monkeypatch: pytest.Monk
     program.write_text('#!/bin/sh\ncase "$*" in *-sandbox*) exit 1;; esac\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
-    assert confinement(JOB.arch, JOB.acceleration) == ((*LEAST, *_WITH_LAB, str(os.getpid())), ())
+    assert confinement(JOB.arch, JOB.acceleration) == ((*LEAST, *WITH_LAB, str(os.getpid())), ())
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can change to another user")
@@ -106,4 +106,4 @@ def test_qemu_is_another_user_only_if_that_may_use_kvm(
         os.chown(kvm.name, 0, group)
         os.chmod(kvm.name, mode)
         monkeypatch.setattr("kteardown.vm.qemu_library._KVM", kvm.name)
-        assert confinement(JOB.arch, "kvm")[0][: -len(_WITH_LAB) - 1] == words
+        assert confinement(JOB.arch, "kvm")[0][: -len(WITH_LAB) - 1] == words

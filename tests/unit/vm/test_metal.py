@@ -85,6 +85,19 @@ def test_a_boot_is_what_came_between_kexec_and_the_machines_own_kernel(tmp_path:
     assert not line.boot(TOKEN, until=0).console
 
 
+def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_says(
+    machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metal, "_ASK_S", 0.0)
+    monkeypatch.setattr(machine, "_up", lambda: ("another", 100000.5))
+    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    (tmp_path / "line").write_bytes(first)
+    with metal._serial_line(f"cat {tmp_path}/line; sleep 60", tmp_path / "console") as line:
+        returned = machine._until_back(line, TOKEN, "old")
+    assert returned.boot.sent is not None
+    assert returned.ending.how == "powered-off"
+
+
 def test_lines_that_came_after_the_start_of_the_own_kernel_are_not_of_the_boot(tmp_path: Path) -> None:
     line = line_of(b"Kernel panic - not syncing: x\n", tmp_path)
     line._lines.append((time.monotonic() + 5, b"BUG: later"))

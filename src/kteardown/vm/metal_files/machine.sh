@@ -4,7 +4,7 @@ place=/var/lib/kteardown
 guard=/run/kteardown.guard
 lock=$place/lock
 fail() { echo "$*" >&2; exit 3; }
-owner_of_lock() { read -r expiry owner <"$lock" 2>/dev/null || owner=; }
+owner_of_lock() { read -r expiry owner 2>/dev/null <"$lock" || owner=; }
 
 case $1 in
 take) # OWNER SECONDS
@@ -25,7 +25,7 @@ take) # OWNER SECONDS
 	owner_of_lock
 	[ -z "$owner" ] || [ "$owner" = "$2" ] || [ "$expiry" -le "$now" ] ||
 		fail "it is locked by $owner for another $((expiry - now)) s ($lock)"
-	echo "$((now + $3)) $2" >"$lock.new"
+	echo "$((now + $3)) $2" >"$lock.new" || { rm -f "$lock.new"; fail "$lock cannot be written"; }
 	mv "$lock.new" "$lock"
 	sync
 	cat /proc/sys/kernel/random/boot_id
