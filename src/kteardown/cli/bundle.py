@@ -151,7 +151,7 @@ def _choose(plan: Plan, boots: Sequence[LoggedBoot]) -> tuple[dict[int, LoggedBo
         if boot.boot >= len(plan.boots):
             said.append(f"boot {boot.boot} is not in the plan")
             continue
-        reason = why_unusable(boot, plan.boots[boot.boot])
+        reason = why_unusable(boot, plan)
         if boot.boot in chosen:
             said += [] if reason else [f"boot {boot.boot} was booted more than once: the first time counts"]
         elif not reason or any(p.kind == "panic" for p in kernel_log.problems("\n".join(boot.console))):
@@ -162,9 +162,10 @@ def _choose(plan: Plan, boots: Sequence[LoggedBoot]) -> tuple[dict[int, LoggedBo
     return chosen, list(dict.fromkeys(said))
 
 
-def why_unusable(boot: LoggedBoot, planned: PlannedBoot) -> str:
+def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
     """Return why the records of a boot are no result; empty if they are."""
-    sent = boot.sent
+    sent, planned = boot.sent, plan.boots[boot.boot]
+    swept = {"cpus": plan.cpus, "possible_cpus": plan.possible_cpus} | dict(planned.machine)
     if sent is None:
         return f"{len(boot.lines)} of its lines are there, and not all" if boot.lines else "it has no line"
     try:
@@ -178,8 +179,9 @@ def why_unusable(boot: LoggedBoot, planned: PlannedBoot) -> str:
     if not isinstance(hello, Hello) or named not in hello.cmdline.split():
         return "its kernel had another command line"
     ended = [record.trial for record in records if isinstance(record, TrialEnd)]
-    same = ended == [trial.index for trial in planned.trials]
-    return "" if same else "its trials are not those of its plan"
+    if ended != [trial.index for trial in planned.trials]:
+        return "its trials are not those of its plan"
+    return boot.lacks_cpus(swept["possible_cpus"] or swept["cpus"] or 1)
 
 
 def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:

@@ -14,6 +14,7 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,14 @@ class LoggedBoot:
     def records(self) -> list[Record]:
         """Return the records of the agent. Raises ValidationError."""
         return [parse(line) for line in self.raw_records]
+
+    def lacks_cpus(self, wanted: int) -> str:
+        """Return that the machine has fewer possible CPUs than ``wanted``; empty if it has not."""
+        with suppress(IndexError, ValidationError):
+            hello = parse(self.raw_records[0])
+            if isinstance(hello, Hello) and hello.cpus_possible < wanted:
+                return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {wanted}"
+        return ""
 
     def end(self, ending: Ending, host_load: float = 0.0) -> BootEnd:
         """Return how the boot ended, by what is on the console."""

@@ -130,6 +130,9 @@ class MetalMachine:
                 f"{self.host} is not as it was proved: its processor or a setting of that is another",
                 hint="prove it again with `kteardown doctor --machine`, and start the run anew.",
             )
+        if lacks := found.boot.lacks_cpus(job.possible_cpus or job.cpus):
+            hint = "set possible_cpus to what the machine has, or name another machine."
+            raise LabError(f"{self.host}: {lacks}", hint=hint)
         if found.ending.how == "powered-off":
             for line in found.boot.raw_records:
                 on_line(line)

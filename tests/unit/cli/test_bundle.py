@@ -203,6 +203,10 @@ def test_two_machines_in_one_run_are_refused(run: RunDir, tmp_path: Path) -> Non
         (lambda record: record.replace(b'"trial":0', b'"trial":7'), "its trials are not those of its plan"),
         (lambda record: record.replace(b'"status":0', b'"status":139'), "ended with status 139"),
         (lambda record: record.replace(b'"type":"bye"', b'"type":"by"'), "a line is not a record"),
+        (
+            lambda record: re.sub(rb'"cpus_possible":\d+', b'"cpus_possible":0', record),
+            "possible CPUs: the machine has 0",
+        ),
     ],
 )
 def test_a_forged_or_failed_boot_is_not_used(change: Callable[[bytes], bytes], why: str, run: RunDir) -> None:
@@ -210,7 +214,7 @@ def test_a_forged_or_failed_boot_is_not_used(change: Callable[[bytes], bytes], w
         changed(line, change) if line.startswith(b"@kteardown ") else line for line in boots()[0].splitlines()
     ]
     (boot,) = boots_in(b"\n".join(line.rstrip() for line in lines))
-    assert why in why_unusable(boot, load(run).plan.boots[0])
+    assert why in why_unusable(boot, load(run).plan)
 
 
 def test_a_log_of_any_size_is_read_in_parts(tmp_path: Path) -> None:

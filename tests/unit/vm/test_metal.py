@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from kteardown.errors import InputError, LabError
 from kteardown.run import lab
 from kteardown.vm import metal
 from kteardown.vm.console_records import LoggedBoot
+from kteardown.vm.kernel_log import Ending
 from kteardown.vm.metal import MachineConfig, MetalMachine, NoAnswerError, Proof, SshError
+from unit.vm.test_qemu_command import JOB
 
 DATA = Path(__file__).parents[2] / "data" / "bundle"
 TOKEN = (DATA / "run" / "on").read_text().strip().removeprefix("exported:")
@@ -96,6 +99,21 @@ def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_sa
         returned = machine._until_back(line, TOKEN, "old")
     assert returned.boot.sent is not None
     assert returned.ending.how == "powered-off"
+
+
+def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
+    machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    boot = line_of(first, tmp_path).boot(TOKEN)
+    back = metal.Returned(boot, Ending("powered-off"), 20, 10, powered=False)
+    monkeypatch.setattr(MetalMachine, "run", lambda self, job: back)
+    wrong = replace(machine, proof=None)
+    with pytest.raises(LabError, match="possible CPUs: the machine has 1, and the plan 32"):
+        wrong.boot(replace(JOB, possible_cpus=32), print)
+    lines: list[bytes] = []
+    assert wrong.boot(replace(JOB, cpus=1), lines.append).outcome == "ok"
+    assert lines
 
 
 def test_lines_that_came_after_the_start_of_the_own_kernel_are_not_of_the_boot(tmp_path: Path) -> None:
