@@ -12,6 +12,7 @@ import pytest
 from kteardown.coverage.maps import points_of
 from kteardown.inputs.load import load_workload
 from kteardown.kernels import build, kconfig
+from kteardown.kernels.cache import Cache
 from kteardown.kernels.cache_folder import remove
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources, patched
@@ -77,9 +78,11 @@ def test_a_series_on_top_of_another_starts_from_its_objects(tmp_path: Path) -> N
     source = patched(folder, "debian:6.12")
     plain = KernelRequest("base", source)
     build.ensure([KernelRequest("below", "debian:6.12")], cache_dir=cache_dir(), reporter=SilentReporter())
-    # The patched files must be newer than these objects, which were perhaps built after an earlier test.
+    made = build.ensure([plain], cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image.parent
+    # It is built again, from patched files that are newer than the objects, whatever earlier tests left.
     sources = Sources(cache_dir(), SilentReporter())
-    remove(sources.tree_path(sources.identify(source)))
+    for left in (made, Cache(cache_dir()).tree_path(made.name), sources.tree_path(sources.identify(source))):
+        remove(left)
     both = [plain, KernelRequest("top", source, series="top", patches=(second,))]
     images = build.ensure(both, cache_dir=cache_dir(), reporter=SilentReporter()).images
     assert build.changed_objects(images["base"], images["top"])
