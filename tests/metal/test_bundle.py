@@ -12,30 +12,16 @@ from kteardown.model.record import BootEnd
 from kteardown.rundir.find import find_runs
 from metal.loaders import boot_by, grub_disk, pxe_server
 from metal.machine import timers
+from vm.lab import TWO_BOOTS
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
-EXPERIMENT = f"""
-name = "loaded"
-question = "Do boot loaders boot it?"
-source = "debian:6.12"
-[machine]
-kernel_args = {timers()}
-[[workloads]]
-workload = "zombies"
-params.zombies = [0, 300]
-[design]
-clock = "wall"
-boots = 1
-warmup = 0
-repetitions = 1
-"""
 
 
 def test_pxelinux_and_grub_boot_what_the_files_of_a_bundle_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    (tmp_path / "loaded.toml").write_text(EXPERIMENT)
+    (tmp_path / "loaded.toml").write_text(f"{TWO_BOOTS}[machine]\nkernel_args = {timers()}\n")
     bundle, logs = tmp_path / "bundle", [tmp_path / "pxe.log", tmp_path / "grub.log"]
     asked = ["export-boot", str(tmp_path / "loaded.toml"), "--to", str(bundle)]
     assert CliRunner().invoke(app, asked, catch_exceptions=False).exit_code == 0

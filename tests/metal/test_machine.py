@@ -21,21 +21,9 @@ from kteardown.paths import cache_dir
 from kteardown.rundir.directory import RunDir
 from metal.machine import Machine, packages
 from metal.power import execute
+from vm.lab import TWO_BOOTS
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
-EXPERIMENT = """
-name = "metal"
-question = "Does a machine answer?"
-source = "debian:6.12"
-[[workloads]]
-workload = "zombies"
-params.zombies = [0, 300]
-[design]
-clock = "wall"
-boots = 1
-warmup = 0
-repetitions = 1
-"""
 
 
 class Lab:
@@ -49,9 +37,9 @@ class Lab:
         self.runs.mkdir()
         (place / "kteardown").mkdir()
         (place / "kteardown" / "config.toml").write_text(config)
-        (place / "metal.toml").write_text(EXPERIMENT)
-        (place / "long.toml").write_text(EXPERIMENT.replace("repetitions = 1", "repetitions = 200"))
-        (place / "panic.toml").write_text(EXPERIMENT + '[machine]\nkernel_args = ["kteardown.fault=panic"]\n')
+        (place / "metal.toml").write_text(TWO_BOOTS)
+        (place / "long.toml").write_text(TWO_BOOTS.replace("repetitions = 1", "repetitions = 200"))
+        (place / "panic.toml").write_text(TWO_BOOTS + '[machine]\nkernel_args = ["kteardown.fault=panic"]\n')
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "XDG_CONFIG_HOME": str(self._place), "KTEARDOWN_RUNS": str(self.runs)}

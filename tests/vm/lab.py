@@ -33,6 +33,20 @@ WALL = 'clock = "wall"\nboots = 1'
 INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
 """A design: one boot of each kernel, on the instruction clock. The load of the host changes nothing."""
 
+TWO_BOOTS = f"""\
+name = "machine"
+question = "Does a machine answer?"
+source = "debian:6.12"
+[[workloads]]
+workload = "zombies"
+params.zombies = [0, 300]
+[design]
+{WALL}
+warmup = 0
+repetitions = 1
+"""
+"""An experiment for a machine: a boot of base and a boot of its twin."""
+
 KASAN = ("kasan", "debug", "CONFIG_USERFAULTFD=y", "CONFIG_FILE_LOCKING=y")
 """The configuration of one kernel with KASAN and lockdep that runs every stress test."""
 

@@ -12,21 +12,9 @@ from typer.testing import CliRunner
 from kteardown.cli import app
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.rundir.find import find_runs
+from vm.lab import TWO_BOOTS
 
 pytestmark = pytest.mark.vm
-EXPERIMENT = """
-name = "exported"
-question = "Does a machine answer?"
-source = "debian:6.12"
-[[workloads]]
-workload = "zombies"
-params.zombies = [0, 300]
-[design]
-clock = "wall"
-boots = 1
-warmup = 0
-repetitions = 1
-"""
 
 
 def boot(bundle: Path, number: str, *arguments: str) -> bytes:
@@ -51,7 +39,7 @@ def test_a_machine_boots_the_bundle_and_the_log_of_its_line_is_the_run(
 ) -> None:
     assert base_image.is_file()
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    (tmp_path / "exported.toml").write_text(EXPERIMENT)
+    (tmp_path / "exported.toml").write_text(TWO_BOOTS)
     bundle, log = tmp_path / "bundle", tmp_path / "serial.log"
     asked = ["export-boot", str(tmp_path / "exported.toml"), "--to", str(bundle)]
     assert CliRunner().invoke(app, asked, catch_exceptions=False).exit_code == 0
