@@ -71,7 +71,7 @@ AMD = Setting(
 
 
 def server_of_files() -> tuple[str, str]:
-    """Return the program that shares files with L1, and its help. Raises L1Error if there is none."""
+    """Return the program that shares files with L1, and its help. Raises L1Error if it is not installed."""
     daemon = next((path for path in VIRTIOFSD if Path(path).exists()), "")
     if not daemon:
         raise L1Error("virtiofsd is not installed; in Debian 12 it is a part of qemu-system-common")

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -34,8 +35,7 @@ _DELETED = re.compile(r"^ delete (?:mode \d+ )?(.+)$", re.MULTILINE)
 # Neither a file nor a symbolic link: a submodule, for example.
 _SPECIAL = re.compile(r"^ (?:create mode|mode change \d+ =>) (?!100|120)\d+ ?(.*)$", re.MULTILINE)
 _MOVED = re.compile(r"^Checking patch (.+)\.\.\.$|^Hunk #(\d+) succeeded at (\d+) \(", re.MULTILINE)
-# As git takes it for C: whatever begins a line, but labels.
-_FUNCTION = re.compile(r"[A-Za-z_](?!\w*:\s*$)")
+_FUNCTION = re.compile(r"[A-Za-z_](?!\w*:\s*$)")  # As git takes it for C: what begins a line, but labels.
 _FAILED_AT = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 
 
@@ -198,25 +198,24 @@ def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
 
     git takes the nearest place, and does not look at the function that the header of a hunk names.
     """
-    every = patch.hunks() if "\nHunk #" in said else {}
+    every: dict[str, list[Hunk]] = {}
+    with suppress(InputError):  # git reads patches that unidiff does not.
+        every = patch.hunks() if "\nHunk #" in said else {}
     name, lines, starts = "", [""], [0]
-    for file, number, line in _MOVED.findall(said):
+    for file, number, line in _MOVED.findall(said) if every else ():
         if file:
-            name = file
-            if name in every and (folder / name).is_file():
-                lines = (folder / name).read_text(encoding="utf-8", errors="replace").split("\n")
-                starts = [at for at, text in enumerate(lines) if _FUNCTION.match(text)]
-            continue
-        hunk = every[name][int(number) - 1] if name in every else None
-        if hunk is None or "(" not in hunk.section_header:
-            continue
-        expected = [text[1:].rstrip("\n") for text in hunk.source]
-        chosen = max((at for at in starts if at < int(line) - 1), default=0)
-        for start, end in itertools.pairwise([*starts, len(lines)]):
-            if start == chosen or not lines[start].startswith(hunk.section_header):
-                continue
-            if any(lines[at : at + len(expected)] == expected for at in range(start + 1, end)):
-                return f"hunk {number} of {name} is for {hunk.section_header!r}, and git puts it elsewhere"
+            name, path = file, folder / file
+            lines = path.read_text("utf-8", errors="replace").split("\n") if path.is_file() else []
+            starts = [at for at, text in enumerate(lines) if _FUNCTION.match(text)]
+        elif name in every and "(" in (hunk := every[name][: int(number)][-1]).section_header:
+            expected = [text[1:].rstrip("\n") for text in hunk.source]
+            chosen = max((at for at in starts if at < int(line) - 1), default=0)
+            for start, end in itertools.pairwise([*starts, len(lines)]):
+                other = start != chosen and lines[start].startswith(hunk.section_header)
+                if other and any(lines[at : at + len(expected)] == expected for at in range(start + 1, end)):
+                    return (
+                        f"hunk {number} of {name} is for {hunk.section_header!r}, and git puts it elsewhere"
+                    )
     return ""
 
 

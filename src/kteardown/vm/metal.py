@@ -131,8 +131,7 @@ class MetalMachine:
                 hint="prove it again with `kteardown doctor --machine`, and start the run anew.",
             )
         if lacks := found.boot.lacks_cpus(job.possible_cpus or job.cpus):
-            hint = "set possible_cpus to what the machine has, or name another machine."
-            raise LabError(f"{self.host}: {lacks}", hint=hint)
+            raise LabError(f"{self.host}: {lacks}", hint="choose fewer possible_cpus, or another machine.")
         if found.ending.how == "powered-off":
             for line in found.boot.raw_records:
                 on_line(line)
@@ -295,7 +294,7 @@ class _SerialLine:
 def _serial_line(command: str, console: Path) -> Iterator[_SerialLine]:
     """Run the command of a serial line in the block."""
     with console.open("wb") as written, console.open("rb") as stream:
-        # A command that went on after a lab that was killed would keep the line from the next one.
+        # A command that went on after a lab that was killed would keep the line from the next lab.
         argv = ("setpriv", *WITH_LAB, str(os.getpid()), "sh", "-c", command)
         null, also = subprocess.DEVNULL, subprocess.STDOUT
         process = subprocess.Popen(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
