@@ -94,11 +94,13 @@ class Folder:
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("KTEARDOWN_RUNS") == str(self.runs):
+                if process.environ().get("KTEARDOWN_RUNS") != str(self.runs):
+                    continue
+                if process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
             except psutil.Error:
                 continue
-        return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+        return found
 
 
 def unbroken(folder: Folder) -> tuple[bytes, float]:
