@@ -43,10 +43,12 @@ def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool
         return mark_both_clocks(folder)
 
 
-def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str = "") -> Result:
+def finish(
+    run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str = "", repeat: bool = False
+) -> Result:
     """Boot the rest of the plan of ``run``, with ``--until`` look by look, and analyse it.
 
-    ``on``: the cluster on which it is booted (``run.lab``); empty for this host.
+    ``on``: the cluster on which it is booted (``run.lab``); empty for this host. ``repeat`` as there.
 
     Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """
@@ -62,7 +64,15 @@ def finish(run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str 
         result = analyse_and_save(snapshot) if until and log.finished() else None
         while True:
             snapshot = measure(
-                snapshot, log, reporter, expected, jobs=jobs, on=on, after=result, interim=so_far
+                snapshot,
+                log,
+                reporter,
+                expected,
+                jobs=jobs,
+                on=on,
+                repeat=repeat,
+                after=result,
+                interim=so_far,
             )
             result = analyse_and_save(snapshot)
             if result.stopping is not None:

@@ -67,6 +67,10 @@ def test_a_mail_becomes_a_page(thread: Path, tmp_path: Path) -> None:
     # The workload was found, and it executed what the series changes.
     assert answer["workloads"][0]["exercised"] is True
     assert all(one["run"] for one in answer["workloads"])
+    again = kteardown("try", str(thread), *SMALL, "--json", str(file), runs=tmp_path / "runs")
+    assert "2 of 2 boots were run before" in " ".join(again.stdout.split())
+    # The table is the same; the notes and the command differ.
+    assert again.stdout.partition("What was compared")[0] == done.stdout.partition("What was compared")[0]
 
 
 def test_a_series_on_top_of_another_starts_from_its_objects(tmp_path: Path) -> None:

@@ -66,8 +66,10 @@ def start(
     return pipeline.start(experiments, reporter, ablate=ablate, command=command or command_line())
 
 
-def boot_rest(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> list[Result]:
-    """Boot the rest of the plan, and return the result of each clock.
+def boot_rest(
+    found: RunFolder, reporter: TerminalReporter, execution: options.Execution, *, repeat: bool = False
+) -> list[Result]:
+    """Boot the rest of the plan, and return the result of each clock. ``repeat`` as for ``run.lab``.
 
     Raises InputError, BuildError, GuestError, LabError.
     """
@@ -80,7 +82,7 @@ def boot_rest(found: RunFolder, reporter: TerminalReporter, execution: options.E
         for run in found.runs:
             if found.both_clocks:
                 reporter.note(f"{CLOCKS[load(run).experiment.design.clock]}:")
-            results.append(pipeline.finish(run, reporter, jobs=execution.jobs, on=on))
+            results.append(pipeline.finish(run, reporter, jobs=execution.jobs, on=on, repeat=repeat))
             if run is not found.runs[-1]:
                 reporter.note(f"done; its report: kteardown report {run.name}")
     except KeyboardInterrupt:

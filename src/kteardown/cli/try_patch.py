@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.analysis.decidable import decidable
+from kteardown.analysis.growth.fit import MIN_POINTS
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.queue import check_for_b4
@@ -206,7 +207,7 @@ def measure(
         if tried.error:
             return tried
         run = start(experiments, reporter, execution, ablate=kernels.ablate)
-        boot_rest(run, reporter, execution)
+        boot_rest(run, reporter, execution, repeat=True)
         changed = changed_for_certain(chosen.changed, image)
         exercise = choice.exercise
         if choice in left:
@@ -283,10 +284,23 @@ def _experiments(
     experiment = experiment.model_copy(update={"workloads": (chosen,)})
     given = asked.assignments or []
     names = {assignment.partition("=")[0] for assignment in given}
-    needed = [one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names]
+    needed = [
+        one
+        for one in (*needed_settings(choice, experiment), *fewer_sizes(experiment, asked))
+        if one.partition("=")[0] not in names
+    ]
     # The clock may be that of the workload, which the user does not know beforehand.
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
     return on_clocks(experiment, replace(own, assignments=[*needed, *given]))
+
+
+def fewer_sizes(experiment: Experiment, asked: Overrides) -> list[str]:
+    """Return the setting with as few sizes as a growth law needs, if the quick design has more."""
+    (sweep,) = experiment.workloads
+    law = load_workload(sweep.workload, experiment.folder).law
+    sizes = experiment.quick.params.get(law, sweep.params.get(law, ())) if asked.quick else ()
+    few = dict.fromkeys(sizes[n * (len(sizes) - 1) // (MIN_POINTS - 1)] for n in range(MIN_POINTS) if sizes)
+    return [f"{law}={','.join(map(str, few))}"] if len(few) < len(sizes) else []
 
 
 def check(tried: Tried, execution: options.Execution) -> None:

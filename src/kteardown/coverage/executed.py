@@ -13,7 +13,15 @@ from statistics import mean, median, stdev
 
 from scipy import special
 
-from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
+from kteardown.coverage.attribute import (
+    Counts,
+    DebugInfo,
+    Executed,
+    FunctionId,
+    attribute,
+    calls_of,
+    counts_of,
+)
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import (
     CoverageMap,
@@ -33,8 +41,8 @@ from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_counted
 from kteardown.run.execute import Bootable
+from kteardown.run.repeat import RepeatingMachine
 from kteardown.script.describe import Described
-from kteardown.vm.qemu import QemuMachine
 
 _DOUBLINGS = math.log2(5)
 """From the larger of the sizes at which executions are counted to the default one."""
@@ -143,7 +151,8 @@ def _booted(
     seeds: int,
 ) -> list[list[tuple[CountedTrial, ...]]]:
     """Return for each kernel and each seed the trials, without the first. ^C ends the guests."""
-    qemu, wanted = QemuMachine(reporter.command), [(k, seed) for k in kernels for seed in range(1, seeds + 1)]
+    qemu = RepeatingMachine(reporter.command)
+    wanted = [(kernel, seed) for kernel in kernels for seed in range(1, seeds + 1)]
     title = f"Counting what {workload.name} executes of the change"
     with reporter.task(title, total=len(wanted)) as task, ThreadPoolExecutor(len(kernels)) as pool:
         boot = partial(boot_counted, folder=folder, qemu=qemu, also="later")
@@ -151,6 +160,8 @@ def _booted(
             pool.submit(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
             for kernel, seed in wanted
         ]
+        for kernel in kernels:  # It is remembered, and the last boot leaves a processor free.
+            pool.submit(calls_of, kernel.image.parent / "vmlinux")
         try:
             while (state := wait(booting, timeout=1)).not_done:
                 task.update(len(state.done))

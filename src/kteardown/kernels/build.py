@@ -386,6 +386,9 @@ class _Builder:
             )
             seconds = round(time.monotonic() - began, 1)
             self._kernels.describe(folder, described, seconds=seconds, **more)
+            # Before it is written to the disk, from which it takes seconds to remove.
+            if key != plan.base_key:
+                cache_folder.remove(tree.build)
         cache_folder.remove(tree.logs)
 
 

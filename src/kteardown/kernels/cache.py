@@ -28,8 +28,8 @@ _DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, Recursi
 """What a damaged description raises."""
 FOLDERS = (
     *("trees", "objects", "sources", "downloads", "lists", "logs", "resolved", "layout"),
-    # Of a user's patches, of bisections, of mailing lists, and of scripts.
-    *("series", "histories", "mail", "archive", "scripts", "coverage"),
+    # Of a user's patches, of bisections, of mailing lists, and of scripts; boots of all.
+    *("series", "histories", "mail", "archive", "scripts", "coverage", "boots"),
     # ``apt`` has the lists of earlier versions; ``machines`` what `doctor --machine` proved.
     *("agent", "plugins", "programs", "apt", "machines"),
 )

@@ -122,6 +122,8 @@ class BootEnd(_Record):
     last_lines: tuple[str, ...] = ()
     placed: Placed | None = None
     """None under emulation, and in records of older versions."""
+    kept_from: str = ""
+    """When the equal boot was run of which these are the records (``run.repeat``); empty if this one was."""
 
 
 class Hello(_Record):

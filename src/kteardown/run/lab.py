@@ -24,6 +24,7 @@ from kteardown.run.executors.cluster import Cluster
 from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.slurm import Slurm, config_file, load_config
 from kteardown.run.forecast import jobs_of
+from kteardown.run.repeat import RepeatingMachine
 from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
@@ -47,12 +48,18 @@ LOST_LIMIT = 0.05
 
 
 def make_lab(
-    snapshot: Snapshot, reporter: Reporter, jobs: int | None, on: str = "", *, counts: bool = True
+    snapshot: Snapshot,
+    reporter: Reporter,
+    jobs: int | None,
+    on: str = "",
+    *,
+    counts: bool = True,
+    repeat: bool = False,
 ) -> Lab:
     """Prepare this host for the boots of a run, ``on`` this host, a cluster or another machine.
 
-    Without ``counts``, guests do not count events of the processor, even if the design does. Raises
-    BuildError, LabError, InputError.
+    Without ``counts``, guests do not count events of the processor, even if the design does; with ``repeat``
+    no equal boot is run twice (``run.repeat``). Raises BuildError, LabError, InputError.
     """
     experiment = snapshot.experiment
     spec = experiment.machine
@@ -82,7 +89,7 @@ def make_lab(
     owner = f"{platform.node()}:{snapshot.run.path.resolve()}"
     metal = machine_of(on, owner, reporter) if on.startswith(SSH) else None
     return Lab(
-        machine=metal or QemuMachine(reporter.command),
+        machine=metal or (RepeatingMachine if repeat else QemuMachine)(reporter.command),
         release=metal.release if metal else lambda: None,
         agent=agent,
         agent_hash=file_hash(agent),

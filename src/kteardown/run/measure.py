@@ -36,6 +36,7 @@ def measure(
     *,
     jobs: int | None = None,
     on: str = "",
+    repeat: bool = False,
     after: Result | None = None,
     interim: Callable[[], Sequence[InterimResult]] = tuple,
 ) -> Snapshot:
@@ -53,7 +54,7 @@ def measure(
     while True:
         finished = log.finished()
         if Journal(run).unsettled or not all(boot.index in finished for boot in due.boots):
-            lab = labs.make_lab(snapshot, reporter, jobs, on)
+            lab = labs.make_lab(snapshot, reporter, jobs, on, repeat=repeat)
             log.agent_hash = lab.agent_hash
             with suppress(NotBuiltError):
                 if missing := create.missing_kernels(run):

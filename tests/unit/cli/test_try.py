@@ -14,6 +14,7 @@ from kteardown.cli import app, try_patch
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_patch import (
     choose_by_code,
+    fewer_sizes,
     needed_settings,
     no_workload,
     scripts_in,
@@ -367,6 +368,16 @@ def test_a_workload_is_run_where_it_executes_the_change() -> None:
     other = {**usual, "make": "fork"}
     assert needed_settings(MeasuredWorkload("zombies", "", params=usual), experiment) == []
     assert needed_settings(MeasuredWorkload("zombies", "", params=other), experiment) == ["make=fork"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "few"),
+    [("zombies", ["zombies=0,6000,15000"]), ("dyingcg", []), ("pipechain", ["processes=500,1000,4000"])],
+)
+def test_the_quick_design_has_as_few_sizes_as_a_law_needs(workload: str, few: list[str]) -> None:
+    experiment = experiment_for(workload, "debian:6.12")
+    assert fewer_sizes(experiment, Overrides(quick=True)) == few
+    assert fewer_sizes(experiment, Overrides()) == []
 
 
 def test_whole_builds_are_named_with_their_time(source: str, tmp_path: Path) -> None:
