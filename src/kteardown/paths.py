@@ -2,8 +2,10 @@
 
 import os
 import threading
+import tomllib
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -17,6 +19,11 @@ def data_dir(kind: str) -> Path:
     """
     packaged = Path(__file__).parent / "data" / kind
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / kind
+
+
+def shipped_table(name: str) -> dict[str, Any]:
+    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder: ``vm/qemu``."""
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def cache_dir() -> Path:

@@ -1,7 +1,6 @@
 """``kteardown selftest``: a report on what this host measures, which a user with hardware can send."""
 
 import time
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -20,7 +19,7 @@ from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
 from kteardown.model.result import ClockReading, Timing
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, shipped_table
 from kteardown.report.contents import timing_lines
 from kteardown.report.formatting import detectable, percent, point_text
 from kteardown.report.material import BothMaterial
@@ -114,7 +113,7 @@ def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iter
         "nodes": (topology["nodes"] or 1) < 2,
         "smt": smt != "on",
     }
-    for name, one in tomllib.loads((_TEXTS / "selftest.toml").read_text()).items():
+    for name, one in shipped_table("cli/texts/selftest").items():
         if lacks[name]:
             yield {**one, "why": one["why"].format(counters=no_counters, smt=smt or "unknown")}
 

@@ -7,7 +7,6 @@ the text, with the words of ``heading`` and ``cell``.
 import json
 import re
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -29,7 +28,7 @@ from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Metric
-from kteardown.paths import cache_dir, data_dir
+from kteardown.paths import cache_dir, data_dir, shipped_table
 from kteardown.report import saved
 from kteardown.report.formatting import scale, share
 from kteardown.report.metrics import name_of
@@ -40,7 +39,7 @@ from kteardown.rundir.writer import is_locked
 from kteardown.visible import echo
 
 Fields = dict[str, Any]
-_HEADINGS = tomllib.loads((Path(__file__).parent / "texts" / "headings.toml").read_text(encoding="utf-8"))
+_HEADINGS = shipped_table("cli/texts/headings")
 _FILES = 8
 """Of the files that a workload executes most, so many are listed."""
 _HUNK = re.compile(r"^@@ [^@]*@@(.*)$|^\+\+\+ b/(\S+)", re.MULTILINE)
