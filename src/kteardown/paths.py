@@ -70,6 +70,14 @@ def read_or_empty(path: Path) -> str:
         return ""
 
 
+def end_of(path: Path, most: int) -> str:
+    """Return the last ``most`` bytes of a file as text; empty if there is none."""
+    with suppress(OSError), path.open("rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
+        return stream.read(most).decode(errors="replace")
+    return ""
+
+
 def sync(path: Path) -> None:
     """Write a file, or the names in a folder, to the disk."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
