@@ -251,15 +251,8 @@ def values(
 
     Raises InputError if an expression needs more than ``SEARCH_S`` for the lines.
     """
-    lines = output[:LINES]
-    if reading.kind == "delta":
-        found = _of_delta(reading, unit, deltas)
-    elif reading.kind == "printed":
-        found = _printed(reading, unit, lines)
-    elif reading.kind == "interval":
-        found = _intervals(reading, unit, lines)
-    else:
-        found = _matched(reading, unit, lines)
+    read = {"expression": _matched, "interval": _intervals, "printed": _printed}.get(reading.kind)
+    found = read(reading, unit, output[:LINES]) if read else _of_delta(reading, unit, deltas)
     return found[-1:] if reading.last else found
 
 
