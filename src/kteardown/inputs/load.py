@@ -445,11 +445,7 @@ def _fields_at(model: type[BaseModel], loc: list[str]) -> list[str]:
 def _model_inside(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for argument in getattr(annotation, "__args__", ()):
-        found = _model_inside(argument)
-        if found is not None:
-            return found
-    return None
+    return next(filter(None, map(_model_inside, getattr(annotation, "__args__", ()))), None)
 
 
 def marks_stretch(workload: str, folder: str = "") -> bool:
