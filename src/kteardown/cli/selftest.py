@@ -142,7 +142,7 @@ def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
 def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
     material = material_of_folder(folder)
     assert isinstance(material, BothMaterial)
-    wall = material.wall.result
+    wall = material.clocks[1].result
     headline = {(r.metric, r.statistic) for r in material.both.readings}
     noise = [
         {name: getattr(c, name) for name in _NOISE}
