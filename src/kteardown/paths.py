@@ -2,8 +2,10 @@
 
 import os
 import threading
+import tomllib
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -17,6 +19,11 @@ def data_dir(kind: str) -> Path:
     """
     packaged = Path(__file__).parent / "data" / kind
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / kind
+
+
+def shipped_table(name: str) -> dict[str, Any]:
+    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder: ``vm/qemu``."""
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def cache_dir() -> Path:
@@ -61,6 +68,14 @@ def read_or_empty(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def end_of(path: Path, most: int) -> str:
+    """Return the last ``most`` bytes of a file as text; empty if there is none."""
+    with suppress(OSError), path.open("rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
+        return stream.read(most).decode(errors="replace")
+    return ""
 
 
 def sync(path: Path) -> None:

@@ -241,20 +241,13 @@ class FunctionCosts:
         return variance(means) / len(means)
 
 
-@dataclass(frozen=True)
-class TimeGrowth:
-    """The slope of log time over log size, and its standard error."""
+def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> tuple[float, float] | None:
+    """Return the exponent with which a time grows with the size, and its standard error.
 
-    exponent: float
-    se: float
-
-
-def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> TimeGrowth | None:
-    """Fit the growth of a time with the size: least squares on both logarithms, weighted by the errors.
-
-    If the points are farther from the line than their errors explain, the error of the slope is multiplied by
-    the same factor (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero are not used: the
-    function was not sampled there. None with fewer than two different sizes.
+    It is the slope of log time over log size, by least squares that are weighted by the errors. If the points
+    are farther from the line than their errors explain, the error of the slope is multiplied by the same
+    factor (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero are not used: the function was
+    not sampled there. None with fewer than two different sizes.
     """
     known = [
         (1 / max(t.se / t.ns, 1e-9), math.log(n), math.log(t.ns))
@@ -267,7 +260,7 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> TimeGrowth | No
     line, covariance = np.polyfit(x, y, 1, w=w, cov="unscaled")
     free, residual = len(known) - 2, float(np.square(w * (y - np.polyval(line, x))).sum())
     birge = math.sqrt(max(1.0, residual / free)) if free else 1.0
-    return TimeGrowth(float(line[0]), birge * math.sqrt(covariance[0, 0]))
+    return float(line[0]), birge * math.sqrt(covariance[0, 0])
 
 
 def quantile(confidence: float, claims: int) -> float:
@@ -392,12 +385,11 @@ def _cost(
     grown = growth([each.size for each in costs], [each.own(name) for each in costs])
     fields: dict[str, object] = {}
     if grown is not None:
-        ends = (grown.exponent - shown * grown.se, grown.exponent + shown * grown.se)
-        fields |= {"exponent": tidy(grown.exponent), "exponent_ci": tidy_pair(ends)}
+        exponent, se = grown
+        ends = (exponent - shown * se, exponent + shown * se)
+        fields |= {"exponent": tidy(exponent), "exponent_ci": tidy_pair(ends)}
         fields["grows"] = (
-            grown.exponent - z * grown.se > 1 + MARGIN
-            and share >= LEAST_SHARE
-            and last.sampled(name) >= _LEAST_SAMPLES
+            exponent - z * se > 1 + MARGIN and share >= LEAST_SHARE and last.sampled(name) >= _LEAST_SAMPLES
         )
     if base is not None and kernel != BASE:
         before, objects = base[-1].own(name), base[-1].size or 1.0

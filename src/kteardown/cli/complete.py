@@ -113,18 +113,17 @@ def runs(_: typer.Context) -> Iterator[Offer]:
 
 @_offer
 def runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
-    from kteardown.cli.show import Thing
+    from kteardown.cli.show import THINGS
 
     yield from runs(ctx, "")
-    yield from ((kind.value, f"what a {kind.value} is") for kind in Thing)
+    yield from ((kind, f"what a {kind} is") for kind in THINGS)
 
 
 @_offer
 def things(ctx: typer.Context) -> Iterator[Offer]:
-    from kteardown.cli.show import Thing, known_names
+    from kteardown.cli.show import THINGS, known_names
 
-    kind = next((kind for kind in Thing if kind.value == ctx.params.get("what")), None)
-    if kind is not None:
+    if (kind := str(ctx.params.get("what"))) in THINGS:
         yield from ((name, "") for name in known_names(kind))
 
 

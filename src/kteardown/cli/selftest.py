@@ -1,13 +1,10 @@
 """``kteardown selftest``: a report on what this host measures, which a user with hardware can send."""
 
 import time
-import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
-from jinja2 import Environment, StrictUndefined
 
 from kteardown import version
 from kteardown.cli import options
@@ -20,7 +17,8 @@ from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
 from kteardown.model.result import ClockReading, Timing
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, shipped_table
+from kteardown.report.charts import templates
 from kteardown.report.contents import timing_lines
 from kteardown.report.formatting import detectable, percent, point_text
 from kteardown.report.material import BothMaterial
@@ -30,7 +28,6 @@ from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.host import HostCheck, wall_checks
 
-_TEXTS = Path(__file__).parent / "texts"
 _ARCH: Arch = next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
 """The architecture of guests that this host may run under KVM."""
 _NOISE = ("workload", "metric", "point", "null_ci", "mde")
@@ -114,7 +111,7 @@ def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iter
         "nodes": (topology["nodes"] or 1) < 2,
         "smt": smt != "on",
     }
-    for name, one in tomllib.loads((_TEXTS / "selftest.toml").read_text()).items():
+    for name, one in shipped_table("cli/texts/selftest").items():
         if lacks[name]:
             yield {**one, "why": one["why"].format(counters=no_counters, smt=smt or "unknown")}
 
@@ -145,7 +142,7 @@ def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
 def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
     material = material_of_folder(folder)
     assert isinstance(material, BothMaterial)
-    wall = material.wall.result
+    wall = material.clocks[1].result
     headline = {(r.metric, r.statistic) for r in material.both.readings}
     noise = [
         {name: getattr(c, name) for name in _NOISE}
@@ -163,8 +160,7 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
 
 
 def text(found: SelfTest) -> str:
-    words = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
+    words = templates("cli", "texts", keep_trailing_newline=True)
     words.globals |= {f.__name__: f for f in (percent, detectable, shipped_name, point_text)}
     words.filters["percent"] = percent
-    template = words.from_string((_TEXTS / "selftest.txt.j2").read_text())
-    return template.render(found=found, timing=timing_lines(found.timing))
+    return words.get_template("selftest.txt.j2").render(found=found, timing=timing_lines(found.timing))

@@ -7,10 +7,8 @@ the text, with the words of ``heading`` and ``cell``.
 import json
 import re
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +27,7 @@ from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Metric
-from kteardown.paths import cache_dir, data_dir
+from kteardown.paths import cache_dir, data_dir, shipped_table
 from kteardown.report import saved
 from kteardown.report.formatting import scale, share
 from kteardown.report.metrics import name_of
@@ -40,19 +38,10 @@ from kteardown.rundir.writer import is_locked
 from kteardown.visible import echo
 
 Fields = dict[str, Any]
-_HEADINGS = tomllib.loads((Path(__file__).parent / "texts" / "headings.toml").read_text(encoding="utf-8"))
+_HEADINGS = shipped_table("cli/texts/headings")
 _FILES = 8
 """Of the files that a workload executes most, so many are listed."""
 _HUNK = re.compile(r"^@@ [^@]*@@(.*)$|^\+\+\+ b/(\S+)", re.MULTILINE)
-
-
-class Thing(StrEnum):
-    """What can be shown besides a run."""
-
-    workload = "workload"
-    series = "series"
-    experiment = "experiment"
-    kernel = "kernel"
 
 
 def show(
@@ -63,9 +52,9 @@ def show(
     console: int | None = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    kind = next((kind for kind in Thing if kind.value == what), None)
+    kind = what if what in THINGS else None
     if kind is not None and name:
-        fields = _DESCRIBED[kind](name)
+        fields = THINGS[kind][1](name)
         if as_json:
             echo(json.dumps(fields, indent=1))
         else:
@@ -84,19 +73,17 @@ def show(
         _print_boots(found)
 
 
-def _find(what: str, name: str, kind: Thing | None) -> RunFolder:
+def _find(what: str, name: str, kind: str | None) -> RunFolder:
     """Return the run ``what``. Raises InputError that names what else may be meant."""
     if kind is not None:
-        raise InputError(
-            f"no {kind.value} is named", hint=f"name one, as in: kteardown show {kind.value} NAME"
-        )
+        raise InputError(f"no {kind} is named", hint=f"name one, as in: kteardown show {kind} NAME")
     if name:
         raise InputError(
-            f"{what!r} is not one of {', '.join(Thing)}",
+            f"{what!r} is not one of {', '.join(THINGS)}",
             hint=f"name one of these, as in: kteardown show workload {name}",
         )
     kinds = kinds_of(what)
-    words = " or ".join(f"`kteardown show {one.value} {what}`" for one in kinds)
+    words = " or ".join(f"`kteardown show {one} {what}`" for one in kinds)
     try:
         found = find_runs(what)
     except InputError as error:
@@ -203,19 +190,12 @@ def cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def known_names(kind: Thing) -> list[str]:
-    here = Path.cwd()
-    if kind is Thing.workload:
-        return workload_names(here)
-    if kind is Thing.experiment:
-        return experiment_names(here)
-    if kind is Thing.series:
-        return [series.name for series in known_series(here)]
-    return [entry.key for entry in Cache(cache_dir()).entries()]
+def known_names(kind: str) -> list[str]:
+    return THINGS[kind][0](Path.cwd())
 
 
-def kinds_of(name: str) -> list[Thing]:
-    return [kind for kind in Thing if name in known_names(kind)]
+def kinds_of(name: str) -> list[str]:
+    return [kind for kind in THINGS if name in known_names(kind)]
 
 
 def _workload(name: str) -> Fields:
@@ -276,8 +256,8 @@ def _executed_files(name: str) -> list[Fields]:
 
 
 def _series(name: str) -> Fields:
-    if name not in known_names(Thing.series) and not Path(name).exists():
-        near = did_you_mean(name, known_names(Thing.series))
+    if name not in known_names("series") and not Path(name).exists():
+        near = did_you_mean(name, known_names("series"))
         raise InputError(
             f"there is no series called {name!r}{near}", hint="choose one of `kteardown list series`."
         )
@@ -439,10 +419,10 @@ def _pages(candidates: Sequence[str]) -> list[Fields]:
     return [{"page": f"docs/{stem}.md"} for stem in stems if (folder / f"{stem}.md").is_file()]
 
 
-_DESCRIBED: Mapping[Thing, Callable[[str], Fields]] = {
-    Thing.workload: _workload,
-    Thing.series: _series,
-    Thing.experiment: _experiment,
-    Thing.kernel: _kernel,
+THINGS: Mapping[str, tuple[Callable[[Path], list[str]], Callable[[str], Fields]]] = {
+    "workload": (workload_names, _workload),
+    "series": (lambda here: [series.name for series in known_series(here)], _series),
+    "experiment": (experiment_names, _experiment),
+    "kernel": (lambda here: [entry.key for entry in Cache(cache_dir()).entries()], _kernel),
 }
-"""What is known about the thing of a name. Each raises InputError if there is none."""
+"""What can be shown besides a run: the known names, and what is known of one. Raises InputError."""

@@ -8,12 +8,10 @@ ones, which together reach all that their parameters turn on.
 import gc
 import json
 import lzma
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from kteardown.kernels import cache_folder
 from kteardown.model.experiment import Sweep
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
-from kteardown.paths import cache_dir, data_dir
+from kteardown.paths import cache_dir, data_dir, shipped_table
 from kteardown.script.describe import Described, content_id, known
 
 _FORMAT = 2
@@ -265,9 +263,7 @@ def with_own(coverage: CoverageMap, folder: Path) -> tuple[CoverageMap, list[str
 
 
 _REDUCED = 10
-_SHORT: Mapping[str, int] = tomllib.loads(
-    files("kteardown.coverage").joinpath("points.toml").read_text(encoding="utf-8")
-)
+_SHORT: Mapping[str, int] = shipped_table("coverage/points")
 
 
 def points_of(workload: Workload) -> list[dict[str, ParamValue]]:

@@ -203,12 +203,12 @@ def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
         function = FunctionResult(
             name=name,
             share=last.share(name),
-            exponent=fitted.exponent if fitted else None,
+            exponent=fitted[0] if fitted else None,
             callers=callers,
             no_interrupts=last.no_interrupts(name),
             place=place_of(name, callers),
         )
-        found.append((bool(fitted and fitted.exponent >= _STEEP and grown > 0), grown, function))
+        found.append((bool(fitted and fitted[0] >= _STEEP and grown > 0), grown, function))
     steep = [each for each in found if each[0] and each[2].share > 0.1] or found
     return max(steep, key=lambda each: each[1])[2] if steep else None
 

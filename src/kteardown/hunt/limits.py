@@ -5,9 +5,9 @@ The defaults of the kernel, and the largest values that it takes, were read in g
 PID namespaces that this user made. What systemd 252 sets is named where it counts.
 """
 
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
+
+from kteardown.paths import shipped_table
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,7 @@ class Limit:
     ordinary: int
 
 
-LIMITS = {
-    name: Limit(**fields)
-    for name, fields in tomllib.loads(files("kteardown.hunt").joinpath("limits.toml").read_text()).items()
-}
+LIMITS = {name: Limit(**fields) for name, fields in shipped_table("hunt/limits").items()}
 _MEMORY_KB = 16 << 20
 RAISED = frozenset(
     LIMITS[name].set_by

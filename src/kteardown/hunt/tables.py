@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from kteardown.hunt.catalogue import Cost
@@ -19,7 +18,7 @@ from kteardown.hunt.result import (
     predicted_time,
 )
 from kteardown.paths import data_dir
-from kteardown.report.charts import written
+from kteardown.report.charts import templates, written
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Table, Text
 
@@ -254,20 +253,14 @@ def program(kind: str, own: Sequence[Path] = ()) -> str:
 
 def report_text(of: Find | OwnersResult, result: HuntResult) -> str:
     """Return a report in plain text of a find, or of processes that wait when they release at once."""
-    # Imported here: a hunt that writes no reports needs no templates.
-    from jinja2 import Environment, StrictUndefined
-
-    text = files("kteardown.hunt").joinpath("report.txt.j2").read_text(encoding="utf-8")
-    words = Environment(
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
-    )
+    words = templates("hunt", "", keep_trailing_newline=True)
     words.globals.update(predicted_time=predicted_time, most_predicted=PREDICTED_AT_MOST)
     case, growth = result.case_of(of), of.growth if isinstance(of, Find) else None
     found = [case.bystanders.get(name) for name in _DELAYS] if case else []
     function = of.function if isinstance(of, Find) else None
     chain = [f"{name}()" for name in (function.name, *function.callers)] if function else []
     limit = of.prediction.limit if isinstance(of, Find) and of.prediction else ""
-    return words.from_string(text).render(
+    return words.get_template("report.txt.j2").render(
         one=of,
         owners=isinstance(of, OwnersResult),
         result=result,

@@ -6,7 +6,6 @@ import stat
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from importlib.resources import files
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +20,7 @@ from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import points_of, weight_of
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Workload
-from kteardown.paths import data_dir
+from kteardown.paths import data_dir, shipped_table
 
 _MOST_BYTES = 10_000_000
 _RANGE = re.compile(r"(\d+):(\d+):(\d+)")
@@ -31,7 +30,7 @@ _BEGINS = re.compile(r"\bwl_profile_begin\s*\(")
 _EXAMPLE = "correct these keys; `kteardown new` writes a file with valid keys as an example."
 _M = TypeVar("_M", bound=BaseModel)
 
-_COUNTS = tomllib.loads(files("kteardown.inputs").joinpath("counts.toml").read_text())
+_COUNTS = shipped_table("inputs/counts")
 METRICS = {key: Metric(**fields) for key, fields in _COUNTS["metrics"].items()}
 """Those of the hardware counts. A processor may lack some."""
 INVARIANTS: Mapping[str, str] = _COUNTS["invariants"]
@@ -446,11 +445,7 @@ def _fields_at(model: type[BaseModel], loc: list[str]) -> list[str]:
 def _model_inside(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for argument in getattr(annotation, "__args__", ()):
-        found = _model_inside(argument)
-        if found is not None:
-            return found
-    return None
+    return next(filter(None, map(_model_inside, getattr(annotation, "__args__", ()))), None)
 
 
 def marks_stretch(workload: str, folder: str = "") -> bool:

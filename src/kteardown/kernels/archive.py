@@ -452,8 +452,46 @@ def _request(url: str) -> urllib.request.Request:
 
 
 _DECOMPRESS = {"xz": ["--xz"], "zst": ["--zstd"], "gz": ["--gzip"], "tar": []}
+_REMOVE = "remove the file and run this again."
 _MOST_IN_MEMORY = 16 << 20
 """The largest file that is read into memory."""
+
+
+class UnpackError(LabError):
+    """An archive could not be unpacked."""
+
+
+def pipe(stages: Sequence[list[str]], folder: Path, what: str, hint: str) -> None:
+    """Run a pipeline that unpacks ``what`` into ``folder``, a scratch folder of the cache.
+
+    Raises UnpackError with the error output of the stages that failed, LabError if the disk is full.
+    """
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for argv in stages:
+            last = running[-1].stdout if running else subprocess.DEVNULL
+            pipe = subprocess.PIPE
+            running.append(subprocess.Popen(argv, stdin=last, stdout=pipe, stderr=pipe))
+            if running[:-1]:
+                stdout = running[-2].stdout
+                assert stdout is not None
+                stdout.close()
+        failures: list[str] = []
+        for argv, process in reversed(list(zip(stages, running, strict=True))):
+            assert process.stderr is not None
+            errors = process.stderr.read().decode(errors="replace").strip()
+            if process.wait():
+                failures += errors.splitlines() or [f"{argv[0]}: exit status {process.returncode}"]
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    if failures:
+        text = "; ".join(failures)
+        if "No space left" in text:
+            raise cache_folder.disk_full(folder)
+        raise UnpackError(f"cannot unpack {what}: {text}", hint=hint)
 
 
 def deb_stages(deb: Path, *arguments: str) -> list[list[str]]:
@@ -475,14 +513,7 @@ def deb_stages(deb: Path, *arguments: str) -> list[list[str]]:
 def unpack_deb(deb: Path, folder: Path) -> None:
     """Unpack a package into ``folder``. Raises LabError if it is damaged or the disk is full."""
     folder.mkdir(parents=True, exist_ok=True)
-    first, second = deb_stages(deb, "-C", str(folder), "--no-same-owner")
-    with subprocess.Popen(first, stdout=subprocess.PIPE) as source:
-        done = subprocess.run(second, stdin=source.stdout, capture_output=True, check=False)
-    said = done.stderr.decode(errors="replace").strip()
-    if "No space left" in said:
-        raise cache_folder.disk_full(deb.parent)
-    if done.returncode or source.returncode:
-        raise _damaged(deb, said)
+    pipe(deb_stages(deb, "-C", str(folder), "--no-same-owner"), folder, str(deb), _REMOVE)
 
 
 def deb_member(deb: Path, name: str) -> bytes:
@@ -505,4 +536,4 @@ def deb_member(deb: Path, name: str) -> bytes:
 
 
 def _damaged(deb: Path, said: str) -> LabError:
-    return LabError(f"cannot unpack {deb}: {said}", hint="remove the file and run this again.")
+    return LabError(f"cannot unpack {deb}: {said}", hint=_REMOVE)

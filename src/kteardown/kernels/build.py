@@ -288,9 +288,8 @@ class _Builder:
             elif below := self._objects_below(plan):
                 cache_folder.copy_tree(below, tree.build)
                 expected = self._kernels.steps(arch, variant=True) or _VARIANT_STEPS
-            if (tree.build / ".config").is_file() and (not patched or patched.changes_kconfig):
-                (tree.build / ".config").unlink()
             if not patched or patched.changes_kconfig:
+                (tree.build / ".config").unlink(missing_ok=True)
                 self._configure(plan, tree)
             with _naming_log(plan, tree, "default"):
                 title = f"Building {plan.title}"

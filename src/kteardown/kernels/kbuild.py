@@ -12,7 +12,7 @@ import sys
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -23,6 +23,7 @@ from kteardown.errors import BuildError
 from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.apply_patches import PatchedFiles, copy_patched
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
+from kteardown.paths import end_of
 from kteardown.progress import Reporter
 from kteardown.sandbox import Limits, Mount, Running, Sandbox
 
@@ -216,8 +217,8 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
                 last.append(line)
                 yield line
     finally:
-        # tuxmake writes none if it does not get so far.
-        log = _end_of(output / "build.log") or "".join(last)
+        # tuxmake writes none if it does not get so far. It may be as large as the sandbox allows.
+        log = end_of(output / "build.log", _LOG_BYTES) or "".join(last)
         (tree.logs / step).mkdir(parents=True, exist_ok=True)
         (tree.logs / step / "build.log").write_text(log)
     if process.returncode:
@@ -244,8 +245,7 @@ def _choice_of_compiler(tree: Tree) -> list[str]:
     return [*options, "--toolchain", "clang"] if "clang" in Path(compiler).name else options
 
 
-@contextmanager
-def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
+def _running(argv: list[str], tree: Tree, output: Path) -> AbstractContextManager[Running]:
     """Run tuxmake in the sandbox, or without it if ``tree`` has no view."""
     compilers = tree.scratch / "compilers"
     ccache = shutil.which("ccache") if tree.objects is not None else None
@@ -253,9 +253,7 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     if tree.view is None:
         ours = _environment(compilers, tree.objects if ccache else None)
         box = Sandbox(limits=tree.limits, confined=False)
-        with box.running(argv, {**os.environ, **ours}, tree.scratch) as running:
-            yield running
-        return
+        return box.running(argv, {**os.environ, **ours}, tree.scratch)
     site = Path(tuxmake.__file__).parents[1]
     mounts = [*sandbox.python_folders(), Mount(site, site), *tree.view]
     mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]
@@ -264,19 +262,9 @@ def _running(argv: list[str], tree: Tree, output: Path) -> Iterator[Running]:
     mounts.append(Mount(compilers, _COMPILERS))
     if tree.objects is not None:
         mounts.append(Mount(tree.objects, _OBJECTS, writable=True))
-    box = Sandbox(mounts, tree.limits)
     environment = _environment(_COMPILERS, _OBJECTS if ccache else None)
     environment |= {} if site.is_relative_to(sys.prefix) else {"PYTHONPATH": str(site)}
-    with box.running(argv, environment, TREE) as running:
-        yield running
-
-
-def _end_of(path: Path) -> str:
-    """Return the end of a log, which may be as large as the sandbox allows; empty if there is none."""
-    with suppress(FileNotFoundError), path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - _LOG_BYTES))
-        return stream.read(_LOG_BYTES).decode(errors="replace")
-    return ""
+    return Sandbox(mounts, tree.limits).running(argv, environment, TREE)
 
 
 def _write_compilers(folder: Path, ccache: str | None, tree: Tree) -> None:

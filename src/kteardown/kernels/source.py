@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import apply_patches, cache_folder, git, release
-from kteardown.kernels.archive import Archive, Package, deb_stages
+from kteardown.kernels.archive import Archive, Package, UnpackError, deb_stages, pipe
 from kteardown.kernels.series import patches_in
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
 from kteardown.paths import replace_text
@@ -126,10 +126,6 @@ def check(spec: str) -> None:
 class _Answer(BaseModel):
     spec: str
     answer: dict[str, str]
-
-
-class UnpackError(LabError):
-    """An archive could not be unpacked."""
 
 
 class Sources:
@@ -301,13 +297,14 @@ class Sources:
         return self.remember(spec, facts, lambda: {"sha256": file_hash(path)})["sha256"]
 
     def _unpack(self, source: Source, folder: Path) -> None:
+        again = f"try again; if it fails again, remove {self.folder / 'downloads'} first."
         if source.kind == "debian":
             package = package_from_json(source.origin)
             file = self.package_file(package, _SOURCES)
             what = f"{package.name} {package.version}"
             stages = deb_stages(file, "-O", f"./usr/src/{package.name}.tar.xz")
             with self._reporter.task(f"Unpacking {what}"):
-                _pipe([*stages, _untar(folder, "--xz")], folder, what)
+                pipe([*stages, _untar(folder, "--xz")], folder, what, again)
         elif source.kind == "git":
             trees = [path for path in self.tree_path(source).parent.glob("git-*") if path.is_dir()]
             commit, gone = source.id.rpartition("@")[2], self._absent.get(source, ())
@@ -333,7 +330,7 @@ class Sources:
             stages = [["cat", str(file)], _untar(folder, option or "--no-same-owner")]
             with self._reporter.task(f"Unpacking {file}"):
                 try:
-                    _pipe(stages, folder, str(file))
+                    pipe(stages, folder, str(file), again)
                 except UnpackError as error:
                     hint = "give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd."
                     raise InputError(error.message, hint=hint) from error
@@ -377,39 +374,3 @@ def _git(rest: str) -> Source:
 def _untar(folder: Path, decompress: str) -> list[str]:
     # The tarballs have one folder at the top, which is not needed.
     return ["tar", "-x", decompress, "--strip-components=1", "-C", str(folder)]
-
-
-def _pipe(stages: list[list[str]], folder: Path, what: str) -> None:
-    """Run a pipeline that unpacks ``what`` into ``folder``, a scratch folder of the cache.
-
-    Raises UnpackError with the error output of the stages that failed, LabError if the disk is full.
-    """
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        for argv in stages:
-            last = running[-1].stdout if running else subprocess.DEVNULL
-            pipe = subprocess.PIPE
-            running.append(subprocess.Popen(argv, stdin=last, stdout=pipe, stderr=pipe))
-            if running[:-1]:
-                stdout = running[-2].stdout
-                assert stdout is not None
-                stdout.close()
-        failures: list[str] = []
-        for argv, process in reversed(list(zip(stages, running, strict=True))):
-            assert process.stderr is not None
-            errors = process.stderr.read().decode(errors="replace").strip()
-            if process.wait():
-                failures += errors.splitlines() or [f"{argv[0]}: exit status {process.returncode}"]
-    finally:
-        for process in running:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    if failures:
-        text = "; ".join(failures)
-        if "No space left" in text:
-            raise cache_folder.disk_full(folder)
-        raise UnpackError(
-            f"cannot unpack {what}: {text}",
-            hint=f"try again; if it fails again, remove {folder.parents[1] / 'downloads'} first.",
-        )

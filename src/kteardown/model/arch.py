@@ -1,13 +1,13 @@
 """The architectures of guests (``arch.toml``); CONTRIBUTING.md lists what another one needs besides that."""
 
 import platform
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, TypeAdapter
+
+from kteardown.paths import shipped_table
 
 Arch = Literal["x86_64", "arm64"]
 DEFAULT_ARCH: Arch = "x86_64"
@@ -67,7 +67,7 @@ class Architecture:
 
 
 ARCHITECTURES: Mapping[Arch, Architecture] = TypeAdapter(dict[Arch, Architecture]).validate_python(
-    tomllib.loads(files("kteardown.model").joinpath("arch.toml").read_text())
+    shipped_table("model/arch")
 )
 
 

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
-from kteardown.paths import cache_dir, replace_text
+from kteardown.paths import cache_dir, end_of, replace_text
 
 State = Literal["running", "waiting", "ended", "cancelled"]
 MOST_WAITING = 200
@@ -113,10 +113,7 @@ class QueuedJob:
 
     def text(self, name: str, most: int = 100_000) -> str:
         """Return the last part of ``page.md`` or ``log``; empty if there is none."""
-        with suppress(OSError), (self.folder / name).open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
-            return file.read().decode(errors="replace")
-        return ""
+        return end_of(self.folder / name, most)
 
 
 def _read(file: Path, kind: type[_Model]) -> _Model | None:

@@ -345,13 +345,13 @@ FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',
 """What draws PNG files has no other fonts than those that are named."""
 
 
-def templates(**options: Any) -> "Environment":
-    """Return the templates of the folder ``page``; ``options`` are those of jinja2."""
+def templates(package: str = "report", folder: str = "page", **options: Any) -> "Environment":
+    """Return the templates of a folder of a package; ``options`` are those of jinja2."""
     # Imported here: tables, which import this module, need no templates.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("kteardown.report", "page"),
+        loader=PackageLoader(f"kteardown.{package}", folder),
         autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
         trim_blocks=True,
         lstrip_blocks=True,

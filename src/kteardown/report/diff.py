@@ -67,11 +67,6 @@ def read_all(text: str | bytes, name: str) -> list[Result]:
     return list(both.results.values())
 
 
-def compared_variants(result: Result) -> tuple[str, ...]:
-    """Return the variants that were compared, with those that are parts of an ablation."""
-    return tuple(dict.fromkeys(row.variant for row in result.comparisons))
-
-
 def _recorded_name(result: Result, of: Judged) -> str:
     """Return the recorded name of a metric; its key in words, in results without names."""
     recorded = (f.name for f in result.metrics if (f.workload, f.metric) == (of.workload, of.metric))
@@ -340,7 +335,8 @@ def summary(rows: Sequence[ComparedRow]) -> str:
 
 def _paired(a: Result, b: Result, given: Mapping[str, str]) -> dict[str, str]:
     """Return the variants of a with the variant of b that each is compared with."""
-    ours, theirs = compared_variants(a), compared_variants(b)
+    # With those that are parts of an ablation.
+    ours, theirs = ([*dict.fromkeys(row.variant for row in side.comparisons)] for side in (a, b))
     for names, has, which in ((given.keys(), ours, "first"), (given.values(), theirs, "second")):
         for name in names:
             if name not in has:

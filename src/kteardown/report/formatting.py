@@ -2,20 +2,19 @@
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, OneClock, Part, Verdict
+from kteardown.paths import shipped_table
 
 VERDICTS: tuple[Verdict, ...] = ("broken", "better", "worse", "mixed", "same", "inconclusive")
 
-WORDS: Mapping[str, Any] = tomllib.loads((files("kteardown.report") / "words.toml").read_text("utf-8"))
+WORDS: Mapping[str, Any] = shipped_table("report/words")
 """The longer texts of reports."""
 
 

@@ -36,7 +36,7 @@ def picture(lines: Sequence[Line]) -> str:
     names = tuple("" if name in releases[:number] else name for number, name in enumerate(releases))
 
     def mark(line: Line, figure: RunFigure) -> Mark:
-        text = f"{figure.release}, {when(figure)}: {figure_text(line, figure.value)} ({figure.run})"
+        text = f"{figure.release}, {when(figure)}: {_scale(line).text(figure.value)} ({figure.run})"
         value, low, high = (number / unit.divisor for number in (figure.value, figure.low, figure.high))
         return Mark(columns[figure.run, figure.kernel], value, text, low, high)
 
@@ -137,11 +137,6 @@ def when(figure: RunFigure) -> str:
     return figure.at[:_DATE].replace("T", " ")
 
 
-def figure_text(line: Line, value: float) -> str:
-    """Return a value of a line in the unit of its title."""
-    return _scale(line).text(value)
-
-
 def spark(line: Line, *, plain: bool = False) -> str:
     """Return a chart with a bar for each figure of a line; the smallest figure has the lowest bar."""
     bars = _PLAIN_BARS if plain else _BARS
@@ -159,7 +154,7 @@ def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
     for key, line in zip(keys, lines, strict=True):
         releases = list(dict.fromkeys(figure.release for figure in line.figures))
         shown = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
-        ends = [figure_text(line, figure.value) for figure in (line.figures[0], line.figures[-1])]
+        ends = [_scale(line).text(figure.value) for figure in (line.figures[0], line.figures[-1])]
         level: Text = None if line.unlooked else ("no change", "same")
         if line.shifts and not line.unlooked:
             level = (", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)

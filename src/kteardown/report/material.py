@@ -37,14 +37,9 @@ class BothMaterial:
     """A run on both clocks: the material of each, and each comparison on both. ``name``: the run's id."""
 
     name: str
-    instructions: Material
-    wall: Material
+    clocks: tuple[Material, Material]
+    """Of the instruction clock, and of the wall clock."""
     both: BothClocks
-
-    @property
-    def clocks(self) -> tuple[Material, ...]:
-        """Return both materials in the order of reports."""
-        return self.instructions, self.wall
 
     @property
     def answer(self) -> Result | BothClocks:
@@ -54,12 +49,12 @@ class BothMaterial:
     @property
     def result(self) -> Result:
         """Return the result of one clock: the question and the command are the same on both."""
-        return self.instructions.result
+        return self.clocks[0].result
 
     @property
     def workloads(self) -> Mapping[str, Workload]:
         """Return the workloads, which are the same on both clocks."""
-        return self.instructions.workloads
+        return self.clocks[0].workloads
 
 
 Measured = Material | BothMaterial
@@ -73,7 +68,8 @@ def side_by_side(name: str, instructions: Material, wall: Material) -> BothMater
     that nothing is claimed of it there.
     """
     both = both_clocks(instructions.result, wall.result)
-    return BothMaterial(name, _with_faults_of(instructions, wall), _with_faults_of(wall, instructions), both)
+    clocks = _with_faults_of(instructions, wall), _with_faults_of(wall, instructions)
+    return BothMaterial(name, clocks, both)
 
 
 def _with_faults_of(one: Material, other: Material) -> Material:

@@ -5,12 +5,10 @@ seconds, with one message; what is found becomes the metrics of the comparison.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.resources import files
 
 from pydantic import ValidationError
 
@@ -32,6 +30,7 @@ from kteardown.model.record import (
     parse,
 )
 from kteardown.model.workload import Metric, Workload, unit_of
+from kteardown.paths import shipped_table
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted
 from kteardown.run.execute import Bootable
@@ -57,7 +56,7 @@ _LINES, _CHARACTERS = 20, 300
 _SHOWN = 5
 _LITTLE = 0.5
 """The share of its time that a script uses the CPU, below which its whole time says little of its work."""
-_WORDS = tomllib.loads(files("kteardown.run").joinpath("rehearse.toml").read_text(encoding="utf-8"))
+_WORDS = shipped_table("run/rehearse")
 _MISSING = re.compile("|".join(_WORDS["missing"]))
 _NOT_IMPLEMENTED = "Function not implemented"
 

@@ -7,21 +7,20 @@ timers have settled.
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib.resources import files
 from typing import Any
 
 from kteardown.model.arch import arch_of_machine
 from kteardown.model.record import Hello, OutputLine, Record, ScriptEnd, Settled
+from kteardown.paths import shipped_table
 from kteardown.rundir.counting import Attempt, BootRecords, contributing, repeats, where
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Journal
 
 _MEMORY_SHARE = 0.01
 _UNKNOWN = "not recorded"
-_WORDS = tomllib.loads(files("kteardown.rundir").joinpath("environment.toml").read_text(encoding="utf-8"))
+_WORDS = shipped_table("rundir/environment")
 _GUEST_LABELS, _OF_ONE_KERNEL = _WORDS["guest"], _WORDS["kernel"]
 _OWN = ("kteardown.seed=", "kteardown.boot=")
 """Arguments of the kernel that every boot has for itself."""

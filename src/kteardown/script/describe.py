@@ -10,10 +10,8 @@ import os
 import re
 import shlex
 import tempfile
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from kteardown.inputs.options import Scripted, parse_seconds
 from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
+from kteardown.paths import shipped_table
 from kteardown.script.extract import metric_of, preset_of
 from kteardown.script.files import beside, read_file
 
@@ -55,8 +54,7 @@ class Described:
         return replace(self, workload=self.workload.model_copy(update={"metrics": dict(metrics)}))
 
 
-_FILE = resources.files("kteardown.script") / "standard.toml"
-STANDARD = {key: Metric(**fields) for key, fields in tomllib.loads(_FILE.read_text()).items()}
+STANDARD = {key: Metric(**fields) for key, fields in shipped_table("script/standard").items()}
 """What the agent measures of every script."""
 
 

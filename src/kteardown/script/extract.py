@@ -27,11 +27,9 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -40,6 +38,7 @@ from kteardown.errors import InputError
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
 from kteardown.model.workload import Metric, Unit, unit_of
+from kteardown.paths import shipped_table
 from kteardown.script import match
 
 _NUMBER = re.compile(
@@ -252,15 +251,8 @@ def values(
 
     Raises InputError if an expression needs more than ``SEARCH_S`` for the lines.
     """
-    lines = output[:LINES]
-    if reading.kind == "delta":
-        found = _of_delta(reading, unit, deltas)
-    elif reading.kind == "printed":
-        found = _printed(reading, unit, lines)
-    elif reading.kind == "interval":
-        found = _intervals(reading, unit, lines)
-    else:
-        found = _matched(reading, unit, lines)
+    read = {"expression": _matched, "interval": _intervals, "printed": _printed}.get(reading.kind)
+    found = read(reading, unit, output[:LINES]) if read else _of_delta(reading, unit, deltas)
     return found[-1:] if reading.last else found
 
 
@@ -668,9 +660,7 @@ class LeftBehind:
         yield end.model_copy(update={"dropped": end.dropped + lost})
 
 
-PRESETS: dict[str, dict[str, list[str]]] = tomllib.loads(
-    files("kteardown.script").joinpath("presets.toml").read_text(encoding="utf-8")
-)
+PRESETS: dict[str, dict[str, list[str]]] = shipped_table("script/presets")
 """By program and name of a metric, the forms of ``Metric.read``; the first with a value is used."""
 
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from kteardown.errors import InputError, failing
 from kteardown.model.arch import Arch, host_arch
-from kteardown.paths import programs_dir
+from kteardown.paths import programs_dir, read_or_empty
 from kteardown.script.root import GuestTree
 from kteardown.script.words import candidates, shebang
 
@@ -183,11 +183,7 @@ def default_folders(machine: int) -> tuple[str, ...]:
 
 
 def _configured(file: Path, depth: int) -> Iterator[str]:
-    try:
-        lines = file.read_text(errors="replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
+    for line in read_or_empty(file).splitlines():
         words = line.partition("#")[0].split()
         if words[:1] == ["include"] and depth < _INCLUDE_DEPTH:
             for pattern in words[1:]:

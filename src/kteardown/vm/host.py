@@ -15,11 +15,9 @@ import re
 import struct
 import subprocess
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,7 +27,7 @@ from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.record import LostTime
 from kteardown.model.workload import StrictModel
-from kteardown.paths import read_or_empty
+from kteardown.paths import read_or_empty, shipped_table
 from kteardown.vm.cpu_pinning import cpu_list
 
 _SYS = Path("/sys/devices/system/cpu")
@@ -339,7 +337,6 @@ def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCh
         if "may not" in found["hardware counters"][1]
         else "",
     }
-    texts = tomllib.loads(files("kteardown.vm").joinpath("wall_checks.toml").read_text(encoding="utf-8"))
     return [
         HostCheck(
             name=name,
@@ -347,7 +344,7 @@ def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCh
             state=found[name][1],
             **{key: text.format(**words) for key, text in about.items()},
         )
-        for name, about in texts.items()
+        for name, about in shipped_table("vm/wall_checks").items()
     ]
 
 

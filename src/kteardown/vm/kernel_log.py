@@ -5,15 +5,14 @@ It reports oopses, warnings, lockdep reports and leaks.
 
 import contextlib
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from kteardown.model.record import AgentError, Bye, KernelProblem, Outcome, OutputLine, ProblemKind, parse
+from kteardown.paths import shipped_table
 
 TRIAL_MARK = "kteardown: trial "
 """What the agent writes to the log at the start of each trial, followed by the index of the trial."""
@@ -23,7 +22,7 @@ _LONGEST = 300
 _WRITTEN = 20_000
 """As many lines as the agent reports of a log."""
 
-_KNOWN = tomllib.loads(files("kteardown.vm").joinpath("kernel_log.toml").read_text(encoding="utf-8"))
+_KNOWN = shipped_table("vm/kernel_log")
 _KINDS = TypeAdapter(dict[ProblemKind, re.Pattern[str]]).validate_python(
     {kind: "|".join(patterns) for kind, patterns in _KNOWN["kinds"].items()}
 )

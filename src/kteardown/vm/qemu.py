@@ -10,10 +10,8 @@ import shutil
 import signal
 import socket
 import threading
-import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import psutil
@@ -23,7 +21,7 @@ from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.model.record import BootEnd
-from kteardown.paths import read_or_empty
+from kteardown.paths import read_or_empty, shipped_table
 from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
 from kteardown.vm.job import HUGE_PAGE_MB, BootJob
@@ -52,7 +50,7 @@ _LINE_MB, _PORT_MB = 1, 256
 """The most that a record, and all of a guest, may have; the largest boots write a few MB."""
 RECORDS_PORT = "kteardown.records"
 
-GIVEN = tomllib.loads(files("kteardown.vm").joinpath("qemu.toml").read_text(encoding="utf-8"))
+GIVEN = shipped_table("vm/qemu")
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
 _CONSOLE_BYTES = 4 << 20

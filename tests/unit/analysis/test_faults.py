@@ -315,7 +315,7 @@ def test_a_variant_that_is_broken_on_one_clock_has_no_claim_on_the_other() -> No
     bad = result({(VARIANT, 1): crash("panic", 1)})
     exact, wall = (Material("x", one, WORKLOADS) for one in (bad, good))
     both = side_by_side("x", exact, wall)
-    assert [line.tone for line in lines(both.wall.result, WORKLOADS)] == ["broken"]
+    assert [line.tone for line in lines(both.clocks[1].result, WORKLOADS)] == ["broken"]
     (line,) = lines(both.both, WORKLOADS)
     assert line == ("broken", f"{VARIANT}: broken: panic in 1 of 3 boots (base in 0 of 3, instructions)")
     assert clock_summary(both.both, WORKLOADS) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.show import Thing
+from kteardown.cli.show import THINGS
 from unit.cli.test_main import kteardown
 from unit.run import killable
 
@@ -50,7 +50,7 @@ def test_runs_are_completed_newest_first(tmp_path: Path) -> None:
     newest_first = ["last", *sorted(names, reverse=True)]
     for line in ("report ", "run --resume ", "diff last "):
         assert offered(tmp_path, line) == newest_first
-    assert offered(tmp_path, "show ") == [*newest_first, *Thing]
+    assert offered(tmp_path, "show ") == [*newest_first, *THINGS]
     assert "zombies" in offered(tmp_path, "show workload ")
 
 

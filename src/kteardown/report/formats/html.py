@@ -70,7 +70,7 @@ def html_report(material: Measured) -> str:
 
 def _of_both(both: BothMaterial) -> str:
     """Return the page of a run on both clocks: side by side, then the instruction clock, then the other."""
-    exact, wall = replace(both.instructions, name=both.name), both.wall
+    exact, wall = replace(both.clocks[0], name=both.name), both.clocks[1]
     side_by_side = Section(
         "Both clocks",
         "clocks",
@@ -142,7 +142,10 @@ def page(template: str, **values: Any) -> str:
     )
     # All blocks of a table next to each other; the page scrolls if they are too wide.
     environment.filters["whole"] = lambda table: table.cut(10**6, 1)[0]
-    environment.filters["prose"] = _prose
+    # Words in backquotes are code.
+    environment.filters["prose"] = lambda text: Markup(
+        re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(without_options(text))))
+    )
     environment.filters["drawing"] = lambda chart: Markup(markup(chart.drawn))
     environment.globals |= {
         "theme": stylesheet(),
@@ -204,8 +207,3 @@ def _about_the_run(material: Material) -> list[Table]:
 
 def _single_chart(chart: Chart, metric: str = "") -> Gallery:
     return Gallery(chart.name, (), {(): chart}, (), metric)
-
-
-def _prose(text: str) -> Markup:
-    """Return a sentence whose words in backquotes are code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(without_options(text)))))

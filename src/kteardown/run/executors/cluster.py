@@ -28,7 +28,7 @@ from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, read_or_empty
 from kteardown.run.execute import Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import NodeFacts, Order
 from kteardown.run.executors.slurm import WORDS, Job, Node, Slurm, SlurmConfig, Submission, UnreachableError
@@ -444,9 +444,7 @@ class Cluster(Executor):
             self._avoid.add(job.node)
         where = f" on {job.node}" if job.node and job.node != "(null)" else ""
         output = self._journal.attempt(work.key, work.attempt) / "output.log"
-        said = ""
-        with suppress(OSError):
-            said = (output.read_text(errors="replace").strip().splitlines() or [""])[-1][:200]
+        said = (read_or_empty(output).strip().splitlines() or [""])[-1][:200]
         if where and job.state in ("COMPLETED", "FAILED") and not output.exists():
             said = (
                 f"it does not see {self._journal.path}, which must be on a file system that all nodes share"
@@ -572,13 +570,10 @@ def survey(
 
 
 def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
-    try:
+    with suppress(OSError, ValidationError):
         found = NodeFacts.model_validate_json((folder / f"{node.name}.json").read_bytes())
         return Surveyed(node=node.name, state=node.state, found=found)
-    except (OSError, ValidationError):
-        pass
-    log = folder / f"{node.name}.log"
-    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    lines = read_or_empty(folder / f"{node.name}.log").strip().splitlines()
     said = lines[-1] if lines else (job.reason if job else "the job is gone")
     state = f"the job is {job.state}: " if job else ""
     return Surveyed(node=node.name, state=node.state, reason=f"{state}{said}")

@@ -11,10 +11,8 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,13 +23,13 @@ import kteardown
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import read_toml, validated
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, shipped_table
 from kteardown.vm.metal import MachineConfig
 
 _ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|SLURM_CONF|SBATCH_\w+")
 _TIMEOUT_S = 60.0
 _FIELDS = "%i|%T|%N|%k|%r"
-WORDS = tomllib.loads(files("kteardown.run.executors").joinpath("slurm.toml").read_text(encoding="utf-8"))
+WORDS = shipped_table("run/executors/slurm")
 _TRANSIENT = re.compile("|".join(WORDS["transient"]), re.IGNORECASE)
 
 
