@@ -15,7 +15,7 @@ from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
 from kteardown.report import forecast_text, saved
 from kteardown.run.create import build_first, create_run, settle
-from kteardown.run.lab import SSH, proof_of
+from kteardown.run.lab import SSH, Where, proof_of
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
@@ -43,37 +43,23 @@ def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool
         return mark_both_clocks(folder)
 
 
-def finish(
-    run: RunDir, reporter: Reporter, *, jobs: int | None = None, on: str = "", repeat: bool = False
-) -> Result:
+def finish(run: RunDir, reporter: Reporter, where: Where) -> Result:
     """Boot the rest of the plan of ``run``, with ``--until`` look by look, and analyse it.
-
-    ``on``: the cluster on which it is booted (``run.lab``); empty for this host. ``repeat`` as there.
 
     Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """
     snapshot = load(run)
     until = snapshot.experiment.design.until
     so_far = partial(forecast_text.interim_rows_of, run)
-    facts = proof_of(on).facts if on.startswith(SSH) else host.facts()
+    facts = proof_of(where.on).facts if where.on.startswith(SSH) else host.facts()
     with open_writer(run, facts) as log:
-        expected, left = forecast_rest(snapshot, log, jobs)
-        if left and not on:
+        expected, left = forecast_rest(snapshot, log, where.jobs)
+        if left and not where.on:
             for line in forecast_text.measuring(expected, snapshot.plan.memory_mb, at_most=bool(until)):
                 reporter.note(line)
         result = analyse_and_save(snapshot) if until and log.finished() else None
         while True:
-            snapshot = measure(
-                snapshot,
-                log,
-                reporter,
-                expected,
-                jobs=jobs,
-                on=on,
-                repeat=repeat,
-                after=result,
-                interim=so_far,
-            )
+            snapshot = measure(snapshot, log, reporter, expected, where, after=result, interim=so_far)
             result = analyse_and_save(snapshot)
             if result.stopping is not None:
                 reporter.note(forecast_text.look_summary(result, snapshot.workloads))
@@ -82,7 +68,7 @@ def finish(
                 if with_twin is None:
                     break
                 snapshot = with_twin
-    return analyse_and_save(snapshot) if measure_profile(snapshot, reporter, jobs=jobs, on=on) else result
+    return analyse_and_save(snapshot) if measure_profile(snapshot, reporter, where) else result
 
 
 def analyse_and_save(snapshot: Snapshot) -> Result:

@@ -19,6 +19,7 @@ from kteardown.model.record import BASE, TWIN
 from kteardown.model.result import KernelFacts, not_built
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.report.sentence import lines
+from kteardown.run.lab import Where
 from kteardown.rundir.completeness import measurable
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, mark_both_clocks
@@ -124,7 +125,7 @@ def test_what_a_later_build_shows_ends_the_boots_of_base(
     run.save(run.path / "requests.json", json.dumps(requests))
     result, _ = complete(run, guest(1.0, 0.0), monkeypatch)
     assert (VARIANT in booted(run), result.not_built, result.unfinished) == (False, (VARIANT,), False)
-    again = pipeline.finish(run, SilentReporter(), jobs=1)
+    again = pipeline.finish(run, SilentReporter(), Where(jobs=1))
     assert (again.not_built, booted(run)[TWIN]) == ((VARIANT,), 0)
 
 

@@ -136,7 +136,7 @@ def complete(
 ) -> tuple[Result, list[str]]:
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(script))
     notes = Notes()
-    return pipeline.finish(run, notes, jobs=1), notes.lines
+    return pipeline.finish(run, notes, lab.Where(jobs=1)), notes.lines
 
 
 def _comparisons(run: RunDir) -> object:
@@ -403,7 +403,7 @@ def test_the_comparisons_so_far_are_those_of_the_report(
 
     run, watching = make_run(**design), Watching()
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
-    result = pipeline.finish(run, watching, jobs=1)
+    result = pipeline.finish(run, watching, lab.Where(jobs=1))
     planned = Plan.model_validate_json(run.plan_file.read_bytes())
     assert len(watching.seen) == len(planned.boots) - 1
     assert watching.seen[0] == []  # One boot compares with nothing.
@@ -421,7 +421,7 @@ def test_an_analysis_reads_the_records_once(
 ) -> None:
     run = make_run()
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
-    pipeline.finish(run, SilentReporter())
+    pipeline.finish(run, SilentReporter(), lab.Where())
     read: list[str] = []
     records = RunDir.records
 

@@ -82,7 +82,7 @@ def boot_rest(
         for run in found.runs:
             if found.both_clocks:
                 reporter.note(f"{CLOCKS[load(run).experiment.design.clock]}:")
-            results.append(pipeline.finish(run, reporter, jobs=execution.jobs, on=on, repeat=repeat))
+            results.append(pipeline.finish(run, reporter, lab.Where(on, execution.jobs, repeat)))
             if run is not found.runs[-1]:
                 reporter.note(f"done; its report: kteardown report {run.name}")
     except KeyboardInterrupt:

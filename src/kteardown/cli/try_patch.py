@@ -56,6 +56,7 @@ from kteardown.patches.config_of_series import SeriesConfig, config_of_series, r
 from kteardown.patches.find_base import KNOWN, Base, base_of_stack, read_stack
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import charts, try_page
+from kteardown.report.formatting import share
 from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried
 from kteardown.run.create import build_kernels, settle, spreads
 from kteardown.run.resolve import experiment_for, resolve
@@ -218,10 +219,10 @@ def measure(
     if all(one.exercise.exercised is False for one in found):
         error = NotExercisedError("no workload that ran executed a line that the series changes", hint=_OTHER)
     elif not any(one.run for one in found):
-        cost, least = counted[0].exercise.cost, _share(counted[0].smallest)
+        cost, least = counted[0].exercise.cost, share(counted[0].smallest)
         error = NotExercisedError(
             f"{_NOT_MEASURED}: with all that they call, the changed functions are "
-            f"{_share(cost.share if cost else 0.0)} of what the kernel executes in the stretch of "
+            f"{share(cost.share if cost else 0.0)} of what the kernel executes in the stretch of "
             f"{counted[0].workload}, whose metrics show a change from {least} on",
             hint=_OTHER,
         )
@@ -281,26 +282,25 @@ def _experiments(
     experiment = experiment_for(choice.workload, source)
     (sweep,) = experiment.workloads
     chosen = sweep.model_copy(update={"metrics": choice.metrics})
-    experiment = experiment.model_copy(update={"workloads": (chosen,)})
+    experiment = with_fewer_sizes(experiment.model_copy(update={"workloads": (chosen,)}))
     given = asked.assignments or []
     names = {assignment.partition("=")[0] for assignment in given}
-    needed = [
-        one
-        for one in (*needed_settings(choice, experiment), *fewer_sizes(experiment, asked))
-        if one.partition("=")[0] not in names
-    ]
+    needed = [one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names]
     # The clock may be that of the workload, which the user does not know beforehand.
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
     return on_clocks(experiment, replace(own, assignments=[*needed, *given]))
 
 
-def fewer_sizes(experiment: Experiment, asked: Overrides) -> list[str]:
-    """Return the setting with as few sizes as a growth law needs, if the quick design has more."""
+def with_fewer_sizes(experiment: Experiment) -> Experiment:
+    """Return an experiment of one workload whose quick design has as few sizes as a growth law needs."""
     (sweep,) = experiment.workloads
-    law = load_workload(sweep.workload, experiment.folder).law
-    sizes = experiment.quick.params.get(law, sweep.params.get(law, ())) if asked.quick else ()
-    few = dict.fromkeys(sizes[n * (len(sizes) - 1) // (MIN_POINTS - 1)] for n in range(MIN_POINTS) if sizes)
-    return [f"{law}={','.join(map(str, few))}"] if len(few) < len(sizes) else []
+    law, quick = load_workload(sweep.workload, experiment.folder).law, experiment.quick
+    sizes = quick.params.get(law, sweep.params.get(law, ()))
+    few = tuple(
+        dict.fromkeys(sizes[n * (len(sizes) - 1) // (MIN_POINTS - 1)] for n in range(MIN_POINTS) if sizes)
+    )
+    params = {**quick.params, law: few} if few else quick.params
+    return experiment.model_copy(update={"quick": quick.model_copy(update={"params": params})})
 
 
 def check(tried: Tried, execution: options.Execution) -> None:
@@ -409,7 +409,7 @@ def _choose(
         if best and not choices:
             most = max(best.values(), key=lambda one: one.share)
             unmeasured = (
-                f"{_share(most.share)} of what a workload executes in its stretch ({most.workload}), "
+                f"{share(most.share)} of what a workload executes in its stretch ({most.workload}), "
                 "and not for each of its objects"
             )
     return Chosen(changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured)
@@ -440,7 +440,9 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
         others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
         metrics = decides or ([*shown, *others] if len(shown) < len(smallest) else ())
         least = 0.0 if decides else min(smallest.values(), default=0.0)
-        why = f"{_why(one)}; of its metrics, {', '.join(metrics)} can show it" if metrics else _why(one)
+        names = ", ".join(try_page.listed([function.name for function in one.functions], _SHOWN))
+        why = f"executes {names} in its measured stretch, {share(one.share)} of its instructions"
+        why += f"; of its metrics, {', '.join(metrics)} can show it" if metrics else ""
         choice = MeasuredWorkload(
             one.workload, why, params=one.params, smallest=least, metrics=tuple(metrics)
         )
@@ -452,7 +454,7 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
     return [
         replace(
             one,
-            why=f"{one.why.partition(';')[0]}; its metrics show a change from {_share(one.smallest)} on",
+            why=f"{one.why.partition(';')[0]}; its metrics show a change from {share(one.smallest)} on",
             only_counted=True,
         )
         for one in dict.fromkeys((next(iter(found)), nearest))
@@ -583,29 +585,16 @@ def count_executions(
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.
     known = found.exercised or build.functions_of(kernels[-1]) is not None or not may_change_users(changed)
     exercised = found.exercised if known and found.functions else None
-    sentences = charts.written("executed", found, _SHOWN, _share(found.share))
+    sentences = charts.written("executed", found, _SHOWN, share(found.share))
     return Exercise(tuple(sentences), exercised, found.share, found.cost)
-
-
-def _share(share: float) -> str:
-    return f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
-
-
-def _why(proposal: Proposal) -> str:
-    names = ", ".join(try_page.listed([function.name for function in proposal.functions], _SHOWN))
-    return f"executes {names} in its measured stretch, {_share(proposal.share)} of its instructions"
 
 
 def _not_executed(found: Proposals) -> tuple[str, ...]:
     outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
-    stressed: dict[FunctionId, bool] = {}
-    for proposal in found.measured:
-        for function in proposal.functions:
-            only = proposal.workload in stress_tests()
-            stressed[function] = only and stressed.get(function, True)
-    stress = [
-        f"{one.name} (only in stress tests, which have no figures)" for one in stressed if stressed[one]
-    ]
+    tests = stress_tests()
+    stressed = dict.fromkeys(f for one in found.measured if one.workload in tests for f in one.functions)
+    others = {f for one in found.measured if one.workload not in tests for f in one.functions}
+    stress = [f"{f.name} (only in stress tests, which have no figures)" for f in stressed if f not in others]
     return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside, *stress)
 
 

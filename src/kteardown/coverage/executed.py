@@ -5,7 +5,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,15 +12,7 @@ from statistics import mean, median, stdev
 
 from scipy import special
 
-from kteardown.coverage.attribute import (
-    Counts,
-    DebugInfo,
-    Executed,
-    FunctionId,
-    attribute,
-    calls_of,
-    counts_of,
-)
+from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import (
     CoverageMap,
@@ -39,7 +30,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
-from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_counted
+from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_counted, boot_together
 from kteardown.run.execute import Bootable
 from kteardown.run.repeat import RepeatingMachine
 from kteardown.script.describe import Described
@@ -152,23 +143,14 @@ def _booted(
 ) -> list[list[tuple[CountedTrial, ...]]]:
     """Return for each kernel and each seed the trials, without the first. ^C ends the guests."""
     qemu = RepeatingMachine(reporter.command)
-    wanted = [(kernel, seed) for kernel in kernels for seed in range(1, seeds + 1)]
-    title = f"Counting what {workload.name} executes of the change"
-    with reporter.task(title, total=len(wanted)) as task, ThreadPoolExecutor(len(kernels)) as pool:
-        boot = partial(boot_counted, folder=folder, qemu=qemu, also="later")
-        booting = [
-            pool.submit(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
-            for kernel, seed in wanted
-        ]
-        for kernel in kernels:  # It is remembered, and the last boot leaves a processor free.
-            pool.submit(calls_of, kernel.image.parent / "vmlinux")
-        try:
-            while (state := wait(booting, timeout=1)).not_done:
-                task.update(len(state.done))
-            trials = [one.result().trials[1:] for one in booting]
-        except BaseException:
-            qemu.stop()
-            raise
+    boot = partial(boot_counted, folder=folder, qemu=qemu, also="later")
+    boots = [
+        partial(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
+        for kernel in kernels
+        for seed in range(1, seeds + 1)
+    ]
+    with reporter.task(f"Counting what {workload.name} executes of the change", total=len(boots)) as task:
+        trials = [one.trials[1:] for one in boot_together(boots, qemu, task.update)]
     for trial in (trial for each in trials for trial in each if not trial.ran):
         raise GuestError(
             f"{workload.name} did not run in the guest that counts what it executes: {trial.detail}",

@@ -427,7 +427,7 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:
         return f"{key}: unknown key{did_you_mean(loc[-1], known)} (known keys: {', '.join(known)})"
     if detail["type"] == "missing":
         return f"{key}: missing"
-    message = detail["msg"].removeprefix("Value error, ")
+    message = detail["msg"].removeprefix("Value error, ").replace("tuple", "list")
     if not key:
         return str(message)  # Of the whole file, which is not repeated.
     return f"{key}: {message[:1].lower()}{message[1:]}, got {detail['input']!r}"

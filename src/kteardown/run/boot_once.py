@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,6 +139,24 @@ def boot_counted(
     records = _records(lines, workload)
     trials = _trials(planned, records, sections, 4 if also else 1)
     return CountedBoot(start, trials, tuple(records), result)
+
+
+def boot_together(
+    boots: Sequence[Callable[[], CountedBoot]], qemu: QemuMachine, update: Callable[[int], None]
+) -> list[CountedBoot]:
+    """Return the boots, of which two run at a time in ``qemu``; ``update`` gets how many have ended.
+
+    Raises what they raise; that and ^C end the guests.
+    """
+    with ThreadPoolExecutor(2) as pool:
+        booting = [pool.submit(boot) for boot in boots]
+        try:
+            while (state := wait(booting, timeout=1)).not_done:
+                update(len(state.done))
+            return [boot.result() for boot in booting]
+        except BaseException:
+            qemu.stop()
+            raise
 
 
 def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter, also: Also) -> tuple[str, ...]:

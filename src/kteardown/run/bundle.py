@@ -17,7 +17,7 @@ from kteardown.model.plan import Plan
 from kteardown.progress import Reporter
 from kteardown.run import create
 from kteardown.run.execute import boot_job
-from kteardown.run.lab import EXPORTED, make_lab
+from kteardown.run.lab import EXPORTED, Where, make_lab
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.vm.console_records import kernel_line
@@ -53,7 +53,7 @@ def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
 
 def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
     run, plan, token = snapshot.run, snapshot.plan, secrets.token_hex(8)
-    kernels, lab = create.bootable(run), make_lab(snapshot, reporter, None, EXPORTED)
+    kernels, lab = create.bootable(run), make_lab(snapshot, reporter, Where(EXPORTED))
     templates = Environment(
         loader=PackageLoader("kteardown.run", "bundle_files"),
         undefined=StrictUndefined,

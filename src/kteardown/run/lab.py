@@ -5,6 +5,7 @@ import platform
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -47,21 +48,23 @@ LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
 
 
-def make_lab(
-    snapshot: Snapshot,
-    reporter: Reporter,
-    jobs: int | None,
-    on: str = "",
-    *,
-    counts: bool = True,
-    repeat: bool = False,
-) -> Lab:
-    """Prepare this host for the boots of a run, ``on`` this host, a cluster or another machine.
+class Where(NamedTuple):
+    """Where the boots of a run are: on this host, without ``on``, or on a cluster or another machine.
 
-    Without ``counts``, guests do not count events of the processor, even if the design does; with ``repeat``
-    no equal boot is run twice (``run.repeat``). Raises BuildError, LabError, InputError.
+    ``jobs``: so many guests at a time. ``repeat``: no equal boot is run twice (``run.repeat``).
     """
-    experiment = snapshot.experiment
+
+    on: str = ""
+    jobs: int | None = None
+    repeat: bool = False
+
+
+def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bool = True) -> Lab:
+    """Prepare this host for the boots of a run. Raises BuildError, LabError, InputError.
+
+    Without ``counts``, guests do not count events of the processor, even if the design does.
+    """
+    experiment, on = snapshot.experiment, where.on
     spec = experiment.machine
     wanted = programs_of(experiment, snapshot.workloads)
     counted = counts and experiment.design.counts
@@ -89,7 +92,7 @@ def make_lab(
     owner = f"{platform.node()}:{snapshot.run.path.resolve()}"
     metal = machine_of(on, owner, reporter) if on.startswith(SSH) else None
     return Lab(
-        machine=metal or (RepeatingMachine if repeat else QemuMachine)(reporter.command),
+        machine=metal or (RepeatingMachine if where.repeat else QemuMachine)(reporter.command),
         release=metal.release if metal else lambda: None,
         agent=agent,
         agent_hash=file_hash(agent),
@@ -97,7 +100,7 @@ def make_lab(
         acceleration=best,
         lost_limit=lost_limit(experiment, best, snapshot.plan.cpus, on_nodes=cluster is not None),
         lost_asked=experiment.design.lost_limit is not None,
-        jobs=jobs_of(experiment, jobs),
+        jobs=jobs_of(experiment, where.jobs),
         kernel_args=spec.kernel_args,
         programs=prebuilt.guest_programs(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
         archives=script_archives(

@@ -33,10 +33,8 @@ def measure(
     log: RecordWriter,
     reporter: Reporter,
     expected: Forecast,
+    where: labs.Where,
     *,
-    jobs: int | None = None,
-    on: str = "",
-    repeat: bool = False,
     after: Result | None = None,
     interim: Callable[[], Sequence[InterimResult]] = tuple,
 ) -> Snapshot:
@@ -54,7 +52,7 @@ def measure(
     while True:
         finished = log.finished()
         if Journal(run).unsettled or not all(boot.index in finished for boot in due.boots):
-            lab = labs.make_lab(snapshot, reporter, jobs, on, repeat=repeat)
+            lab = labs.make_lab(snapshot, reporter, where)
             log.agent_hash = lab.agent_hash
             with suppress(NotBuiltError):
                 if missing := create.missing_kernels(run):
@@ -102,7 +100,7 @@ def _plan_rest_of_hung(snapshot: Snapshot, log: RecordWriter, reporter: Reporter
     return plan.model_copy(update={"boots": more})
 
 
-def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None = None, on: str = "") -> bool:
+def measure_profile(snapshot: Snapshot, reporter: Reporter, where: labs.Where) -> bool:
     """Boot the rest of the profiled boots; return whether anything was booted. Raises LabError."""
     if snapshot.profile_plan is None:
         return False
@@ -113,7 +111,7 @@ def measure_profile(snapshot: Snapshot, reporter: Reporter, *, jobs: int | None 
             return False
         reporter.note("sampling kernel stacks for the profile, in boots that are not compared")
         # Where the time goes is a share as well, and the host's part of it is not the kernel's.
-        lab: Lab = replace(labs.make_lab(snapshot, reporter, jobs, on, counts=False), lost_limit=None)
+        lab: Lab = replace(labs.make_lab(snapshot, reporter, where, counts=False), lost_limit=None)
         execute(planned, create.bootable(snapshot.run), lab, log, reporter)
     return True
 

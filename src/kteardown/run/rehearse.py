@@ -6,9 +6,9 @@ seconds, with one message; what is found becomes the metrics of the comparison.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import ValidationError
 
@@ -32,7 +32,7 @@ from kteardown.model.record import (
 from kteardown.model.workload import Metric, Workload, unit_of
 from kteardown.paths import shipped_table
 from kteardown.progress import Reporter
-from kteardown.run.boot_once import Params, boot_counted
+from kteardown.run.boot_once import Params, boot_counted, boot_together
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.rundir.environment import error_lines
@@ -135,28 +135,22 @@ def _rehearsed_at(
     qemu = QemuMachine(reporter.command)
     words = f"Rehearsing {workload.name} on base {_words([point])}{', with another seed' * (seed > 1)}"
     doing = [""]
-    with reporter.task(words) as task, ThreadPoolExecutor(1) as pool:
-        booting = pool.submit(
-            boot_counted,
-            kernel,
-            workload,
-            [point],
-            reporter,
-            folder=experiment.folder,
-            machine=experiment.machine,
-            acceleration=acceleration,
-            counted=False,
-            seed=seed,
-            qemu=qemu,
-            on_line=lambda line: doing.append(running_for(line) or doing[-1]),
-        )
-        try:
-            while not wait([booting], timeout=1).done:
-                task.update(0, doing[-1])
-        except BaseException:
-            qemu.stop()
-            raise
-        booted = booting.result()
+    boot = partial(
+        boot_counted,
+        kernel,
+        workload,
+        [point],
+        reporter,
+        folder=experiment.folder,
+        machine=experiment.machine,
+        acceleration=acceleration,
+        counted=False,
+        seed=seed,
+        qemu=qemu,
+        on_line=lambda line: doing.append(running_for(line) or doing[-1]),
+    )
+    with reporter.task(words) as task:
+        (booted,) = boot_together([boot], qemu, lambda done: task.update(done, doing[-1]))
     run = _at(point, booted.records)
     if run.status != "ok":
         raise failure(workload, run)

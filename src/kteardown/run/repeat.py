@@ -23,8 +23,6 @@ from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine, qemu_command
 from kteardown.vm.qemu_library import main_loop_library
 
-_OUT = "out="
-
 
 class RepeatingMachine(QemuMachine):
     """Boots kernels in QEMU; of an equal boot that ended well, it returns the records that the cache has.
@@ -36,7 +34,7 @@ class RepeatingMachine(QemuMachine):
         """Run one boot to its end, or repeat it. Raises as ``QemuMachine.boot``."""
         if job.acceleration != "icount" or (job.possible_cpus or job.cpus) > 1:
             return super().boot(job, on_line)
-        outputs = [job.console, *(Path(w.removeprefix(_OUT)) for w in job.plugin if w.startswith(_OUT))]
+        outputs = [job.console, *(Path(word[4:]) for word in job.plugin if word.startswith("out="))]
         path = cache_dir() / "boots" / f"{_identity(job)}.gz"
         if kept := _read(path):
             for file, text in zip(outputs, kept["outputs"], strict=True):
@@ -62,8 +60,8 @@ class RepeatingMachine(QemuMachine):
 def _identity(job: BootJob) -> str:
     """Return a hash of everything on which the bytes of a boot depend."""
     neutral = replace(job, image=Path("kernel"), initramfs=Path("files"), console=Path("console"), plugin=())
-    plugin = (word for word in job.plugin if not word.startswith(_OUT))
-    command = [*qemu_command(neutral, records=0, monitor=0), *plugin]
+    command = qemu_command(neutral, records=0, monitor=0)
+    command += (word for word in job.plugin if not word.startswith("out="))
     files = [file_hash(job.image), file_hash(job.initramfs), str(main_loop_library(SilentReporter()))]
     return hashlib.sha256(json.dumps([command, files, qemu_version(job.arch)]).encode()).hexdigest()[:32]
 

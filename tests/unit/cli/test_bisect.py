@@ -203,7 +203,7 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
 
         return RunFolder.of(write_run(tree.parent / "runs", simulated, cost=cost))
 
-    def boot_rest(found: RunFolder, *_: object) -> list[Measured]:
+    def boot_rest(found: RunFolder, *_: object, **__: object) -> list[Measured]:
         booted.append(found.name)
         if len(booted) in (1, 3, 12):
             raise KeyboardInterrupt

@@ -14,12 +14,12 @@ from kteardown.cli import app, try_patch
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.cli.try_patch import (
     choose_by_code,
-    fewer_sizes,
     needed_settings,
     no_workload,
     scripts_in,
     whole_builds,
     with_call_paths,
+    with_fewer_sizes,
 )
 from kteardown.coverage import attribute
 from kteardown.coverage.attribute import Counts, FunctionId
@@ -371,13 +371,20 @@ def test_a_workload_is_run_where_it_executes_the_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workload", "few"),
-    [("zombies", ["zombies=0,6000,15000"]), ("dyingcg", []), ("pipechain", ["processes=500,1000,4000"])],
+    ("workload", "law", "few"),
+    [
+        ("zombies", "zombies", (0, 6000, 15000)),
+        ("dyingcg", "cgroups", (0, 500, 1000)),
+        ("pipechain", "processes", (500, 1000, 4000)),
+    ],
 )
-def test_the_quick_design_has_as_few_sizes_as_a_law_needs(workload: str, few: list[str]) -> None:
-    experiment = experiment_for(workload, "debian:6.12")
-    assert fewer_sizes(experiment, Overrides(quick=True)) == few
-    assert fewer_sizes(experiment, Overrides()) == []
+def test_the_quick_design_has_as_few_sizes_as_a_law_needs(
+    workload: str, law: str, few: tuple[int, ...]
+) -> None:
+    experiment = with_fewer_sizes(experiment_for(workload, "debian:6.12"))
+    assert apply(experiment, Overrides(quick=True)).workloads[0].params[law] == few
+    mine = apply(experiment, Overrides(quick=True, assignments=[f"{law}=7"]))
+    assert mine.workloads[0].params[law] == (7,)
 
 
 def test_whole_builds_are_named_with_their_time(source: str, tmp_path: Path) -> None:

@@ -66,9 +66,9 @@ def test_the_agent_is_the_one_that_counts_only_where_it_is_asked_for(
 ) -> None:
     with_kvm(monkeypatch, "")
     asked = snapshot(counted(), tmp_path)
-    lab.make_lab(asked, SilentReporter(), None)
-    lab.make_lab(asked, SilentReporter(), None, counts=False)
-    lab.make_lab(snapshot(counted(counts=False), tmp_path), SilentReporter(), None)
+    lab.make_lab(asked, SilentReporter(), lab.Where())
+    lab.make_lab(asked, SilentReporter(), lab.Where(), counts=False)
+    lab.make_lab(snapshot(counted(counts=False), tmp_path), SilentReporter(), lab.Where())
     assert built == ["counts", "", ""]
 
 
@@ -79,7 +79,7 @@ def test_a_host_without_counters_is_an_error(
     with pytest.raises(
         LabError, match="no hardware counters on the wall clock: the processor has no"
     ) as error:
-        lab.make_lab(snapshot(counted(), tmp_path), SilentReporter(), None)
+        lab.make_lab(snapshot(counted(), tmp_path), SilentReporter(), lab.Where())
     assert "kteardown doctor" in error.value.hint
     with pytest.raises(LabError):
         lab.check_host(counted(), None, kvm=False)
@@ -122,7 +122,7 @@ def test_a_workload_without_a_stretch_is_noted(
     with_kvm(monkeypatch, "")
     monkeypatch.setattr("kteardown.inputs.load.marks_stretch", lambda name, folder="": name == "zombies")
     reporter = Notes()
-    lab.make_lab(snapshot(counted(), tmp_path), reporter, None)
+    lab.make_lab(snapshot(counted(), tmp_path), reporter, lab.Where())
     assert reporter.notes == ["--counts: zombies_cgroup is not counted, because it marks no stretch"]
 
 
