@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -62,11 +63,20 @@ def test_another_boot_is_run(make_job: MakeJob, boot: Boot, tmp_path: Path, othe
     assert boot(replace(job, **other))[2] == 1  # type: ignore[arg-type]
 
 
-def test_a_damaged_boot_of_the_cache_is_run_again(make_job: MakeJob, boot: Boot, cache: Path) -> None:
+@pytest.mark.parametrize("damage", ["cut", "byte", "other"])
+def test_a_damaged_boot_of_the_cache_is_run_again(
+    make_job: MakeJob, boot: Boot, cache: Path, damage: str
+) -> None:
     job = make_job("bye", acceleration="icount")
     _, lines, _ = boot(job)
     (kept,) = (cache / "boots").iterdir()
-    kept.write_bytes(kept.read_bytes()[:-20])
+    content = kept.read_bytes()
+    damaged = {
+        "cut": content[:-20],
+        "byte": content[:50] + bytes([content[50] ^ 255]) + content[51:],
+        "other": zlib.compress(b"[1]"),
+    }
+    kept.write_bytes(damaged[damage])
     assert boot(job)[1:] == (lines, 1)
     assert boot(job)[1:] == (lines, 0)
 

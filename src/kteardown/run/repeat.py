@@ -3,10 +3,10 @@
 With more CPUs the order of their turns may differ from boot to boot (METHODOLOGY.md).
 """
 
-import gzip
 import hashlib
 import json
 import tempfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -35,7 +35,7 @@ class RepeatingMachine(QemuMachine):
         if job.acceleration != "icount" or (job.possible_cpus or job.cpus) > 1:
             return super().boot(job, on_line)
         outputs = [job.console, *(Path(word[4:]) for word in job.plugin if word.startswith("out="))]
-        path = cache_dir() / "boots" / f"{_identity(job)}.gz"
+        path = cache_dir() / "boots" / f"{_identity(job)}.json.z"
         if kept := _read(path):
             for file, text in zip(outputs, kept["outputs"], strict=True):
                 file.write_text(text, encoding="latin-1", newline="")
@@ -68,8 +68,8 @@ def _identity(job: BootJob) -> str:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """Return what was kept of a boot, and mark it as used now; None without it, or if it is damaged."""
-    with suppress(OSError, EOFError, ValueError, KeyError):
-        kept: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    with suppress(OSError, zlib.error, ValueError, KeyError, TypeError):
+        kept: dict[str, Any] = json.loads(zlib.decompress(path.read_bytes()))
         BootEnd(**kept["end"])
         path.touch()
         return kept
@@ -81,5 +81,5 @@ def _write(path: Path, kept: dict[str, Any]) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-            file.write(gzip.compress(json.dumps(kept).encode(), 1))
+            file.write(zlib.compress(json.dumps(kept).encode(), 1))
         Path(file.name).replace(path)
