@@ -191,10 +191,8 @@ def _notes(
         if facts.release and releases.get(name, facts.release) != facts.release
     ]
     if kept := [boot.end.kept_from for boot in boots if boot.end.kept_from]:
-        notes.append(
-            f"{len(kept)} of {len(boots)} boots were run before, first at {min(kept)}: a boot of the same "
-            "kernel with the same plan and seed gives the same records on the instruction clock"
-        )
+        known = f"{len(kept)} of {len(boots)} boots were run before, first at {min(kept)}"
+        notes.append(f"{known}: equal boots give equal records on the instruction clock")
     unsafe = (name for name, facts in kernels.items() if not facts.sandboxed)
     return [*notes, *(f"{name} was built without the sandbox (--unsafe-build)" for name in unsafe)]
 

@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.analysis.decidable import decidable
-from kteardown.analysis.growth.fit import MIN_POINTS
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken, gate, material_of_folder
 from kteardown.cli.queue import check_for_b4
@@ -296,9 +295,7 @@ def with_fewer_sizes(experiment: Experiment) -> Experiment:
     (sweep,) = experiment.workloads
     law, quick = load_workload(sweep.workload, experiment.folder).law, experiment.quick
     sizes = quick.params.get(law, sweep.params.get(law, ()))
-    few = tuple(
-        dict.fromkeys(sizes[n * (len(sizes) - 1) // (MIN_POINTS - 1)] for n in range(MIN_POINTS) if sizes)
-    )
+    few = tuple(dict.fromkeys(sizes[n] for n in (0, (len(sizes) - 1) // 2, -1) if sizes))
     params = {**quick.params, law: few} if few else quick.params
     return experiment.model_copy(update={"quick": quick.model_copy(update={"params": params})})
 

@@ -49,10 +49,7 @@ LOST_LIMIT = 0.05
 
 
 class Where(NamedTuple):
-    """Where the boots of a run are: on this host, without ``on``, or on a cluster or another machine.
-
-    ``jobs``: so many guests at a time. ``repeat``: no equal boot is run twice (``run.repeat``).
-    """
+    """Where boots are (without ``on``, here), and whether equal ones are only repeated (``run.repeat``)."""
 
     on: str = ""
     jobs: int | None = None

@@ -14,8 +14,10 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -108,6 +110,8 @@ class MetalMachine:
     watchdog_s: int = 0
     """The period with which the watchdog is armed before each boot; 0: not at all."""
     _stopped: threading.Event = field(default_factory=threading.Event)
+    _pool: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
+    """It asks whether the machine is back while the line is read: what it says last comes before that."""
 
     @property
     def back_s(self) -> float:
@@ -174,6 +178,7 @@ class MetalMachine:
     def _until_back(self, serial: "_SerialLine", token: str, old: str) -> Returned:
         began = asked = time.monotonic()
         until, sent_at, powered = began + self.config.boot_s + self.back_s, 0.0, False
+        asking: Future[tuple[str, float]] | None = None
         while True:
             self._pause(0.5)
             serial.read()
@@ -181,7 +186,9 @@ class MetalMachine:
             if not sent_at and serial.sent(token):
                 sent_at, until = now, now + self.back_s
             if now - asked > _ASK_S and (sent_at or now - serial.received_at > _QUIET_S):
-                boot_id, uptime_s = self._up()
+                asking = asking or self._pool.submit(self._up)
+            if asking is not None and asking.done():
+                (boot_id, uptime_s), asking = asking.result(), None
                 asked = time.monotonic()
                 if boot_id == old and asked - began > _KEXEC_S:
                     raise SshError(f"{self.host} runs its own kernel {_KEXEC_S:.0f} s after kexec")

@@ -101,6 +101,30 @@ def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_sa
     assert returned.ending.how == "powered-off"
 
 
+def test_what_comes_while_the_machine_does_not_answer_is_of_the_boot(
+    machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A boot that was reset in the middle of its records is repeated; it is no panic of the kernel."""
+    whole = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    (tmp_path / "line").write_bytes(whole.partition(b'"sent"')[0].rpartition(b"\n")[0] + b"\n")
+    command = f"until [ -e {tmp_path}/asked ]; do sleep 0.05; done; cat {tmp_path}/line; sleep 60"
+    with metal._serial_line(command, tmp_path / "console") as line:
+
+        def up() -> tuple[str, float]:
+            (tmp_path / "asked").touch()
+            until = time.monotonic() + 30
+            while not line._lines and time.monotonic() < until:
+                time.sleep(0.01)
+            return "another", 0.0
+
+        monkeypatch.setattr(metal, "_ASK_S", 0.0)
+        monkeypatch.setattr(metal, "_QUIET_S", 0.0)
+        monkeypatch.setattr(machine, "_up", up)
+        returned = machine._until_back(line, TOKEN, "old")
+    assert returned.ending.how == "broken"
+    assert "of its lines only" in returned.ending.detail
+
+
 def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
     machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
