@@ -121,6 +121,7 @@ def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boo
     runs = folder / "runs"
     done = subprocess.run(
         [sys.executable, "-m", "kteardown", "run", str(file)],
+        cwd=folder,  # Its workloads are found, too.
         env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
         capture_output=True,
         text=True,
