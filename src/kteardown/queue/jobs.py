@@ -252,9 +252,10 @@ def _try(job: QueuedJob, lock: int) -> bool:
         (job.folder / "started.json").unlink(missing_ok=True)
         raise
     finally:
-        if process.poll() is None:
+        while process.poll() is None:
             process.send_signal(signal.SIGINT)
-            process.wait()
+            with suppress(subprocess.TimeoutExpired):  # Python loses a signal in a callback of its imports.
+                process.wait(30)
     if process.returncode < 0 and not why:
         return False
     return _end(job, None if why else process.returncode, why)
