@@ -71,7 +71,7 @@ def read_or_empty(path: Path) -> str:
 
 
 def end_of(path: Path, most: int) -> str:
-    """Return the last ``most`` bytes of a file as text; empty if there is none."""
+    """Return the last ``most`` bytes of a file as text, or an empty text without the file."""
     with suppress(OSError), path.open("rb") as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
         return stream.read(most).decode(errors="replace")

@@ -111,7 +111,7 @@ class MetalMachine:
     """The period with which the watchdog is armed before each boot; 0: not at all."""
     _stopped: threading.Event = field(default_factory=threading.Event)
     _pool: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
-    """It asks whether the machine is back while the line is read: what it says last comes before that."""
+    """Its thread asks by ssh whether the machine is back; meanwhile the serial line is read."""
 
     @property
     def back_s(self) -> float:
