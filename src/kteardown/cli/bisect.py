@@ -416,7 +416,7 @@ def bisect(
     judge: Annotated[str, typer.Option(metavar="REV")] = "",
 ) -> None:
     reporter = execution.begin()
-    _check(designed, outcome)
+    _check(designed, outcome, execution)
     repository, base, first, last = _span(source, good, bad, series, reporter)
     metric = (scripted.metric or [""])[0].partition("=")[0]
     if "=" not in (scripted.metric or [""])[0]:
@@ -458,7 +458,9 @@ def bisect(
     execution.publish(lambda form: forms.get(form, text), lambda: echo(text, nl=False), lambda: None)
 
 
-def _check(designed: Designed, outcome: str) -> None:
+def _check(designed: Designed, outcome: str, execution: options.Execution) -> None:
+    if execution.fail_on or execution.junit_file:
+        raise InputError("a bisection has no --fail-on and no --junit", hint="read its answer with --json.")
     if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
         raise InputError(
             "a bisection takes neither --clock both nor --until, and with --outcome no --clock wall",
