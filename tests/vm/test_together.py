@@ -42,9 +42,11 @@ PARAMS = {
 """Each stress test with its parameters: shorter than usual, since this kernel is several times slower.
 
 ``memcg_local`` is the last: after it the memory controller belongs to cgroup version 1, which also counts
-swap. 6.12 then warns of an underflow of ``memsw`` when a CPU goes offline that had charged a page before
-(drain_stock()).
+swap. 6.12 then warns of an underflow of ``memsw`` or ``kmem`` when a page that was charged before is given
+back by a CPU that goes offline (drain_stock()) or for a cgroup that is removed (drain_obj_stock()).
 """
+AT_ONCE = {name: params for name, params in PARAMS.items() if name != "memcg_local"} | {"psi_trigger": ""}
+"""For two CPUs at once, where nothing may be reported and base is not booted: 6.12 fails ``psi_trigger``."""
 SLOW = {"reads", "long_call"}
 """Limits in periods of the quota. On this kernel two reads at once take 0.6 s of CPU time, which the group
 pays for in 60 to 70 periods, so that the limit of 80 is sometimes exceeded. ``test_throttle_stress`` tests
@@ -52,16 +54,17 @@ them.
 """
 
 
-def run(folder: Path, source: str, variants: list[str], fragments: list[str], design: str) -> list[lab.Boot]:
-    """Boot each kernel once, with every stress test."""
+def run(
+    folder: Path, kernels: str, params_of: dict[str, str], design: str, *kernel_args: str
+) -> list[lab.Boot]:
+    """Boot each kernel, with every workload of ``params_of``. ``kernels`` are lines of the experiment."""
     workloads = "\n".join(
-        f'[[workloads]]\nworkload = "{name}"\nparams = {{{params}}}' for name, params in PARAMS.items()
+        f'[[workloads]]\nworkload = "{name}"\nparams = {{{params}}}' for name, params in params_of.items()
     )
     return lab.run(
         folder,
-        'name = "together"\nquestion = "Do all series together hold?"\n'
-        f'source = "{source}"\nvariants = {variants!r}\nconfig = {fragments!r}\n'
-        f"{workloads}\n[machine]\ncpus = 2\nmemory_mb = 2048\n"
+        f'name = "together"\nquestion = "Do all series together hold?"\n{kernels}\n'
+        f"{workloads}\n[machine]\ncpus = 2\nmemory_mb = 2048\nkernel_args = {list(kernel_args)!r}\n"
         f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
         guests_fail=True,
     )
@@ -82,7 +85,8 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> str:
 def boots(together: str, tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """One boot of base and one of all series, with PREEMPT_RT. The two CPUs run in turn."""
     folder = tmp_path_factory.mktemp("together")
-    return run(folder, SOURCE, [together], ["kasan", "preempt_rt"], lab.INSTRUCTIONS)
+    kernels = f'source = "{SOURCE}"\nvariants = ["{together}"]\nconfig = ["kasan", "preempt_rt"]'
+    return run(folder, kernels, PARAMS, lab.INSTRUCTIONS)
 
 
 def test_no_guest_fails(boots: list[lab.Boot]) -> None:
@@ -100,10 +104,15 @@ def test_what_holds_on_base_holds_with_all_series(boots: list[lab.Boot], workloa
 
 
 def test_all_series_hold_with_two_cpus_at_once(together: str, tmp_path: Path) -> None:
-    """Without PREEMPT_RT, and without a boot of base."""
-    (boot,) = run(tmp_path, f"patched:{together}@{SOURCE}", [], ["kasan"], lab.WALL)
-    assert (boot.outcome, boot.problems) == ("ok", []), boot.detail
-    assert [trial.workload for trial in boot.trials] == list(PARAMS)
-    for trial in boot.trials:
+    """Without PREEMPT_RT. The kernel is booted twice, and base is not.
+
+    On a busy host ACPI of this kernel needs more than 30 s to look up the interrupts of PCI, and gives up.
+    The device of the records then has none, and the guest is silent. So the table of the firmware is used.
+    """
+    kernels = f'source = "patched:{together}@{SOURCE}"\nconfig = ["kasan"]'
+    boots = run(tmp_path, kernels, AT_ONCE, lab.WALL, "acpi=noirq")
+    assert [(boot.outcome, boot.problems) for boot in boots] == [("ok", [])] * 2
+    for trial in (trial for boot in boots for trial in boot.trials):
         assert set(trial.checks) == set(load_workload(trial.workload).invariants), trial.detail
         assert {name for name, oks in trial.checks.items() if not all(oks)} <= lab.TIMED, trial.wrong
+    assert [trial.workload for trial in boots[0].trials] == list(AT_ONCE)
