@@ -240,6 +240,9 @@ def _unexpected(error: Exception) -> int:
         )
         _print_error(f"{what}: {error.strerror}", _HOST_HINT)
         return LabError.exit_code
+    if isinstance(error, RuntimeError) and "home directory" in str(error):  # Of Path.expanduser().
+        _print_error("this host has no user of the name that a path has after ~", "write the whole path.")
+        return InputError.exit_code
     echo("".join(traceback.format_exception(error)), err=True)
     command = shlex.join(["kteardown", *sys.argv[1:]])
     _print_error(

@@ -21,6 +21,7 @@ from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
+from kteardown.inputs.load import load_workloads
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
 from kteardown.kernels import cache_folder, git, layout_twin
 from kteardown.kernels.cache import Cache
@@ -111,9 +112,6 @@ class BisectedValue:
         for row in reversed(rows):
             if row.verdict in ("better", "worse"):
                 return cls(metric=row.metric, unit=row.value_unit)
-        if metric and not rows:
-            known = dict.fromkeys(c.metric for c in result.comparisons)
-            raise InputError.unknown(f"there is no metric {metric}", metric, known)
         why = "; ".join(dict.fromkeys(row.reason for row in rows if row.reason))
         raise InputError(
             f"no difference between the good and the bad commit is measured{f': {why}' if why else ''}",
@@ -241,11 +239,10 @@ class Judge:
             self.reporter.note(f"commit {len(self.measured) - 1}: {self.subject(commit)}")
             try:
                 run, result = self.result(commit)
-                if result.not_built:  # Nothing differs from the good one.
-                    self.measured[commit] = self.measured[self.good]
-                else:
-                    self.keep(commit, run, result)
-            except NotBuiltError:
+                if result.not_built:
+                    raise NotBuiltError.of(self.subject(commit))
+                self.keep(commit, run, result)
+            except NotBuiltError:  # Nothing differs from the good one.
                 self.measured[commit] = self.measured[self.good]
             except (BuildError, GuestError) as error:
                 self.measured[commit] = Measured(why=on_one_line(error.message))
@@ -419,7 +416,7 @@ def bisect(
     judge: Annotated[str, typer.Option(metavar="REV")] = "",
 ) -> None:
     reporter = execution.begin()
-    _check(designed, outcome)
+    _check(designed, outcome, execution)
     repository, base, first, last = _span(source, good, bad, series, reporter)
     metric = (scripted.metric or [""])[0].partition("=")[0]
     if "=" not in (scripted.metric or [""])[0]:
@@ -428,10 +425,19 @@ def bisect(
     rule = {"until": "verdict", "boots": designed.boots or search.MOST_BOOTS}
     design: dict[str, Any] = rule if wall else {"clock": "instructions"}
     asked = Overrides.of(kernels, replace(designed, **design))
+    span = ("rev-list", "--count", f"{first}..{last}", "--", *(path or ()))
+    count = int(git.read(repository, *span).text or 0)
+    if not count:
+        what = f"{good or first}..{bad or last} has no commit"
+        what += f" that touches {' or '.join(path)}" if path else ""
+        raise InputError(what, hint="--good is the older commit, and --path a path from the top of the tree.")
+    judged = git.commit(repository, judge) if judge else ""
     (experiment,) = experiments_on(workload, base, asked, scripted, reporter)
+    known = [name for each in load_workloads(experiment).values() for name in each.metrics]
+    if metric and metric not in known:
+        raise InputError.unknown(f"--metric {metric}: {workload} has no such metric", metric, known)
     if wall:
-        count = git.read(repository, "rev-list", "--count", f"{first}..{last}").text
-        confidence = {"confidence": search.confidence_of_step(int(count))}
+        confidence = {"confidence": search.confidence_of_step(count)}
         experiment = experiment.model_copy(update={"design": experiment.design.model_copy(update=confidence)})
     question = json.dumps([experiment.model_dump_json(), base, last, metric, outcome])
     folder = runs_dir() / f"bisect-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
@@ -439,8 +445,8 @@ def bisect(
         walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
         judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
         _ends(judging, folder, metric, outcome)
-        if judge:
-            raise typer.Exit({True: 1, False: 0, None: 125}[judging.is_bad(git.commit(repository, judge))])
+        if judged:
+            raise typer.Exit({True: 1, False: 0, None: 125}[judging.is_bad(judged)])
         reporter.note(judging.forecast())
         found = _walked(judging, walk)
         replace_text(folder / "bisect.log", walk.log + "\n")
@@ -452,11 +458,13 @@ def bisect(
     execution.publish(lambda form: forms.get(form, text), lambda: echo(text, nl=False), lambda: None)
 
 
-def _check(designed: Designed, outcome: str) -> None:
+def _check(designed: Designed, outcome: str, execution: options.Execution) -> None:
+    if execution.fail_on or execution.junit_file:
+        raise InputError("a bisection has no --fail-on and no --junit", hint="read its answer with --json.")
     if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
         raise InputError(
-            "commits are bisected on one clock, by a stopping rule of its own, and --outcome has no clock",
-            hint="leave --until out, and --clock with --outcome.",
+            "a bisection takes neither --clock both nor --until, and with --outcome no --clock wall",
+            hint="remove these options.",
         )
     if designed.seeds == 1 and not outcome:  # Before the first kernel is built.
         raise InputError("no difference can be measured with one seed", hint="give --seeds 2 or more.")
@@ -502,7 +510,7 @@ def _span(
     kind, _, rest = source.partition(":")
     if kind != "git" or not good or not bad:
         raise InputError(
-            "the commits between which to bisect are not given",
+            f"--source {source}: a bisection needs a git tree and two of its commits, or a series",
             hint="write --source git:PATH --good REV --bad REV, or --source debian:6.12 --series FILE.",
         )
     repository = Path(rest).expanduser().absolute()

@@ -14,7 +14,7 @@ from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.outcome import material_of_folder
 from kteardown.cli.run import command_line
-from kteardown.errors import GuestError, InputError
+from kteardown.errors import GuestError, InputError, failing
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.plan import Plan, PlannedBoot
@@ -49,17 +49,15 @@ def export_boot(
 ) -> None:
     reporter, out = options.reporter(verbose, quiet), options.output()
     if not _SERIAL.fullmatch(serial):
-        raise InputError(
-            f"--serial {on_one_line(serial)}: not a serial line", hint="name one, such as ttyS1."
-        )
-    if to.exists() or to.is_symlink():
-        raise InputError(f"--to {to}: it exists", hint="name a folder that does not exist yet.")
+        raise InputError(f"--serial {on_one_line(serial)}: not a serial line", hint="name ttyS0 or ttyS1.")
+    with failing(f"--to {to}: cannot be created", hint="name a new folder, where you may write."):
+        to.mkdir(parents=True)  # Before anything is built.
+        to.rmdir()
     wanted = on_clocks(load_experiment(experiment), asked if asked.clock else replace(asked, clock="wall"))
     for one in wanted:
         # Before anything is built.
         if one.design.until:
-            hint = "name --boots instead."
-            raise InputError("--until: a bundle has all boots from the start", hint=hint)
+            raise InputError("--until: a bundle has all boots from the start", hint="name --boots instead.")
         check_measurable(one)
         check_plain(one, plan_boots(resolve(one, ablate=asked.ablate)))
     run = pipeline.start(wanted, reporter, ablate=asked.ablate, command=command_line()).runs[0]
@@ -100,7 +98,7 @@ def _run_of(logs: Consoles) -> RunDir:
     tokens = {boot.token for boot in logs.boots.values()}
     if not tokens:
         raise InputError(
-            f"no boot of a bundle is in these logs, and {logs.damaged} lines are damaged",
+            f"no boot of a bundle is in these logs (damaged lines: {logs.damaged})",
             hint="name the log of the serial line on which the machine sent its records.",
         )
     runs = [run for run in all_runs() if _token(run) in tokens]

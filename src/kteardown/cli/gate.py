@@ -114,13 +114,17 @@ def _on_branch(against: str, experiment: Experiment, source: str) -> Experiment:
     """
     kind, _, rest = source.partition(":")
     path, revision = rest.rsplit("@", 1) if "@" in rest else (rest, "HEAD")
+    hint = "name a run of `kteardown list runs`, or a revision of the git tree of --source git:PATH."
     if kind != "git" or experiment.variants:
         raise InputError(
-            f"--against {against}: no such run; a branch needs --source git:PATH and no --variant",
-            hint="name a run of `kteardown list runs`, or give the git tree with --source git:PATH.",
+            f"--against {against}: no such run; a branch needs --source git:PATH and no --variant", hint=hint
         )
     repository = Path(path).expanduser().absolute()
-    fork = git.forked_at(repository, against, revision)
+    try:
+        fork = git.forked_at(repository, against, revision)
+    except InputError as error:
+        what = f"--against {against}: no such run, and no branch, tag or commit: {error.message}"
+        raise InputError(what, hint=hint) from error
     with git.view(repository) as git_dir:
         folder = git.as_patch(git_dir, fork, git.commit(repository, revision), cache_dir())
     variants = (str(folder),) if folder else ()

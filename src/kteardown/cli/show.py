@@ -66,8 +66,7 @@ def show(
         return
     runs = folder.runs
     if as_json:
-        boots = [{"run": run.name, **row} for run in runs for row in boot_rows(run)]
-        echo(json.dumps(boots, indent=1))
+        echo(json.dumps([{"run": run.name, **row} for run in runs for row in boot_rows(run)], indent=1))
         return
     for found in runs:
         _print_boots(found)

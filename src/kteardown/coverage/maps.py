@@ -141,8 +141,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _functions(content: Mapping[str, Any]) -> list[FunctionId]:
-    files = content["files"]
-    return [FunctionId(files[file], name) for file, name in content["functions"]]
+    return [FunctionId(content["files"][file], name) for file, name in content["functions"]]
 
 
 def shipped_sources() -> list[str]:

@@ -585,8 +585,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     """Boot the rest of a hunt and write its result. Raises InputError, BuildError, LabError."""
     # What the screen shows is written before it is confirmed, which can take hours.
     hunt = _prepare(folder, reporter, jobs)
-    source = hunt.request.source
-    reporter.note(f"screening on {source}; kinds: {len(hunt.kinds)}")
+    reporter.note(f"screening on {hunt.request.source}; kinds: {len(hunt.kinds)}")
     plan = screen_plan(hunt.kinds, hunt.request.source, hunt.options)
     found = _on(hunt.request.source, measured(hunt.stage("screen", plan)))
     first = {case: found[case] for case in cases_of(hunt.kinds, hunt.options) if case in found}
@@ -594,8 +593,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     second: dict[Case, MeasuredCase] = {}
     confirming = replace(hunt.options, budget_minstr=0)
     if chosen:
-        screened = case_results(hunt.kinds, first, {}, {}, {})
-        hunt.save(screened, unconfirmed=len(chosen))
+        hunt.save(case_results(hunt.kinds, first, {}, {}, {}), unconfirmed=len(chosen))
         reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
         second = _confirmed(hunt, chosen, confirming)
     steep = {case: costs for case, each in second.items() if (costs := grows(each))}

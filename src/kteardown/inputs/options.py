@@ -111,8 +111,7 @@ class Overrides(Designed, Kernels, Parts):
 
     @classmethod
     def of(cls, *groups: Designed | Kernels | Parts, **more: Any) -> "Overrides":
-        given = {name: value for group in groups for name, value in vars(group).items()}
-        return cls(**{**given, **more})
+        return cls(**{**{name: value for group in groups for name, value in vars(group).items()}, **more})
 
 
 def apply(experiment: Experiment, asked: Overrides) -> Experiment:

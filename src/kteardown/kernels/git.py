@@ -229,7 +229,7 @@ def commit(repository: Path, name: str) -> str:
         raise InputError(
             f"{name!r} is not a commit of {repository.absolute()}: {first_line(done.said)}",
             hint="name a tag, a branch or a commit of the git tree: that of --source git:PATH, or else the "
-            "current folder.",
+            "current folder. In a shallow clone, `git fetch --unshallow` first.",
         )
     return done.text
 

@@ -107,8 +107,7 @@ def _keyring(cache_dir: Path, reporter: Reporter) -> tuple[Path, frozenset[str]]
         with cache_folder.scratch(target) as work, reporter.task("Fetching the keys of kernel.org"):
             for number, place in enumerate(_SIGNERS.values()):
                 archive.fetch(_KEYS + place, work / str(number))
-            content = b"".join(path.read_bytes() for path in sorted(work.iterdir()))
-            (work / "all").write_bytes(content)
+            (work / "all").write_bytes(b"".join(path.read_bytes() for path in sorted(work.iterdir())))
             (work / "all").replace(target)
     return target, frozenset(_SIGNERS)
 

@@ -269,8 +269,7 @@ def compared(tried: Tried) -> list[str]:
 def _heading(posted: PostedSeries) -> str:
     count = f", {len(posted.patches)} patches" if len(posted.patches) > 1 else ""
     lines = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
-    facts = f"{posted.author}{', ' + posted.date if posted.date else ''}{count}"
-    lines.append(wrapped(facts, "  "))
+    lines.append(wrapped(f"{posted.author}{', ' + posted.date if posted.date else ''}{count}", "  "))
     if posted.message_id:
         lines.append(f"  <{on_one_line(posted.message_id)}>")
     return "\n".join(lines)

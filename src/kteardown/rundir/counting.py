@@ -118,8 +118,7 @@ def attempts(records: Iterable[Record]) -> list[Attempt]:
         start, last = lines[0], lines[-1]
         if isinstance(start, BootStart):
             end = last if isinstance(last, BootEnd) else None
-            between = lines[1:-1] if end else lines[1:]
-            result.append(Attempt(boot, number, start, end, tuple(between)))
+            result.append(Attempt(boot, number, start, end, tuple(lines[1:-1] if end else lines[1:])))
     return result
 
 

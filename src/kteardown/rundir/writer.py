@@ -137,8 +137,7 @@ class RecordWriter:
                 session = {"machine": dict(self._machine), "agent_hash": self.agent_hash}
                 sessions = [*environment.get("sessions", ()), session]
                 environment |= {"machine": sessions[0]["machine"], "sessions": sessions}
-                text = json.dumps(environment, indent=1)
-                self.run.save(self.run.environment_file, text)
+                self.run.save(self.run.environment_file, json.dumps(environment, indent=1))
                 self._session = len(sessions) - 1
             stamp["session"] = self._session or 0
         return record.model_copy(update=stamp)

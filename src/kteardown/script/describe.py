@@ -68,19 +68,19 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
 
     Raises InputError if a file cannot be read, an option is not valid, or the text does not use a parameter.
     """
-    if not word.strip():
-        raise InputError("the command is empty", hint="name a script, or write a command line.")
     path, arguments = _file_of(word)
     # With a root, its own program may be meant.
     if path is None and not asked.root and is_script(word) and not re.search(r"\s", word):
-        raise InputError(f"{word}: there is no such file", hint="check the path of the script.")
+        raise InputError(f"{word}: there is no such file", hint="name a script, which may not be a folder.")
     if path is not None:
         with failing(f"{path}: cannot be read", hint="name a text file that you can read."):
             text = _text(path)
     else:
         text = word
-        if not text.isprintable():
+        if text.strip() and not text.isprintable():
             raise InputError(f"{word!r}: a command has no control characters", hint="put it into a script.")
+    if not text.strip():
+        raise InputError(f"{path or 'the command'} is empty", hint="name a script, or write a command line.")
     for name in params:
         _check_used(name, word, text, path.suffix if path else None)
     name = _name_of(path.stem if path else Path(word.split(maxsplit=1)[0]).name)

@@ -199,8 +199,7 @@ def placed(job: BootJob, placement: Placed) -> Iterator[Pinned]:
 def huge_pages_reserved(memory_mb: int, node: int | None, root: Path = Path("/")) -> bool:
     """Return whether enough huge pages are reserved and free on a node of the host for a whole guest."""
     file = root / f"sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/free_hugepages"
-    free_mb = int(read_or_empty(file).strip() or 0) * HUGE_PAGE_MB
-    return memory_mb % HUGE_PAGE_MB == 0 and free_mb >= memory_mb
+    return memory_mb % HUGE_PAGE_MB == 0 and int(read_or_empty(file).strip() or 0) * HUGE_PAGE_MB >= memory_mb
 
 
 def memory_words(from_reserved: bool, root: Path = Path("/")) -> str:

@@ -79,8 +79,7 @@ def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
 
 @functools.cache
 def _works(command: Words) -> bool:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return done.returncode == 0
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
 @contextlib.contextmanager

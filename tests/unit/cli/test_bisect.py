@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
 from kteardown.cli.bisect import Judge
-from kteardown.errors import BuildError, NotBuiltError
+from kteardown.errors import BuildError, InputError, NotBuiltError
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, PatchSet
@@ -311,16 +311,15 @@ def test_what_the_clock_cannot_see_is_refused(
 @pytest.mark.parametrize(
     "argv, message",
     [
-        (["--clock", "both"], "commits are bisected on one clock"),
-        (["--clock", "wall", "--outcome", "panic"], "commits are bisected on one clock"),
+        (["--clock", "both"], "takes neither --clock both nor --until"),
+        (["--clock", "wall", "--outcome", "panic"], "with --outcome no --clock wall"),
         (["--outcome", "slow"], "no kernel fails so"),
         (["--seeds", "1"], "no difference can be measured with one seed"),
         (["--good", "nothing"], "'nothing' is not a commit of"),
-        (["--source", "debian:6.12"], "the commits between which to bisect are not given"),
+        (["--source", "debian:6.12"], "--source debian:6.12: a bisection needs a git tree and two"),
         (["--good", "debian:7.2", "--bad", "debian:7.3"], "no source has the commits between"),
         (["--series", "x.mbox"], "--series has its own ends"),
         (["--metric", "thaw_ns"], "no difference between the good and the bad commit is measured"),
-        (["--metric", "nothing"], "there is no metric nothing"),
         (["--outcome", "hang"], "the bad commit shows no hang"),
     ],
 )
@@ -328,3 +327,27 @@ def test_wrong_input_is_an_error(tree: Path, measured: list[int], argv: list[str
     done = bisect(tree, *argv)
     assert message in str(done.exception)
     assert set(measured) <= {COMMITS - 1}
+
+
+@pytest.mark.parametrize(
+    "argv, message",
+    [
+        (["--good", "main"], "main..main has no commit"),
+        (["--good", "main", "--bad", "main~3"], "main..main~3 has no commit"),
+        (
+            ["--path", "nothing", "--path", "/etc"],
+            f"main~{COMMITS - 1}..main has no commit that touches nothing",
+        ),
+        (["--metric", "freeze_user"], "zombies has no such metric; did you mean 'freeze_user_ns'?"),
+        (["--judge", "nothing"], "'nothing' is not a commit of"),
+        (["--fail-on", "worse"], "no --fail-on and no --junit"),
+        (["--junit", "bisect.xml"], "no --fail-on and no --junit"),
+    ],
+)
+def test_what_cannot_be_bisected_is_refused_before_anything_is_measured(
+    tree: Path, measured: list[int], argv: list[str], message: str
+) -> None:
+    done = bisect(tree, *argv)
+    assert isinstance(done.exception, InputError)
+    assert message in done.exception.message
+    assert not measured

@@ -285,7 +285,8 @@ def test_an_exported_run_is_not_resumed_here(run: RunDir) -> None:
         (["--clock", "wall", "--set", "numa_nodes=1,2"], "numa_nodes"),
         (["--clock", "wall", "--set", "until=platform"], "may not wake up"),
         (["--clock", "wall", "--serial", "ttyS0; reboot"], "not a serial line"),
-        (["--clock", "wall", "--to", str(DATA)], "it exists"),
+        (["--clock", "wall", "--to", str(DATA)], "cannot be created: File exists"),
+        (["--clock", "wall", "--to", f"{__file__}/x"], "cannot be created: Not a directory"),
     ],
 )
 def test_what_a_machine_cannot_measure_is_refused_before_a_build(

@@ -43,6 +43,13 @@ def test_no_error_of_the_program_has_the_code_of_a_verdict(text: str, tmp_path: 
     assert with_module("duckdb", text, "query", "SELECT 1", home=tmp_path).returncode == 70
 
 
+@pytest.mark.parametrize("argv", ["plan freezer --source", "gate freezer --against x --source"])
+def test_a_user_that_the_host_does_not_have_is_wrong_input(argv: str, tmp_path: Path) -> None:
+    done = kteardown(*argv.split(), "git:~absent-user/linux", home=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert "this host has no user of the name that a path has after ~" in done.stderr
+
+
 def test_a_pipe_that_is_closed_inside_a_verb_is_an_error_of_the_host(tmp_path: Path) -> None:
     # typer alone makes exit code 1 of it.
     text = "import os\none, other = os.pipe()\nos.close(one)\nos.write(other, b'x')\n"

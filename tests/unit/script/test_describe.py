@@ -216,6 +216,12 @@ def test_an_empty_command(word: str) -> None:
         describe(word, Scripted(), {})
 
 
+def test_an_empty_script(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").write_text("\n")
+    with pytest.raises(InputError, match=r"x\.sh is empty"):
+        describe(str(tmp_path / "x.sh"), Scripted(), {})
+
+
 def test_a_command_too_long_for_a_name_of_a_file() -> None:
     text = "echo " + "x" * 5000
     assert describe(text, Scripted(), {}).workload.script == Script(command=text)

@@ -191,8 +191,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "profile": {"galleries": _if_any(flame_gallery(material))},
     }
     for anchor, words in WORDS["sections"].items():
-        found = tables.get(anchor, [])
-        yield Section(words["title"], anchor, words["intro"], tables=found, **shown[anchor])
+        yield Section(words["title"], anchor, words["intro"], tables=tables.get(anchor, []), **shown[anchor])
 
 
 def _if_any(gallery: Gallery | None) -> list[Gallery]:

@@ -160,8 +160,7 @@ def _keys(figure: PublishedFigure, posted: Sequence[PostedRow]) -> Block:
     shown = speedup if figure.speedup else percent
     columns.append(["-" if row.change is None else shown(1 + row.change) for row in posted])
     change = "posted speedup" if figure.speedup else "posted change"
-    names = (figure.param, "posted base", "posted changed", change)
-    return Block.of(names, list(zip(*columns, strict=True)))
+    return Block.of((figure.param, "posted base", "posted changed", change), list(zip(*columns, strict=True)))
 
 
 def _keys_of_means(
