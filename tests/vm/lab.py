@@ -50,6 +50,11 @@ repetitions = 1
 KASAN = ("kasan", "debug", "CONFIG_USERFAULTFD=y", "CONFIG_FILE_LOCKING=y")
 """The configuration of one kernel with KASAN and lockdep that runs every stress test."""
 
+TIMED = {"crowd", "polled", "reads", "long_call", "exits", "hashed", "idle", "execs"}
+"""Invariants of ``throttle_stress`` that are limits of time. On the wall clock a task misses them if the host
+takes its CPU away.
+"""
+
 Checks = dict[str, dict[str, list[bool]]]
 """By kernel and invariant: for each check in order, whether the invariant held."""
 

@@ -29,8 +29,6 @@ CAUGHT_BY = {
     "idle": ("idle", {"idle"}),
     "execs": ("execs", {"execs"}),
 }
-TIMED = {"crowd", "polled", "reads", "long_call", "exits", "hashed", "idle", "execs"}
-"""Limits of time, which a task misses if the host takes its CPU away: ``limits`` tests them."""
 NOT_ON_BASE = {"hashed"}
 """6.12 stops a run queue with a worker of io_uring that has the bit of a file for which others wait."""
 
@@ -69,8 +67,8 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
 
 @pytest.fixture(scope="module")
 def limits(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """Base and the shipped series: tasks and workers that are in the kernel for long."""
-    only = f"only = {sorted(TIMED)!r}"
+    """Base and the shipped series: limits of time, on the clock on which the host's load changes nothing."""
+    only = f"only = {sorted(lab.TIMED)!r}"
     return stress(tmp_path_factory.mktemp("limits"), SERIES, lab.INSTRUCTIONS, only)
 
 
@@ -85,7 +83,7 @@ def test_throttled_tasks_are_held_and_never_lost(everything: list[lab.Boot], ker
     assert boot.outcome == "ok", boot.detail
     found = lab.checks(everything)
     assert set(found[kernel]) == set(load_workload("throttle_stress").invariants)
-    assert lab.failed(found, kernel) <= TIMED, lab.wrong(everything, kernel)
+    assert lab.failed(found, kernel) <= lab.TIMED, lab.wrong(everything, kernel)
 
 
 def test_no_task_is_lost_in_a_storm_in_which_a_cpu_goes_offline(tmp_path: Path) -> None:
@@ -106,7 +104,7 @@ def test_a_quota_is_used_up_and_kept(usage: list[lab.Boot], kernel: str) -> None
 @pytest.mark.parametrize("kernel", ("base", SERIES))
 def test_what_is_long_in_the_kernel_is_limited_too(limits: list[lab.Boot], kernel: str) -> None:
     found = lab.checks(limits)
-    assert set(found[kernel]) >= TIMED
+    assert set(found[kernel]) >= lab.TIMED
     allowed = NOT_ON_BASE if kernel == "base" else set()
     assert lab.failed(found, kernel) <= allowed, lab.wrong(limits, kernel)
 
@@ -114,7 +112,7 @@ def test_what_is_long_in_the_kernel_is_limited_too(limits: list[lab.Boot], kerne
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
 def test_a_series_that_is_wrong_is_caught(tmp_path: Path, broken: str, mistake: str) -> None:
     part, expected = CAUGHT_BY[mistake]
-    design = lab.INSTRUCTIONS if part in ("usage", "shared", *TIMED) else lab.WALL
+    design = lab.INSTRUCTIONS if part in ("usage", "shared", *lab.TIMED) else lab.WALL
     params = f'only = "{part}", periods = "20"'
     boots = stress(tmp_path / mistake, broken, design, params, f"throttle_broken={mistake}")
     found = lab.checks(boots)

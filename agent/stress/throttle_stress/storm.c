@@ -284,29 +284,46 @@ static const char *await_killed(int64_t victims)
 	return replace_exited(victims);
 }
 
-static void undo_disturbances(void)
+static void undo_disturbances_of(pid_t pid)
 {
+	struct sched_param none = {0};
 	cpu_set_t both;
-	char file[160];
 
 	CPU_ZERO(&both);
 	CPU_SET(0, &both);
 	CPU_SET(1, &both);
+	kill(pid, SIGCONT);
+	sched_setscheduler(pid, SCHED_OTHER, &none);
+	setpriority(PRIO_PROCESS, pid, 0);
+	sched_setaffinity(pid, sizeof(both), &both);
+}
+
+/*
+ * The children last: what a victim forked in the storm has the policy of that moment, and as
+ * SCHED_IDLE it would get hardly any time beside all others.
+ */
+static void undo_disturbances(void)
+{
+	char file[160];
+
 	hotplug_end();
 	for (int g = FIRST_LEAF; g < NR_GROUPS; g++) {
 		snprintf(file, sizeof(file), "%s/cgroup.freeze", groups[g]);
 		write_file(file, "0");
 	}
-	for (int i = 0; i < MAX_VICTIMS; i++) {
-		struct sched_param none = {0};
-		pid_t pid = victims_shared->pids[i];
+	for (int i = 0; i < MAX_VICTIMS; i++)
+		if (victims_shared->pids[i])
+			undo_disturbances_of(victims_shared->pids[i]);
+	for (int g = FIRST_LEAF; g < NR_GROUPS; g++) {
+		FILE *procs;
+		pid_t pid;
 
-		if (!pid)
-			continue;
-		kill(pid, SIGCONT);
-		sched_setscheduler(pid, SCHED_OTHER, &none);
-		setpriority(PRIO_PROCESS, pid, 0);
-		sched_setaffinity(pid, sizeof(both), &both);
+		snprintf(file, sizeof(file), "%s/cgroup.procs", groups[g]);
+		procs = fopen(file, "re");
+		while (procs && fscanf(procs, "%d", &pid) == 1)
+			undo_disturbances_of(pid);
+		if (procs)
+			fclose(procs);
 	}
 }
 

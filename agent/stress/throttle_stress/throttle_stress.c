@@ -217,8 +217,9 @@ static int one_storm(struct trial *t)
 	wl_check(t, "storm_ends", !wrong, "round %d: %s", round_nr, wrong ? wrong : "");
 	if (round_nr % 2 == 0) {
 		error = storm_lift();
-		wl_check(t, "no_task_throttled", !error && victims_progress(), "round %d",
-			 round_nr);
+		wrong = error ? strerror(-error) : victims_stuck();
+		wl_check(t, "no_task_throttled", !wrong, "round %d: %s", round_nr,
+			 wrong ? wrong : "");
 	}
 	if (!end_victims(t, round_nr % 2, "the storm"))
 		return -1;

@@ -331,20 +331,28 @@ bool victims_run(void)
 	return all;
 }
 
-bool victims_progress(void)
+const char *victims_stuck(void)
 {
+	static char text[128];
 	int64_t end = now_ns() + QUOTA_PATIENCE_MS * 1000000LL;
+	int64_t used[MAX_VICTIMS];
 	uint64_t before[MAX_VICTIMS];
 
+	look(used);
 	for (int i = 0; i < MAX_VICTIMS; i++)
 		before[i] = victims_shared->progress[i];
 	for (int i = 0; i < MAX_VICTIMS; i++)
 		while (victims_shared->pids[i] && victims_shared->progress[i] == before[i]) {
-			if (now_ns() > end)
-				return false;
+			pid_t pid = victims_shared->pids[i];
+
+			if (now_ns() > end) {
+				snprintf(text, sizeof(text), "victim %d (%c) got %lld us", i,
+					 task_state(pid), (victim_cpu_ns(pid) - used[i]) / 1000LL);
+				return text;
+			}
 			sleep_ms(1);
 		}
-	return true;
+	return NULL;
 }
 
 bool victims_throttled(void)

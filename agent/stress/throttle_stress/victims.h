@@ -78,8 +78,11 @@ void victim_pin(int place, int cpu);
 int64_t victim_cpu_ns(pid_t pid);
 /* True if each gets CPU time that only a task gets that is not throttled. */
 bool victims_run(void);
-/* True if each makes progress, including those that need little CPU time. */
-bool victims_progress(void);
+/*
+ * NULL if each makes progress, including those that need little CPU time; or the place of
+ * the first that does not, its state, and the CPU time that it got.
+ */
+const char *victims_stuck(void);
 /* True if for some time none of them gets more than its share of the smallest quota. */
 bool victims_throttled(void);
 /* Ends all of them and reaps them: asks them to finish, or kills them. False if some are left. */
