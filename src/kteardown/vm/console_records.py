@@ -35,9 +35,8 @@ _MARK = b"@kteardown "
 _SENT = b'{"type":"sent",'
 _NAMED = re.compile(rb"kteardown\.boot=([0-9a-f]{16}):(\d{1,6})\b")
 _LONGEST = 1 << 16
-_MOST_BYTES = 1 << 28
+_MOST_BYTES, _MOST_BOOTS = 1 << 28, 10_000
 _CONSOLE_LINES, _CONSOLE_LINE = 2000, 2000
-_MOST_BOOTS = 10_000
 _MACHINE = 0
 _Facts = dict[str, str | dict[str, str | bool]]
 _facts: TypeAdapter[_Facts] = TypeAdapter(_Facts)

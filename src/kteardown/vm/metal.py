@@ -13,6 +13,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -302,8 +303,8 @@ class _SerialLine:
             consoles.add(line)
         boots = [boot for boot in consoles.boots.values() if boot.token == token]
         boot = max(boots, key=lambda boot: len(boot.lines), default=LoggedBoot(token, 0, ""))
-        if not boot.lines:
-            boot.console.extend(line.decode(errors="replace") for line in lines[start:] if line.strip())
+        if len(boot.lines) < 2:  # Without a record of the agent, all is text of this boot.
+            boot.console = deque(line.decode(errors="replace") for line in lines[start:] if line.strip())
         return boot
 
 
