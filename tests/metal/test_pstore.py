@@ -65,14 +65,14 @@ def doctor_proves(lab: Lab) -> None:
 def test_a_zone_that_is_too_small_is_named_with_its_size(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
-    words = [*MEMORY, *ZONES, "ramoops.pmsg_size=0x1000"]
+    words = [*MEMORY, *ZONES, "ramoops.pmsg_size=0x800"]
     machine = Machine(tmp_path_factory.mktemp("machine"), "kteardown-test-pstore-small", arguments=words)
     try:
         machine.wait()
         lab = Lab(machine, tmp_path, **WITHOUT_A_LINE)
         said = " ".join(lab.call("doctor", "--machine", lab.place, status=5).split())
         assert "records: they have" in said
-        assert "its pmsg zone of ramoops 4 kB" in said
+        assert "its pmsg zone of ramoops 2 kB" in said
         assert "ramoops.pmsg_size" in said
     finally:
         machine.stop()
