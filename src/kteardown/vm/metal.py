@@ -152,7 +152,7 @@ class MetalMachine:
             found = self._until_back(serial, token, old)
         if lacks := found.boot.lacks(job.possible_cpus or job.cpus):
             raise LabError(
-                f"{self.host}: {lacks}", hint="choose fewer, or another machine or ramoops.pmsg_size."
+                f"{self.host}: {lacks}", hint="choose fewer, another machine, or a larger ramoops.pmsg_size."
             )
         return found
 
