@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The first process of a real machine. It runs the agent, which is the same program as in a
- * guest, and sends its records over a serial line, after which it resets the machine.
+ * guest, and sends its records over a serial line, after which it resets the machine. Where there
+ * is none, it writes them to memory that outlives the reset (pmsg of ramoops), and the machine's
+ * own system reads them there.
  *
  * Nothing is sent while the agent runs: the records stay in memory, so that no interrupt of the
  * serial line and no wakeup of this process falls into a measured stretch. What a kernel that
@@ -9,7 +11,7 @@
  *
  * Arguments on the kernel's command line:
  *   kteardown.boot=TOKEN:N    the run and the boot of its plan, which every line repeats
- *   kteardown.records=ttyS1   the serial line; without it ttyS0
+ *   kteardown.records=ttyS1   the serial line, or pmsg0; without it ttyS0
  *   kteardown.end=poweroff    switch the machine off at the end; without it, reset it
  *   kteardown.fault=panic     do that instead of running the agent: panic, or hang
  *
@@ -57,6 +59,7 @@ static const char *const mounts[][2] = {
 };
 
 static int line_fd = -1;
+static long long line_bytes;
 static char boot[64] = "none 0";
 static char attempt[9] = "00000000";
 
@@ -122,6 +125,7 @@ static void write_whole(const char *text, size_t len)
 		if (written > 0) {
 			text += written;
 			len -= written;
+			line_bytes += written;
 		}
 	}
 }
@@ -187,6 +191,8 @@ static void mount_all(void)
 		if (i)
 			continue;
 		fd = open("/dev/console", O_RDWR);
+		if (fd < 0) /* no serial port is a console: the log is kept in memory */
+			fd = open("/dev/kmsg", O_RDWR);
 		if (fd < 0)
 			continue;
 		dup2(fd, STDIN_FILENO);
@@ -214,9 +220,9 @@ static void open_line(void)
 	snprintf(path, sizeof(path), "/dev/%s", name);
 	line_fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	if (line_fd < 0)
-		fail("the serial line %s cannot be opened: %m", path);
+		fail("%s for the records cannot be opened: %m", path);
 	if (tcgetattr(line_fd, &t))
-		return; /* a port of another kind, which has no speed */
+		return; /* a port of another kind, which has no speed, or memory */
 	cfmakeraw(&t);
 	cfsetspeed(&t, B115200);
 	t.c_cflag |= CLOCAL;
@@ -450,10 +456,10 @@ static void fail_as_asked(void)
 
 int main(int argc, char **argv)
 {
-	long long hot;
+	long long hot, zone;
 	int number, status;
 	struct timespec up;
-	char record[160];
+	char record[256];
 	struct stat st;
 
 	if (argc == 3 && !strcmp(argv[1], "arm"))
@@ -476,13 +482,16 @@ int main(int argc, char **argv)
 	/* The kernel's own lines would fall between the characters of the records. */
 	put_line("/proc/sys/kernel/printk", "1");
 	number = send_records();
+	/* Of what does not fit in memory the beginning is lost: this, the last line, says so. */
+	zone = isatty(line_fd) ? 0 : sum_of("/sys/module/ramoops/parameters/pmsg_size");
+	zone = zone < 0 ? 0 : zone;
 	snprintf(record, sizeof(record),
 		 "{\"type\":\"sent\",\"records\":%d,\"status\":%d,\"uptime_ms\":%lld,"
-		 "\"throttled\":%lld}",
+		 "\"throttled\":%lld,\"bytes\":%lld,\"zone\":%lld}",
 		 number, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-		 up.tv_sec * 1000LL + up.tv_nsec / 1000000, hot);
+		 up.tv_sec * 1000LL + up.tv_nsec / 1000000, hot, line_bytes, zone);
 	send_line(number + 1, record, strlen(record));
-	if (!stat(RECORDS, &st) && st.st_size < SENT_TWICE) {
+	if (!zone && !stat(RECORDS, &st) && st.st_size < SENT_TWICE) {
 		send_records();
 		send_line(number + 1, record, strlen(record));
 	}

@@ -29,7 +29,7 @@ PACKAGES = (
     *("libxenforeignmemory1", "libxengnttab1", "libxentoolcore1", "libxentoollog1", "liblzma5"),
 )
 MACHINE_ID = "0123456789abcdef0123456789abcdef"
-_SETTING = Setting("x86_64", "q35", "max", ("virtio_net", "virtio_blk", "i6300esb"), "")
+_SETTING = Setting("x86_64", "q35", "max", ("virtio_net", "virtio_blk", "i6300esb", "ramoops"), "")
 _LIBRARIES = "lib/x86_64-linux-gnu"
 
 
@@ -102,9 +102,13 @@ class Machine:
         *,
         marked: str = MACHINE_ID,
         stop_on_reboot: int = 0,
+        arguments: Sequence[str] = (),
         qemu: Sequence[str] = (),
     ) -> None:
-        """Start the machine that ssh calls ``host``; ``qemu``: further options, which override others."""
+        """Start the machine that ssh calls ``host``.
+
+        ``arguments``: of its own kernel; ``qemu``: further options, which override others.
+        """
         self.place, self.host = place, host
         self.serial, self.key = place / "serial.log", place / "key"
         self._port, self._line_port = _free_port(), _free_port()
@@ -121,16 +125,16 @@ class Machine:
             " LogLevel ERROR\n"
         )
         self.serial.touch()
-        command = [*self._command(image, stop_on_reboot), *qemu]
+        command = [*self._command(image, [f"stop_on_reboot={stop_on_reboot}", *arguments]), *qemu]
         self._qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
     @property
     def pid(self) -> int:
         return self._qemu.pid
 
-    def _command(self, image: Path, stop_on_reboot: int) -> list[str]:
+    def _command(self, image: Path, arguments: Sequence[str]) -> list[str]:
         place = self.place
-        words = ["console=ttyS0 loglevel=5 panic=5 nokaslr", f"stop_on_reboot={stop_on_reboot}", *timers()]
+        words = ["console=ttyS0 loglevel=5 panic=5 nokaslr", *arguments, *timers()]
         forward = f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{self._port}-:22"
         line_options = f"socket,id=line,host=127.0.0.1,port={self._line_port},server=on,wait=off,nodelay=on"
         return [

@@ -15,7 +15,10 @@ printf '#!/bin/sh\necho $(w | tail -n +2 | cut -d" " -f1)\n' >/bin/users
 chmod 755 /bin/users
 for module in $(cat /modules/order); do
 	options=
-	case $module in watchdog*) options=$(sed -n 's/.*\(stop_on_reboot=[01]\).*/\1/p' /proc/cmdline) ;; esac
+	case $module in
+	watchdog*) options=$(sed -n 's/.*\(stop_on_reboot=[01]\).*/\1/p' /proc/cmdline) ;;
+	ramoops*) options=$(tr ' ' '\n' </proc/cmdline | sed -n 's/^ramoops\.//p') ;;
+	esac
 	insmod "/modules/$module" $options || echo "cannot load $module"
 done
 mount -t ext4 /dev/vda /var/lib/kteardown

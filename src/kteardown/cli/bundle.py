@@ -179,7 +179,7 @@ def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
     ended = [record.trial for record in records if isinstance(record, TrialEnd)]
     if ended != [trial.index for trial in planned.trials]:
         return "its trials are not those of its plan"
-    return boot.lacks_cpus(swept["possible_cpus"] or swept["cpus"] or 1)
+    return boot.lacks(swept["possible_cpus"] or swept["cpus"] or 1)
 
 
 def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:

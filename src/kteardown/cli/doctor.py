@@ -305,12 +305,8 @@ def carry_out(commands: Sequence[Sequence[str]], out: Console, *, yes: bool) -> 
         if not typer.confirm("run them now?"):
             return
     for argv in commands:
-        if not shutil.which(argv[0]):
-            raise LabError(
-                f"{argv[0]}: there is no such program", hint=f"run it yourself: {shlex.join(argv)}"
-            )
-        status = subprocess.run(argv, check=False).returncode
-        if status:
+        # The shell reports a program that is not there.
+        if status := subprocess.run(["sh", "-c", shlex.join(argv)], check=False).returncode:
             raise LabError(
                 f"{shlex.join(argv)}: exit status {status}",
                 hint="fix what the command reports above, then try again.",

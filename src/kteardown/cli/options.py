@@ -185,13 +185,12 @@ def need_writable(*files: Path | None) -> None:
                     hint="name a file in another folder.",
                 )
         folder = file.absolute().parent
+        reason = "it is a folder" if file.is_dir() else ""
         if not folder.is_dir():
-            raise InputError(
-                f"{file}: cannot be written: there is no folder {file.parent}",
-                hint="create the folder first.",
-            )
-        if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
-            reason = "it is a folder" if file.is_dir() else "permission denied"
+            reason = f"there is no folder {file.parent}"
+        elif not reason and not os.access(file if file.exists() else folder, os.W_OK):
+            reason = "permission denied"
+        if reason:
             raise InputError(
                 f"{file}: cannot be written: {reason}", hint="name a file in a folder in which you can write."
             )

@@ -52,11 +52,6 @@ class SelfTest(StrictModel):
     """The fields ``_NOISE`` of each comparison: the A/A interval of base, and what could be found."""
     readings: tuple[ClockReading, ...] = ()
 
-    @property
-    def disagreements(self) -> tuple[ClockReading, ...]:
-        """Return the comparisons in which the clocks have opposite verdicts."""
-        return tuple(reading for reading in self.readings if reading.reading == "disagree")
-
 
 def selftest(
     boots: Annotated[int, typer.Option(min=2)] = 6,
@@ -74,8 +69,7 @@ def selftest(
         echo(found.model_dump_json(indent=1))
     else:
         echo(text(found), nl=False)
-    if found.disagreements:
-        first = found.disagreements[0]
+    if first := next((reading for reading in found.readings if reading.reading == "disagree"), None):
         name = shipped_name(first.workload, first.metric, first.statistic)
         raise GateError(
             f"the clocks disagree on {name}: {first.reason}",

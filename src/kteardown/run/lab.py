@@ -33,7 +33,7 @@ from kteardown.script.files import script_archives
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import Also, build_agent, build_machine_init
 from kteardown.vm.job import Acceleration
-from kteardown.vm.metal import MetalMachine, Proof
+from kteardown.vm.metal import MachineConfig, MetalMachine, Proof
 from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_library import main_loop_library
 
@@ -42,8 +42,8 @@ EXPORTED = "exported:"
 """Followed by the token of its bundle, the place of a run whose boots are exported (``run.bundle``)."""
 SSH = "ssh:"
 """Followed by a host, the place of a run whose boots are on that machine (``vm.metal``)."""
+PSTORE = "pstore"
 _MACHINES = (EXPORTED, SSH)
-_NAME = re.compile(r"(?:\w[\w.,-]*)?", re.ASCII)
 LOST_LIMIT = 0.05
 """The default of ``--lost-limit``; docs/wall-clock.md has the reasons."""
 
@@ -137,9 +137,7 @@ def check_host(experiment: Experiment, on: str | None, *, kvm: bool) -> None:
     lack, and a node without KVM is not used, unless the configuration says otherwise. Raises LabError.
     """
     if on and on.startswith(SSH):
-        check_measurable(experiment)
-        if kvm:
-            raise InputError(f"--require kvm: {on} has no KVM", hint="remove --require.")
+        check_measurable(experiment, load_config().machines.get(on.removeprefix(SSH)), kvm=kvm)
         return
     if experiment.design.clock == "instructions" or not (kvm or experiment.design.counts):
         return
@@ -200,15 +198,18 @@ def check_place(on: str | None) -> None:
         scheduler(on)
 
 
-def check_measurable(experiment: Experiment) -> None:
-    """Raise InputError if a machine cannot measure what ``experiment`` asks for."""
-    design, machine = experiment.design, experiment.machine
-    suspends = any("platform" in sweep.params.get("until", ()) for sweep in experiment.workloads)
+def check_measurable(asked: Experiment, config: MachineConfig | None = None, *, kvm: bool = False) -> None:
+    """Raise InputError if a machine, of which ``config`` is known, cannot measure what is asked for."""
+    design, machine = asked.design, asked.machine
+    lacks = config and not config.serial and PSTORE not in asked.config
+    suspends = any("platform" in sweep.params.get("until", ()) for sweep in asked.workloads)
     for wrong, why, hint in (
         (design.clock != "wall", "--clock: a machine has no instruction clock", "name --clock wall."),
         (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),
         (machine.numa_nodes, "numa_nodes: a machine has the nodes that it has", "remove numa_nodes."),
         (suspends, "until=platform suspends the machine, which then may not wake up", "choose another."),
+        (kvm, "--require kvm: a machine has no KVM", "remove --require."),
+        (lacks, f"a machine without serial needs the fragment {PSTORE}", f"add --config {PSTORE}."),
         (machine.arch != "x86_64", "only x86_64 machines are known", "remove --arch."),
     ):
         if wrong:
@@ -226,7 +227,7 @@ def machine_of(on: str, owner: str, reporter: Reporter, *, proved: bool = True) 
     if config is None:
         raise InputError(
             f"--machine {on}: there is no section for it in {config_file()}",
-            hint=f'add [machines."{host}"] with serial = "COMMAND" (docs/machine.md).',
+            hint=f'add [machines."{host}"], with serial = "COMMAND" if it has a line (docs/machine.md).',
         )
     first = build_machine_init(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter)
     proof = proof_of(on) if proved else None
@@ -251,7 +252,13 @@ def proof_of(on: str) -> Proof:
 
 def scheduler(on: str) -> Slurm:
     """Return the scheduler that ``on`` names. Raises InputError."""
-    return Slurm(load_config().slurm, _partition(on))
+    named = re.fullmatch(r"slurm(?::(\w[\w.,-]*)?)?", on, re.ASCII)
+    if not named:
+        raise InputError(
+            f"--on {on}: not a place where guests can run",
+            hint="the places are local, slurm, slurm:PARTITION (see `sinfo --summarize`) and ssh:HOST.",
+        )
+    return Slurm(load_config().slurm, named[1] or "")
 
 
 def remembered_place(run: Path, on: str | None) -> str:
@@ -274,17 +281,3 @@ def remembered_place(run: Path, on: str | None) -> str:
         else:
             file.unlink(missing_ok=True)
     return "" if on == LOCAL else on
-
-
-def _partition(on: str) -> str:
-    engine, _, partition = on.partition(":")
-    if engine != "slurm":
-        raise InputError(
-            f"--on {on}: not a place where guests can run",
-            hint="the places are local, slurm, slurm:PARTITION and ssh:HOST.",
-        )
-    if not _NAME.fullmatch(partition):
-        raise InputError(
-            f"--on {on}: not the name of a partition", hint="see the names with `sinfo --summarize`."
-        )
-    return partition

@@ -10,7 +10,7 @@ from kteardown.kernels import build
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.lab import machine_of, proof_file
+from kteardown.run.lab import PSTORE, machine_of, proof_file
 from kteardown.run.resolve import base_of
 from kteardown.rundir.directory import writing
 from kteardown.vm.agent import build_agent
@@ -29,7 +29,9 @@ def prove(on: str, reporter: Reporter) -> Proof:
     The consoles stay beside it. Raises InputError, BuildError, LabError if the machine does not come back.
     """
     machine = machine_of(on, f"doctor on {platform.node()}", reporter, proved=False)
-    base, cache, folder = base_of(load_experiment("freezer")), cache_dir(), proof_file(on).parent
+    more = () if machine.config.serial else (PSTORE,)
+    base = base_of(load_experiment("freezer").model_copy(update={"config": more}))
+    cache, folder = cache_dir(), proof_file(on).parent
     image = build.ensure([base], cache_dir=cache, reporter=reporter).images[base.name].image
     agent = build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter)
     with writing(folder):
@@ -60,8 +62,9 @@ def _proof(machine: MetalMachine, job: BootJob, reporter: Reporter) -> Proof:
     if success.boot.sent is None or "panic" not in seen:
         what = "a panic" if success.boot.sent else "the records of a boot"
         raise LabError(
-            f"{machine.host} comes back, but {what} did not come over the serial line",
-            hint=f"correct serial and line in the configuration. What came is in {job.console.parent}.",
+            f"{machine.host} comes back, but {what} did not come",
+            hint="correct serial and line in the configuration; without them, firmware may clear the memory "
+            f"at a reset. What came is in {job.console.parent}.",
         )
     watchdog_s = min(_WATCHDOG_S, machine.config.boot_s)
     try:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from kteardown.errors import InputError, failing
 from kteardown.model.record import BootEnd, Hello, Record, parse
 from kteardown.vm.job import BootJob
-from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems, without_written
+from kteardown.vm.kernel_log import Ending, RecordsSeen, said_at_end
 from kteardown.vm.qemu import GIVEN
 
 _LINE = re.compile(
@@ -35,9 +35,8 @@ _MARK = b"@kteardown "
 _SENT = b'{"type":"sent",'
 _NAMED = re.compile(rb"kteardown\.boot=([0-9a-f]{16}):(\d{1,6})\b")
 _LONGEST = 1 << 16
-_MOST_BYTES = 1 << 28
+_MOST_BYTES, _MOST_BOOTS = 1 << 28, 10_000
 _CONSOLE_LINES, _CONSOLE_LINE = 2000, 2000
-_MOST_BOOTS = 10_000
 _MACHINE = 0
 _Facts = dict[str, str | dict[str, str | bool]]
 _facts: TypeAdapter[_Facts] = TypeAdapter(_Facts)
@@ -50,6 +49,9 @@ class Sent(BaseModel):
     status: int
     uptime_ms: int
     throttled: int = -1
+    bytes: int = 0
+    zone: int = 0
+    """The size of the memory to which the ``bytes`` before it were written; 0: a serial line."""
 
 
 @dataclass
@@ -71,13 +73,16 @@ class LoggedBoot:
             return {}
 
     @property
+    def last(self) -> Sent | None:
+        """The last line."""
+        with suppress(ValidationError, ValueError):
+            return Sent.model_validate_json(self.lines[max(self.lines)])
+        return None
+
+    @property
     def sent(self) -> Sent | None:
         """The last line, if all before it are there."""
-        try:
-            sent = Sent.model_validate_json(self.lines[max(self.lines)] if self.lines else b"")
-        except ValidationError:
-            return None
-        return sent if sent.records == len(self.lines) - 2 else None
+        return self.last if self.last and self.last.records == len(self.lines) - 2 else None
 
     @property
     def raw_records(self) -> list[bytes]:
@@ -89,31 +94,28 @@ class LoggedBoot:
         """Return the records of the agent. Raises ValidationError."""
         return [parse(line) for line in self.raw_records]
 
-    def lacks_cpus(self, wanted: int) -> str:
-        """Return that the machine has fewer possible CPUs than ``wanted``; empty if it has not."""
+    def lacks(self, cpus: int) -> str:
+        """Return of what the machine has too little: space for records, or possible CPUs; empty: nothing."""
+        if (last := self.last) and 0 < last.zone < last.bytes:
+            return f"records: they have {last.bytes >> 10} kB, its pmsg zone of ramoops {last.zone >> 10} kB"
         with suppress(IndexError, ValidationError):
             hello = parse(self.raw_records[0])
-            if isinstance(hello, Hello) and hello.cpus_possible < wanted:
-                return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {wanted}"
+            if isinstance(hello, Hello) and hello.cpus_possible < cpus:
+                return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {cpus}"
         return ""
 
-    def end(self, ending: Ending, host_load: float = 0.0) -> BootEnd:
+    def end(self, ending: Ending) -> BootEnd:
         """Return how the boot ended, by what is on the console."""
         sent = self.sent
         seen = RecordsSeen(lines=len(self.lines), bye=sent is not None)
         for line in self.raw_records if sent else ():
             seen.note(line)
-        console = without_written("\n".join(self.console), seen.written)
-        outcome, detail = classify(console, seen, ending)
         return BootEnd(
-            outcome=outcome,
-            detail=detail,
+            **said_at_end("\n".join(self.console), seen, ending),
             duration_s=sent.uptime_ms / 1000 if sent else 0.0,
             first_record_s=None,
             command=[],
-            host_load=host_load,
-            problems=problems(console),
-            last_lines=() if outcome == "ok" else last_lines_of(console),
+            host_load=0.0,
         )
 
     def facts(self) -> dict[str, Any]:

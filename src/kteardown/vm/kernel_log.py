@@ -7,7 +7,7 @@ import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -185,6 +185,14 @@ class Ending:
     note: str = ""
     """Text that is added to the end of the console: the registers of a silent guest."""
     console_bytes: int | None = None
+
+
+def said_at_end(printed: str, seen: RecordsSeen, ending: Ending, answer: str = "") -> dict[str, Any]:
+    """Return fields of a BootEnd, of what a kernel printed by itself, and in ``answer`` to an interrupt."""
+    console = without_written(printed, seen.written)
+    outcome, detail = classify(console, seen, ending)
+    last = () if outcome == "ok" else last_lines_of(answer or console)
+    return {"outcome": outcome, "detail": detail, "problems": problems(console), "last_lines": last}
 
 
 def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:

@@ -1,9 +1,9 @@
-"""Boot kernels on a machine by ssh and kexec, read its serial line, and wait until it is back. Experimental.
+"""Boot kernels on a machine by ssh and kexec, read what they send, and wait until it is back. Experimental.
 
 The machine's own system is reached by ssh. It locks itself for the run, gets the files of a boot, arms its
-watchdog, and starts the kernel. That sends its records over the serial line (``vm.console_records``), and
-resets the machine. A reset is known by ssh, by another boot id: the line of a machine that hangs is silent,
-too. Nothing is booted on a machine that did not come back.
+watchdog, and starts the kernel. That sends its records (``vm.console_records``) over the serial line, or
+leaves them in memory for the machine's own kernel (ramoops), and resets the machine. A reset is known by ssh,
+by another boot id: a machine that hangs is silent. Nothing is booted on a machine that did not come back.
 """
 
 import os
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -47,7 +48,7 @@ _SPARE_S = 30.0
 class MachineConfig(StrictModel):
     """A section ``[machines."HOST"]`` of the configuration; docs/machine.md says what each setting is."""
 
-    serial: Annotated[str, Field(min_length=1)]
+    serial: str = ""
     line: Annotated[str, Field(pattern=r"^tty[A-Za-z]{1,6}\d{1,3}$")] = "ttyS0"
     power_command: str = ""
     ssh: tuple[str, ...] = ()
@@ -64,7 +65,6 @@ class Proof(StrictModel):
     panic_s: float
     hang_s: float
     by: Annotated[str, Field(pattern="^(watchdog|power command)$")]
-    """What ended the hang."""
     back_s: float
     """The longest time from the end of a boot to the answer by ssh."""
     facts: dict[str, Any]
@@ -90,7 +90,6 @@ class Returned:
     back_s: float
     """Of that, since the last line of the records; without it, all."""
     powered: bool
-    """Whether the power command was needed."""
 
 
 @dataclass
@@ -134,8 +133,6 @@ class MetalMachine:
                 f"{self.host} is not as it was proved: its processor or a setting of that is another",
                 hint="prove it again with `kteardown doctor --machine`, and start the run anew.",
             )
-        if lacks := found.boot.lacks_cpus(job.possible_cpus or job.cpus):
-            raise LabError(f"{self.host}: {lacks}", hint="choose fewer possible_cpus, or another machine.")
         if found.ending.how == "powered-off":
             for line in found.boot.raw_records:
                 on_line(line)
@@ -148,9 +145,16 @@ class MetalMachine:
         for path, name in ((job.image, "bzImage"), (job.initramfs, "initramfs"), (self.first, "init")):
             self._ssh(f"cat >/var/lib/kteardown/{name}", path.read_bytes(), _UPLOAD_S)
         with _serial_line(self.config.serial, job.console) as serial:
-            words = [kernel_line(job, f"{token}:0", self.config.line), *self.config.kernel_args]
+            # No console has the second name, so that no serial port is one.
+            both = (self.config.line, "") if self.config.serial else ("pmsg0", self._script("ramoops"))
+            words = [kernel_line(job, f"{token}:0", both[0]), *both[1].split(), *self.config.kernel_args]
             self._script("boot", str(self.watchdog_s), " ".join(words))
-            return self._until_back(serial, token, old)
+            found = self._until_back(serial, token, old)
+        if lacks := found.boot.lacks(job.possible_cpus or job.cpus):
+            raise LabError(
+                f"{self.host}: {lacks}", hint="choose fewer, another machine, or a larger ramoops.pmsg_size."
+            )
+        return found
 
     def stop(self) -> None:
         """Wait for no boot any more; the machine comes back by itself. May be called from any thread."""
@@ -178,7 +182,7 @@ class MetalMachine:
     def _until_back(self, serial: "_SerialLine", token: str, old: str) -> Returned:
         began = asked = time.monotonic()
         until, sent_at, powered = began + self.config.boot_s + self.back_s, 0.0, False
-        asking: Future[tuple[str, float]] | None = None
+        asking: Future[tuple[str, float, bytes]] | None = None
         while True:
             self._pause(0.5)
             serial.read()
@@ -186,14 +190,15 @@ class MetalMachine:
             if not sent_at and serial.sent(token):
                 sent_at, until = now, now + self.back_s
             if now - asked > _ASK_S and (sent_at or now - serial.received_at > _QUIET_S):
-                asking = asking or self._pool.submit(self._up)
+                asking = asking or self._pool.submit(self._up, old)
             if asking is not None and asking.done():
-                (boot_id, uptime_s), asking = asking.result(), None
+                (boot_id, uptime_s, left), asking = asking.result(), None
                 asked = time.monotonic()
                 if boot_id == old and asked - began > _KEXEC_S:
                     raise SshError(f"{self.host} runs its own kernel {_KEXEC_S:.0f} s after kexec")
                 if boot_id and boot_id != old:
                     # A machine's clock can be wrong, and what comes before its last line is of the boot.
+                    serial.add(left)
                     boot = serial.boot(token, max(sent_at, asked - uptime_s))
                     ending = self._ending(boot, asked - began, powered)
                     return Returned(boot, ending, asked - began, asked - (sent_at or began), powered)
@@ -216,19 +221,19 @@ class MetalMachine:
         if powered:
             return Ending("silent", f"no answer for {total_s:.0f} s, until the power command")
         if not boot.lines and not boot.console:
-            return Ending("broken", "nothing came over the serial line")
+            return Ending("broken", "nothing of it came")
         if len(boot.lines) > 1:
-            return Ending("broken", f"of its lines only {len(boot.lines)} came over the serial line")
+            return Ending("broken", f"of its lines only {len(boot.lines)} came")
         if self.watchdog_s and total_s >= self.watchdog_s:
             return Ending("silent", f"the watchdog reset the machine after {self.watchdog_s} s")
         return Ending("reset")
 
-    def _up(self) -> tuple[str, float]:
-        """Return the boot id and the seconds since the start of its kernel; empty without an answer."""
+    def _up(self, old: str) -> tuple[str, float, bytes]:
+        """Return the boot id, the age of its kernel and, if the id is not ``old``, what ramoops has."""
         with suppress(SshError, ValueError):
-            words = self._ssh("cat /proc/sys/kernel/random/boot_id /proc/uptime").split()
-            return words[0], float(words[1])
-        return "", 0.0
+            boot_id, uptime, left = self._script("up", "" if self.config.serial else old).split("\n", 2)
+            return boot_id, float(uptime.split()[0]), left.encode(errors="surrogateescape")
+        return "", 0.0, b""
 
     def _script(self, *words: str) -> str:
         return self._ssh(shlex.join(["sh", "-s", *words]), _SCRIPT.encode())
@@ -250,7 +255,7 @@ class MetalMachine:
         if done.returncode:
             kind = NoAnswerError if done.returncode == _NO_CONNECTION else SshError
             raise kind(f"{self.host}: ssh: status {done.returncode}: {said}")
-        return done.stdout.decode(errors="replace")
+        return done.stdout.decode(errors="surrogateescape")
 
     def _pause(self, seconds: float = 2.0) -> None:
         if self._stopped.wait(seconds):
@@ -279,6 +284,12 @@ class _SerialLine:
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         self._lines += ((self.received_at, line.rstrip(b"\r")) for line in lines)
 
+    def add(self, left: bytes) -> None:
+        """Add what a machine had in memory of the boot that ended before."""
+        if left:
+            Path(self._stream.name).write_bytes(left)
+            self._lines += ((0.0, line.rstrip(b"\r")) for line in left.split(b"\n"))
+
     def sent(self, token: str) -> bool:
         """Return whether all lines of a boot are there."""
         return any(b'"sent"' in line for _, line in self._lines) and self.boot(token).sent is not None
@@ -292,17 +303,17 @@ class _SerialLine:
             consoles.add(line)
         boots = [boot for boot in consoles.boots.values() if boot.token == token]
         boot = max(boots, key=lambda boot: len(boot.lines), default=LoggedBoot(token, 0, ""))
-        if not boot.lines:
-            boot.console.extend(line.decode(errors="replace") for line in lines[start:] if line.strip())
+        if len(boot.lines) < 2:  # Without a record of the agent, all is text of this boot.
+            boot.console = deque(line.decode(errors="replace") for line in lines[start:] if line.strip())
         return boot
 
 
 @contextmanager
 def _serial_line(command: str, console: Path) -> Iterator[_SerialLine]:
-    """Run the command of a serial line in the block."""
+    """Run the command of a serial line in the block; empty: on that line nothing comes."""
     with console.open("wb") as written, console.open("rb") as stream:
         # A command that went on after a lab that was killed would keep the line from the next lab.
-        argv = ("setpriv", *WITH_LAB, str(os.getpid()), "sh", "-c", command)
+        argv = ("setpriv", *WITH_LAB, str(os.getpid()), "sh", "-c", command or "exec sleep infinity")
         null, also = subprocess.DEVNULL, subprocess.STDOUT
         process = subprocess.Popen(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
         try:

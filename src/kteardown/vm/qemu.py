@@ -25,7 +25,7 @@ from kteardown.paths import read_or_empty, shipped_table
 from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
 from kteardown.vm.job import HUGE_PAGE_MB, BootJob
-from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, last_lines_of, problems, without_written
+from kteardown.vm.kernel_log import Ending, RecordsSeen, said_at_end
 from kteardown.vm.qemu_library import confinement, opened, preloaded
 
 # QEMU answers late on a loaded host. After this time, no answer is expected any more.
@@ -470,22 +470,16 @@ async def _run(
     end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
     # What the guest printed by itself, and what it printed when the lab interrupted it.
     before, after = text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
-    before = without_written(before, lines.written)
-    outcome, detail = classify(before, lines, ending)
     if ending.note:
         with job.console.open("a", encoding="utf-8") as console_end:
             console_end.write(ending.note)
-    last_lines = () if outcome == "ok" else last_lines_of(after or before)
     return BootEnd(
-        outcome=outcome,
-        detail=detail,
+        **said_at_end(before, lines, ending, after),
         duration_s=duration,
         first_record_s=lines.first_s,
         command=list(guest.command),
         host_load=os.getloadavg()[0],
         peak_rss_kb=peak_kb,
-        problems=problems(before),
-        last_lines=last_lines,
     )
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.errors import InputError, LabError
+from kteardown.inputs.load import load_experiment
 from kteardown.run import lab
 from kteardown.vm import metal
 from kteardown.vm.console_records import LoggedBoot
@@ -92,7 +94,7 @@ def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_sa
     machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metal, "_ASK_S", 0.0)
-    monkeypatch.setattr(machine, "_up", lambda: ("another", 100000.5))
+    monkeypatch.setattr(machine, "_up", lambda old: ("another", 100000.5, b""))
     first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
     (tmp_path / "line").write_bytes(first)
     with metal._serial_line(f"cat {tmp_path}/line; sleep 60", tmp_path / "console") as line:
@@ -110,12 +112,12 @@ def test_what_comes_while_the_machine_does_not_answer_is_of_the_boot(
     command = f"until [ -e {tmp_path}/asked ]; do sleep 0.05; done; cat {tmp_path}/line; sleep 60"
     with metal._serial_line(command, tmp_path / "console") as line:
 
-        def up() -> tuple[str, float]:
+        def up(old: str) -> tuple[str, float, bytes]:
             (tmp_path / "asked").touch()
             until = time.monotonic() + 30
             while not line._lines and time.monotonic() < until:
                 time.sleep(0.01)
-            return "another", 0.0
+            return "another", 0.0, b""
 
         monkeypatch.setattr(metal, "_ASK_S", 0.0)
         monkeypatch.setattr(metal, "_QUIET_S", 0.0)
@@ -131,12 +133,13 @@ def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
     first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
     boot = line_of(first, tmp_path).boot(TOKEN)
     back = metal.Returned(boot, Ending("powered-off"), 20, 10, powered=False)
-    monkeypatch.setattr(MetalMachine, "run", lambda self, job: back)
-    wrong = replace(machine, proof=None)
+    monkeypatch.setattr(MetalMachine, "_until_back", lambda *_: back)
+    job = replace(JOB, image=DATA / "serial.log", initramfs=DATA / "serial.log", console=tmp_path / "log")
+    wrong = replace(machine, proof=None, first=DATA / "serial.log")
     with pytest.raises(LabError, match="possible CPUs: the machine has 1, and the plan 32"):
-        wrong.boot(replace(JOB, possible_cpus=32), print)
+        wrong.boot(replace(job, possible_cpus=32), print)
     lines: list[bytes] = []
-    assert wrong.boot(replace(JOB, cpus=1), lines.append).outcome == "ok"
+    assert wrong.boot(replace(job, cpus=1), lines.append).outcome == "ok"
     assert lines
 
 
@@ -161,7 +164,7 @@ def test_a_command_of_the_line_that_ends_is_an_error(tmp_path: Path) -> None:
         ("kteardown: trial 0", 61, False, "hang", "the watchdog reset the machine after 60 s"),
         ("kteardown: trial 0", 30, False, "panic", "without a panic message"),
         ("kteardown: trial 0", 300, True, "hang", "until the power command"),
-        ("", 61, False, "infrastructure-error", "nothing came over the serial line"),
+        ("", 61, False, "infrastructure-error", "nothing of it came"),
     ],
 )
 def test_how_a_boot_ended(
@@ -220,3 +223,123 @@ def test_what_a_machine_cannot_measure_is_refused_before_a_build(
     with pytest.raises(InputError, match=why):
         CliRunner().invoke(app, ["run", "freezer", "--machine", "ssh:box", *options], catch_exceptions=False)
     assert not (tmp_path / "RUNS").exists()
+
+
+RAMOOPS = {
+    **{"mem_address": 0x18000000, "mem_size": 4 << 20, "mem_type": 0, "record_size": 65536, "ecc": 0},
+    **{"console_size": 1 << 20, "ftrace_size": 0, "pmsg_size": 2 << 20, "max_reason": -1},
+}
+
+
+def ramoops_of(
+    place: Path, sizes: dict[str, int], cmdline: str, systemd: str = "disabled"
+) -> subprocess.CompletedProcess[str]:
+    """Return what the script says of a machine with this ramoops."""
+    for folder in (
+        "sys/module",
+        "sys/fs/pstore",
+        "proc",
+        "bin",
+        *["sys/module/ramoops/parameters"] * bool(sizes),
+    ):
+        (place / folder).mkdir(parents=True, exist_ok=True)
+    for name, size in sizes.items():
+        (place / f"sys/module/ramoops/parameters/{name}").write_text(f"{size}\n")
+    (place / "sys/fs/pstore/pmsg-ramoops-0").write_text("old")
+    (place / "proc/mounts").write_text(f"pstore {place}/sys/fs/pstore pstore rw 0 0\n")
+    (place / "proc/cmdline").write_text(f"console=tty0 {cmdline} quiet\n")
+    for name, does in {"modprobe": "exit 1", "systemctl": f"echo {systemd}"}.items():
+        (place / "bin" / name).write_text(f"#!/bin/sh\n{does}\n")
+        (place / "bin" / name).chmod(0o755)
+    text = files("kteardown.vm").joinpath("metal_files/machine.sh").read_text()
+    for folder in ("/sys/module/", "/sys/fs/", "/proc/"):
+        text = text.replace(folder, f"{place}{folder}")
+    argv, path = ["sh", "-s", "ramoops"], f"{place}/bin:/usr/bin:/bin"
+    return subprocess.run(
+        argv, input=text, text=True, capture_output=True, check=False, env={"PATH": path, "LC_ALL": "C"}
+    )
+
+
+def test_a_kernel_gets_the_place_of_ramoops_of_the_machine_and_what_it_has_is_removed(tmp_path: Path) -> None:
+    said = ramoops_of(tmp_path, RAMOOPS, "memmap=16M@0x30000000 memmap=4M$0x18000000")
+    assert said.returncode == 0
+    words = {f"ramoops.{name}={size}" for name, size in RAMOOPS.items() if name != "max_reason"}
+    assert set(said.stdout.split()) == {"memmap=4M$0x18000000", *words}
+    assert not list((tmp_path / "sys/fs/pstore").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cmdline", "systemd", "why"),
+    [
+        ({}, "memmap=4M$0x18000000", "disabled", "no serial line and no ramoops: its own kernel needs"),
+        (RAMOOPS, "memmap=4M@0x18000000", "disabled", "no memory is reserved for ramoops: its own kernel"),
+        (RAMOOPS, "memmap=4M$0x18000000", "enabled", "systemctl disable systemd-pstore.service"),
+        ({**RAMOOPS, "pmsg_size": 0}, "memmap=4M$1", "disabled", "ramoops.pmsg_size is 0: its own kernel"),
+        ({**RAMOOPS, "mem_address": 0}, "memmap=4M$1", "disabled", "ramoops.mem_address is 0"),
+        ({**RAMOOPS, "ftrace_size": 4096}, "memmap=4M$1", "disabled", "ramoops.ftrace_size is not 0"),
+    ],
+)
+def test_a_machine_with_neither_is_refused_with_the_words_that_it_needs(
+    tmp_path: Path, sizes: dict[str, int], cmdline: str, systemd: str, why: str
+) -> None:
+    said = ramoops_of(tmp_path, sizes, cmdline, systemd)
+    assert said.returncode == 3
+    assert why in said.stderr
+    if "own kernel" in why:
+        assert "arguments memmap=4M$ADDRESS ramoops.mem_address=ADDRESS " in said.stderr
+
+
+def kept(machine: MetalMachine, left: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch) -> metal.Returned:
+    """Return what the lab makes of what a machine has in memory after the reset."""
+    monkeypatch.setattr(metal, "_ASK_S", 0.0)
+    monkeypatch.setattr(metal, "_QUIET_S", 0.0)
+    monkeypatch.setattr(machine, "_up", lambda old: ("another", 100000.5, left))
+    with metal._serial_line("", folder / "console") as line:
+        return machine._until_back(line, TOKEN, "old")
+
+
+def test_records_and_text_in_memory_are_read_as_those_of_a_line(
+    machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.config = MachineConfig()
+    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    other = first.replace(TOKEN.encode(), b"0" * 16)
+    noise = bytes(range(256)) * 20
+    found = kept(machine, b"WARNING: text\n" + noise + other + noise + b"\n" + first, tmp_path, monkeypatch)
+    assert found.boot.sent is not None
+    assert found.ending.how == "powered-off"
+    assert (tmp_path / "console").read_bytes().startswith(b"WARNING: text\n")
+    damaged = kept(machine, first.replace(b'"sent"', b'"sEnt"'), tmp_path, monkeypatch)
+    assert damaged.ending.detail.startswith("of its lines only")
+    # A panic prints the log again, with the command line; the line of the machine is in another zone.
+    described = re.findall(rb"@kteardown [^\n]*machine[^\n]*\n", first)[0]
+    again = b"\nKernel panic - not syncing: y\n[ 0.0] kteardown.boot=%s:0\n[ 2.0] z\n\n" % TOKEN.encode()
+    for more in (b"", described):
+        panicked = kept(machine, noise + again + more, tmp_path, monkeypatch)
+        end = panicked.boot.end(panicked.ending)
+        assert (end.outcome, end.detail) == ("panic", "Kernel panic - not syncing: y")
+    nothing = kept(machine, b"\n", tmp_path, monkeypatch)
+    assert nothing.ending.detail == "nothing of it came"
+
+
+def test_records_that_do_not_fit_in_memory_are_said_with_both_sizes() -> None:
+    sent = b'{"type":"sent","records":200,"status":0,"uptime_ms":1,"bytes":70000,"zone":65536}'
+    boot = LoggedBoot(TOKEN, 0, "0", {150: b"{}", 201: sent})
+    assert boot.sent is None
+    assert boot.lacks(1) == "records: they have 68 kB, its pmsg zone of ramoops 64 kB"
+    assert not LoggedBoot(TOKEN, 0, "0", {201: sent.replace(b"70000", b"60000")}).lacks(1)
+    assert not LoggedBoot(TOKEN, 0, "0", {201: sent.replace(b"65536", b"0")}).lacks(1)
+
+
+def test_kernels_for_a_machine_without_a_line_need_their_fragment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "kteardown").mkdir()
+    (tmp_path / "kteardown" / "config.toml").write_text("[machines.box]\n")
+    wall = load_experiment("freezer")
+    wall = wall.model_copy(update={"design": wall.design.model_copy(update={"clock": "wall"})})
+    with pytest.raises(InputError) as refused:
+        lab.check_host(wall, "ssh:box", kvm=False)
+    assert refused.value.hint == "add --config pstore."
+    lab.check_host(wall.model_copy(update={"config": ("pstore",)}), "ssh:box", kvm=False)
