@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The first process of a real machine. It runs the agent, which is the same program as in a
- * guest, and sends its records over a serial line, after which it resets the machine. Where there
- * is none, it writes them to memory that outlives the reset (pmsg of ramoops), and the machine's
- * own system reads them there.
+ * guest, and sends its records over a serial line, after which it resets the machine. On a
+ * machine without a serial line it writes them to memory that the reset does not clear (pmsg of
+ * ramoops), and the machine's own system reads them there.
  *
  * Nothing is sent while the agent runs: the records stay in memory, so that no interrupt of the
  * serial line and no wakeup of this process falls into a measured stretch. What a kernel that
