@@ -158,11 +158,17 @@ def test_a_driver_that_is_killed_leaves_a_machine_that_comes_back_and_a_run_to_r
 def test_a_machine_that_another_lab_has_locked_is_refused(lab: Lab) -> None:
     lab.machine.ssh("echo $(($(date +%s) + 1000)) another-lab:/run >/var/lib/kteardown/lock")
     said = lab.call("run", "./metal.toml", "--machine", lab.place, status=5)
-    assert "it is locked by another-lab:/run for another" in said
+    assert "it is locked by another-lab:/run for another" in said and "remove /var/lib/kteardown/lock" in said
     lab.machine.ssh("echo 1 another-lab:/run >/var/lib/kteardown/lock; echo >/etc/kteardown-test-machine")
     said = lab.call("run", "--resume", "last", status=5)
     assert "does not hold this machine's /etc/machine-id" in said
     lab.machine.ssh("cp /etc/machine-id /etc/kteardown-test-machine")
+
+
+def test_a_run_that_is_refused_after_a_boot_unlocks_the_machine(lab: Lab) -> None:
+    words = ("run", "./metal.toml", "--machine", lab.place, "--set", "possible_cpus=32")
+    assert "possible CPUs: the machine has 1, and the plan 32" in lab.call(*words, status=5)
+    assert "lock" not in lab.machine.ssh("ls /var/lib/kteardown").split()
 
 
 def test_a_machine_on_which_a_user_is_logged_in_is_refused(lab: Lab) -> None:

@@ -433,13 +433,15 @@ class Executor:
     def open(self, setting: Setting) -> Iterator[None]:
         """Run pieces of this plan in the block. Nothing of it is left running on this machine afterwards."""
         self._setting = setting
-        with ThreadPoolExecutor(self._lab.jobs) as self._pool:
-            try:
-                yield
-            except BaseException:
-                self.stop()
-                raise
-        self._lab.release()
+        try:
+            with ThreadPoolExecutor(self._lab.jobs) as self._pool:
+                try:
+                    yield
+                except BaseException:
+                    self.stop()
+                    raise
+        finally:
+            self._lab.release()
 
     def stop(self) -> None:
         """End every boot: ``wait`` raises KeyboardInterrupt. May be called from any thread."""

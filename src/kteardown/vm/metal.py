@@ -126,7 +126,6 @@ class MetalMachine:
         try:
             found = self.run(job)
         except SshError as error:
-            self.release()
             return LoggedBoot("", 0, "").end(Ending("broken", str(error)))
         if self.proof and found.boot.sent and found.boot.machine.get("cpu") != self.proof.facts.get("cpu"):
             raise LabError(
@@ -151,9 +150,8 @@ class MetalMachine:
             self._script("boot", str(self.watchdog_s), " ".join(words))
             found = self._until_back(serial, token, old)
         if lacks := found.boot.lacks(job.possible_cpus or job.cpus):
-            raise LabError(
-                f"{self.host}: {lacks}", hint="choose fewer, another machine, or a larger ramoops.pmsg_size."
-            )
+            hint = "choose fewer, another machine, or a larger ramoops.pmsg_size."
+            raise LabError(f"{self.host}: {lacks}", hint=hint)
         return found
 
     def stop(self) -> None:

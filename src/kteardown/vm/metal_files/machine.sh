@@ -30,7 +30,8 @@ take) # OWNER SECONDS
 	now=$(date +%s)
 	owner_of_lock
 	[ -z "$owner" ] || [ "$owner" = "$2" ] || [ "$expiry" -le "$now" ] ||
-		fail "it is locked by $owner for another $((expiry - now)) s ($lock)"
+		fail "it is locked by $owner for another $((expiry - now)) s:" \
+			"finish that run with --resume, or remove $lock if it is not running"
 	echo "$((now + $3)) $2" >"$lock.new" || { rm -f "$lock.new"; fail "$lock cannot be written"; }
 	mv "$lock.new" "$lock"
 	sync
