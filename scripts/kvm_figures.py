@@ -42,8 +42,6 @@ class Figure:
     count: int = 1
     ns: float = 2
     """What one unit of the exact figure is expected to be in L1: 2 ns for an instruction, 1 for a kB."""
-    boots: int = 1
-    """Boots of each kernel in L1, and seeds on the instruction clock."""
 
     @property
     def experiment(self) -> str:
@@ -70,11 +68,10 @@ FIGURES = (
         ns=1,
     ),
     Figure(
-        "killing 1,000 processes: unusable for",
-        "masskill --workload pipechain --variant exit-gate --cpus 1 --set make=shared --set processes=1000",
-        "unusable_ns",
-        {"processes": 1000},
-        boots=3,
+        "waiting for any of 2,000 children: until all are reaped",
+        "reaping --workload reaper --set how=any --set killed=youngest --set processes=2000",
+        "reap_ns",
+        {"processes": 2000},
     ),
     Figure(
         "removed cgroups: kB held by each, 32 possible CPUs",
@@ -115,13 +112,13 @@ def main(folder: Path, wanted: Sequence[str]) -> None:
 
 
 def _here(figure: Figure, runs: Path) -> tuple[float, float]:
-    argv = _command(figure, "instructions", "--seeds", str(figure.boots))
+    argv = _command(figure, "instructions", "--seeds", "1")
     subprocess.run(argv, check=True, env={**os.environ, "KTEARDOWN_RUNS": str(runs)}, stdout=sys.stderr)
     return _values(figure, runs)
 
 
 def _in_l1(figure: Figure, l1: L1, runs: Path) -> tuple[float, float]:
-    command = shlex.join(_command(figure, "wall", "--boots", str(figure.boots)))
+    command = shlex.join(_command(figure, "wall", "--boots", "1"))
     done = l1.run(f"export KTEARDOWN_RUNS={shlex.quote(str(runs))}\n{command}", silent_s=SILENT_S)
     print(done.output, file=sys.stderr)
     if done.status:

@@ -20,7 +20,7 @@ class Design:
     """A series and wrong versions of it, each with the invariants by which it is caught."""
 
     name: str
-    series: str | Path
+    series: Path
     caught_by: dict[str, set[str]]
     selfish: str
     """It harms other processes, which the instruction clock shows."""
@@ -28,7 +28,7 @@ class Design:
 
 GATE = Design(
     "exit-gate",
-    "exit-gate",
+    lab.BROKEN / "exit-gate",
     {
         "exit-gate-broken-lock": {"log_clean"},
         "exit-gate-broken-lost": {"all_gone"},

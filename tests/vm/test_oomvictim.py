@@ -37,7 +37,8 @@ def check(folder: Path, series: str, wrong: str) -> None:
 
 
 def test_a_victim_does_not_wait_at_the_gate(tmp_path: Path) -> None:
-    check(tmp_path, "exit-gate", "exit-gate@-3")
+    gate = lab.BROKEN / "exit-gate"
+    check(tmp_path, str(gate), f"{gate}@-3")
 
 
 def test_a_victim_does_not_wait_for_its_turn_in_a_relay(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def offered(home: Path, line: str, cwd: Path | None = None) -> list[str]:
         ("compare zombies_", ["zombies_cgroup"]),
         ("compare zombies --series freezer-skip-e", ["freezer-skip-exited"]),
         ("compare zombies --source deb", ["debian:6.12", "debian-image:6.12"]),
-        ("run freezer --variant exit-g", ["exit-gate"]),
+        ("run freezer --variant exit-l", ["exit-linear"]),
         ("run freezer --set zo", ["zombies="]),
         ("run freezer --set poss", ["possible_cpus="]),
         ("run freezer --clock w", ["wall"]),

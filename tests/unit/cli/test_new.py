@@ -76,7 +76,7 @@ def test_a_series_is_signed_off_by_the_person_that_git_knows(
 
 def test_new_files_are_listed_with_the_shipped_ones(mine: Path) -> None:
     listed = kteardown(mine, "list").stdout
-    for name in ("unmap_all", "unmapping", "my-change", "zombies", "freezer", "exit-gate"):
+    for name in ("unmap_all", "unmapping", "my-change", "zombies", "freezer", "exit-linear"):
         assert name in listed
 
 
@@ -201,7 +201,7 @@ def test_a_value_that_a_description_does_not_allow_is_named(tmp_path: Path) -> N
     assert kept.returncode == 0, kept.stderr
     file = tmp_path / "workloads/mine.toml"
     file.write_text(file.read_text().replace("[20, 40]", "[20, -4]"))
-    wrong = kteardown(tmp_path, "compare", "mine", "--source", "debian:6.12", "--series", "exit-gate")
+    wrong = kteardown(tmp_path, "compare", "mine", "--source", "debian:6.12", "--series", "exit-linear")
     assert wrong.returncode == 2 and "mine.N=-4: must be 0 to" in wrong.stderr
 
 

@@ -85,7 +85,7 @@ def test_a_script_of_a_posting_without_a_patch_is_run_with_our_series(tmp_path: 
     found = {name: our_series(shipped(name)) for name in ("memcg", "pipes", "throttle", "zsmalloc")}
     assert found == {
         "memcg": "memcg-release-percpu",
-        "pipes": "exit-gate",
+        "pipes": "exit-linear",
         "throttle": "sched-task-throttle",
         "zsmalloc": "zsmalloc-lockless-free",
     }

@@ -41,7 +41,7 @@ def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
         return Rehearsed((small, large), 12.0, both(small).seen, again)
 
     monkeypatch.setattr("kteardown.cli.script.rehearse", rehearsed)
-    asked = Overrides(assignments=["N=100,200"], variant=["exit-gate"])
+    asked = Overrides(assignments=["N=100,200"], variant=["exit-linear"])
     (found,) = experiments_on(
         "./leave.sh", "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)
     )
@@ -61,7 +61,7 @@ def test_what_is_wrong_with_a_file_is_said_before_a_kernel_is_built(
 ) -> None:
     (tmp_path / "x.sh").write_text(text)
     monkeypatch.setattr("kteardown.kernels.build.ensure", lambda *_, **__: pytest.fail("a kernel is built"))
-    asked = replace(asked, variant=["exit-gate"])
+    asked = replace(asked, variant=["exit-linear"])
     with pytest.raises(InputError, match=says):
         experiments_on(
             str(tmp_path / "x.sh"), "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)

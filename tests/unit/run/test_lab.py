@@ -103,7 +103,7 @@ def test_a_host_that_would_emulate_is_refused_if_kvm_is_required(monkeypatch: py
 
 @pytest.mark.parametrize(
     "command",
-    [["run", "freezer"], ["compare", "zombies", "--source", "debian:6.12", "--series", "exit-gate"]],
+    [["run", "freezer"], ["compare", "zombies", "--source", "debian:6.12", "--series", "exit-linear"]],
 )
 def test_a_host_without_kvm_is_an_error_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, command: list[str]
