@@ -223,6 +223,8 @@ class Confirming:
                     except (KteardownError, ValueError) as error:
                         yield Outcome(one.name, "not confirmed", str(error).splitlines()[0])
                         continue
+                    if not boots:
+                        boots = "its command measures none of its points any more: measure it"
                     if isinstance(boots, str):
                         yield Outcome(one.name, "not comparable", boots)
                         continue

@@ -1,8 +1,8 @@
 """Tables and figures from a result, as Markdown that is readable as plain text too.
 
 A table has a row and a column for each combination of the values of its axes. A cell is a text with figures
-in braces. A figure in a sentence is the same with its place: ``{value signal_ns exit-gate processes=8000}``,
-with quotes where a name has spaces: ``{value signal_ns 'exit-gate on debian:7.2' processes=8000}``.
+in braces. A figure in a sentence is the same with its place: ``{value reap_ns exit-linear processes=2000}``,
+with quotes where a name has spaces: ``{value reap_ns 'exit-linear on debian:7.2' processes=2000}``.
 
 | figure | what it is |
 |---|---|
