@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -433,15 +433,13 @@ class Executor:
     def open(self, setting: Setting) -> Iterator[None]:
         """Run pieces of this plan in the block. Nothing of it is left running on this machine afterwards."""
         self._setting = setting
-        try:
-            with ThreadPoolExecutor(self._lab.jobs) as self._pool:
-                try:
-                    yield
-                except BaseException:
-                    self.stop()
-                    raise
-        finally:
-            self._lab.release()
+        with ExitStack() as last, ThreadPoolExecutor(self._lab.jobs) as self._pool:
+            last.callback(self._lab.release)
+            try:
+                yield
+            except BaseException:
+                self.stop()
+                raise
 
     def stop(self) -> None:
         """End every boot: ``wait`` raises KeyboardInterrupt. May be called from any thread."""

@@ -160,6 +160,8 @@ class MetalMachine:
 
     def release(self) -> None:
         """Unlock the machine, if it answers."""
+        if self._stopped.is_set():
+            self.note(f"unlocking {self.host}, if it answers within 15 s")
         with suppress(SshError, LabError):
             self._script("release", self.owner)
 

@@ -8,6 +8,8 @@ import time
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner
@@ -16,6 +18,7 @@ from kteardown.cli import app
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.load import load_experiment
 from kteardown.run import lab
+from kteardown.run.execute import Executor, Lab, Setting
 from kteardown.vm import metal
 from kteardown.vm.console_records import LoggedBoot
 from kteardown.vm.kernel_log import Ending
@@ -66,6 +69,18 @@ def test_a_refusal_is_an_error_and_a_failure_is_tried_again(machine: MetalMachin
     (tmp_path / "says").write_text("exit 255\n")
     with pytest.raises(NoAnswerError):
         machine._script("take")
+
+
+@pytest.mark.parametrize("error", (LabError("no space", hint=""), KeyboardInterrupt()))
+def test_a_run_that_ends_early_unlocks_the_machine_and_says_so(
+    machine: MetalMachine, tmp_path: Path, capsys: pytest.CaptureFixture[str], error: BaseException
+) -> None:
+    (tmp_path / "says").write_text(f'echo "$last" >{tmp_path}/asked\n')
+    on_it = cast("Lab", SimpleNamespace(jobs=1, machine=machine, release=machine.release))
+    with pytest.raises(type(error)), Executor(on_it).open(cast("Setting", None)):
+        raise error
+    assert (tmp_path / "asked").read_text() == "sh -s release o\n"
+    assert "unlocking box" in capsys.readouterr().out
 
 
 def line_of(text: bytes, folder: Path) -> metal._SerialLine:
