@@ -161,7 +161,7 @@ class MetalMachine:
     def release(self) -> None:
         """Unlock the machine, if it answers."""
         if self._stopped.is_set():
-            self.note(f"unlocking {self.host}, if it answers within 15 s")
+            self.note(f"{self.host}: removing the lock of this run, if it answers within 15 s")
         with suppress(SshError, LabError):
             self._script("release", self.owner)
 

@@ -80,7 +80,7 @@ def test_a_run_that_ends_early_unlocks_the_machine_and_says_so(
     with pytest.raises(type(error)), Executor(on_it).open(cast("Setting", None)):
         raise error
     assert (tmp_path / "asked").read_text() == "sh -s release o\n"
-    assert "unlocking box" in capsys.readouterr().out
+    assert "box: removing the lock of this run" in capsys.readouterr().out
 
 
 def line_of(text: bytes, folder: Path) -> metal._SerialLine:
