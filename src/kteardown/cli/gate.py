@@ -10,6 +10,7 @@ import typer
 
 from kteardown.analysis.conclude import across, check_alike, last_agent
 from kteardown.analysis.dataset import headlines
+from kteardown.analysis.failing import fails
 from kteardown.analysis.margins import Margins
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken
@@ -173,8 +174,9 @@ def _measured(
 def _metric_lines(material: Material) -> Iterator[GateLine]:
     for group, _, rows, metric in headline_rows(material.result, material.workloads):
         whole = metric.verdict if metric else "inconclusive"
-        fails = {"worse", "broken"} & {whole, *(row.verdict for row in rows)}
-        passes = False if fails else True if whole in ("better", "same") else None
+        broken = "broken" in (whole, *(row.verdict for row in rows))
+        is_good = True if whole in ("better", "same") else None
+        passes = False if broken or fails(metric, rows, "worse") else is_good
         yield GateLine(passes, metric_sentence(group, rows, metric), group.key)
 
 

@@ -1,23 +1,17 @@
 """What verbs make of the result of a run: its report, and the exit code (``--fail-on``, broken variants)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
+from kteardown.analysis.failing import fails
 from kteardown.cli import options
 from kteardown.errors import BrokenError, GateError, NotBuiltError
-from kteardown.model.result import Comparison, MetricVerdict, Result
+from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report import saved
 from kteardown.report.formats import cover, html, json, junit, markdown
 from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.material import Material, Measured, material_of, side_by_side
-from kteardown.report.metrics import (
-    headlines,
-    is_headline,
-    metric_name,
-    metric_sentence,
-    variants,
-    verdict_of,
-)
+from kteardown.report.metrics import headline_rows, metric_name, metric_sentence
 from kteardown.report.sections.fault_lines import broken_message, fault_sentence, uncompared_sentences
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
@@ -54,9 +48,9 @@ def written(material: Measured, form: str) -> str:
 
 
 def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: options.FailOn | None) -> None:
-    """Raise GateError if a headline metric, or for worse one of its points, has the verdict of ``fail_on``.
+    """Raise GateError if a headline metric fails ``fail_on`` (``analysis.failing``).
 
-    A mixed metric is worse if one of its points goes in that direction. A run that is not finished and a
+    A run that is not finished and a
     point that could not be compared fail every gate. Raises BrokenError if a variant is broken,
     NotBuiltError if nothing of one is in its kernel.
     """
@@ -80,26 +74,26 @@ def gate(run: str, result: Result, workloads: Mapping[str, Workload], fail_on: o
             f"{'; '.join(uncompared_sentences(result))}",
             hint=f"see the boots with `kteardown show {run}`; a point that was not compared cannot pass.",
         )
-    for group in headlines(result, workloads):
-        for variant in variants(result):
-            rows, metric = group.of(variant), verdict_of(result, group, variant)
-            if metric is not None and rows and _matches(metric, rows, fail_on):
-                raise GateError(
-                    f"a headline metric is {metric.verdict}: {metric_sentence(group, rows, metric)}",
-                    hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is "
-                    "spent.",
-                )
-    if fail_on is options.FailOn.inconclusive and result.metric_verdicts:
-        return
-    judged = [c for c in result.asked_for if is_headline(workloads, c.workload, c.metric)]
-    failed = [c for c in judged if c.verdict == fail_on.value]
-    if failed:
-        first = failed[0]
+    rows_of_all = list(headline_rows(result, workloads))
+    failed = [
+        (group, rows, metric) for group, _, rows, metric in rows_of_all if fails(metric, rows, fail_on.value)
+    ]
+    for group, rows, metric in failed:
+        if metric is not None and metric.verdict in (fail_on.value, "mixed"):
+            raise GateError(
+                f"a headline metric is {metric.verdict}: {metric_sentence(group, rows, metric)}",
+                hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is "
+                "spent.",
+            )
+    points = [row for _, rows, _ in failed for row in rows if row.verdict == fail_on.value]
+    if points:
+        first = points[0]
         name = metric_name(workloads, first.workload, first.metric, first.statistic)
         place = f" at {point_text(first.point)}" if first.point else ""
         reason = f": {with_remedy(first.reason)}" if first.reason else f" ({change(first)})"
+        judged = sum(len(rows) for _, _, rows, _ in rows_of_all)
         raise GateError(
-            f"{len(failed)} of {len(judged)} headline comparisons are {fail_on.value}, "
+            f"{len(points)} of {judged} headline comparisons are {fail_on.value}, "
             f"the first: {first.variant}, {name}{place}{reason}",
             hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is spent.",
         )
@@ -115,12 +109,3 @@ def check_broken(run: str, result: Result) -> None:
 def check_built(result: Result) -> None:
     if result.not_built:
         raise NotBuiltError.of(", ".join(result.not_built))
-
-
-def _matches(metric: MetricVerdict, rows: Sequence[Comparison], fail_on: options.FailOn) -> bool:
-    if metric.verdict != "mixed" or fail_on is not options.FailOn.worse:
-        return metric.verdict == fail_on.value
-    # Of a point that is not the same, the whole interval may be in the worse direction.
-    intervals = [(c.better, c.ci) for c in rows if c.ci is not None and c.verdict != "same"]
-    beyond = (ci[0] > 1 if better == "lower" else ci[1] < 1 for better, ci in intervals)
-    return any(c.verdict == "worse" for c in rows) or any(beyond)

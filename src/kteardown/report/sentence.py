@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kteardown.analysis.failing import Direction, points_that_turned
 from kteardown.model.clock import Clock
 from kteardown.model.record import BASE
 from kteardown.model.result import (
@@ -41,7 +42,7 @@ _TONES: Mapping[str, Verdict] = {
     "no effect": "same",
 }
 """The clauses in their order, with the tone of a line whose first clause it is."""
-_ALWAYS = ("worse", "better")
+_ALWAYS: tuple[Direction, ...] = ("worse", "better")
 _SAME = ("the same", "no effect")
 _FAULTS = ("broken", "maybe broken", "not compared")
 _NEVER_LEFT_OUT = (*_FAULTS, "worse")
@@ -154,7 +155,7 @@ def _labels(
     """Yield each clause in which a metric is, on one clock, with what is said of it there."""
     whole, named = (metric.verdict if metric else tone(rows)), False
     for label in _ALWAYS:
-        mine = [c for c in rows if c.verdict == label or (whole == "mixed" and _turned(c, label))]
+        mine = points_that_turned(metric, rows, label)
         if mine or whole == label:
             named = True
             yield label, _change_item(label, mine, rows, metric)._replace(headline=headline)
@@ -164,13 +165,6 @@ def _labels(
     elif headline and (whole == "inconclusive" or (whole == "mixed" and not named)):
         mde = metric.mde if metric else None
         yield "undecided", _Item(f"(smallest detectable {share(mde)})" if mde else "", "")
-
-
-def _turned(c: Comparison, label: str) -> bool:
-    """Return whether the whole interval of a point without a verdict is in the direction of ``label``."""
-    lower = (label == "better") == (c.better == "lower")
-    low, high = c.ci if c.ci and c.verdict == "inconclusive" else (1.0, 1.0)
-    return high < 1 if lower else low > 1
 
 
 def _change_item(

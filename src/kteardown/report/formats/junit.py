@@ -1,14 +1,15 @@
 """The headline comparisons as JUnit XML, which continuous integration shows as tests.
 
 A test case is a headline metric of a variant over all its points, or at one point. It fails where
-``--fail-on worse`` does: broken, worse, or mixed with a point that is worse. What was not compared, and what
-is only suspected to be broken, is an error; what is inconclusive is skipped, since it is no failure of the
-patch and no pass either.
+``--fail-on worse`` does (``analysis.failing``), and if the variant is broken. What was not compared, what is
+only suspected to be broken, and a run that is not finished, is an error; what is inconclusive is skipped,
+since it is no failure of the patch and no pass either.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree as Xml
 
+from kteardown.analysis.failing import fails
 from kteardown.errors import NotBuiltError
 from kteardown.model.result import Comparison, MetricVerdict, Verdict
 from kteardown.report.formatting import change, point_text, with_remedy
@@ -68,6 +69,10 @@ def _count(element: Xml.Element, cases: Sequence[Xml.Element]) -> None:
 def _cases(material: Material) -> Iterator[tuple[str, Xml.Element]]:
     """Yield every test case with the name of its suite."""
     result = material.result
+    if result.unfinished:
+        case = Xml.Element("testcase", classname="kteardown", name="finishes the run")
+        _outcome(case, "error", "not finished", "the run is not finished, and a part of it cannot pass")
+        yield "kernels", case
     for variant in result.requested:
         # The test that a variant fails only where base does has the log of the first fault.
         case = Xml.Element("testcase", classname=f"kernels.{variant}", name="fails only where base does")
@@ -95,8 +100,8 @@ def _of_metric(
     about = f"{group.workload}.{group.key}.{variant}"
     if metric is not None and metric.planned > 1:
         case = Xml.Element("testcase", classname=about, name=f"{group.name}, over {points_of(metric)}")
-        worse = metric.verdict == "mixed" and any(row.verdict == "worse" for row in rows)
-        _judge(case, "worse" if worse else metric.verdict, metric_sentence(group, rows, metric))
+        verdict = "worse" if metric.verdict == "mixed" and fails(metric, rows, "worse") else metric.verdict
+        _judge(case, verdict, metric_sentence(group, rows, metric))
         yield case
     for row in rows:
         place = point_text(row.point)
