@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 
 from kteardown.kernels import cache_folder, prebuilt
-from kteardown.kernels.archive import Archive, Package, Suite, unpack_deb
+from kteardown.kernels.archive import Archive, Package, Suite
 from kteardown.kernels.source import Sources
+from kteardown.kernels.unpack import unpack_deb
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 

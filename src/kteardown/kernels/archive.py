@@ -9,13 +9,11 @@ import errno
 import functools
 import hashlib
 import http.client
-import lzma
 import netrc
 import os
 import platform
 import re
 import shutil
-import subprocess
 import time
 import urllib.error
 import urllib.parse
@@ -26,8 +24,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels import cache_folder, toolchain
+from kteardown.errors import InputError, LabError, MissingError, damaged
+from kteardown.kernels import cache_folder, toolchain, unpack
 from kteardown.progress import Reporter, Task
 from kteardown.vm import seal
 
@@ -302,15 +300,15 @@ class Suite:
         for package in self._search(packages, "debian-archive-keyring", ""):
             file = self._folder / "keyring.deb"
             fetch(package.url, file, package.sha256)
-            target.write_bytes(deb_member(file, "*/debian-archive-keyring.[gp]*"))
+            target.write_bytes(unpack.deb_member(file, "*/debian-archive-keyring.[gp]*"))
 
     def packages(self, pattern: str, version: str) -> list[Package]:
         """Return the packages whose whole name matches ``pattern``, with ``version`` only those of it."""
         return list(self._search(self._packages, pattern, version)) if self._packages.exists() else []
 
     def _search(self, file: Path, pattern: str, version: str) -> Iterator[Package]:
-        content = lzma.LZMADecompressor().decompress(file.read_bytes(), _MOST_BYTES)
-        text = content.decode(errors="replace")
+        with damaged(str(file), hint="remove the file and run this again."):
+            text = unpack.read(file, _MOST_BYTES).decode(errors="replace")
         for match in re.finditer(rf"^Package: (?:{pattern})\n(?:.+\n)*", text, re.MULTILINE):
             fields = dict(re.findall(r"^([\w-]+): (.*)$", match[0], re.MULTILINE))
             with suppress(KeyError, ValueError):
@@ -449,91 +447,3 @@ def _request(url: str) -> urllib.request.Request:
                 token = b64encode(f"{known[0]}:{known[2]}".encode()).decode()
                 request.add_unredirected_header("Authorization", f"Basic {token}")
     return request
-
-
-_DECOMPRESS = {"xz": ["--xz"], "zst": ["--zstd"], "gz": ["--gzip"], "tar": []}
-_REMOVE = "remove the file and run this again."
-_MOST_IN_MEMORY = 16 << 20
-"""The largest file that is read into memory."""
-
-
-class UnpackError(LabError):
-    """An archive could not be unpacked."""
-
-
-def pipe(stages: Sequence[list[str]], folder: Path, what: str, hint: str) -> None:
-    """Run a pipeline that unpacks ``what`` into ``folder``, a scratch folder of the cache.
-
-    Raises UnpackError with the error output of the stages that failed, LabError if the disk is full.
-    """
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        for argv in stages:
-            last = running[-1].stdout if running else subprocess.DEVNULL
-            pipe = subprocess.PIPE
-            running.append(subprocess.Popen(argv, stdin=last, stdout=pipe, stderr=pipe))
-            if running[:-1]:
-                stdout = running[-2].stdout
-                assert stdout is not None
-                stdout.close()
-        failures: list[str] = []
-        for argv, process in reversed(list(zip(stages, running, strict=True))):
-            assert process.stderr is not None
-            errors = process.stderr.read().decode(errors="replace").strip()
-            if process.wait():
-                failures += errors.splitlines() or [f"{argv[0]}: exit status {process.returncode}"]
-    finally:
-        for process in running:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    if failures:
-        text = "; ".join(failures)
-        if "No space left" in text:
-            raise cache_folder.disk_full(folder)
-        raise UnpackError(f"cannot unpack {what}: {text}", hint=hint)
-
-
-def deb_stages(deb: Path, *arguments: str) -> list[list[str]]:
-    """Return the pipeline that hands the files of a package to ``tar -x`` with ``arguments``.
-
-    Raises LabError if it is no package, MissingError if the host has no ``ar``.
-    """
-    try:
-        listed = toolchain.capture(["ar", "t", str(deb)]).stdout.split()
-    except FileNotFoundError as error:
-        raise MissingError("ar is not installed", ["binutils"]) from error
-    data = next((name for name in listed if name.startswith("data.tar")), "")
-    decompress = _DECOMPRESS.get(data.rpartition(".")[2])
-    if decompress is None:
-        raise _damaged(deb, "it has no data.tar")
-    return [["ar", "p", str(deb), data], ["tar", "-x", *decompress, *arguments]]
-
-
-def unpack_deb(deb: Path, folder: Path) -> None:
-    """Unpack a package into ``folder``. Raises LabError if it is damaged or the disk is full."""
-    folder.mkdir(parents=True, exist_ok=True)
-    pipe(deb_stages(deb, "-C", str(folder), "--no-same-owner"), folder, str(deb), _REMOVE)
-
-
-def deb_member(deb: Path, name: str) -> bytes:
-    """Return the content of the file ``name``, in which ``*`` may stand for folders. Raises LabError."""
-    first, second = deb_stages(deb, "-O", "--wildcards", name)
-    with (
-        subprocess.Popen(first, stdout=subprocess.PIPE) as source,
-        subprocess.Popen(
-            second, stdin=source.stdout, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as unpacking,
-    ):
-        assert unpacking.stdout is not None
-        content = unpacking.stdout.read(_MOST_IN_MEMORY + 1)
-        if len(content) > _MOST_IN_MEMORY:
-            unpacking.kill()
-            source.kill()
-    if unpacking.returncode or len(content) > _MOST_IN_MEMORY:
-        raise _damaged(deb, f"it has no {name}, or that is larger than {_MOST_IN_MEMORY >> 20} MB")
-    return content
-
-
-def _damaged(deb: Path, said: str) -> LabError:
-    return LabError(f"cannot unpack {deb}: {said}", hint=_REMOVE)

@@ -5,20 +5,17 @@ in addition to the agent are statically linked, and come from packages or, if no
 user's folder of programs.
 """
 
-import gzip
 import hashlib
-import lzma
 import re
 import struct
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from kteardown import paths
-from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels import cache_folder, kconfig
-from kteardown.kernels.archive import Package, unpack_deb
+from kteardown.errors import InputError, LabError, damaged
+from kteardown.kernels import cache_folder, kconfig, unpack
+from kteardown.kernels.archive import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_of, split
@@ -33,7 +30,12 @@ _USER_PROGRAMS = ("schbench",)
 """Programs that only the user can provide."""
 _PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
 """Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
-_GZIP = b"\x1f\x8b"
+_ELF = b"\x7fELF"
+_MOST_BYTES = 512 << 20
+"""Of an image or a module, decompressed: half of the memory of a usual guest. An image with all that can be
+debugged has a quarter of it."""
+_MOST_TEXT_BYTES = 16 << 20
+"""Of a configuration or a list of modules."""
 # Offsets of Documentation/arch/x86/boot.rst.
 _HEAD = 0x238
 _SETUP_SECTS, _SYSSIZE, _BOOT_FLAG, _VERSION, _XLOADFLAGS = 0x1F1, 0x1F4, 0x1FE, 0x20E, 0x236
@@ -141,7 +143,9 @@ def _import_kernel(
     modules: list[Path] = []
     optional: dict[str, tuple[Path, ...]] = {}
     config = ""
-    if path.read_bytes()[:8] == b"!<arch>\n":
+    with path.open("rb") as stream:
+        is_package = stream.read(8) == b"!<arch>\n"
+    if is_package:
         path, config = _unpack(files, folder)
         modules, optional = _modules(folder, identity, request.modules)
         cache_folder.remove(folder / "package")
@@ -179,7 +183,7 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
     """
     unpacked = folder / "package"
     for file in debs:
-        unpack_deb(file, unpacked)
+        unpack.unpack_deb(file, unpacked)
     kernel = _boot_file(unpacked, "vmlinu[xz]")
     if kernel is None:
         raise InputError(
@@ -188,11 +192,16 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
             "which also fetches the packages on which it depends.",
         )
     config = _boot_file(unpacked, "config")
-    text = config.read_text(errors="replace") if config else ""
+    text = _text(config) if config else ""
     (folder / "config").write_text(text)
     if symbols := _boot_file(unpacked, "System.map"):
         symbols.rename(folder / "System.map")
     return kernel.rename(folder / "vmlinuz"), text
+
+
+def _text(path: Path) -> str:
+    with damaged(path.name, hint="name another package."):
+        return unpack.read(path, _MOST_TEXT_BYTES).decode(errors="replace")
 
 
 def _boot_file(unpacked: Path, name: str) -> Path | None:
@@ -209,7 +218,7 @@ def _modules(
     for root in (folder / "package" / "lib/modules", folder / "package" / "usr/lib/modules"):
         files |= {_module_name(path): path for path in root.rglob("*.ko*")}
         for listing in root.glob("*/modules.builtin"):
-            builtin |= {_module_name(Path(line)) for line in listing.read_text(errors="replace").splitlines()}
+            builtin |= {_module_name(Path(line)) for line in _text(listing).splitlines()}
     plain: dict[str, bytes] = {}
 
     class Depends(dict[str, tuple[str, ...]]):
@@ -245,18 +254,15 @@ def _module_name(path: Path) -> str:
 def _decompress(path: Path) -> bytes:
     """Return the content of a module. Raises LabError if it is damaged."""
     try:
-        if path.suffix == ".xz":
-            return lzma.decompress(path.read_bytes())
-        if path.suffix == ".zst":
-            return subprocess.run(["zstd", "-dcq", str(path)], check=True, capture_output=True).stdout
-    except FileNotFoundError as error:
-        raise MissingError("not installed on this host: zstd", ["zstd"]) from error
-    except (lzma.LZMAError, subprocess.CalledProcessError) as error:
+        content = unpack.read(path, _MOST_BYTES)
+        if not content.startswith(_ELF):
+            raise ValueError("it is not an ELF file")
+    except ValueError as error:
         raise LabError(
             f"{path.name}: the module is damaged: {error}",
             hint="empty the cache with `kteardown prune --all`, or name another kernel.",
         ) from error
-    return path.read_bytes()
+    return content
 
 
 def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter: Reporter) -> None:
@@ -322,7 +328,7 @@ def extract(file: Path, name: str, folder: Path) -> Path:
     Raises LabError if the package does not contain it or is damaged.
     """
     unpacked = folder / "package"
-    unpack_deb(file, unpacked)
+    unpack.unpack_deb(file, unpacked)
     paths = _PROGRAMS[name][1]
     found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
     if found is None:
@@ -341,22 +347,20 @@ def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
     QEMU does not check it: it boots any file, and the guest stays silent. Messages refer to it as ``name``.
     Raises InputError if it is not a kernel that can be booted.
     """
-    data = path.read_bytes()
-    if data.startswith(_GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError) as error:
-            raise _not_a_kernel(name, f"its compressed contents are damaged: {error}") from error
+    try:
+        data = unpack.read(path, _MOST_BYTES)
+    except ValueError as error:
+        raise _not_a_kernel(name, str(error)) from error
     magics = {arch: known.image_magic for arch, known in ARCHITECTURES.items()}
     arch = next((arch for arch, (at, magic) in magics.items() if data.startswith(magic, at)), None)
     if arch == "x86_64" and len(data) >= _HEAD and data[_BOOT_FLAG : _BOOT_FLAG + 2] == b"\x55\xaa":
         return arch, _release_of_bzimage(data, name), data
     if arch == "arm64":
-        match = re.search(rb"Linux version (\S+) ", data)
+        match = re.search(rb"Linux version (\S{1,64}) ", data)
         if not match:
             raise _not_a_kernel(name, "it has the header of an arm64 Image and no version")
-        return arch, match[1].decode(), data
-    if data.startswith(b"\x7fELF"):
+        return arch, match[1].decode(errors="replace"), data
+    if data.startswith(_ELF):
         raise _not_a_kernel(name, "it is an ELF file, such as vmlinux, which does not boot by itself")
     raise _not_a_kernel(name, "it has the header of neither")
 

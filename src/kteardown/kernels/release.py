@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kteardown.errors import InputError, LabError, MissingError
 from kteardown.kernels import archive, cache_folder
+from kteardown.kernels.unpack import MOST_UNPACKED
 from kteardown.progress import Reporter, Task
 from kteardown.vm import seal
 
@@ -31,8 +32,6 @@ _SIGNERS = {
 _VERSION = re.compile(r"([3-9]|[1-9]\d)\.\d{1,3}(\.[1-9]\d{0,2})?")
 _MOST_BYTES = 1 << 30
 _USUAL_MB = 300
-_MOST_UNPACKED = 8 << 30
-"""Of what is not verified yet: a tarball of 6.16 has 1.6 GB."""
 _XZ, _SIGNATURE = b"\xfd7zXZ\x00", b"-----BEGIN PGP SIGNATURE-----"
 
 
@@ -122,12 +121,12 @@ def _problem(ball: Path, signature: Path, keyring: Path, keys: frozenset[str], t
     done = 0
     try:
         with suppress(BrokenPipeError):  # It ends early if the signature cannot be read.
-            while (block := xz.stdout.read(1 << 20)) and done <= _MOST_UNPACKED:
+            while (block := xz.stdout.read(1 << 20)) and done <= MOST_UNPACKED:
                 gpgv.stdin.write(block)
                 done += len(block)
                 task.update(done / 1e6)
-        if done > _MOST_UNPACKED:
-            return f"uncompressed, it has more than {_MOST_UNPACKED} bytes"
+        if done > MOST_UNPACKED:
+            return f"uncompressed, it has more than {MOST_UNPACKED >> 30} GB"
         xz.stdout.close()
         broken = xz.wait()
         out, said = (text.decode(errors="replace") for text in gpgv.communicate())

@@ -14,8 +14,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import apply_patches, cache_folder, git, release
-from kteardown.kernels.archive import Archive, Package, UnpackError, deb_stages, pipe
+from kteardown.kernels.archive import Archive, Package
 from kteardown.kernels.series import patches_in
+from kteardown.kernels.unpack import UnpackError, deb_stages, pipe, remove_special, untar
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
@@ -25,7 +26,7 @@ _KINDS = ("debian", "kernel.org", "git", "tar", "image", "debian-image", "patche
 _FORMS = "debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
-_DECOMPRESS = {b"\xfd7zXZ": "--xz", b"\x1f\x8b": "--gzip", b"BZh": "--bzip2", b"\x28\xb5\x2f\xfd": "--zstd"}
+_XZ = b"\xfd7zXZ"
 _EVERY_REPOSITORY = (".git", "git", "repo", "src", "/")
 _SOURCES = ARCHITECTURES[DEFAULT_ARCH].debian
 """The architecture in whose lists sources are looked up: their packages are for all."""
@@ -304,7 +305,7 @@ class Sources:
             what = f"{package.name} {package.version}"
             stages = deb_stages(file, "-O", f"./usr/src/{package.name}.tar.xz")
             with self._reporter.task(f"Unpacking {what}"):
-                pipe([*stages, _untar(folder, "--xz")], folder, what, again)
+                pipe([*stages, *untar(_XZ, *_into(folder))], folder, what, again)
         elif source.kind == "git":
             trees = [path for path in self.tree_path(source).parent.glob("git-*") if path.is_dir()]
             commit, gone = source.id.rpartition("@")[2], self._absent.get(source, ())
@@ -325,15 +326,15 @@ class Sources:
             if source.kind == "kernel.org":
                 file = release.download(source.origin, self.folder, self._reporter)
             with file.open("rb") as stream:
-                head = stream.read(8)
-            option = next((one for start, one in _DECOMPRESS.items() if head.startswith(start)), "")
-            stages = [["cat", str(file)], _untar(folder, option or "--no-same-owner")]
+                magic = stream.read(8)
+            stages = [["cat", str(file)], *untar(magic, *_into(folder))]
             with self._reporter.task(f"Unpacking {file}"):
                 try:
                     pipe(stages, folder, str(file), again)
                 except UnpackError as error:
                     hint = "give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd."
                     raise InputError(error.message, hint=hint) from error
+            remove_special(folder, links=True)
 
 
 def file_hash(path: Path) -> str:
@@ -371,6 +372,6 @@ def _git(rest: str) -> Source:
     return Source(f"git:{name}@{done.text}", f"git-{done.text[:16]}", str(repository))
 
 
-def _untar(folder: Path, decompress: str) -> list[str]:
+def _into(folder: Path) -> tuple[str, ...]:
     # The tarballs have one folder at the top, which is not needed.
-    return ["tar", "-x", decompress, "--strip-components=1", "-C", str(folder)]
+    return "--strip-components=1", "-C", str(folder)

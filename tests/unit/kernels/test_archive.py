@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import archive
+from kteardown.kernels import archive, unpack
 from kteardown.kernels.archive import (
     Archive,
     Target,
@@ -143,9 +143,9 @@ def test_the_newest_package_is_found_and_unpacked(mirror: Path, tmp_path: Path) 
     package = lab(tmp_path).find("hel+o")
     assert (package.version, package.depends) == ("1.10-1", "other (= 1.10-1), libc6")
     file = lab(tmp_path).download(package, tmp_path / "downloads")
-    archive.unpack_deb(file, tmp_path / "unpacked")
+    unpack.unpack_deb(file, tmp_path / "unpacked")
     assert (tmp_path / "unpacked/usr/share/hello/text").read_text() == "hello from a package\n"
-    assert archive.deb_member(file, "./usr/share/hello/text") == b"hello from a package\n"
+    assert unpack.deb_member(file, "./usr/share/hello/text") == b"hello from a package\n"
     assert lab(tmp_path).find("hello", "1.9-1").version == "1.9-1"
 
 
@@ -237,7 +237,7 @@ def test_a_file_that_is_no_package_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "x.deb"
     file.write_bytes(b"!<arch>\n")
     with pytest.raises(LabError, match=r"cannot unpack .*x.deb"):
-        archive.unpack_deb(file, tmp_path / "out")
+        unpack.unpack_deb(file, tmp_path / "out")
 
 
 def test_a_mirror_cannot_fill_the_disk_or_the_memory(
@@ -247,6 +247,6 @@ def test_a_mirror_cannot_fill_the_disk_or_the_memory(
     (mirror / "pool/hello.deb").write_bytes(bytes(package.bytes + 1))
     with pytest.raises(LabError, match=f"more than {package.bytes} bytes"):
         lab(tmp_path).download(package, tmp_path / "downloads")
-    monkeypatch.setattr(archive, "_MOST_IN_MEMORY", 10)
+    monkeypatch.setattr(unpack, "_MOST_IN_MEMORY", 10)
     with pytest.raises(LabError, match="larger than"):
-        archive.deb_member(SIGNED / "pool/hello.deb", "./usr/share/hello/text")
+        unpack.deb_member(SIGNED / "pool/hello.deb", "./usr/share/hello/text")

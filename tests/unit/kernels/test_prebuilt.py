@@ -4,6 +4,7 @@ import gzip
 import json
 import lzma
 import struct
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError, LabError
+from kteardown.kernels import prebuilt
 from kteardown.kernels.archive import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.prebuilt import (
@@ -88,6 +90,24 @@ def test_the_release_is_read_from_an_arm64_image_compressed_or_not(tmp_path: Pat
 def test_a_file_that_is_not_a_kernel_is_an_error(tmp_path: Path, data: bytes, reason: str) -> None:
     with pytest.raises(InputError, match=f"neither an x86-64 bzImage nor an arm64 Image: .*{reason}"):
         read_header(write(tmp_path, data), "image:x")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "compressed"])
+def test_an_image_without_an_end_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(prebuilt, "_MOST_BYTES", 2 << 20)
+    path = write(tmp_path, pack(bzimage("6.12.1 (a@b)") + bytes(8 << 20)))
+    with pytest.raises(InputError, match="it has more than 2 MB"):
+        read_header(path, "image:x")
+
+
+def test_a_module_without_an_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prebuilt, "_MOST_BYTES", 2 << 20)
+    large = lzma.compress(b"\x7fELF" + bytes(8 << 20), preset=0)
+    package = deb(tmp_path, {"kernel/virtio_ring.ko.xz": large})
+    with pytest.raises(LabError, match=r"virtio_ring\.ko\.xz: the module is damaged: it has more than 2 MB"):
+        ensured(tmp_path, KernelRequest("base", f"image:{package}"))
 
 
 def ensured(tmp_path: Path, request: KernelRequest) -> KernelImage:
