@@ -6,25 +6,21 @@ named, and has limits of processes, memory, disk and time. When it ends, all tha
 is never root: if root started the lab, it has a user number that no account has.
 """
 
-import errno
 import io
 import json
 import math
 import os
-import platform
 import resource
 import select
 import shutil
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -32,6 +28,7 @@ from typing import IO, TextIO, cast
 
 import psutil
 
+from kteardown import seccomp
 from kteardown.errors import BuildError
 
 USER = 61997
@@ -61,13 +58,8 @@ _FREE_FILES = 10_000
 _FREE_MEMORY = 1 / 16
 _OTHERS_USE = 1 / 4  # What other programs may write meanwhile, of the free part of a disk.
 _ADDRESS_MB = 4096
-# By machine: its number, then socket(), clone(), unshare(), ptrace(), add_key(), request_key(), keyctl(),
-# io_uring_setup(), setns().
-_SYSTEM_CALLS = {
-    "x86_64": (0xC000003E, 41, 56, 272, 101, 248, 249, 250, 425, 308),
-    "aarch64": (0xC00000B7, 198, 220, 97, 117, 217, 218, 219, 425, 268),
-}
-_CLONE3, _CLONE_NEWUSER = 435, 0x10000000
+_HIDDEN = ("/proc/cmdline", "/proc/bootconfig", "/proc/swaps")
+"""Files of the host's kernel that name folders and settings of the host. A build needs none of them."""
 
 
 Running = tuple[subprocess.Popen[str], Iterator[str]]  # A program that runs, and the lines that it prints.
@@ -101,19 +93,24 @@ class Sandbox:
     confined: bool = True
     """False where there is no sandbox: only the limits of time, output and memory apply."""
 
-    def _command(
-        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, rules: int, info: int
+    def _options(
+        self, environment: Mapping[str, str], folder: Path, rules: int, info: int, empty: Mapping[str, int]
     ) -> list[str]:
-        """Return the command that runs ``argv`` in ``folder``; bwrap reads ``rules``, and writes ``info``."""
+        """Return the options of bwrap, which reads ``rules``, writes ``info``, and begins in ``folder``.
+
+        The files ``empty`` have the contents of these descriptors, which is nothing.
+        """
         known = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/tmp", "USER": "kteardown"}
         variables = {**known, "LC_ALL": "C", **environment}
-        words = ["bwrap", "--seccomp", str(rules), "--info-fd", str(info), "--die-with-parent"]
+        variables["PATH"] = self._path(variables["PATH"])
+        words = ["--seccomp", str(rules), "--info-fd", str(info), "--die-with-parent"]
         words += ["--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         words += ["--unshare-cgroup-try", "--hostname", "kteardown"]
         # Root needs no user namespace: in one it would still own the files of root.
-        keep = ("SETUID", "SETGID", "SETPCAP") if os.geteuid() == 0 else ()
-        words += [word for name in keep for word in ("--cap-add", f"CAP_{name}")] or ["--unshare-user"]
+        words += [word for name in _kept() for word in ("--cap-add", f"CAP_{name}")] or ["--unshare-user"]
         words += [*_system(), "--proc", "/proc", "--dev", "/dev"]
+        for name, descriptor in empty.items():
+            words += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
         # What is in memory is limited, too: of it only these two folders can be written.
         for name in ("/tmp", "/dev/shm"):
             words += ["--perms", "1777", "--size", str(1024 * _MB), "--tmpfs", name]
@@ -121,13 +118,41 @@ class Sandbox:
         binds = dict.fromkeys(bind for mount in self.mounts for bind in _binds(mount))
         words += [word for bind in binds for word in bind]
         words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(folder), "--clearenv"]
-        words += [word for name, value in variables.items() for word in ("--setenv", name, value)]
-        # Give up all privileges.
-        words += ["--", "setpriv", "--no-new-privs", "--inh-caps=-all"]
-        if keep:
+        return words + [word for name, value in variables.items() for word in ("--setenv", name, value)]
+
+    def _program(self, argv: Sequence[str]) -> list[str]:
+        """Return the command that gives up all privileges, and then runs ``argv``."""
+        words = ["setpriv", "--no-new-privs", "--inh-caps=-all"]
+        if _kept():
             words += [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--bounding-set=-all"]
         sizes = {"nproc": self.limits.processes, "fsize": self.limits.file_mb * _MB, "core": 0}
         return [*words, *_prlimit(sizes), *argv]
+
+    def _path(self, path: str) -> str:
+        """Return ``path`` without the folders that are not in the sandbox: they would say what a user has."""
+        shown = [*map(Path, _SYSTEM), *(mount.seen for mount in self.mounts)]
+        folders = (Path(name) for name in path.split(os.pathsep))
+        kept = [str(folder) for folder in folders if any(map(folder.is_relative_to, shown))]
+        return os.pathsep.join(kept) or os.defpath
+
+    @contextmanager
+    def _confinement(
+        self, environment: Mapping[str, str], folder: Path, info: int
+    ) -> Iterator[tuple[list[str], list[int]]]:
+        """Yield what a command in the sandbox begins with, and the descriptors that bwrap reads.
+
+        Its options are in a file, since whatever runs in the sandbox can read the command line of bwrap.
+        """
+        with ExitStack() as opened:
+            rules = opened.enter_context(seccomp.rules())
+            empty = {name: os.open(os.devnull, os.O_RDONLY) for name in _HIDDEN if Path(name).exists()}
+            for descriptor in empty.values():
+                opened.callback(os.close, descriptor)
+            options = opened.enter_context(tempfile.TemporaryFile())
+            words = self._options(environment, folder, rules, info, empty)
+            options.write(b"\0".join(map(os.fsencode, words)))
+            options.seek(0)
+            yield ["bwrap", "--args", str(options.fileno()), "--"], [rules, options.fileno(), *empty.values()]
 
     @property
     def writable(self) -> list[Path]:
@@ -147,13 +172,16 @@ class Sandbox:
             if os.geteuid() == 0 and host.stat().st_uid != USER:
                 subprocess.run(["chown", "-R", "-h", f"{USER}:{USER}", str(host)], check=True)
         # Not that of the lab: a program of the same user can read the environment with which bwrap began.
-        own = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+        own = {"PATH": self._path(os.environ.get("PATH", os.defpath)), "LC_ALL": "C"}
         info, written = os.pipe()
-        with _rules() as rules:
+        with ExitStack() as given:
+            words, descriptors = argv, list[int]()
+            if self.confined:
+                before, descriptors = given.enter_context(self._confinement(environment, folder, written))
+                words = [*before, *self._program(argv)]
             process = subprocess.Popen(
-                self._command(argv, environment, folder, rules, written) if self.confined else argv,
-                cwd=None if self.confined else folder, env=own if self.confined else environment,
-                pass_fds=(rules, written) if self.confined else (),
+                words, cwd=None if self.confined else folder, env=own if self.confined else environment,
+                pass_fds=(*descriptors, written) if self.confined else (),
                 stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL if stdin else subprocess.STDOUT,
                 text=True, errors="replace", start_new_session=True,
@@ -237,37 +265,9 @@ def clean(folder: Path) -> None:
         subprocess.run(argv, check=False, capture_output=True)
 
 
-@contextmanager
-def _rules() -> Iterator[int]:
-    """Yield a descriptor with rules for system calls: no sockets but of the network and files, no keys.
-
-    Other kinds of sockets, such as those to a hypervisor, and keyrings belong to no namespace. There are no
-    other user namespaces, in which a program could mount. The rules are instructions of seccomp(2): load a
-    word, jump, or return, each with its operand.
-    """
-    fd = os.memfd_create("seccomp")
-    try:
-        if known := _SYSTEM_CALLS.get(platform.machine()):
-            arch, socket_call, clone, unshare, *denied = known
-            refuse, allow = (0x06, 0, 0, 0x00050000 | errno.EPERM), (0x06, 0, 0, 0x7FFF0000)
-            program = [(0x20, 0, 0, 4), (0x15, 1, 0, arch), refuse, (0x20, 0, 0, 0)]
-            for number in denied:
-                program += [(0x15, 0, 1, number), refuse]
-            # Its flags are in memory, where no rule sees them. The C library uses clone() without it.
-            program += [(0x15, 0, 1, _CLONE3), (0x06, 0, 0, 0x00050000 | errno.ENOSYS)]
-            program += [(0x15, 1, 0, clone), (0x15, 0, 3, unshare)]
-            program += [(0x20, 0, 0, 16), (0x45, 0, 1, _CLONE_NEWUSER), refuse, (0x20, 0, 0, 0)]
-            # x32 has the numbers of x86-64 with this bit.
-            program += [(0x35, 0, 1, 0x40000000), refuse, (0x15, 1, 0, socket_call), allow, (0x20, 0, 0, 16)]
-            for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):
-                program += [(0x15, 0, 1, family), allow]
-            os.write(fd, b"".join(struct.pack("=HBBI", *each) for each in (*program, refuse)))
-        else:
-            os.write(fd, struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000))
-        os.lseek(fd, 0, os.SEEK_SET)
-        yield fd
-    finally:
-        os.close(fd)
+def _kept() -> tuple[str, ...]:
+    """Return the capabilities with which root becomes another user; of others there is nothing to give up."""
+    return ("SETUID", "SETGID", "SETPCAP") if os.geteuid() == 0 else ()
 
 
 def _prlimit(limits: Mapping[str, int]) -> list[str]:

@@ -85,6 +85,22 @@ def test_it_sees_no_file_of_the_user(work: Path, tmp_path: Path, monkeypatch: py
     assert SECRET not in printed
 
 
+def test_it_sees_no_path_and_no_argument_of_the_host(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}:/usr/bin")
+    files = "/proc/[0-9]*/cmdline /proc/[0-9]*/environ /proc/cmdline /proc/bootconfig /proc/swaps"
+    printed = shell(
+        work,
+        f"env; set -- {files}; cat $@ | tr '\\0' ' '; tr '\\0' ' ' < /proc/1/cmdline; wc -c /proc/cmdline",
+    )
+    assert "bwrap" in printed
+    assert str(tmp_path) not in printed
+    assert os.environ["HOME"] not in printed.replace("HOME=/tmp", "")
+    assert printed.endswith("0 /proc/cmdline\n")
+    assert "/usr/bin" in printed
+
+
 def test_it_is_not_root_and_cannot_become_it(work: Path) -> None:
     script = (
         "id -u; grep -E 'NoNewPrivs|CapEff|CapBnd' /proc/self/status; setpriv --reuid 0 id -u; chroot / id -u"
