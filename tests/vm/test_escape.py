@@ -99,7 +99,7 @@ class Lab:
 
     def state(self) -> dict[str, str]:
         """A hash of every file that no build of a variant may change, and the target of every link."""
-        own = {"logs", "objects", "answers", "trees"}
+        own = {"logs", "answers"}
         tops = [*(path for path in self.cache.iterdir() if path.name not in own), self.user, self.tree]
         paths = (path for top in tops for path in top.rglob("*") if ".locks" not in path.parts)
         return {
@@ -180,7 +180,7 @@ SCRIPTS = {
     "sets the kernel": f"echo '|/tmp/{MARK}' > /proc/sys/kernel/core_pattern; echo c > /proc/sysrq-trigger",
     "becomes root": f"setpriv --reuid 0 touch USER/{MARK}; sudo -n true; su -c true",
     "types into the terminal": "python3 -c 'import fcntl; fcntl.ioctl(0, 0x5412, b\"x\")'",
-    "changes what ccache keeps of others": f"echo x > /objects/../{MARK}; rm -rf /objects/../*",
+    "makes folders beside the tree": f"mkdir /objects /{MARK}; echo x > /linux/../{MARK}; rm -rf /output/..",
     "replaces the compilers": "echo x > /compilers/gcc; rm -rf /compilers",
     "prints escape sequences": "printf '\\033]0;evil\\007'",
 }
@@ -252,6 +252,15 @@ def test_without_a_sandbox_a_series_of_others_is_refused(
     assert not built.images["evil"].sandboxed
 
 
+def insertion(tree: Path, file: str, line: int, text: str) -> str:
+    """A diff that inserts ``text`` before a line of a file of ``tree``."""
+    lines = (tree / file).read_text().splitlines(keepends=True)
+    context = "".join(f" {each}" for each in lines[line - 1 : line + 2])
+    added = "".join(f"+{each}" for each in text.splitlines(keepends=True))
+    sizes = f"@@ -{line},3 +{line},{3 + len(text.splitlines())} @@"
+    return f"--- a/{file}\n+++ b/{file}\n{sizes}\n{added}{context}"
+
+
 @pytest.mark.build
 @pytest.mark.parametrize(
     ("file", "line", "text"),
@@ -273,15 +282,11 @@ def test_linux_with_a_makefile_or_a_program_of_the_build_that_tries(
     tree = sources.tree(sources.identify("debian:6.12"))
     (tmp_path / "key").write_text(SECRET)
     before = hashlib.sha256((tree / "kernel/freezer.c").read_bytes()).hexdigest()
-    lines = (tree / file).read_text().splitlines(keepends=True)
     network = socket.create_server(("127.0.0.1", 0))
     send = f"bash -c 'echo x > /dev/tcp/127.0.0.1/{network.getsockname()[1]}'"
     evil = text.replace("TRY", f"touch {tmp_path}/{MARK} /{MARK}; {send}; cat {tmp_path}/key >&2") + "\n"
     patch = tmp_path / "evil.patch"
-    context = "".join(f" {each}" for each in lines[line - 1 : line + 2])
-    added = "".join(f"+{each}" for each in evil.splitlines(keepends=True))
-    sizes = f"@@ -{line},3 +{line},{3 + len(evil.splitlines())} @@"
-    patch.write_text(f"Subject: evil\n\n---\n--- a/{file}\n+++ b/{file}\n{sizes}\n{added}{context}")
+    patch.write_text(f"Subject: evil\n\n---\n{insertion(tree, file, line, evil)}")
     requests = [KernelRequest("base", "debian:6.12"), KernelRequest("e", "debian:6.12", (patch,), "evil")]
     with pytest.raises(BuildError, match=r"did not build:\n(.*\n)*.*/key: No such file") as caught:
         build.ensure(requests, cache_dir=cache_dir(), reporter=SilentReporter())

@@ -280,8 +280,6 @@ class _Builder:
             tree = self._tree(plan, work, key, patched)
             expected = whole = self._kernels.steps(arch, variant=False) or _STEPS
             if patched:
-                # A series that changes a header recompiles nearly everything; its next version need not.
-                tree = replace(tree, objects=self._kernels.objects_path(plan.request.series))
                 cache_folder.copy_tree(objects, tree.build)
                 os.utime(objects)
                 expected = self._kernels.steps(arch, variant=True) or _VARIANT_STEPS

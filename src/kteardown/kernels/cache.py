@@ -20,18 +20,19 @@ from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 
 # To be increased when the same inputs produce another image, or when the layout of an entry changes.
-_FORMAT = 3
+_FORMAT = 4
 _META = "kernel.json"
-_SERIES_WITH_OBJECTS = 8
 _image = TypeAdapter(KernelImage)
 _DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What a damaged description raises."""
 FOLDERS = (
-    *("trees", "objects", "sources", "downloads", "lists", "logs", "resolved", "layout"),
+    *("trees", "sources", "downloads", "lists", "logs", "resolved", "layout"),
     # Of a user's patches, of bisections, of mailing lists, and of scripts; boots of all.
     *("series", "histories", "mail", "archive", "scripts", "coverage", "boots"),
-    # ``apt`` has the lists of earlier versions; ``machines`` what `doctor --machine` proved.
-    *("agent", "plugins", "programs", "apt", "machines"),
+    # ``machines`` is what `doctor --machine` proved.
+    *("agent", "plugins", "programs", "machines"),
+    # Of earlier versions: lists of packages, and what ccache kept of a series.
+    *("apt", "objects"),
 )
 """What a cache has besides kernels; the answers about sources are removed with these."""
 
@@ -87,22 +88,6 @@ class Cache:
     def tree_path(self, key: str) -> Path:
         """Return the folder with the objects of a base kernel, from which builds of variants start."""
         return self.folder / "trees" / key
-
-    def objects_path(self, series: str) -> Path:
-        """Return the folder of ccache for the kernels of a series, which limits its size; make it.
-
-        Each series has its own, because makefiles of a patch can write anything into it. Those of all but
-        the last few series are removed.
-        """
-        mine = self.folder / "objects" / hashlib.sha256(series.encode()).hexdigest()[:16]
-        cache_folder.hold(mine)
-        mine.mkdir(parents=True, exist_ok=True)
-        every = sorted(self._folders("objects"), key=lambda path: path.stat().st_mtime)
-        for path in every[:-_SERIES_WITH_OBJECTS]:
-            with cache_folder.free(path) as is_free:
-                if is_free:
-                    cache_folder.remove(path)
-        return mine
 
     def lookup(self, key: str, name: str) -> KernelImage | None:
         """Return the finished kernel, named ``name``, and mark it as used now; None if it is missing.

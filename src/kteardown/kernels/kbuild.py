@@ -43,10 +43,10 @@ _ENVIRONMENT = {
 }
 # A line table, for the source lines of a stack. tuxmake's own default contains the name of the folder.
 _FLAGS = "-g1 -fdebug-prefix-map={build}=."
-_CCACHE_SIZE = "256M"
 _LOG_BYTES = 64 << 20
 # Where a program in the sandbox sees the folders beside the tree.
-_OUTPUT, _COMPILERS, _OBJECTS = Path("/output"), Path("/compilers"), Path("/objects")
+_OUTPUT = Path("/output")
+_COMPILERS = Path("/compilers")
 # A file of kernel/ or fs/ takes twice as long as one of drivers/acpi/, the archives before the link take no
 # time, and Kbuild compiles them in this order. Measured with 6.12, the base configuration and two jobs.
 _TIME_OF_STEPS = (
@@ -62,10 +62,7 @@ _ERROR = re.compile(
 _C23 = re.compile(r"cannot use keyword .(?:false|true)|.bool. cannot be defined via .typedef")
 
 _COMPILER = """#!/bin/sh
-# With CCACHE_DEPEND ccache does not see what assembly includes by .incbin. The kernel in a bzImage
-# is such a file: if only its contents differ, and not its size, ccache returns another kernel.
-case "$*" in *.S) exec {compiler} "$@" ;; esac
-exec {ccache} {compiler} "$@"
+exec {compiler} "$@"
 """
 
 
@@ -128,8 +125,6 @@ class Tree:
     arch: Arch
     compiler: str = ""
     """As in ``KernelRequest``."""
-    objects: Path | None = None
-    """Where ccache keeps what it compiles, for a tree whose files may have been compiled before."""
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -248,61 +243,48 @@ def _choice_of_compiler(tree: Tree) -> list[str]:
 def _running(argv: list[str], tree: Tree, output: Path) -> AbstractContextManager[Running]:
     """Run tuxmake in the sandbox, or without it if ``tree`` has no view."""
     compilers = tree.scratch / "compilers"
-    ccache = shutil.which("ccache") if tree.objects is not None else None
-    _write_compilers(compilers, ccache, tree)
+    programs = _without_ccache(os.environ["PATH"])
+    _write_compilers(compilers, programs, tree)
     if tree.view is None:
-        ours = _environment(compilers, tree.objects if ccache else None)
         box = Sandbox(limits=tree.limits, confined=False)
-        return box.running(argv, {**os.environ, **ours}, tree.scratch)
+        return box.running(argv, {**os.environ, "PATH": f"{compilers}{os.pathsep}{programs}"}, tree.scratch)
     site = Path(tuxmake.__file__).parents[1]
     mounts = [*sandbox.python_folders(), Mount(site, site), *tree.view]
     mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]
     if own := toolchain.folder_of(tree.compiler):
         mounts.append(Mount(own, own))
     mounts.append(Mount(compilers, _COMPILERS))
-    if tree.objects is not None:
-        mounts.append(Mount(tree.objects, _OBJECTS, writable=True))
-    environment = _environment(_COMPILERS, _OBJECTS if ccache else None)
+    environment = {"PATH": f"{_COMPILERS}{os.pathsep}{programs}"}
     environment |= {} if site.is_relative_to(sys.prefix) else {"PYTHONPATH": str(site)}
     return Sandbox(mounts, tree.limits).running(argv, environment, TREE)
 
 
-def _write_compilers(folder: Path, ccache: str | None, tree: Tree) -> None:
-    """Write scripts with the names of the compilers, which call those that were chosen, through ``ccache``.
+def _without_ccache(path: str) -> str:
+    """Return the search path ``path`` without folders in which the names of the compilers are ccache.
 
-    The scripts come first in the path. tuxmake's own wrapper changes the command lines instead, and Kbuild
-    recompiles every object whose command line has changed; and it takes no compiler by its path.
+    The makefiles of a patch can write into any folder of ccache that its build uses: its configuration runs
+    commands, and what it keeps is believed. So no build has one.
+    """
+    places = path.split(os.pathsep)
+    return os.pathsep.join(place for place in places if (Path(place) / "gcc").resolve().name != "ccache")
+
+
+def _write_compilers(folder: Path, programs: str, tree: Tree) -> None:
+    """Write scripts with the names of the compilers, which call those that were chosen, from ``programs``.
+
+    The scripts come first in the path: tuxmake takes no compiler by its path.
     """
     cache_folder.remove(folder)
     folder.mkdir()
     folder.chmod(0o755)
-    # Where the distribution puts ccache's folder first in the path, the names there are ccache itself.
-    places = os.environ["PATH"].split(os.pathsep)
-    without = os.pathsep.join(each for each in places if (Path(each) / "gcc").resolve().name != "ccache")
-    calls = {name: name for name in ("gcc", *(arch.compiler for arch in ARCHITECTURES.values()))}
+    calls: dict[str, str] = {}
     if "clang" in Path(tree.compiler).name:
         calls["clang"] = tree.compiler
     elif tree.compiler:
         native = ["gcc"] if tree.arch == host_arch() else []
         calls |= dict.fromkeys([ARCHITECTURES[tree.arch].compiler, *native], tree.compiler)
     for name, wanted in calls.items():
-        if (real := shutil.which(wanted, path=without)) and (ccache or name != wanted):
+        if (real := shutil.which(wanted, path=programs)) and name != wanted:
             script = folder / name
-            script.write_text(_COMPILER.format(ccache=ccache or "", compiler=real))
+            script.write_text(_COMPILER.format(compiler=real))
             script.chmod(0o755)
-
-
-def _environment(compilers: Path, objects: Path | None) -> dict[str, str]:
-    """Return the environment in which the scripts are the compilers, with ccache's files in ``objects``."""
-    path = {"PATH": f"{compilers}{os.pathsep}{os.environ['PATH']}"}
-    if objects is None:
-        return path
-    return {
-        **path,
-        "CCACHE_DIR": str(objects),
-        "CCACHE_MAXSIZE": _CCACHE_SIZE,
-        # Compare the text of all headers instead of the preprocessor's output: a first compilation
-        # takes 8% longer instead of 40%.
-        "CCACHE_DEPEND": "1",
-        "CCACHE_NOHASHDIR": "1",
-    }

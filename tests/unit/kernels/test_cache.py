@@ -286,20 +286,6 @@ def test_a_full_disk_is_an_error_before_and_while_writing(tmp_path: Path) -> Non
         raise OSError(errno.EIO, "other")
 
 
-def test_each_of_the_last_series_has_its_own_compiled_objects(tmp_path: Path) -> None:
-    folders = [Cache(tmp_path).objects_path(f"series {number}") for number in range(10)]
-    assert len(set(folders)) == 10
-    assert all(folder.is_dir() for folder in folders), "this process uses them"
-    code = (
-        "import sys; from pathlib import Path; from kteardown.kernels.cache import Cache;"
-        "Cache(Path(sys.argv[1])).objects_path(sys.argv[2])"
-    )
-    for number in range(10):
-        subprocess.run([sys.executable, "-c", code, tmp_path / "other", str(number)], check=True)
-    left = [path for path in (tmp_path / "other/objects").iterdir() if not path.name.startswith(".")]
-    assert len(left) == 8
-
-
 def test_a_cache_where_no_program_may_run_is_refused(tmp_path: Path) -> None:
     check = (
         "from pathlib import Path; from kteardown.kernels import cache_folder; "
