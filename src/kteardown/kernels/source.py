@@ -292,9 +292,10 @@ class Sources:
         return package_from_json(self.remember(spec, facts, find)["package"])
 
     def digest(self, spec: str, path: Path) -> str:
-        """Return the SHA-256 of the file ``path``, which is read only if its size or its time changed."""
+        """Return the SHA-256 of the file ``path``, which is read only if it may have changed."""
         stat = path.stat()
-        facts = (path, stat.st_size, stat.st_mtime_ns)
+        # A program that downloads or unpacks it may set its time to any, but not that of its last change.
+        facts = (path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
         return self.remember(spec, facts, lambda: {"sha256": file_hash(path)})["sha256"]
 
     def _unpack(self, source: Source, folder: Path) -> None:

@@ -78,6 +78,17 @@ def test_a_tarball_is_identified_by_its_contents(tmp_path: Path, repository: Pat
     assert lab.identify(f"tar:{ball}") == first
 
 
+def test_a_tarball_that_was_replaced_by_one_of_equal_size_and_time_is_another(tmp_path: Path) -> None:
+    """A program that downloads it sets the time that the server gives."""
+    file, sources = tmp_path / "linux.tar", Sources(tmp_path / "cache", SilentReporter())
+    ids = []
+    for text in (b"one", b"two"):
+        file.write_bytes(text)
+        os.utime(file, (1e9, 1e9))
+        ids.append(sources.identify(f"tar:{file}").id)
+    assert ids[0] != ids[1]
+
+
 def test_a_tarball_that_cannot_be_unpacked_leaves_nothing_behind(tmp_path: Path) -> None:
     ball = tmp_path / "linux.tar.xz"
     ball.write_bytes(b"\xfd7zXZ\0 and then nothing")
