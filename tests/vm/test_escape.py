@@ -13,16 +13,17 @@ import select
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from kteardown.errors import BuildError, KteardownError
+from kteardown.errors import BuildError, KteardownError, LabError
 from kteardown.kernels import build
 from kteardown.kernels.request import Built, KernelRequest
 from kteardown.kernels.source import Sources
+from kteardown.model.record import LAYOUT
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 
@@ -246,6 +247,11 @@ def test_without_a_sandbox_a_series_of_others_is_refused(
 ) -> None:
     monkeypatch.setattr("kteardown.sandbox.problem", lambda: "bwrap is not installed")
     assert "would be built without a sandbox: bwrap is not installed" in lab.build(tmp_path, FREEZER)
+    # Whatever its name: that of a layout twin, which the lab writes itself, or of a shipped series.
+    for name in (LAYOUT, "freezer-skip-exited"):
+        named = replace(lab.request(tmp_path / "evil.patch"), series=name)
+        with pytest.raises(LabError, match=f"{name} would be built without a sandbox"):
+            build.ensure([lab.request(), named], cache_dir=lab.cache, reporter=SilentReporter())
     monkeypatch.setattr("kteardown.sandbox.unsafe_build", True)
     patch = lab.patch(tmp_path, {**FREEZER, "kernel/other.c": "\n"})
     built = lab.ensure(patch)

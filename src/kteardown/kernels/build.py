@@ -31,7 +31,6 @@ from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
 from kteardown.kernels.source import Source, Sources, file_hash, parts_of_patched, with_short_commit
-from kteardown.model.record import LAYOUT
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
 
@@ -224,7 +223,7 @@ class _Builder:
         for arch, compiler in {(plan.request.arch, plan.request.compiler) for plan in plans}:
             toolchain.need_build_tools(arch, compiler)
         for plan in plans:
-            _need_sandbox(plan)
+            _need_sandbox(plan, self._kernels.folder)
         self._kernels.tree_path("").mkdir(parents=True, exist_ok=True)
         cache_folder.sweep(self._kernels.folder / "trees")
         left_out: dict[str, str] = {}
@@ -432,11 +431,15 @@ def _check_exact(
         )
 
 
-def _need_sandbox(plan: _Plan) -> None:
-    """Raise LabError if a series that is not ours would be built without a sandbox."""
-    if plan.sandboxed or sandbox.unsafe_build or plan.request.series == LAYOUT:
+def _need_sandbox(plan: _Plan, cache_dir: Path) -> None:
+    """Raise LabError if a series that is not ours, or a layout twin of ours, would be built without one.
+
+    Only the texts of the patches count: a stranger's series can have any name.
+    """
+    if plan.sandboxed or sandbox.unsafe_build:
         return
-    ours = {path.read_bytes() for path in paths.data_dir("series").glob("*/**/*.patch")}
+    shipped = paths.data_dir("series").glob("*/**/*.patch")
+    ours = {path.read_bytes() for path in (*shipped, *cache_dir.glob("layout/*/*.patch"))}
     if any(patch.read_bytes() not in ours for patch in plan.request.patches):
         raise LabError(
             f"{plan.request.series} would be built without a sandbox: {sandbox.problem()}",
