@@ -1,5 +1,6 @@
 """Folders: the shipped data, the cache, the runs, the user's programs. How a file is replaced."""
 
+import hashlib
 import os
 import threading
 import tomllib
@@ -45,6 +46,15 @@ def programs_dir() -> Path | None:
     """Return the folder of the user's programs for guests: ``KTEARDOWN_PROGRAMS``, or None if it is unset."""
     chosen = os.environ.get("KTEARDOWN_PROGRAMS")
     return Path(chosen) if chosen else None
+
+
+def key_of(content: bytes) -> str:
+    """Return the name under which what is made from ``content`` is kept: 32 hexadecimal digits of a hash.
+
+    With 16 digits, the author of two patches could find texts with one name, in 2**32 attempts: what was made
+    of the first one would be taken for the second one.
+    """
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def replace_text(file: Path, text: str) -> None:

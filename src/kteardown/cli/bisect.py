@@ -1,6 +1,5 @@
 """``kteardown bisect``: which commits made a metric better or worse, or broke the kernel."""
 
-import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ from kteardown.model.record import BASE
 from kteardown.model.result import FaultKind, MetricVerdict, Result
 from kteardown.patches.find_base import history
 from kteardown.patches.posted import resolve as series_patches
-from kteardown.paths import cache_dir, replace_text, runs_dir
+from kteardown.paths import cache_dir, key_of, replace_text, runs_dir
 from kteardown.progress import Task
 from kteardown.report.charts import draw
 from kteardown.report.forecast_text import duration
@@ -224,7 +223,7 @@ class Judge:
         update = {"variants": variants, "design": self._experiment.design.model_copy(update=more)}
         experiment = self._experiment.model_copy(update=update)
         # A run that was killed goes on.
-        key, run = hashlib.sha256(experiment.model_dump_json().encode()).hexdigest()[:16], None
+        key, run = key_of(experiment.model_dump_json().encode()), None
         with suppress(InputError):
             run = find_runs(self._kept.begun[key]) if key in self._kept.begun else None
         if run is None:
@@ -440,7 +439,7 @@ def bisect(
         confidence = {"confidence": search.confidence_of_step(count)}
         experiment = experiment.model_copy(update={"design": experiment.design.model_copy(update=confidence)})
     question = json.dumps([experiment.model_dump_json(), base, last, metric, outcome])
-    folder = runs_dir() / f"bisect-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
+    folder = runs_dir() / f"bisect-{key_of(question.encode())}"
     with cache_folder.locked(folder / "git", reporter, "the same bisection"):
         walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
         judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
@@ -497,8 +496,8 @@ def _span(
         sources = Sources(cache_dir(), reporter)
         found = sources.identify(source)
         patches = series_patches(series, cache_dir=cache_dir(), reporter=reporter).patches
-        digest = hashlib.sha256("".join([found.id, *map(file_hash, patches)]).encode()).hexdigest()
-        target = cache_dir() / "histories" / digest[:16]
+        digest = key_of("".join([found.id, *map(file_hash, patches)]).encode())
+        target = cache_dir() / "histories" / digest
         repository, first, last = history(patches, sources.tree(found), target)
         return repository, source, first, last
     if is_source(good) and is_source(bad):

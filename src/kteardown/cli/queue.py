@@ -71,7 +71,7 @@ def _row(job: jobs.QueuedJob) -> dict[str, str]:
     status, summary = status_of(job)
     at = job.asked.at.astimezone().strftime("%Y-%m-%d %H:%M")
     return {
-        "id": job.id,
+        "id": job.id[: jobs.SHOWN_DIGITS],
         "added": at,
         "state": job.state,
         "title": job.asked.title,

@@ -16,6 +16,7 @@ from kteardown.kernels import cache_folder
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
+from kteardown.paths import key_of
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 
@@ -62,13 +63,11 @@ class CacheEntry:
 def key(
     source_id: str, patches: Iterable[Path], wanted: Iterable[WantedSymbol], arch: Arch, compiler: str
 ) -> str:
-    """Return the key of a kernel: a hash of everything it is built from, in 16 hexadecimal digits."""
-    digest = hashlib.sha256()
+    """Return the key of a kernel: a hash of everything it is built from."""
     # Of the symbols, not of the files: comments in fragments and their order do not change a kernel.
     config = sorted(want.text() for want in wanted)
     contents = [hashlib.sha256(patch.read_bytes()).hexdigest() for patch in patches]
-    digest.update(json.dumps([_FORMAT, source_id, contents, config, arch, compiler]).encode())
-    return digest.hexdigest()[:16]
+    return key_of(json.dumps([_FORMAT, source_id, contents, config, arch, compiler]).encode())
 
 
 class Cache:

@@ -5,7 +5,6 @@ to execute, and change what git prints. Of a commit that is unpacked, files that
 unpacked already, are hard links to those; no object is fetched.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.series import patches_in, slug
+from kteardown.paths import key_of
 from kteardown.progress import SilentReporter
 from kteardown.vm import seal
 
@@ -203,11 +203,10 @@ def as_patch(git_dir: Path, before: str, after: str, cache_dir: Path) -> Path | 
 
 def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tuple[Path, ...]:
     """Write patches, each a file name and a text, to the folder ``name`` in the cache, by their content."""
-    digest = hashlib.sha256()
-    for file, text in files:
-        digest.update(f"{file}\n{len(text)}\n".encode() + text)
-    # Absolute, because it becomes the name of a series.
-    folder = cache_dir.absolute() / "series" / digest.hexdigest()[:16] / name
+    content = b"".join(f"{file}\n{len(text)}\n".encode() + text for file, text in files)
+    # Absolute, because it becomes the name of a series. With the name: the same patches under another one
+    # replace nothing.
+    folder = cache_dir.absolute() / "series" / key_of(f"{name}\n".encode() + content) / name
     with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {name}"):
         if not folder.is_dir():
             with cache_folder.published(folder.parent) as work:

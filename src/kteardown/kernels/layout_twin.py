@@ -6,7 +6,6 @@ P. Sweeney, "Producing wrong data without doing anything obviously wrong!", ASPL
 between base and its layout twin is what a series would show that moves code and does nothing else.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -18,6 +17,7 @@ from kteardown.kernels import apply_patches, build, cache_folder
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.record import LAYOUT
+from kteardown.paths import key_of
 from kteardown.progress import SilentReporter
 
 _PREFIX = "kteardown_layout_"
@@ -44,7 +44,7 @@ def request(
     if not files:
         return None
     inputs = json.dumps([_function(""), source.id, list(files)]).encode()
-    path = sources.folder / "layout" / hashlib.sha256(inputs).hexdigest()[:16] / "layout-twin.patch"
+    path = sources.folder / "layout" / key_of(inputs) / "layout-twin.patch"
     if not path.is_file() and not (unpack and _write(path, files, sources.tree(source))):
         return None
     cache_folder.hold(path.parent)

@@ -20,7 +20,7 @@ from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_of, split
 from kteardown.model.arch import ARCHITECTURES, Arch
-from kteardown.paths import programs_dir
+from kteardown.paths import key_of, programs_dir
 from kteardown.progress import Reporter
 from kteardown.vm import seal
 
@@ -62,14 +62,14 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
     architecture = ARCHITECTURES[request.arch].debian
     if kind == "image":
         path = file_of(request.source)
-        identity = f"image:{path.name}#{sources.digest(str(path), path)[:16]}"
+        identity = f"image:{path.name}#{sources.digest(str(path), path)[:32]}"
     else:
         # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, not the cloud or real-time flavours.
         pattern = rf"linux-image-{{}}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
         package = sources.kernel_package(request.source, architecture, pattern, architecture)
         identity = f"debian-image:{package.version}"
     facts_of = " ".join((f"1 {identity} {request.arch}", *request.modules))
-    key = hashlib.sha256(facts_of.encode()).hexdigest()[:16]
+    key = key_of(facts_of.encode())
     if kernels.lookup(key, request.name) is None:
         target = kernels.kernel_path(key)
         with cache_folder.locked(target, reporter, f"unpack {identity}"):

@@ -18,7 +18,7 @@ from kteardown.kernels.archive import Archive, Package
 from kteardown.kernels.series import patches_in
 from kteardown.kernels.unpack import UnpackError, deb_stages, pipe, remove_special, untar
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH
-from kteardown.paths import replace_text
+from kteardown.paths import key_of, replace_text
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 
@@ -158,13 +158,12 @@ class Sources:
             return Source(spec, f"kernel.org-{rest}", rest)
         if kind == "tar":
             path = file_of(spec)
-            digest = self.digest(f"tar:{path}", path)[:16]
+            digest = self.digest(f"tar:{path}", path)[:32]
             return Source(f"tar:{path.name}#{digest}", f"tar-{digest}", str(path))
         if kind == "patched":
             folder, below, patches = parts_of_patched(spec)
             source = self.identify(below)
-            texts = hashlib.sha256(b"\0".join([source.id.encode(), *(p.read_bytes() for p in patches)]))
-            digest = texts.hexdigest()[:16]
+            digest = key_of(" ".join([source.id, *map(file_hash, patches)]).encode())
             name = f"patched:{folder.name}-{digest}@{source.id}"
             return Source(name, f"patched-{digest}", f"{folder}@{source.pinned(below)}")
         raise InputError(
@@ -186,7 +185,7 @@ class Sources:
         gone = self._absent[source]
         if not gone:
             return source
-        digest = hashlib.sha256("\0".join(gone).encode(errors="surrogateescape")).hexdigest()[:8]
+        digest = key_of("\0".join(gone).encode(errors="surrogateescape"))
         short = replace(
             source, id=f"{name}-without-{len(gone)}-files@{commit}", slug=f"{source.slug}-{digest}"
         )
@@ -370,7 +369,7 @@ def _git(rest: str) -> Source:
         )
     # Those of many trees have the same name, as the folder of a mirror or the .git of a work tree.
     name = next((part for part in reversed(repository.parts) if part not in _EVERY_REPOSITORY), "git")
-    return Source(f"git:{name}@{done.text}", f"git-{done.text[:16]}", str(repository))
+    return Source(f"git:{name}@{done.text}", f"git-{done.text}", str(repository))
 
 
 def _into(folder: Path) -> tuple[str, ...]:

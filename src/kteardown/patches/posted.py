@@ -3,7 +3,6 @@
 Threads of the public archives are fetched with b4, with its configuration and its cache.
 """
 
-import hashlib
 import re
 import shutil
 import sys
@@ -166,7 +165,7 @@ def fetch(message_id: str, cache_dir: Path, reporter: Reporter) -> Path:
         raise InputError(
             f"{message_id!r} is not a message id", hint="give it as lore:MESSAGE-ID, without < and >."
         )
-    name = hashlib.sha256(message_id.encode()).hexdigest()[:16]
+    name = paths.key_of(message_id.encode())
     target = cache_dir / "mail" / name
     with cache_folder.locked(target, reporter, f"fetch {message_id}"):
         if not target.is_dir():

@@ -61,7 +61,7 @@ def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
     """
     state, ended, answer = job.state, job.ended, job.answer
     if state == "cancelled":
-        return "warn", f"cancelled: {job.id}"
+        return "warn", f"cancelled: {job.id[: jobs.SHOWN_DIGITS]}"
     if ended is None:
         others = [one for one in jobs.jobs(job.folder.parent) if one.state in ("running", "waiting")]
         before = sum(one.asked.at < job.asked.at for one in others)

@@ -7,7 +7,6 @@ when both have ended, however they end.
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -26,7 +25,7 @@ from pydantic import BaseModel, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
-from kteardown.paths import cache_dir, end_of, replace_text
+from kteardown.paths import cache_dir, end_of, key_of, replace_text
 
 State = Literal["running", "waiting", "ended", "cancelled"]
 MOST_WAITING = 200
@@ -36,7 +35,8 @@ _MOST_AGE = timedelta(days=90)
 _MOST_BYTES = 1_000_000_000
 _MOST_SECONDS = 4 * 3600
 _LEAST_FREE = 10_000_000_000
-_ID = 12
+SHOWN_DIGITS = 12
+"""So many of an id are shown."""
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -125,7 +125,7 @@ def _read(file: Path, kind: type[_Model]) -> _Model | None:
 def jobs(folder: Path) -> list[QueuedJob]:
     """Return the jobs, the oldest first; one whose files are damaged is left out."""
     found = []
-    for one in folder.glob("[0-9a-f]" * _ID):
+    for one in folder.glob("[0-9a-f]" * SHOWN_DIGITS + "*"):
         with suppress(OSError, ValidationError):
             found.append(QueuedJob(one))
     return sorted(found, key=lambda job: (job.asked.at, job.id))
@@ -138,8 +138,8 @@ def add(
 
     ``mail`` is the file ``mail`` of ``what``. Raises InputError if too many wait, OSError.
     """
-    digest = hashlib.sha256(json.dumps([version(), os.getcwd(), *what, *arguments]).encode() + mail)
-    target = folder / digest.hexdigest()[:_ID]
+    facts = json.dumps([version(), os.getcwd(), *what, *arguments])
+    target = folder / key_of(facts.encode() + mail)
     if not target.is_dir():
         waiting = [job for job in jobs(folder) if job.state == "waiting"]
         if len(waiting) >= MOST_WAITING:
@@ -219,7 +219,7 @@ def work(folder: Path, note: Callable[[str], None]) -> int:
                     "`kteardown prune --older-than 30` frees space"
                 )
                 break
-            note(f"{waiting[0].id}: {waiting[0].asked.title}")
+            note(f"{waiting[0].id[:SHOWN_DIGITS]}: {waiting[0].asked.title}")
             ended += _try(waiting[0], lock)
     return ended
 

@@ -3,7 +3,6 @@
 With more CPUs the order of their turns may differ from boot to boot (METHODOLOGY.md).
 """
 
-import hashlib
 import json
 import tempfile
 import zlib
@@ -16,7 +15,7 @@ from typing import Any
 
 from kteardown.kernels.source import file_hash
 from kteardown.model.record import BootEnd
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, key_of
 from kteardown.progress import SilentReporter
 from kteardown.vm.host import qemu_version
 from kteardown.vm.job import BootJob
@@ -63,7 +62,7 @@ def _identity(job: BootJob) -> str:
     command = qemu_command(neutral, records=0, monitor=0)
     command += (word for word in job.plugin if not word.startswith("out="))
     files = [file_hash(job.image), file_hash(job.initramfs), str(main_loop_library(SilentReporter()))]
-    return hashlib.sha256(json.dumps([command, files, qemu_version(job.arch)]).encode()).hexdigest()[:32]
+    return key_of(json.dumps([command, files, qemu_version(job.arch)]).encode())
 
 
 def _read(path: Path) -> dict[str, Any] | None:

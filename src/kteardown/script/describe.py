@@ -21,7 +21,7 @@ from kteardown.inputs.options import Scripted, parse_seconds
 from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
-from kteardown.paths import shipped_table
+from kteardown.paths import key_of, shipped_table
 from kteardown.script.extract import metric_of, preset_of
 from kteardown.script.files import beside, read_file
 
@@ -203,11 +203,11 @@ def keep(described: Described, cache: Path) -> Path:
 
 def content_id(described: Described) -> str:
     """Return what identifies the description with the contents of its files. Raises InputError."""
-    digest = hashlib.sha256(as_toml(described.workload).encode())
+    parts = [as_toml(described.workload)]
     for name, path in described.files.items():
         content, mode = read_file(path)
-        digest.update(f"{name} {mode:o} ".encode() + hashlib.sha256(content).digest())
-    return digest.hexdigest()[:16]
+        parts.append(f"{name} {mode:o} {hashlib.sha256(content).hexdigest()}")
+    return key_of("\n".join(parts).encode())
 
 
 def as_toml(workload: Workload) -> str:

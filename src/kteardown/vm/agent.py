@@ -1,6 +1,5 @@
 """Build the agent: the C program that is PID 1 of every guest."""
 
-import hashlib
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ from typing import Literal, get_args
 
 from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
-from kteardown.paths import data_dir
+from kteardown.paths import data_dir, key_of
 from kteardown.progress import Reporter
 from kteardown.vm import seal
 
@@ -105,10 +104,8 @@ def _built(
         # Read once, so that the same contents are hashed and built.
         sources = {path: file.read_bytes() for path, file in files.items()}
         version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-        digest = hashlib.sha256(version)
-        for path, content in sources.items():
-            digest.update(f"{path} {len(content)}\n".encode() + content)
-        agent = cache / "agent" / f"{arch}-{digest.hexdigest()[:16]}{kind}"
+        texts = (f"{path} {len(content)}\n".encode() + content for path, content in sources.items())
+        agent = cache / "agent" / f"{arch}-{key_of(version + b''.join(texts))}{kind}"
         if seal.is_intact(agent, reporter):
             return agent
         make = shutil.which("make")

@@ -234,6 +234,8 @@ def test_the_key_depends_only_on_what_the_kernel_is_built_from(tmp_path: Path) -
         key("debian:6.12.1", [patch], [a, b], "x86_64", "gcc 13"),
     }
     assert len(others | {reference}) == 7
+    # The author of two patches must not find texts with one key: that takes the root of all keys in attempts.
+    assert {len(each) for each in others} == {32}
 
 
 def test_concurrent_processes_make_a_folder_once_and_see_it_complete(tmp_path: Path) -> None:

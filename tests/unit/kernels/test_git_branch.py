@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.kernels.git import of_branch
+from kteardown.kernels.git import of_branch, store
 from kteardown.patches.posted import resolve
 from kteardown.run.resolve import base_and_variants
 
@@ -56,6 +56,22 @@ def test_the_commits_become_the_series(tree: Path, tmp_path: Path, span: str) ->
     assert "--- a/file.c" in selection.patches[0].read_text()
     assert git(tree, "rev-parse", fork) == git(tree, "rev-parse", "v1")
     assert of_branch(span, tree, tmp_path / "cache") == found
+
+
+def test_equal_patches_of_two_names_and_others_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    first = store([("0001-a.patch", b"one")], "series", tmp_path)
+    others = [
+        store([("0001-a.patch", b"one")], "same-patches", tmp_path),
+        store([("0001-a.patch", b"two")], "series", tmp_path),
+        store([("0001-a.patch", b"one"), ("0002-b.patch", b"two")], "series", tmp_path),
+    ]
+    assert [path.read_bytes() for path in first] == [b"one"]
+    assert [[path.read_bytes() for path in other] for other in others] == [
+        [b"one"],
+        [b"two"],
+        [b"one", b"two"],
+    ]
+    assert len({path.parent.parent for path in (first[0], *(other[0] for other in others))}) == 4
 
 
 def test_a_relative_path_of_the_cache_is_relative_to_the_working_folder(

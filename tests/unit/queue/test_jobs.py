@@ -57,6 +57,12 @@ def worker() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "kteardown", "queue", "--run"], stdout=subprocess.PIPE)
 
 
+def test_an_id_is_too_long_for_two_series_with_one(folder: Path) -> None:
+    job = jobs.add(folder, "one", ["mail"], [], MAIL)
+    assert len(job.id) == 32
+    assert jobs.named(folder, job.id[: jobs.SHOWN_DIGITS]).id == job.id
+
+
 def test_what_is_added_by_several_at_once_is_one_job(folder: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: jobs.add(folder, "one", ["mail"], ["--full"], MAIL), range(32)))
