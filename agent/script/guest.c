@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,14 @@ int guest_prepare(struct trial *t)
 	/* On any other system these mounts and limits would remain. */
 	if (getpid() != 1)
 		return wl_fail(t, "a script is run in a guest only");
+	/*
+	 * A script is root. Only a process with CAP_SYS_PTRACE may now take the agent's port for
+	 * records (pidfd_getfd), write to its memory or trace it, and a script does not have that.
+	 * A second process cannot open the port. What root can do in other ways the lab finds, or
+	 * it is of this boot alone.
+	 */
+	if (prctl(PR_SET_DUMPABLE, 0))
+		return wl_fail(t, "prctl: %m");
 	if (mount_all(t) || enable_controllers(t))
 		return -1;
 	error = raise_limits();
