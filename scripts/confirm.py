@@ -55,7 +55,7 @@ from kteardown.errors import KteardownError, LabError
 from kteardown.hunt import flow
 from kteardown.hunt.flow import METRICS
 from kteardown.hunt.folder import Request
-from kteardown.hunt.plan import CONFIRM_SEEDS, Case, Options, plan_of_sizes
+from kteardown.hunt.plan import CONFIRM_SEEDS, REPORTS, Case, Options, plan_of_sizes
 from kteardown.hunt.result import Find
 from kteardown.inputs.load import own_sources, programs
 from kteardown.kernels import build, prebuilt
@@ -69,6 +69,7 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.create import plan_boots, settle
 from kteardown.run.execute import Bootable, Lab, execute, guest_plan
+from kteardown.run.guest_records import reports_of
 from kteardown.run.resolve import Resolved, resolve
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
@@ -332,6 +333,7 @@ def _of_claim(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[B
         agent_hash=file_hash(agent),
         arch=arch,
         acceleration="icount",
+        reports=reports_of(resolved.workloads),
         kernel_args=experiment.machine.kernel_args,
         programs=prebuilt.guest_programs(names, arch, sources, reporter),
     )
@@ -412,7 +414,7 @@ def _of_hunt(hunt: Hunt, machine: QemuMachine, reporter: Reporter) -> list[Boot]
     if image.release != result.release or known.get(result.source, image.image_hash) != image.image_hash:
         return f"the kernel is {image.release} here, and was {result.release} or another build of it"
     agent = build_hunt_agent(flow.ARCH, cache=cache_dir(), reporter=reporter)
-    lab = Lab(agent, flow.ARCH, "icount", machine=machine, agent_hash=file_hash(agent))
+    lab = Lab(agent, flow.ARCH, "icount", REPORTS, machine=machine, agent_hash=file_hash(agent))
     modules = {kind.name: kind.modules for kind in flow.kinds_of(request, reporter) if kind.modules}
     finds = {Case(find.kind, find.way, find.user): find for find in result.finds}
     sizes = {case: find.growth.sizes[-2:] for case, find in finds.items() if find.growth}

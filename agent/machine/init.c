@@ -10,10 +10,11 @@
  * panics or hangs has to say is in its console, where the agent names each trial.
  *
  * Arguments on the kernel's command line:
- *   kteardown.boot=TOKEN:N    the run and the boot of its plan, which every line repeats
- *   kteardown.records=ttyS1   the serial line, or pmsg0; without it ttyS0
- *   kteardown.end=poweroff    switch the machine off at the end; without it, reset it
- *   kteardown.fault=panic     do that instead of running the agent: panic, or hang
+ *   kteardown.boot=RUN:N:KEY  the run and the boot of its plan, which every line repeats, and the
+ * key with which each line is signed; no line has the key itself kteardown.records=ttyS1   the
+ * serial line, or pmsg0; without it ttyS0 kteardown.end=poweroff    switch the machine off at the
+ * end; without it, reset it kteardown.fault=panic     do that instead of running the agent: panic,
+ * or hang
  *
  * On the machine's own system, "arm SECONDS" arms its watchdog and leaves it armed.
  */
@@ -43,8 +44,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "machine/sha256.h"
+
 #define RECORDS "/records"
 #define CPU "/sys/devices/system/cpu"
+/* Of the 256 bits of a MAC, so many are sent. */
+#define MAC_BYTES 16
+#define KEY_BYTES 16
 /* Lines can lose characters on their way: what is short is sent twice. */
 #define SENT_TWICE (256 << 10)
 
@@ -60,7 +66,9 @@ static const char *const mounts[][2] = {
 
 static int line_fd = -1;
 static long long line_bytes;
-static char boot[64] = "none 0";
+static char boot[96] = "none 0";
+static char key_text[2 * KEY_BYTES + 1];
+static unsigned char key[KEY_BYTES];
 static char attempt[9] = "00000000";
 
 /* The first line of a file; empty if it cannot be read. */
@@ -101,20 +109,6 @@ static bool argument(const char *name, char *value, size_t size)
 	return true;
 }
 
-/* The polynomial of zlib, gzip and Ethernet. */
-static uint32_t crc32(uint32_t crc, const char *text, size_t len)
-{
-	int bit;
-
-	crc = ~crc;
-	while (len--) {
-		crc ^= (unsigned char)*text++;
-		for (bit = 0; bit < 8; bit++)
-			crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
-	}
-	return ~crc;
-}
-
 static void write_whole(const char *text, size_t len)
 {
 	while (len) {
@@ -130,16 +124,30 @@ static void write_whole(const char *text, size_t len)
 	}
 }
 
-/* Sends one line: what it belongs to, its number, the sum of all that, and the record. */
-static void send_line(int number, const char *record, size_t len)
+/* A record may have the kernel's command line, or its log, and so the key. */
+static void hide_key(char *record, size_t len)
 {
-	char head[128], start[160];
-	uint32_t crc;
+	char *at;
 
+	while (*key_text && (at = memmem(record, len, key_text, strlen(key_text))))
+		memset(at, '*', strlen(key_text));
+}
+
+/* Sends one line: what it belongs to, its number, the MAC of all that, and the record. */
+static void send_line(int number, char *record, size_t len)
+{
+	unsigned char mac[SHA256_BYTES];
+	char head[128], start[192];
+	size_t at, i;
+
+	hide_key(record, len);
 	snprintf(head, sizeof(head), "%s %s %d ", boot, attempt, number);
-	crc = crc32(crc32(0, head, strlen(head)), record, len);
+	hmac_sha256(key, sizeof(key), head, strlen(head), record, len, mac);
 	/* Whatever the kernel printed last on this line ends here. */
-	snprintf(start, sizeof(start), "\n@kteardown %s%08" PRIx32 " ", head, crc);
+	at = snprintf(start, sizeof(start), "\n@kteardown %s", head);
+	for (i = 0; i < MAC_BYTES; i++)
+		at += sprintf(start + at, "%02x", mac[i]);
+	sprintf(start + at, " ");
 	write_whole(start, strlen(start));
 	write_whole(record, len);
 	write_whole("\n", 1);
@@ -203,18 +211,30 @@ static void mount_all(void)
 	}
 }
 
+/* Splits RUN:N:KEY. Without a whole key no line is believed. */
+static void take_key(void)
+{
+	char *number = strchr(boot, ':'), *text = number ? strchr(number + 1, ':') : NULL;
+	int i;
+
+	if (!text)
+		return;
+	*number = ' ';
+	*text++ = '\0';
+	snprintf(key_text, sizeof(key_text), "%s", text);
+	for (i = 0; i < KEY_BYTES; i++)
+		if (sscanf(key_text + 2 * i, "%2hhx", &key[i]) != 1)
+			return;
+}
+
 static void open_line(void)
 {
 	char name[32] = "ttyS0", path[40], id[64];
 	struct termios t;
-	char *colon;
 
 	argument("records", name, sizeof(name));
-	if (argument("boot", boot, sizeof(boot))) {
-		colon = strchr(boot, ':');
-		if (colon)
-			*colon = ' ';
-	}
+	if (argument("boot", boot, sizeof(boot)))
+		take_key();
 	first_line("/proc/sys/kernel/random/boot_id", id, sizeof(id));
 	snprintf(attempt, sizeof(attempt), "%.8s", id);
 	snprintf(path, sizeof(path), "/dev/%s", name);

@@ -89,5 +89,6 @@ int main(int argc, char **argv)
 	test_output();
 	test_snapshot();
 	test_terminal();
+	test_sha256();
 	return checks_end();
 }

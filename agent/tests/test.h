@@ -54,5 +54,6 @@ void test_directives(void);
 void test_output(void);
 void test_snapshot(void);
 void test_terminal(void);
+void test_sha256(void);
 
 #endif

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import zlib
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +17,9 @@ import pytest
 
 from kteardown.model.record import BootEnd, BootStart, Hello, TrialEnd
 from kteardown.paths import cache_dir
+from kteardown.run.bundle import exported
 from kteardown.rundir.directory import RunDir
+from kteardown.vm.console_records import key_of_boot, mac_of
 from metal.machine import Machine, packages
 from metal.power import execute
 from vm.lab import TWO_BOOTS
@@ -110,9 +111,12 @@ def test_the_lines_of_a_run_imported_as_those_of_a_bundle_give_the_same_analysis
     lab.call("run", "./metal.toml", "--machine", lab.place)
     run = lab.run
     lab.call("export-boot", "./metal.toml", "--to", str(tmp_path / "bundle"))
-    token = (lab.run.path / "on").read_text().strip().removeprefix("exported:")
+    token, secret = exported(lab.run)
+    assert secret
     log = tmp_path / "serial.log"
-    log.write_bytes(b"".join(lines_of(run, end, token) for end in run.records() if isinstance(end, BootEnd)))
+    log.write_bytes(
+        b"".join(lines_of(run, end, token, secret) for end in run.records() if isinstance(end, BootEnd))
+    )
     assert "which has 2 of 2" in lab.call("import", str(log))
     one, other = (json.loads(each.result_file.read_text()) for each in (run, lab.run))
     for result in (one, other):
@@ -121,13 +125,14 @@ def test_the_lines_of_a_run_imported_as_those_of_a_bundle_give_the_same_analysis
     assert one == other
 
 
-def lines_of(run: RunDir, end: BootEnd, token: str) -> bytes:
+def lines_of(run: RunDir, end: BootEnd, token: str, secret: bytes) -> bytes:
     """Return what came over the line in a boot of a run, as if it were a boot of the bundle ``token``."""
 
     def renamed(line: re.Match[bytes]) -> bytes:
-        record = re.sub(rb"(?<=kteardown\.boot=)\S+", f"{token}:{end.boot}".encode(), line[2])
-        summed = f"{token} {end.boot} ".encode() + line[1]
-        return b"@kteardown %s%08x %s" % (summed, zlib.crc32(summed + record), record)
+        record = re.sub(rb"(?<=kteardown\.boot=)\w+:\d+", f"{token}:{end.boot}".encode(), line[2])
+        text = f"{token} {end.boot} ".encode() + line[1]
+        mac = mac_of(key_of_boot(secret, token, end.boot), text + record)
+        return b"@kteardown %s%s %s" % (text, mac, record)
 
     console = run.console_path(end.boot, end.attempt).read_bytes() if end.outcome == "ok" else b""
     return re.sub(rb"@kteardown \w+ \d+ (\w+ \d+ )\w+ (\{.*\})", renamed, console)

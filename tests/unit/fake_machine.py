@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kteardown.inputs.load import load_workload
 from kteardown.model.record import BootEnd, Outcome
+from kteardown.run.guest_records import reports_of
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
+
+REPORTS = reports_of({"zombies": load_workload("zombies")})
+HELLO = json.dumps(
+    {
+        **{"type": "hello", "protocol": 1, "release": "6.12", "version": "#1", "machine": "x86_64"},
+        **{"banner": "Linux", "cpus_online": 1, "cpus_possible": 1, "memory_kb": 1, "cmdline": ""},
+    }
+).encode()
 
 
 @dataclass(frozen=True)
 class FakeBoot:
-    """The behaviour of one boot: the lines that its agent writes, and its outcome."""
+    """The behaviour of one boot: the lines that its agent writes after its hello, and its outcome."""
 
     lines: tuple[bytes, ...] = ()
     outcome: Outcome = "ok"
@@ -46,7 +57,7 @@ class FakeMachine(QemuMachine):
             self.jobs.append(job)
         boot = self._script(job)
         job.console.write_bytes(boot.console)
-        for line in boot.lines:
+        for line in (HELLO, *boot.lines) if boot.lines else ():
             time.sleep(boot.pause_s)
             on_line(line)
         if boot.raises is not None:

@@ -36,6 +36,7 @@ from kteardown.hunt.growth import (
 )
 from kteardown.hunt.plan import (
     CONFIRM_SEEDS,
+    REPORTS,
     Case,
     Options,
     can_confirm,
@@ -620,6 +621,7 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
         agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=request.own_kinds),
         arch=ARCH,
         acceleration="icount",
+        reports=REPORTS,
         jobs=jobs or os.cpu_count() or 1,
     )
     options = Options(

@@ -14,6 +14,7 @@ from kteardown.hunt.catalogue import Kind, Way
 from kteardown.hunt.growth import spaced
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import ParamValue
+from kteardown.run.guest_records import Reports
 
 SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
 """A factor of 4 apart, and off powers of two, at which tables double."""
@@ -40,6 +41,19 @@ the trial is for the bystanders.
 MEMORY_MB = 2048
 SILENCE_S = 60.0
 """The longest time without a record on hardware: a call that releases everything says nothing."""
+REPORTS = {
+    "hunt": Reports(
+        metrics=frozenset(
+            (
+                *("elapsed_ns", "idle_ns", "make_ns", "sync_ns", "deferred_ns", "unsettled_count", "held_kb"),
+                *("objects_count", "probe_ns", "realtime_ns", "irqs_off_ns"),
+                *("needless_count", "beyond_budget_count"),
+            )
+        ),
+        invariants=frozenset(("released", "locks_making", "locks_release", "locks_deferred")),
+    )
+}
+"""What ``agent/hunt/hunt.c`` reports."""
 _SEED = 1001
 
 

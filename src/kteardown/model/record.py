@@ -124,6 +124,8 @@ class BootEnd(_Record):
     """None under emulation, and in records of older versions."""
     kept_from: str = ""
     """When the equal boot was run of which these are the records (``run.repeat``); empty if this one was."""
+    forged: bool = False
+    """The guest sent a record that the agent would not have sent: nothing of the boot counts."""
 
 
 class Hello(_Record):

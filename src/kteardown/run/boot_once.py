@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from kteardown.errors import GuestError, InputError, LabError
 from kteardown.inputs.load import own_sources
 from kteardown.kernels import prebuilt
@@ -20,11 +18,12 @@ from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.plan import PlannedBoot, PlannedTrial, script_of
-from kteardown.model.record import BASE, BootEnd, ParamValue, Record, TrialEnd, parse
+from kteardown.model.record import BASE, BootEnd, ParamValue, Record, TrialEnd
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import SILENCE_FACTOR, Bootable, guest_plan
+from kteardown.run.guest_records import ForgedError, GuestRecords, reports_of
 from kteardown.script.files import script_archives
 from kteardown.vm.agent import Also, build_agent
 from kteardown.vm.initramfs import pack
@@ -95,16 +94,15 @@ def boot_counted(
     seed: int = 1,
     qemu: QemuMachine | None = None,
     also: Also = "",
-    on_line: Callable[[bytes], None] = lambda line: None,
+    on_record: Callable[[Record], None] = lambda record: None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
     ``folder``: of a workload that is not shipped. ``counted``: load the plugin; ``also`` ("later") as for the
-    agent. ``qemu`` boots it, and another thread may stop it. ``on_line`` gets each record as it comes.
+    agent. ``qemu`` boots it, and another thread may stop it. ``on_record`` gets each record as it comes.
     Raises GuestError if the guest fails, LabError, InputError.
     """
     planned = _planned(workload, points, seed)
-    lines: list[tuple[float, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Path(name)
         initramfs = _initramfs(here, kernel, workload, planned, folder, reporter, also)
@@ -127,18 +125,42 @@ def boot_counted(
             silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
             plugin=plugin,
         )
-        began, qemu = time.monotonic(), qemu or QemuMachine(reporter.command)
-
-        def keep(line: bytes) -> None:
-            lines.append((time.monotonic() - began, line))
-            on_line(line)
-
-        result = qemu.boot(job, keep)
+        qemu, records = qemu or QemuMachine(reporter.command), _Records(planned, workload, on_record)
+        try:
+            result = qemu.boot(job, records.add)
+        except ForgedError as error:
+            raise GuestError(
+                f"the guest that ran {workload.name} forged a record: {error}",
+                hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses them.",
+            ) from error
         _check(result, workload, here)
         start, *sections = read_counts(counts) if counted else [TrialBlocks(0, ())]
-    records = _records(lines, workload)
-    trials = _trials(planned, records, sections, 4 if also else 1)
-    return CountedBoot(start, trials, tuple(records), result)
+    trials = _trials(planned, records.kept, sections, 4 if also else 1)
+    return CountedBoot(start, trials, tuple(records.kept), result)
+
+
+class _Records:
+    """The records of a guest, as they come."""
+
+    def __init__(self, planned: PlannedBoot, workload: Workload, on_record: Callable[[Record], None]) -> None:
+        self._guest = GuestRecords(planned, reports_of({workload.name: workload}))
+        self._workload = workload.name
+        self._on_record = on_record
+        self._began = time.monotonic()
+        self.kept: list[Record] = []
+
+    def add(self, line: bytes) -> None:
+        """Add a line. Raises ForgedError, and GuestError if there are too many."""
+        record = self._guest.next(line)
+        if isinstance(record, TrialEnd):
+            record = record.model_copy(update={"at_s": time.monotonic() - self._began})
+        if len(self.kept) == _MOST_RECORDS:
+            raise GuestError(
+                f"the guest that ran {self._workload} wrote more than {_MOST_RECORDS:,} records",
+                hint="let the script print less: output of more than 20,000 lines is not kept.",
+            )
+        self.kept.append(record)
+        self._on_record(record)
 
 
 def boot_together(
@@ -222,25 +244,6 @@ def _trials(
         later = parts[0].outside if parts and parts[1].outside < _QUIET else None
         trials.append(CountedTrial(trial.workload, trial.params, status, detail, section, later))
     return tuple(trials)
-
-
-def _records(lines: Sequence[tuple[float, bytes]], workload: Workload) -> list[Record]:
-    if len(lines) > _MOST_RECORDS:
-        raise GuestError(
-            f"the guest that ran {workload.name} wrote {len(lines):,} records",
-            hint="let the script print less: output of more than 20,000 lines is not kept.",
-        )
-    try:
-        records = [(at_s, parse(line)) for at_s, line in lines]
-    except ValidationError as error:
-        raise GuestError(
-            f"the guest that ran {workload.name} sent a line that is no record",
-            hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses them.",
-        ) from error
-    return [
-        record.model_copy(update={"at_s": at_s}) if isinstance(record, TrialEnd) else record
-        for at_s, record in records
-    ]
 
 
 def _check(result: BootEnd, workload: Workload, folder: Path) -> None:

@@ -1,9 +1,11 @@
 """Export the boots of a run to a folder, for machines that are not of this lab, and read back their logs.
 
 A boot of it is the kernel as it is, an initramfs and a command line. The first process (agent/machine) runs
-the same agent as in a guest, and sends its records over a serial line after the last trial.
+the same agent as in a guest, and sends its records over a serial line after the last trial. Each boot signs
+its records with a key of its own, which follows from a secret that stays in the run directory.
 """
 
+import os
 import re
 import secrets
 import shutil
@@ -18,14 +20,16 @@ from kteardown.progress import Reporter
 from kteardown.run import create
 from kteardown.run.execute import boot_job
 from kteardown.run.lab import EXPORTED, Where, make_lab
-from kteardown.rundir.directory import writing
+from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.snapshot import Snapshot
-from kteardown.vm.console_records import kernel_line
+from kteardown.vm.console_records import kernel_line, key_of_boot, named
 
 _PLAIN = re.compile(r"[\w .,:=@%/+~^-]*", re.ASCII)
 """What means nothing of its own to GRUB, PXELINUX, YAML in quotes, and Markdown."""
 _TEXTS = ("README.md", "kexec.sh", "grub.cfg", "pxelinux.cfg")
 _TEXTS_OF_A_BOOT = ("cmdline", "kernel", "lava.yaml")
+SECRET = "bundle.key"
+"""The file of a run directory with the secret from which the keys of its boots follow."""
 
 
 def check_plain(experiment: Experiment, plan: Plan) -> None:
@@ -52,7 +56,8 @@ def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
 
 
 def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
-    run, plan, token = snapshot.run, snapshot.plan, secrets.token_hex(8)
+    run, plan, secret = snapshot.run, snapshot.plan, secrets.token_bytes(32)
+    token = secrets.token_hex(8)
     kernels, lab = create.bootable(run), make_lab(snapshot, reporter, Where(EXPORTED))
     templates = Environment(
         loader=PackageLoader("kteardown.run", "bundle_files"),
@@ -81,7 +86,8 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
                 image.parent.mkdir(exist_ok=True)
                 shutil.copyfile(kernel.image, image)
             job = boot_job(boot, plan, lab, kernel, folder / "initramfs", None)
-            command_line = kernel_line(job, f"{token}:{boot.index}", line)
+            key = key_of_boot(secret, token, boot.index)
+            command_line = kernel_line(job, named(token, boot.index, key), line)
             boots.append(
                 {"number": number, "kernel": boot.kernel, "image": image.name, "command_line": command_line}
             )
@@ -90,4 +96,30 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
         write(target, *_TEXTS, boots=boots)
         (target / "kexec.sh").chmod(0o755)
     with writing(run.path / "on"):
+        _keep_secret(run.path / SECRET, secret)
         (run.path / "on").write_text(f"{EXPORTED}{token}\n")
+
+
+def _keep_secret(file: Path, secret: bytes) -> None:
+    """Write a file that only this user may read. Raises OSError."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as stream:
+        stream.write(f"{secret.hex()}\n")
+
+
+def exported(run: RunDir) -> tuple[str, bytes | None]:
+    """Return the name of a run in the lines of its machines, and its secret; empty if it is not exported.
+
+    The secret is None if an earlier version exported it, without keys. Raises OSError.
+    """
+    place = _text(run.path / "on")
+    if not place.startswith(EXPORTED):
+        return "", None
+    try:
+        secret = bytes.fromhex(_text(run.path / SECRET))
+    except ValueError:
+        secret = b""
+    return place.removeprefix(EXPORTED).strip(), secret or None
+
+
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace") if file.is_file() and not file.is_symlink() else ""

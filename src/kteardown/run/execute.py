@@ -17,23 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from kteardown.errors import LabError
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import (
-    AgentError,
-    BootEnd,
-    BootStart,
-    Outcome,
-    Record,
-    TrialEnd,
-    TrialStart,
-    parse,
-)
+from kteardown.model.record import BootEnd, BootStart, Outcome, Record, TrialEnd, TrialStart
 from kteardown.progress import Reporter
+from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, of_agent
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT, METAL
 from kteardown.rundir.writer import RecordWriter
@@ -41,7 +31,6 @@ from kteardown.script.extract import LeftBehind
 from kteardown.vm.host import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.kernel_log import plain_line
 
 if TYPE_CHECKING:  # They load asyncio, which a verb that boots nothing does not need.
     from kteardown.vm.metal import MetalMachine
@@ -80,6 +69,8 @@ class GuestSetup:
     agent: Path
     arch: Arch
     acceleration: Acceleration
+    reports: Mapping[str, Reports] = field(default_factory=dict)
+    """By workload of the plan, what the agent may report of it."""
     kernel_args: tuple[str, ...] = ()
     programs: tuple[Path, ...] = ()
     """The programs that the guests have in addition to the agent."""
@@ -279,6 +270,9 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     kernel = setting.kernels[boot.kernel]
 
     left_behind = LeftBehind(boot.trials)
+    done = log.completed(boot.index)
+    left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
+    guest = GuestRecords(left, lab.reports)
 
     def keep(*records: Record) -> None:
         log.append(*records, boot=boot.index, attempt=attempt)
@@ -287,7 +281,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     host = None if lab.acceleration in (EXACT, METAL) else HostWatch()
 
     def on_line(raw: bytes) -> None:
-        record = completed_record(raw, boot, host, began, lab.lost_limit)
+        record = completed_record(guest.next(raw), boot, host, at_start, lab.lost_limit)
         if isinstance(record, TrialEnd):
             watch.done(boot, record.trial)
         elif isinstance(record, TrialStart):
@@ -296,8 +290,6 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
 
     # The initramfs is beside it, in the run directory: a killed kteardown leaves no file elsewhere.
     console = log.run.console_path(boot.index, attempt)
-    done = log.completed(boot.index)
-    left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
     try:
         job = boot_job(left, setting.plan, lab, kernel, console, host)
         keep(
@@ -312,13 +304,29 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
                 lost_limit=lab.lost_limit if host else None,
             )
         )
-        began = None if lab.acceleration == METAL else time.monotonic()
+        began = time.monotonic()
+        at_start = None if lab.acceleration == METAL else began
         result = lab.machine.boot(job, on_line)
+    except ForgedError as error:
+        result = forged_end(error, time.monotonic() - began, os.getloadavg()[0])
     finally:
         console.with_suffix(".cpio").unlink(missing_ok=True)
     result = _with_source_lines(result, SourceLines(kernel.lines or kernel.image.parent, lab.arch))
     keep(result)
     return result
+
+
+def forged_end(error: ForgedError, duration_s: float = 0.0, host_load: float = 0.0) -> BootEnd:
+    """Return the end of a boot whose guest sent what the agent would not have sent."""
+    return BootEnd(
+        outcome="agent-error",
+        detail=f"forged record: {error}",
+        forged=True,
+        duration_s=duration_s,
+        first_record_s=None,
+        command=[],
+        host_load=host_load,
+    )
 
 
 def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
@@ -330,32 +338,26 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
         if trial.profile_ns != profile_ns:
             profile_ns = trial.profile_ns
             lines.append(f"profile {profile_ns}")
-        name, params = trial.workload, [f"{key}={value}" for key, value in trial.params.items()]
-        if trial.script is not None:
-            name, params = "script", [f"script={name}", f"environment={','.join(params) or '-'}"]
-        lines.append(" ".join([f"trial {trial.index} {name} {trial.warmup} {trial.repetitions}", *params]))
+        name, params = of_agent(trial)
+        words = (f"{key}={value}" for key, value in params.items())
+        lines.append(" ".join([f"trial {trial.index} {name} {trial.warmup} {trial.repetitions}", *words]))
     return "\n".join(lines) + "\n"
 
 
 def completed_record(
-    raw: bytes, boot: PlannedBoot, host: HostWatch | None, began: float | None, limit: float | None
+    record: Record, boot: PlannedBoot, host: HostWatch | None, began: float | None, limit: float | None
 ) -> Record:
-    """Return a line of the agent as a record with what the lab adds; an unparsable one is an AgentError.
+    """Return a record of the agent with what the lab adds.
 
     ``began``: when the machine was started, of ``time.monotonic``; None if records only come at its end.
     """
     # The host is watched from start to end of a trial.
-    try:
-        record: Record = parse(raw)
-    except ValidationError:
-        text = plain_line(raw[:200].decode(errors="backslashreplace"))
-        return AgentError(detail=f"not a record: {text}")
     if isinstance(record, TrialStart):
         if host:
             host.begin()
-        planned = next((trial for trial in boot.trials if trial.index == record.trial), None)
+        planned = next(trial for trial in boot.trials if trial.index == record.trial)
         name, params = record.workload, record.params
-        if planned and planned.script is not None:
+        if planned.script is not None:
             name, params = planned.workload, planned.params
         return record.model_copy(update={"workload": name, "params": {**boot.machine, **params}})
     if isinstance(record, TrialEnd):

@@ -25,6 +25,7 @@ from kteardown.run.executors.cluster import Cluster
 from kteardown.run.executors.node_job import qemu_hash
 from kteardown.run.executors.slurm import Slurm, config_file, load_config
 from kteardown.run.forecast import jobs_of
+from kteardown.run.guest_records import reports_of
 from kteardown.run.repeat import RepeatingMachine
 from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import writing
@@ -95,6 +96,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         agent_hash=file_hash(agent),
         arch=spec.arch,
         acceleration=best,
+        reports=reports_of(snapshot.workloads),
         lost_limit=lost_limit(experiment, best, snapshot.plan.cpus, on_nodes=cluster is not None),
         lost_asked=experiment.design.lost_limit is not None,
         jobs=jobs_of(experiment, where.jobs),

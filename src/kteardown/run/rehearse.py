@@ -6,11 +6,8 @@ seconds, with one message; what is found becomes the metrics of the comparison.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-
-from pydantic import ValidationError
 
 from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload
@@ -27,7 +24,6 @@ from kteardown.model.record import (
     Sample,
     ScriptEnd,
     TrialEnd,
-    parse,
 )
 from kteardown.model.workload import Metric, Workload, unit_of
 from kteardown.paths import shipped_table
@@ -147,7 +143,7 @@ def _rehearsed_at(
         counted=False,
         seed=seed,
         qemu=qemu,
-        on_line=lambda line: doing.append(running_for(line) or doing[-1]),
+        on_record=lambda record: doing.append(running_for(record) or doing[-1]),
     )
     with reporter.task(words) as task:
         (booted,) = boot_together([boot], qemu, lambda done: task.update(done, doing[-1]))
@@ -157,13 +153,12 @@ def _rehearsed_at(
     return run, booted.end
 
 
-def running_for(line: bytes) -> str:
+def running_for(record: Record) -> str:
     """Return how long a script has run for, which a record says of one that takes long; empty of others."""
-    with suppress(ValidationError):
-        if b'"alive"' in line and isinstance(record := parse(line), Alive):
-            time, _, last = record.detail.partition("; ")
-            return f"not hung: it has run for {time} of the guest's clock (--limit); {last}"
-    return ""
+    if not isinstance(record, Alive):
+        return ""
+    time, _, last = record.detail.partition("; ")
+    return f"not hung: it has run for {time} of the guest's clock (--limit); {last}"
 
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:

@@ -164,8 +164,11 @@ def counted(earlier: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
 
     In real time these include the trials that attempts which were cut or ended ok completed, and ``last``
     did not begin. Of a trial that was completed twice, the later one counts. Attempts of other executions of
-    a job on a node, or on another host than the node, never count: they are of another machine.
+    a job on a node, or on another host than the node, never count: they are of another machine. Of a boot
+    whose guest forged a record nothing counts.
     """
+    if last.end is not None and last.end.forged:
+        return ()
     if last.exact:
         return last.records
     completed: dict[int, list[Record]] = {}

@@ -2,18 +2,20 @@
 
 A record is one line that the machine sent (agent/machine/init.c):
 
-    @kteardown TOKEN BOOT ATTEMPT NUMBER CRC {...}
+    @kteardown RUN BOOT ATTEMPT NUMBER MAC {...}
 
-``ATTEMPT`` is of the kernel's random boot id, ``NUMBER`` counts from 0, and ``CRC`` is the CRC-32 of all that
-is between the mark and it, and of the record. Each line is judged alone: two machines may be in one log, and
-a line that lost a character is as good as absent. Most lines are sent twice. Line 0 describes the machine,
-the last one says how many there are. Everything else is what the kernel printed. A console is hostile.
+``ATTEMPT`` is of the kernel's random boot id, ``NUMBER`` counts from 0, and ``MAC`` is the HMAC-SHA256 of all
+that is between the mark and it, and of the record, cut to 128 bits. Each boot has a key of its own, which is
+on the command line of its kernel and in no line: so no kernel speaks for another one. Each line is judged
+alone: two machines may be in one log, and a line that lost a character is as good as absent. Most lines are
+sent twice. Line 0 describes the machine, the last one says how many there are. Everything else is what the
+kernel printed. A console is hostile.
 """
 
+import hmac
 import re
-import zlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,24 +24,37 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.errors import InputError, failing
-from kteardown.model.record import BootEnd, Hello, Record, parse
+from kteardown.model.record import AgentError, BootEnd, Hello, Record, parse
 from kteardown.vm.job import BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, said_at_end
 from kteardown.vm.qemu import GIVEN
 
 _LINE = re.compile(
-    rb"@kteardown (?P<summed>(?P<token>[0-9a-f]{16}) (?P<boot>\d{1,6}) (?P<attempt>[0-9a-f]{8}) "
-    rb"(?P<number>\d{1,7}) )(?P<crc>[0-9a-f]{8}) (?P<record>\{.*\})"
+    rb"@kteardown (?P<signed>(?P<token>[0-9a-f]{16}) (?P<boot>\d{1,6}) (?P<attempt>[0-9a-f]{8}) "
+    rb"(?P<number>\d{1,7}) )(?P<mac>[0-9a-f]{32}) (?P<record>\{.*\})"
 )
 _MARK = b"@kteardown "
 _SENT = b'{"type":"sent",'
-_NAMED = re.compile(rb"kteardown\.boot=([0-9a-f]{16}):(\d{1,6})\b")
+_NAMED = re.compile(rb"kteardown\.boot=([0-9a-f]{16}):(\d{1,6}):([0-9a-f]{32})\b")
+_KEY_BYTES = 16
 _LONGEST = 1 << 16
 _MOST_BYTES, _MOST_BOOTS = 1 << 28, 10_000
 _CONSOLE_LINES, _CONSOLE_LINE = 2000, 2000
 _MACHINE = 0
 _Facts = dict[str, str | dict[str, str | bool]]
 _facts: TypeAdapter[_Facts] = TypeAdapter(_Facts)
+KeyOf = Callable[[str, int], bytes | None]
+"""Returns the key of a boot of a run; None if there is no such run."""
+
+
+def key_of_boot(secret: bytes, run: str, boot: int) -> bytes:
+    """Return the key of one boot, from which neither the secret of its run nor another key follows."""
+    return hmac.digest(secret, f"{run} {boot}".encode(), "sha256")[:_KEY_BYTES]
+
+
+def mac_of(key: bytes, text: bytes) -> bytes:
+    """Return the MAC of a line as it is written."""
+    return hmac.digest(key, text, "sha256")[:_KEY_BYTES].hex().encode()
 
 
 class Sent(BaseModel):
@@ -63,6 +78,12 @@ class LoggedBoot:
     attempt: str
     lines: dict[int, bytes] = field(default_factory=dict)
     console: deque[str] = field(default_factory=deque)
+    files: set[int] = field(default_factory=set)
+    """The numbers of the logs that have something of it."""
+    differs: bool = False
+    """Whether two whole lines with one number are not the same."""
+    ended: bool = False
+    """Whether its last line was there."""
 
     @property
     def machine(self) -> _Facts:
@@ -89,6 +110,14 @@ class LoggedBoot:
         """The lines of the agent, as far as they are there."""
         lines = [line for number, line in sorted(self.lines.items()) if number != _MACHINE]
         return lines[:-1] if self.sent else lines
+
+    @property
+    def error(self) -> str:
+        """What the agent could not do, after a colon; empty if it says nothing of it."""
+        with suppress(IndexError, ValidationError):
+            record = parse(self.raw_records[-1])
+            return f": {record.detail}" if isinstance(record, AgentError) else ""
+        return ""
 
     def records(self) -> list[Record]:
         """Return the records of the agent. Raises ValidationError."""
@@ -126,48 +155,80 @@ class LoggedBoot:
 
 
 class Consoles:
-    """What some consoles printed: the boots in the order in which they began, and the damaged lines."""
+    """What some consoles printed: the boots in the order in which they began, and the damaged lines.
 
-    def __init__(self) -> None:
+    ``key_of`` gives the keys with which lines are verified. What is printed while no boot is known to run can
+    be of any kernel: it is of a boot only if that boot's key follows, as in the log of a panic.
+    """
+
+    def __init__(self, key_of: KeyOf, *, alone: bool = False) -> None:
+        """``alone``: no other boot can have printed what is before the first line of one."""
+        self._key_of = key_of
+        self._alone = alone
         self.boots: dict[tuple[str, int, str], LoggedBoot] = {}
         self.damaged = 0
+        self.strange = 0
+        """Lines of runs whose keys are not known."""
         self.bytes = 0
         """The size of what is kept: all records, and the last lines of each boot's console."""
+        self._file = -1
         self._before: deque[str] = deque()
         """What no boot is known to have printed."""
         self.next_console()
 
     def next_console(self) -> None:
         self._take_before()
+        self._file += 1
         self._now: LoggedBoot | None = None
-        self._ended = False
 
     def add(self, line: bytes) -> None:
         """Add the next line of a console, without its end."""
         found = _LINE.search(line)
-        if found and zlib.crc32(found["summed"] + found["record"]) == int(found["crc"], 16):
-            boot = self._begin(found["token"].decode(), int(found["boot"]), found["attempt"].decode())
-            record = found["record"]
-            self._ended = record.startswith(_SENT)
-            if boot.lines.setdefault(int(found["number"]), record) is record:
-                self.bytes += len(record)
+        if found and self._is_signed(found):
+            self._add_record(found)
             return
         self.damaged += _MARK in line
-        now, named = self._now, _NAMED.search(line)
-        if named and (now is None or self._ended or now.boot != int(named[2])):
+        if (named := _NAMED.search(line)) and self._is_key(named):
             # A kernel that panics before its first process prints its command line with the log.
-            now, self._ended = self._begin(named[1].decode(), int(named[2]), ""), False
+            now, key = self._now, (named[1].decode(), int(named[2]))
+            if now is None or (now.token, now.boot) != key:
+                self._begin((*key, ""), self._take_before())
         if line.strip():
-            console = self._before if now is None or self._ended else now.console
-            self._keep(console, line[:_CONSOLE_LINE].decode(errors="replace"))
+            self._print(line[:_CONSOLE_LINE].decode(errors="replace"))
 
-    def _begin(self, *key: *tuple[str, int, str]) -> LoggedBoot:
-        boot = self.boots.setdefault(key, LoggedBoot(*key))
-        if self._now is not boot:
-            self._now = boot
-            for line in self._take_before():
-                self._keep(boot.console, line)
+    def _is_signed(self, found: re.Match[bytes]) -> bool:
+        key = self._key_of(found["token"].decode(), int(found["boot"]))
+        self.strange += key is None
+        return key is not None and hmac.compare_digest(
+            mac_of(key, found["signed"] + found["record"]), found["mac"]
+        )
+
+    def _is_key(self, named: re.Match[bytes]) -> bool:
+        key = self._key_of(named[1].decode(), int(named[2]))
+        return key is not None and hmac.compare_digest(key.hex().encode(), named[3])
+
+    def _add_record(self, found: re.Match[bytes]) -> None:
+        number, record = int(found["number"]), found["record"]
+        before = self._take_before()
+        name = found["token"].decode(), int(found["boot"]), found["attempt"].decode()
+        boot = self._begin(name, before if self._alone else ())
+        known = boot.lines.setdefault(number, record)
+        boot.differs |= known != record
+        self.bytes += len(record) if known is record else 0
+        boot.ended |= record.startswith(_SENT)
+        # What follows its end is of the next kernel, or was written by one that repeats these lines.
+        if boot.ended:
+            self._now = None
+
+    def _begin(self, name: tuple[str, int, str], before: Iterable[str]) -> LoggedBoot:
+        boot = self._now = self.boots.setdefault(name, LoggedBoot(*name))
+        boot.files.add(self._file)
+        for text in before:
+            self._print(text)
         return boot
+
+    def _print(self, text: str) -> None:
+        self._keep(self._before if self._now is None else self._now.console, text)
 
     def _take_before(self) -> list[str]:
         lines = list(self._before)
@@ -182,11 +243,12 @@ class Consoles:
         console.append(line)
 
 
-def read_logs(files: Sequence[Path]) -> Consoles:
+def read_logs(files: Sequence[Path], key_of: KeyOf) -> Consoles:
     """Read logs one after the other, in bounded memory. Raises InputError."""
-    consoles = Consoles()
-    for path in files:
-        consoles.next_console()
+    consoles = Consoles(key_of)
+    for number, path in enumerate(files):
+        if number:
+            consoles.next_console()
         hint = "name the log of a serial line."
         with failing(f"{path}: cannot be read", hint=hint), path.open("rb") as log:
             # What is longer than a record can be is read in parts.
@@ -200,8 +262,13 @@ def read_logs(files: Sequence[Path]) -> Consoles:
     return consoles
 
 
+def named(run: str, boot: int, key: bytes) -> str:
+    """Return what the command line of a kernel calls a boot."""
+    return f"{run}:{boot}:{key.hex()}"
+
+
 def kernel_line(job: BootJob, named: str, line: str) -> str:
-    """Return the command line of the kernel of a boot that records call ``named``: its token and number.
+    """Return the command line of the kernel of a boot that is ``named``: its run, number and key.
 
     ``line``: the serial line of the machine for records and console, such as ``ttyS1``. The arguments of the
     experiment come last, and so override the others.

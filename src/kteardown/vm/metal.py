@@ -28,7 +28,7 @@ from pydantic import Field
 from kteardown.errors import LabError
 from kteardown.model.record import BootEnd
 from kteardown.model.workload import StrictModel
-from kteardown.vm.console_records import Consoles, LoggedBoot, kernel_line
+from kteardown.vm.console_records import Consoles, LoggedBoot, kernel_line, named
 from kteardown.vm.job import BootJob
 from kteardown.vm.kernel_log import Ending
 from kteardown.vm.qemu_library import WITH_LAB
@@ -139,15 +139,16 @@ class MetalMachine:
 
     def run(self, job: BootJob) -> Returned:
         """As ``boot``, with the times. Raises SshError if the machine fails before the boot."""
-        token = secrets.token_hex(8)
+        token, key = secrets.token_hex(8), secrets.token_bytes(16)
         old = self._take()
         for path, name in ((job.image, "bzImage"), (job.initramfs, "initramfs"), (self.first, "init")):
             self._ssh(f"cat >/var/lib/kteardown/{name}", path.read_bytes(), _UPLOAD_S)
         with _serial_line(self.config.serial, job.console) as serial:
             # No console has the second name, so that no serial port is one.
             both = (self.config.line, "") if self.config.serial else ("pmsg0", self._script("ramoops"))
-            words = [kernel_line(job, f"{token}:0", both[0]), *both[1].split(), *self.config.kernel_args]
-            self._script("boot", str(self.watchdog_s), " ".join(words))
+            serial.key = key
+            words = [kernel_line(job, named(token, 0, key), both[0]), *both[1].split()]
+            self._script("boot", str(self.watchdog_s), " ".join([*words, *self.config.kernel_args]))
             found = self._until_back(serial, token, old)
         if lacks := found.boot.lacks(job.possible_cpus or job.cpus):
             hint = "choose fewer, another machine, or a larger ramoops.pmsg_size."
@@ -269,6 +270,8 @@ class _SerialLine:
         self._process, self._stream = process, stream
         self._lines: list[tuple[float, bytes]] = []
         self._rest, self._size = b"", 0
+        self.key: bytes | None = None
+        """Of the boot that is awaited."""
         self.received_at = time.monotonic()
 
     def read(self) -> None:
@@ -298,7 +301,7 @@ class _SerialLine:
         """Return a boot: what came after kexec, and before the machine's own kernel began."""
         lines = [line for at, line in self._lines if at <= until]
         start = max((number for number, line in enumerate(lines) if _KEXEC in line), default=-1) + 1
-        consoles = Consoles()
+        consoles = Consoles(lambda run, number: self.key if (run, number) == (token, 0) else None, alone=True)
         for line in lines[start:]:
             consoles.add(line)
         boots = [boot for boot in consoles.boots.values() if boot.token == token]

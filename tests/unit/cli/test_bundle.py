@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from kteardown.analysis.conclude import conclude
 from kteardown.cli import app
 from kteardown.cli.bundle import why_unusable
 from kteardown.errors import InputError, KteardownError, LabError
-from kteardown.model.record import BootEnd, BootStart, parse
+from kteardown.model.record import BootEnd, BootStart, Sample, parse
 from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run import bundle
@@ -28,14 +27,24 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import console_records
-from kteardown.vm.console_records import Consoles, LoggedBoot, read_logs
+from kteardown.vm.console_records import Consoles, LoggedBoot, key_of_boot, mac_of, named, read_logs
 
 DATA = Path(__file__).parents[2] / "data" / "bundle"
 TOKEN = (DATA / "run" / "on").read_text().strip().removeprefix("exported:")
-PANIC = (
-    "[   12.000000] Kernel panic - not syncing: Fatal exception\n"
-    f"[   12.000001] Command line: console=ttyS0 kteardown.boot={TOKEN}:%d\n"
-)
+SECRET = bytes.fromhex((DATA / "run" / bundle.SECRET).read_text())
+
+
+def key_of(token: str, number: int) -> bytes | None:
+    return key_of_boot(SECRET, token, number) if token == TOKEN else None
+
+
+def panic_of(number: int) -> bytes:
+    """Return what a kernel prints that panics, with the log that it then prints again."""
+    name = named(TOKEN, number, key_of_boot(SECRET, TOKEN, number))
+    return (
+        "[   12.000000] Kernel panic - not syncing: Fatal exception\n"
+        f"[   12.000001] Command line: console=ttyS0 kteardown.boot={name}\n"
+    ).encode()
 
 
 @cache
@@ -47,12 +56,24 @@ def boots() -> tuple[bytes, ...]:
 
 
 def changed(line: bytes, change: Callable[[bytes], bytes], attempt: bytes = b"") -> bytes:
-    """Return a line with another record, or of another attempt, and the sum that belongs to it."""
+    """Return a line with another record, or of another attempt, signed with the key of its boot."""
     head, record = line.rstrip().split(b" {", 1)
-    _, token, boot, old, number, _ = head.split(b" ")
-    summed = b" ".join([token, boot, attempt or old, number, b""])
-    new = change(b"{" + record)
-    return b"@kteardown %s%08x %s\n" % (summed, zlib.crc32(summed + new), new)
+    boot, old, number = head.split(b" ")[2:5]
+    return signed(int(boot), attempt or old, number, change(b"{" + record))
+
+
+def signed(boot: int, attempt: bytes, number: bytes, record: bytes, key: bytes = b"") -> bytes:
+    text = b"%s %d %s %s " % (TOKEN.encode(), boot, attempt, number)
+    mac = mac_of(key or key_of_boot(SECRET, TOKEN, boot), text + record)
+    return b"@kteardown %s%s %s\n" % (text, mac, record)
+
+
+def again(text: bytes, change: Callable[[bytes], bytes], attempt: bytes = b"") -> bytes:
+    """Return the log of a boot with changed records."""
+    lines = text.splitlines(keepends=True)
+    return b"".join(
+        changed(line, change, attempt) if line.startswith(b"@kteardown ") else line for line in lines
+    )
 
 
 @pytest.fixture
@@ -64,13 +85,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     return RunDir(folder)
 
 
-def imported(folder: Path, *logs: bytes) -> str:
-    """Import logs, and return what is said of them."""
+def imported(folder: Path, *logs: bytes, chosen: tuple[int, int] | None = None) -> str:
+    """Import logs, and return what is said of them; ``chosen``: a boot, and the number of its log."""
     files = []
     for number, log in enumerate(logs):
         files.append(folder / f"serial-{number}.log")
         files[-1].write_bytes(log)
-    done = CliRunner().invoke(app, ["import", *map(str, files)], catch_exceptions=False)
+    asked = ["--boot", f"{chosen[0]}={files[chosen[1]]}"] if chosen else []
+    done = CliRunner().invoke(app, ["import", *map(str, files), *asked], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
 
@@ -137,7 +159,7 @@ def test_a_line_of_which_one_copy_is_damaged_is_there(data: st.DataObject) -> No
 
 def boots_in(text: bytes) -> Sequence[LoggedBoot]:
     """Return the boots that are found in ``text``."""
-    consoles = Consoles()
+    consoles = Consoles(key_of)
     for line in text.splitlines():
         consoles.add(line)
     return list(consoles.boots.values())
@@ -162,16 +184,30 @@ def test_a_block_with_a_boot_missing_is_named_and_not_used(run: RunDir, tmp_path
 def test_a_panic_is_the_outcome_of_its_boot(run: RunDir, tmp_path: Path) -> None:
     first = next(line for line in boots()[1].splitlines() if b'"machine"' in line)
     started = changed(first, lambda record: record, attempt=b"0123abcd")
-    said = imported(tmp_path, boots()[0], started + PANIC.encode() % 1, *boots()[1:])
-    assert "boot 1 was booted more than once: the first time counts" in said
+    panicked = started + panic_of(1)
+    said = imported(tmp_path, boots()[0], panicked, *boots()[1:])
+    assert "boot 1 is void: the logs have different records of it" in said
+    assert outcomes(run) == dict.fromkeys((3, 4, 5), "ok")
+    imported(tmp_path, boots()[0], panicked, *boots()[2:3])
     assert outcomes(run) == {**dict.fromkeys(range(6), "ok"), 1: "panic"}
 
 
 def test_a_kernel_that_panics_before_its_first_process_is_known_by_its_log(
     run: RunDir, tmp_path: Path
 ) -> None:
-    imported(tmp_path, boots()[0], PANIC.encode() % 1, *boots()[2:])
+    imported(tmp_path, boots()[0], panic_of(1), *boots()[2:])
     assert outcomes(run)[1] == "panic"
+
+
+def test_no_kernel_panics_for_another_one(run: RunDir, tmp_path: Path) -> None:
+    """Boot 1 knows its own key, and prints after its end, and with the names of others."""
+    theirs = b"BUG: KASAN: use-after-free\n" + panic_of(1).replace(
+        TOKEN.encode() + b":1:", TOKEN.encode() + b":2:"
+    )
+    imported(tmp_path, boots()[0], boots()[1] + theirs + boots()[2], *boots()[3:])
+    assert outcomes(run) == dict.fromkeys(range(6), "ok")
+    ends = [record for record in run.records() if isinstance(record, BootEnd)]
+    assert not [problem for end in ends for problem in end.problems]
 
 
 def test_boots_out_of_order_are_said(run: RunDir, tmp_path: Path) -> None:
@@ -199,29 +235,25 @@ def test_two_machines_in_one_run_are_refused(run: RunDir, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda record: record.replace(TOKEN.encode() + b":0", TOKEN.encode() + b":9"), "command line"),
-        (lambda record: record.replace(b'"trial":0', b'"trial":7'), "its trials are not those of its plan"),
         (lambda record: record.replace(b'"status":0', b'"status":139'), "ended with status 139"),
-        (lambda record: record.replace(b'"type":"bye"', b'"type":"by"'), "a line is not a record"),
+        (lambda record: re.sub(rb'"build":"\w+",', b"", record), "its kernel does not say its build ID"),
         (
             lambda record: re.sub(rb'"cpus_possible":\d+', b'"cpus_possible":0', record),
             "possible CPUs: the machine has 0",
         ),
     ],
 )
-def test_a_forged_or_failed_boot_is_not_used(change: Callable[[bytes], bytes], why: str, run: RunDir) -> None:
-    lines = [
-        changed(line, change) if line.startswith(b"@kteardown ") else line for line in boots()[0].splitlines()
-    ]
-    (boot,) = boots_in(b"\n".join(line.rstrip() for line in lines))
+def test_a_failed_boot_is_not_used(change: Callable[[bytes], bytes], why: str, run: RunDir) -> None:
+    (boot,) = boots_in(again(boots()[0], change))
     assert why in why_unusable(boot, load(run).plan)
 
 
 def test_a_log_of_any_size_is_read_in_parts(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as stream:
-        stream.write(b"x" * (1 << 22) + b"\0\xff\n" + b"@kteardown " * 20000 + b"\n" + boots()[0])
-    found = read_logs([log])
+        first, rest = re.split(rb"(?<=\}\}\n)", boots()[0], maxsplit=1)
+        stream.write(first + b"x" * (1 << 22) + b"\0\xff\n" + b"@kteardown " * 20000 + b"\n" + rest)
+    found = read_logs([log], key_of)
     assert [len(boot.lines) for boot in found.boots.values() if boot.lines] == [
         len(boots_in(boots()[0])[0].lines)
     ]
@@ -234,19 +266,18 @@ def test_what_a_log_may_hold_has_a_limit(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(console_records, "_MOST_BYTES", 1000)
     (tmp_path / "log").write_bytes(boots()[0])
     with pytest.raises(InputError, match="MB of boots"):
-        read_logs([tmp_path / "log"])
+        read_logs([tmp_path / "log"], key_of)
 
 
 def test_only_what_is_kept_of_a_log_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_records, "_MOST_BYTES", 50_000)
     monkeypatch.setattr(console_records, "_CONSOLE_LINES", 100)
     (tmp_path / "noise").write_bytes((b"x" * 99 + b"\n") * 10_000)
-    assert read_logs([tmp_path / "noise"] * 20).bytes == 100 * 99
-    named = b"kteardown.boot=%s:%d\n"
-    claimed = [named % (TOKEN.encode(), number) + (b"x" * 99 + b"\n") * 200 for number in range(6)]
+    assert read_logs([tmp_path / "noise"] * 20, key_of).bytes == 100 * 99
+    claimed = [panic_of(number) + (b"x" * 99 + b"\n") * 200 for number in range(6)]
     (tmp_path / "log").write_bytes(b"".join(claimed))
     with pytest.raises(InputError, match="MB of boots"):
-        read_logs([tmp_path / "log"])
+        read_logs([tmp_path / "log"], key_of)
 
 
 def test_a_bundle_that_is_not_complete_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,6 +299,119 @@ def test_a_bundle_that_is_not_complete_is_removed(tmp_path: Path, monkeypatch: p
 def test_a_log_without_a_boot_of_a_known_bundle_is_refused(text: bytes, run: RunDir, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no boot of a bundle|of no run of this host"):
         imported(tmp_path, text)
+
+
+def test_a_bundle_of_an_earlier_version_is_to_be_exported_anew(run: RunDir, tmp_path: Path) -> None:
+    (run.path / bundle.SECRET).unlink()
+    with pytest.raises(InputError) as refused:
+        imported(tmp_path, *boots())
+    assert run.name in refused.value.hint
+    assert "anew" in refused.value.hint
+
+
+def forgeries(of: Sequence[int]) -> dict[str, bytes]:
+    """Return what the kernel of boot 1 can print to speak for the boots ``of``, by how it does."""
+    own_key, made = key_of_boot(SECRET, TOKEN, 1), {}
+    records = {
+        boot: [
+            (n, re.sub(rb'"value":[\d.]+', b'"value":1', line))
+            for n, line in boots_in(boots()[boot])[0].lines.items()
+        ]
+        for boot in of
+    }
+    ways: dict[str, Callable[[int, bytes, bytes], bytes]] = {
+        "with its own key": lambda boot, n, line: signed(boot, b"0badc0de", n, line, own_key),
+        "with an empty key": lambda boot, n, line: signed(boot, b"0badc0de", n, line, bytes(16)),
+        "as its own": lambda boot, n, line: signed(1, b"0badc0de", n, line).replace(
+            b" 1 ", b" %d " % boot, 1
+        ),
+        "without a signature": lambda boot, n, line: (
+            b"@kteardown %s %d 0badc0de %s %s %s\n" % (TOKEN.encode(), boot, n, b"0" * 32, line)
+        ),
+        "as the earlier version": lambda boot, n, line: (
+            b"@kteardown %s %d 0badc0de %s %08x %s\n" % (TOKEN.encode(), boot, n, 0, line)
+        ),
+    }
+    for way, line_of in ways.items():
+        made[way] = b"".join(line_of(boot, b"%d" % n, line) for boot in of for n, line in records[boot])
+    return made
+
+
+@pytest.mark.parametrize("way", forgeries([2, 5]))
+def test_no_kernel_forges_the_figures_of_another_one(way: str, run: RunDir, tmp_path: Path) -> None:
+    """Boot 1 prints whole boots before they run: before its own records, between, and after them."""
+    forged, own = forgeries([2, 5])[way], boots()[1]
+    middle = own.index(b"\n", len(own) // 2) + 1
+    said = imported(
+        tmp_path, boots()[0], forged + own[:middle] + forged + own[middle:] + forged, *boots()[2:]
+    )
+    assert "which has 6 of 6" in said
+    assert "are not signed with the key of their boot" in said
+    values = [record for record in run.records() if isinstance(record, Sample) and record.value == 1]
+    assert not [record for record in values if record.boot in (2, 5)]
+    assert "void" not in said
+
+
+def test_a_boot_with_two_different_ends_is_void_and_its_log_can_be_chosen(
+    run: RunDir, tmp_path: Path
+) -> None:
+    other = again(boots()[2], lambda record: re.sub(rb'"value":[\d.]+', b'"value":1', record), b"0badc0de")
+    said = imported(tmp_path, *boots(), other)
+    assert said.index("boot 2 is void") < said.index("imported 3 boots")
+    assert set(outcomes(run)) == {3, 4, 5}
+    assert "imported 3 boots" in imported(tmp_path, *boots(), other, chosen=(2, 6))
+    assert {r.value for r in run.records() if isinstance(r, Sample) and r.boot == 2} == {1}
+
+
+def test_different_lines_of_one_boot_make_it_void(run: RunDir, tmp_path: Path) -> None:
+    """The kernel itself has its key, and can say two things."""
+    own = boots()[2]
+    line = next(line for line in own.splitlines() if b'"sample"' in line)
+    said = imported(
+        tmp_path, *boots()[:2], changed(line, lambda r: re.sub(rb'"value":[\d.]+', b'"value":1', r)) + own
+    )
+    assert "boot 2 is void" in said
+    assert 2 not in outcomes(run)
+
+
+def test_the_same_log_twice_counts_once(run: RunDir, tmp_path: Path) -> None:
+    said = imported(tmp_path, *boots(), *boots())
+    assert "which has 6 of 6" in said
+    assert "void" not in said
+
+
+@pytest.mark.parametrize("asked", ["2", "2=other.log", "x=serial-0.log", "-1=serial-0.log"])
+def test_a_choice_that_names_no_log_is_refused(asked: str, run: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "serial-0.log").write_bytes(boots()[0])
+    with pytest.raises(InputError, match="expected the number of a boot and one of the logs"):
+        CliRunner().invoke(
+            app, ["import", str(tmp_path / "serial-0.log"), "--boot", asked], catch_exceptions=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda record: record.replace(b'"trial":0', b'"trial":7'), "zombies begins now"),
+        (lambda record: record.replace(b'"type":"bye"', b'"type":"by"'), "not a record"),
+        (lambda record: record.replace(b'"freeze_user_ns"', b'"free_ns"'), "the workload has no such metric"),
+    ],
+)
+def test_a_forged_record_of_a_machine_is_a_fault_of_its_boot(
+    change: Callable[[bytes], bytes], why: str, run: RunDir, tmp_path: Path
+) -> None:
+    imported(tmp_path, boots()[0], again(boots()[1], change), *boots()[2:])
+    (end,) = [record for record in run.records() if isinstance(record, BootEnd) and record.boot == 1]
+    assert (end.outcome, end.forged) == ("agent-error", True)
+    assert end.detail.startswith("forged record: ")
+    assert why in end.detail
+
+
+def test_no_file_of_a_bundle_has_the_key_of_another_boot(tmp_path: Path) -> None:
+    secret = bytes(32)
+    keys = {key_of_boot(secret, TOKEN, number) for number in range(100)} | {key_of_boot(secret, "0" * 16, 0)}
+    assert len(keys) == 101
+    assert secret not in keys
 
 
 def test_an_exported_run_is_not_resumed_here(run: RunDir) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.hunt.folder import HuntFolder, measure_stage
-from kteardown.hunt.plan import Case, Options, plan_of_sizes
+from kteardown.hunt.plan import REPORTS, Case, Options, plan_of_sizes
 from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter, Task
 from kteardown.run.execute import Lab
@@ -49,15 +49,20 @@ def shares_of(path: Path, acceleration: Acceleration) -> list[float]:
     """Measure the stage, and return the shares of it that were displayed."""
 
     def script(job: BootJob) -> FakeBoot:
-        ends = [{"type": "trial_end", "trial": trial.index, "status": "ok"} for trial in next(boots).trials]
-        return FakeBoot(lines=tuple(json.dumps(end).encode() for end in ends))
+        lines: list[dict[str, object]] = []
+        for trial in next(boots).trials:
+            lines.append(
+                {"type": "trial_start", "trial": trial.index, "workload": "hunt", "params": trial.params}
+            )
+            lines.append({"type": "trial_end", "trial": trial.index, "status": "ok"})
+        return FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
 
     boots = iter(PLAN.boots)
     agent = path / "agent"
     agent.write_bytes(b"agent")
     image = KernelImage("kernel", path / "image", "kernel", "", "x86_64", "6.12", "gcc", "", "")
     reporter = Shares()
-    lab = Lab(agent, "x86_64", acceleration, machine=FakeMachine(script))
+    lab = Lab(agent, "x86_64", acceleration, REPORTS, machine=FakeMachine(script))
     measure_stage(HuntFolder(path), "rate", PLAN, {"kernel": image}, lab, reporter)
     return reporter.shares
 

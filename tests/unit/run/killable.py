@@ -17,7 +17,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
-from unit.fake_machine import FakeBoot, FakeMachine
+from unit.fake_machine import REPORTS, FakeBoot, FakeMachine
 from unit.run_dirs import fill
 
 VARIANT = "freezer-skip-exited"
@@ -67,7 +67,12 @@ def measure(path: Path) -> None:
     kernels = {name: Bootable(Path(name)) for name in (BASE, TWIN, VARIANT)}
     agent = path / "image"
     lab = Lab(
-        agent, "x86_64", "mttcg" if wall else "icount", machine=FakeMachine(_guest), jobs=1 if wall else 2
+        agent,
+        "x86_64",
+        "mttcg" if wall else "icount",
+        REPORTS,
+        machine=FakeMachine(_guest),
+        jobs=1 if wall else 2,
     )
     with open_writer(run, {"kernel": "6"}) as log:
         execute(found.plan, kernels, lab, log, SilentReporter())
@@ -80,8 +85,6 @@ def _guest(job: BootJob) -> FakeBoot:
 
 def _lines(job: BootJob) -> Iterator[dict[str, object]]:
     """Yield the lines of the agent for the plan of ``job``; they depend on kernel, seed and point only."""
-    hello = {"protocol": 1, "release": "6.12", "version": "#1", "machine": "x86_64", "banner": "Linux"}
-    yield {"type": "hello", **hello, "cpus_online": 1, "cpus_possible": 1, "memory_kb": 1, "cmdline": ""}
     trials = re.findall(rb"^trial (\d+) zombies 1 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE)
     for index, zombies in ((int(index), int(zombies)) for index, zombies in trials):
         params = {"zombies": zombies, "make": "shared", "until": "freezer"}

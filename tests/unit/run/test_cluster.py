@@ -24,7 +24,7 @@ from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.journal import Journal
 from kteardown.rundir.writer import RecordWriter, open_writer
 from kteardown.vm.job import Acceleration
-from unit.fake_machine import FakeBoot, FakeMachine
+from unit.fake_machine import REPORTS, FakeBoot, FakeMachine
 from unit.run.fake_scheduler import FakeScheduler
 
 TRIAL = PlannedTrial(index=0, workload="zombies", params={"zombies": 3}, warmup=0, repetitions=1)
@@ -36,7 +36,7 @@ GUEST = FakeBoot(
     lines=tuple(
         json.dumps(line).encode()
         for line in (
-            {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {}},
+            {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {"zombies": 3}},
             {"type": "sample", "trial": 0, "repetition": 0, "metric": "freeze_user_ns", "value": 5},
             {"type": "trial_end", "trial": 0, "status": "ok"},
         )
@@ -86,7 +86,7 @@ def drive(
     folder, notes = run.path.parent, notes or Notes()
     executor = Cluster(scheduler, config, "q" * 64, sleep or scheduler.sleep, scheduler.now)
     machine = FakeMachine(lambda job: FakeBoot())
-    lab = Lab(folder / "agent", "x86_64", acceleration, machine=machine, executor=executor)
+    lab = Lab(folder / "agent", "x86_64", acceleration, REPORTS, machine=machine, executor=executor)
     kernels = {name: Bootable(folder / name) for name in KERNELS}
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, notes)
@@ -356,7 +356,8 @@ def test_a_block_that_a_node_began_is_not_finished_on_this_host(run: RunDir) -> 
         patch.setattr(RecordWriter, "adopt", cut)
         with pytest.raises(_Crash):
             drive(run, scheduler, plan, acceleration="mttcg")
-    lab = Lab(run.path.parent / "agent", "x86_64", "mttcg", machine=FakeMachine(lambda job: GUEST))
+    machine = FakeMachine(lambda job: GUEST)
+    lab = Lab(run.path.parent / "agent", "x86_64", "mttcg", REPORTS, machine=machine)
     kernels = {name: Bootable(run.path.parent / name) for name in KERNELS}
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, SilentReporter())

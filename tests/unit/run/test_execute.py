@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -13,14 +13,15 @@ import pytest
 
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import AgentError, BootStart, LostTime, TrialEnd, TrialStart
+from kteardown.model.record import BootStart, LostTime, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, Lab, execute, guest_plan
+from kteardown.run.guest_records import Reports
 from kteardown.rundir.counting import trials as counted_trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
-from unit.fake_machine import FakeBoot, FakeMachine
+from unit.fake_machine import REPORTS, FakeBoot, FakeMachine
 
 KERNELS = ("base", "broken", "fine")
 
@@ -35,14 +36,20 @@ def _plan(blocks: int) -> Plan:
     return Plan(boots=boots, cpus=1, memory_mb=64, silence_s=1)
 
 
-GOOD = FakeBoot(lines=(json.dumps({"type": "trial_end", "trial": 0, "status": "ok"}).encode(),))
+def _lines(*records: Mapping[str, object]) -> tuple[bytes, ...]:
+    return tuple(json.dumps(record).encode() for record in records)
+
+
+START = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {"zombies": 3}}
+END = {"type": "trial_end", "trial": 0, "status": "ok"}
+GOOD = FakeBoot(lines=_lines(START, END))
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Callable[[Callable[[BootJob], FakeBoot]], Lab]:
     agent = tmp_path / "agent"
     agent.write_bytes(b"agent")
-    return lambda script: Lab(agent, "x86_64", "icount", machine=FakeMachine(script))
+    return lambda script: Lab(agent, "x86_64", "icount", REPORTS, machine=FakeMachine(script))
 
 
 @pytest.fixture
@@ -67,7 +74,7 @@ def test_every_boot_runs_in_the_order_of_the_plan(
 ) -> None:
     _execute(run, lab(lambda job: GOOD))
     assert _kernels(run) == [*KERNELS, *KERNELS]
-    assert all(isinstance(boot.records[0], TrialEnd) for boot in run.boots())
+    assert all(isinstance(boot.records[-1], TrialEnd) for boot in run.boots())
 
 
 def test_a_failed_boot_is_recorded_and_after_two_its_kernel_is_skipped(
@@ -107,24 +114,34 @@ def test_an_interrupted_plan_is_finished_without_repeating_boots(
     assert [boot.boot for boot in run.boots()] == list(range(6))
 
 
-def test_an_unparsable_line_becomes_an_agent_error(
-    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
+@pytest.mark.parametrize(
+    ("forged", "why"),
+    [
+        (b"\xffnoise\x1b[2J\x07", "not a record: \\xffnoise"),
+        (_lines({**END, "trial": 1})[0], "it is of no running trial: "),
+        (_lines({"type": "boot_end", "outcome": "ok"})[0], "not a record: "),
+    ],
+)
+def test_a_forged_record_voids_its_boot_and_says_why(
+    run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab], forged: bytes, why: str
 ) -> None:
-    _execute(run, lab(lambda job: FakeBoot(lines=(b"\xffnoise\x1b[2J\x07",), outcome="agent-error")))
-    record = run.boots()[0].records[0]
-    assert isinstance(record, AgentError)
-    assert record.detail == "not a record: \\xffnoise"
+    sample = {"type": "sample", "trial": 0, "repetition": 0, "metric": "freeze_user_ns", "value": 5}
+    before = _lines(START, sample, END)
+    _execute(run, lab(lambda job: FakeBoot(lines=(*before, forged))), blocks=1)
+    for boot in run.boots():
+        assert boot.records == ()
+        assert (boot.end.outcome, boot.end.forged) == ("agent-error", True)
+        assert boot.end.detail.startswith(f"forged record: {why}")
 
 
 def test_a_swept_machine_is_booted_and_is_a_parameter_of_every_trial(
     run: RunDir, lab: Callable[[Callable[[BootJob], FakeBoot]], Lab]
 ) -> None:
-    started = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {"zombies": 3}}
     jobs: list[BootJob] = []
 
     def script(job: BootJob) -> FakeBoot:
         jobs.append(job)
-        return FakeBoot(lines=(json.dumps(started).encode(), *GOOD.lines))
+        return GOOD
 
     plan = _plan(1)
     boots = (plan.boots[0].model_copy(update={"machine": {"possible_cpus": 32}}), plan.boots[2])
@@ -244,18 +261,22 @@ def test_a_script_is_recorded_with_its_name_its_parameters_and_its_samples(
     agents = {"script": "mine", "environment": "N=5"}
     lines = [
         {"type": "trial_start", "trial": 0, "workload": "script", "params": agents},
+        {"type": "sample", "trial": 0, "repetition": 0, "metric": "whole_ns", "value": 9},
         {"type": "output", "trial": 0, "repetition": 0, "source": "script", "at_ns": 1, "text": "wait 3 us"},
-        {"type": "output", "trial": 9, "repetition": 0, "source": "script", "at_ns": 1, "text": "wait 9 us"},
-        {"type": "trial_start", "trial": 9, "workload": "script", "params": {}},
         {"type": "ended", "trial": 0, "repetition": 0, "how": "exit", "code": 0, "dropped": 0},
+        {"type": "check", "trial": 0, "repetition": 0, "name": "ended", "ok": True, "detail": "exit 0"},
         {"type": "trial_end", "trial": 0, "status": "ok"},
     ]
     boot = PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=(_script(0, {"N": 5}),))
     plan = Plan(boots=(boot,), cpus=1, memory_mb=64, silence_s=1)
-    job = FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
+    job = FakeBoot(lines=_lines(*lines))
     with open_writer(run) as log:
-        execute(plan, {"base": Bootable(Path("base"))}, lab(lambda _: job), log, SilentReporter())
+        own = replace(
+            lab(lambda _: job),
+            reports={"mine": Reports(frozenset(("whole_ns",)), invariants=frozenset(("ended",)))},
+        )
+        execute(plan, {"base": Bootable(Path("base"))}, own, log, SilentReporter())
     (records,) = [boot.records for boot in run.boots()]
     (trial,) = counted_trials([record for record in records if getattr(record, "trial", 0) == 0])
     assert (trial.workload, trial.params, trial.status) == ("mine", {"N": 5}, "ok")
-    assert trial.samples == {"wait_ns": [3000]}
+    assert trial.samples == {"whole_ns": [9], "wait_ns": [3000]}

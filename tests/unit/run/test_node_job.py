@@ -26,7 +26,7 @@ from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 
-GOOD = FakeBoot(lines=(json.dumps({"type": "trial_end", "trial": 0, "status": "ok"}).encode(),))
+GOOD = FakeBoot(lines=(json.dumps({"type": "bye", "trials": 0}).encode(),))
 
 
 TRIAL = PlannedTrial(index=0, workload="zombies", params={}, warmup=0, repetitions=1)
@@ -151,9 +151,12 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
             "plan": order.plan.model_copy(update={"boots": boots}),
         }
     )
-    started = {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {}}
-    guest = FakeBoot(lines=(json.dumps(started).encode(), *GOOD.lines))
-    assert _run(limited, monkeypatch, lambda job: guest) == 0
+    lines = [
+        {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {}},
+        {"type": "trial_end", "trial": 0, "status": "ok"},
+    ]
+    trial = FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
+    assert _run(limited, monkeypatch, lambda job: trial if job.console.name[:4] == "0000" else GOOD) == 0
     attempts = _journal(order).read("done", order.key).attempts(0)
     tried = [record for records in attempts for record in records if isinstance(record, TrialEnd)]
     assert [bool(record.disturbed) for record in tried] == [True, False]

@@ -10,7 +10,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.options import Scripted
-from kteardown.model.record import Delta, OutputLine, ParamValue, ScriptEnd
+from kteardown.model.record import Alive, Bye, Delta, OutputLine, ParamValue, ScriptEnd
 from kteardown.model.workload import Metric
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.rehearse import (
@@ -155,11 +155,11 @@ def test_the_metrics_are_of_the_best_kind_that_there_is(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_script_that_takes_long_says_that_it_is_not_hung() -> None:
-    line = b'{"type":"alive","trial":0,"detail":"20 s of 600 s; its last line: a; b"}'
-    assert running_for(line) == (
+    record = Alive(trial=0, detail="20 s of 600 s; its last line: a; b")
+    assert running_for(record) == (
         "not hung: it has run for 20 s of 600 s of the guest's clock (--limit); its last line: a; b"
     )
-    assert running_for(b'{"type":"bye","trials":1}') == running_for(b'"alive"') == ""
+    assert running_for(Bye(trials=1)) == ""
 
 
 def test_one_size_has_no_growth_and_a_script_no_preset(tmp_path: Path) -> None:

@@ -20,13 +20,14 @@ from kteardown.inputs.load import load_experiment
 from kteardown.run import lab
 from kteardown.run.execute import Executor, Lab, Setting
 from kteardown.vm import metal
-from kteardown.vm.console_records import LoggedBoot
+from kteardown.vm.console_records import LoggedBoot, key_of_boot, named
 from kteardown.vm.kernel_log import Ending
 from kteardown.vm.metal import MachineConfig, MetalMachine, NoAnswerError, Proof, SshError
 from unit.vm.test_qemu_command import JOB
 
 DATA = Path(__file__).parents[2] / "data" / "bundle"
 TOKEN = (DATA / "run" / "on").read_text().strip().removeprefix("exported:")
+KEY = key_of_boot(bytes.fromhex((DATA / "run" / "bundle.key").read_text()), TOKEN, 0)
 PROOF = Proof(
     proved_at="2026-11-27T00:00:00+00:00",
     success_s=20,
@@ -90,6 +91,7 @@ def line_of(text: bytes, folder: Path) -> metal._SerialLine:
         while (folder / "console").stat().st_size < len(text):
             time.sleep(0.01)
         line.read()
+        line.key = KEY
         return line
 
 
@@ -113,6 +115,7 @@ def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_sa
     first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
     (tmp_path / "line").write_bytes(first)
     with metal._serial_line(f"cat {tmp_path}/line; sleep 60", tmp_path / "console") as line:
+        line.key = KEY
         returned = machine._until_back(line, TOKEN, "old")
     assert returned.boot.sent is not None
     assert returned.ending.how == "powered-off"
@@ -126,6 +129,7 @@ def test_what_comes_while_the_machine_does_not_answer_is_of_the_boot(
     (tmp_path / "line").write_bytes(whole.partition(b'"sent"')[0].rpartition(b"\n")[0] + b"\n")
     command = f"until [ -e {tmp_path}/asked ]; do sleep 0.05; done; cat {tmp_path}/line; sleep 60"
     with metal._serial_line(command, tmp_path / "console") as line:
+        line.key = KEY
 
         def up(old: str) -> tuple[str, float, bytes]:
             (tmp_path / "asked").touch()
@@ -310,6 +314,7 @@ def kept(machine: MetalMachine, left: bytes, folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(metal, "_QUIET_S", 0.0)
     monkeypatch.setattr(machine, "_up", lambda old: ("another", 100000.5, left))
     with metal._serial_line("", folder / "console") as line:
+        line.key = KEY
         return machine._until_back(line, TOKEN, "old")
 
 
@@ -328,7 +333,10 @@ def test_records_and_text_in_memory_are_read_as_those_of_a_line(
     assert damaged.ending.detail.startswith("of its lines only")
     # A panic prints the log again, with the command line; the line of the machine is in another zone.
     described = re.findall(rb"@kteardown [^\n]*machine[^\n]*\n", first)[0]
-    again = b"\nKernel panic - not syncing: y\n[ 0.0] kteardown.boot=%s:0\n[ 2.0] z\n\n" % TOKEN.encode()
+    again = (
+        b"\nKernel panic - not syncing: y\n[ 0.0] kteardown.boot=%s\n[ 2.0] z\n\n"
+        % named(TOKEN, 0, KEY).encode()
+    )
     for more in (b"", described):
         panicked = kept(machine, noise + again + more, tmp_path, monkeypatch)
         end = panicked.boot.end(panicked.ending)

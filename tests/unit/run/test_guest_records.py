@@ -1,0 +1,374 @@
+"""What a guest may send next: whole sequences of every sort pass, and no forgery of one of them does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kteardown.errors import InputError
+from kteardown.hunt.plan import REPORTS as HUNT
+from kteardown.inputs.load import METRICS, load_workload, stress_names, workload_names
+from kteardown.model.plan import PlannedBoot, PlannedTrial
+from kteardown.model.record import ProfileStretch, Record, TrialStart
+from kteardown.model.workload import Metric, Script, Workload
+from kteardown.paths import data_dir
+from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, of_agent, reports_of
+from kteardown.rundir import counting
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load, load_workloads
+
+Fields = dict[str, Any]
+DATA = Path(__file__).parents[2] / "data"
+MINE = Workload(
+    name="mine", summary="", silence_s=1, script=Script(command="x"), metrics={"printed_ns": Metric(help="")}
+)
+REPORTS = {
+    **reports_of({"mine": MINE}),
+    "built": Reports(frozenset(("a_ns", "b_ns")), frozenset(("h_ns",)), frozenset(("holds",))),
+    "other": Reports(frozenset(("c_ns",)), frozenset(), frozenset()),
+}
+HELLO = {
+    **{"type": "hello", "protocol": 1, "release": "6.12", "version": "#1", "machine": "x86_64"},
+    **{"banner": "Linux", "cpus_online": 1, "cpus_possible": 1, "memory_kb": 1, "cmdline": ""},
+}
+SETTLED = {"type": "settled", "clocksource": "tsc", "resolution_ns": 1}
+
+
+def boot_of(*trials: PlannedTrial) -> PlannedBoot:
+    return PlannedBoot(index=0, block=0, kernel="base", seed=1, trials=trials)
+
+
+def take(
+    boot: PlannedBoot, lines: Sequence[Fields], reports: Mapping[str, Reports] = REPORTS
+) -> list[Record]:
+    guest = GuestRecords(boot, reports)
+    return [guest.next(json.dumps(line).encode()) for line in lines]
+
+
+def start_of(trial: PlannedTrial) -> Fields:
+    workload, params = of_agent(trial)
+    # As the agent writes them.
+    values = {name: int(text) if text.isdecimal() else text for name, text in params.items()}
+    return {"type": "trial_start", "trial": trial.index, "workload": workload, "params": values}
+
+
+def built(trial: PlannedTrial) -> Iterator[Fields]:
+    """Yield what a trial of a workload of the agent sends in each of its repetitions."""
+    last = trial.warmup + trial.repetitions
+    for repetition in range(last):
+        at: Fields = {"trial": trial.index, "repetition": repetition}
+        warm: Fields = {"warmup": True} if repetition < trial.warmup else {}
+        yield {"type": "alive", "trial": trial.index, "detail": "half"}
+        for metric, value in (("a_ns", 5), ("b_ns", 6), ("b_ns", 7.5)):
+            yield {"type": "sample", **at, "metric": metric, "value": value, **warm}
+        for buckets in ([[1, 2], [5, 1]], [[6, 1]]):
+            yield {"type": "histogram", **at, "metric": "h_ns", "bits": 8, "buckets": buckets, **warm}
+        yield {"type": "check", **at, "name": "holds", "ok": True, "detail": ""}
+        if trial.profile_ns and not warm:
+            sampled = {"period_ns": 9, "stretch_ns": 90, "cpus": 1, "samples": 3, "lost": 0}
+            yield {"type": "profile", **at, **sampled}
+            yield {"type": "stack", **at, "stack": "a;b", "count": 2, "ns": 18}
+            yield {"type": "stack", **at, "stack": "a;c", "count": 1, "ns": 9}
+
+
+def scripted(trial: PlannedTrial) -> Iterator[Fields]:
+    """Yield what a trial of a script sends in each of its repetitions."""
+    for repetition in range(trial.warmup + trial.repetitions):
+        at: Fields = {"trial": trial.index, "repetition": repetition}
+        warm: Fields = {"warmup": True} if repetition < trial.warmup else {}
+        yield {"type": "alive", "trial": trial.index, "detail": "5 s of 600 s"}
+        for metric in ("whole_ns", "all_gone_ns", "cpu_us"):
+            yield {"type": "sample", **at, "metric": metric, "value": 5, **warm}
+        yield {"type": "output", **at, "source": "script", "at_ns": 1, "text": "printed 3 us"}
+        yield {"type": "output", **at, "source": "log", "at_ns": 2, "text": "x", "facility": 1}
+        yield {"type": "delta", **at, "file": "meminfo", "name": "Slab", "before": 1, "after": 2}
+        yield {"type": "ended", **at, "how": "exit", "code": 0, "dropped": 0}
+        yield {"type": "check", **at, "name": "ended", "ok": True, "detail": "exit 0"}
+
+
+@st.composite
+def sequences(draw: st.DrawFn) -> tuple[PlannedBoot, list[Fields]]:
+    """A boot, and all that its guest sends."""
+    is_script = draw(st.booleans())
+    trials = tuple(
+        PlannedTrial(
+            index=index,
+            workload="mine" if is_script else draw(st.sampled_from(["built"])),
+            params={"N": draw(st.integers(0, 9)), "MODE": draw(st.sampled_from(["fast", "slow"]))},
+            warmup=draw(st.integers(0, 1)),
+            repetitions=draw(st.integers(1, 2)),
+            profile_ns=0 if is_script else draw(st.sampled_from([0, 9])),
+            script={"printed_ns": "printed printed"} if is_script else None,
+        )
+        for index in draw(st.sampled_from([(0,), (0, 1), (1, 3)]))
+    )
+    lines: list[Fields] = [HELLO, *([SETTLED] if draw(st.booleans()) else [])]
+    for trial in trials:
+        body = scripted(trial) if is_script else built(trial)
+        lines += [start_of(trial), *body, {"type": "trial_end", "trial": trial.index, "status": "ok"}]
+    return boot_of(*trials), [*lines, {"type": "bye", "trials": len(trials)}]
+
+
+@given(sequences(), st.data())
+def test_what_an_agent_sends_passes_also_if_it_ends_early(
+    sequence: tuple[PlannedBoot, list[Fields]], data: st.DataObject
+) -> None:
+    boot, lines = sequence
+    assert len(take(boot, lines)) == len(lines)
+    end = data.draw(st.integers(0, len(lines) - 1))
+    take(boot, [*lines[:end], {"type": "error", "detail": "no memory"}])
+
+
+FREE = {"alive", "sample", "check", "output", "delta", "stack", "histogram"}
+"""Records of which some may come twice, or in another order, and mean the same."""
+EVERYWHERE: tuple[Fields, ...] = (
+    {
+        "type": "boot_start",
+        "kernel": "base",
+        "block": 0,
+        "seed": 1,
+        "acceleration": "icount",
+        "host_load": 0.0,
+        "started_at": "",
+    },
+    {
+        "type": "boot_end",
+        "outcome": "ok",
+        "duration_s": 1.0,
+        "first_record_s": 1.0,
+        "command": [],
+        "host_load": 0.0,
+    },
+    {"type": "sample", "trial": 7, "repetition": 0, "metric": "a_ns", "value": 1},
+    {"type": "sample", "trial": 0, "repetition": 9, "metric": "a_ns", "value": 1},
+    {"type": "sample", "trial": 0, "repetition": 0, "metric": "c_ns", "value": 1},
+    {"type": "sample", "trial": 0, "repetition": 0, "metric": "printed_ns", "value": 1},
+    {"type": "check", "trial": 0, "repetition": 0, "name": "other", "ok": True},
+    {"type": "output", "trial": 9, "repetition": 0, "source": "script", "at_ns": 1, "text": "x"},
+    {"type": "ended", "trial": 9, "repetition": 0, "how": "exit", "code": 0},
+    {"type": "trial_end", "trial": 9, "status": "ok"},
+    {"type": "trial_start", "trial": 9, "workload": "built", "params": {}},
+    {"type": "bye", "trials": 0},
+    {"type": "settled", "clocksource": "tsc"},
+    {"type": "nonesuch"},
+    HELLO,
+)
+
+
+@given(sequences(), st.sampled_from(EVERYWHERE), st.data())
+def test_what_comes_nowhere_is_refused_everywhere(
+    sequence: tuple[PlannedBoot, list[Fields]], forged: Fields, data: st.DataObject
+) -> None:
+    boot, lines = sequence
+    at = data.draw(st.integers(1, len(lines)))
+    with pytest.raises(ForgedError):
+        take(boot, [*lines[:at], forged, *lines[at:]])
+
+
+@given(sequences(), st.data())
+def test_a_record_of_the_order_is_there_once_and_at_its_place(
+    sequence: tuple[PlannedBoot, list[Fields]], data: st.DataObject
+) -> None:
+    boot, lines = sequence
+    ordered = [at for at, line in enumerate(lines) if line["type"] not in FREE]
+    at = data.draw(st.sampled_from(ordered))
+    with pytest.raises(ForgedError):
+        take(boot, [*lines[: at + 1], *lines[at:]])
+    other = data.draw(st.sampled_from([each for each in ordered if each > at] or [0]))
+    if other:
+        swapped = [*lines]
+        swapped[at], swapped[other] = swapped[other], swapped[at]
+        with pytest.raises(ForgedError):
+            take(boot, swapped)
+
+
+CHANGES: Mapping[str, Mapping[str, Sequence[object]]] = {
+    "sample": {
+        "trial": [5],
+        "repetition": [-1, 9],
+        "metric": ["c_ns", "printed_ns", ""],
+        "boot": [0],
+        "attempt": [0],
+        "kept": [1],
+    },
+    "histogram": {
+        "trial": [5],
+        "repetition": [-1, 9],
+        "metric": ["a_ns"],
+        "buckets": [[[3, 1], [2, 1]]],
+        "boot": [0],
+    },
+    "check": {"trial": [5], "repetition": [9], "name": ["other"], "boot": [0]},
+    "trial_start": {
+        "trial": [5, -1],
+        "workload": ["other", "mine", "boot"],
+        "params": [{}, {"N": 3}],
+        "at_s": [1.0],
+    },
+    "trial_end": {"trial": [5], "at_s": [1.0], "lost": [None], "disturbed": [""], "boot": [0]},
+    "profile": {"trial": [5], "repetition": [9]},
+    "stack": {"trial": [5], "count": [4, 0, -1]},
+    "output": {"trial": [5], "repetition": [9], "boot": [0]},
+    "ended": {"trial": [5], "repetition": [9]},
+    "bye": {"trials": [0, 9], "boot": [0]},
+    "hello": {"boot": [0], "type": ["bye"], "kept_from": [""]},
+    "settled": {"node": ["n1"]},
+    "alive": {"trial": [5]},
+    "delta": {"trial": [5]},
+}
+
+
+@given(sequences(), st.data())
+def test_a_record_with_another_value_is_refused(
+    sequence: tuple[PlannedBoot, list[Fields]], data: st.DataObject
+) -> None:
+    boot, lines = sequence
+    at = data.draw(st.integers(0, len(lines) - 1))
+    key, values = data.draw(st.sampled_from(sorted(CHANGES[lines[at]["type"]].items())))
+    lines[at] = {**lines[at], key: data.draw(st.sampled_from(list(values)))}
+    with pytest.raises(ForgedError):
+        take(boot, lines)
+
+
+@given(sequences(), st.data())
+def test_the_warm_up_is_that_of_the_plan(
+    sequence: tuple[PlannedBoot, list[Fields]], data: st.DataObject
+) -> None:
+    boot, lines = sequence
+    at = data.draw(
+        st.sampled_from([n for n, line in enumerate(lines) if line["type"] in ("sample", "histogram")])
+    )
+    lines[at] = {**lines[at], "warmup": not lines[at].get("warmup", False)}
+    with pytest.raises(ForgedError, match="warm-up"):
+        take(boot, lines)
+
+
+SCRIPT = PlannedTrial(
+    index=0, workload="mine", params={"N": 5}, warmup=1, repetitions=2, script={"printed_ns": "printed x"}
+)
+
+
+@pytest.mark.parametrize("after", range(len(list(scripted(SCRIPT)))))
+def test_a_script_forges_no_part_of_its_own_report(after: int) -> None:
+    """Whatever a process of a script sends while it runs, the agent sends afterwards: a second time."""
+    lines = [*scripted(SCRIPT)]
+    is_running = [n for n, line in enumerate(lines) if line["type"] == "alive"]
+    for at in is_running:
+        forged = {**lines[after], "repetition": lines[at + 1]["repetition"]}
+        if forged["type"] == "alive":
+            continue
+        with pytest.raises(ForgedError):
+            take(boot_of(SCRIPT), [HELLO, start_of(SCRIPT), *lines[: at + 1], forged, *lines[at + 1 :]])
+
+
+def test_a_whole_forged_repetition_is_refused_by_the_real_one() -> None:
+    lines = [*scripted(SCRIPT)]
+    one = len(lines) // 3
+    ahead = [*lines[:one], *lines]
+    with pytest.raises(ForgedError):
+        take(boot_of(SCRIPT), [HELLO, start_of(SCRIPT), *ahead])
+    end = {"type": "trial_end", "trial": 0, "status": "ok"}
+    with pytest.raises(ForgedError, match="repetitions are left"):
+        take(boot_of(SCRIPT), [HELLO, start_of(SCRIPT), *lines[:one], end])
+    take(boot_of(SCRIPT), [HELLO, start_of(SCRIPT), *lines[:one], {**end, "status": "void"}])
+
+
+def test_a_script_shares_no_boot_with_another_workload() -> None:
+    other = PlannedTrial(index=1, workload="built", params={}, warmup=0, repetitions=1)
+    with pytest.raises(InputError, match="runs a script beside other workloads: built, mine"):
+        GuestRecords(boot_of(SCRIPT, other), REPORTS)
+    GuestRecords(boot_of(SCRIPT, SCRIPT.model_copy(update={"index": 1})), REPORTS)
+
+
+def test_of_a_script_only_the_agent_measures_and_counts() -> None:
+    counted = MINE.model_copy(update={"metrics": {**MINE.metrics, **METRICS}, "invariants": {"counted": ""}})
+    plain, with_counts = reports_of({"mine": MINE})["mine"], reports_of({"mine": counted})["mine"]
+    assert plain.metrics == {"whole_ns", "cpu_us", "all_gone_ns"}
+    assert with_counts.metrics == plain.metrics | METRICS.keys()
+    assert plain.invariants == {"ended"}
+    assert with_counts.invariants == {"ended", "counted"}
+
+
+def test_a_long_environment_may_be_cut() -> None:
+    long = SCRIPT.model_copy(update={"params": {"TEXT": "x" * 3000}})
+    start = start_of(long)
+    start["params"]["environment"] = start["params"]["environment"][:2000]
+    take(boot_of(long), [HELLO, start])
+    start["params"]["environment"] = "TEXT=y"
+    with pytest.raises(ForgedError):
+        take(boot_of(long), [HELLO, start])
+
+
+def test_every_shipped_workload_declares_what_its_c_files_report() -> None:
+    """A name that is not declared would make a boot void."""
+    for name in {*workload_names(), *stress_names()}:
+        reports = reports_of({name: load_workload(name)})[name]
+        places = [data_dir("agent") / kind for kind in ("workloads", "stress")]
+        files = [file for place in places for file in (place / f"{name}.c", *(place / name).glob("*.c"))]
+        text = "".join(file.read_text() for file in files if file.is_file())
+        assert text, name
+        sampled = set(re.findall(r'wl_sample(?:_ratio)?\(t,\s*"(\w+)"', text))
+        assert sampled <= reports.metrics, name
+        assert set(re.findall(r'wl_check\(t,\s*"(\w+)"', text)) <= reports.invariants, name
+        assert set(re.findall(r'wl_histogram\(t,\s*"(\w+)"', text)) <= reports.histograms, name
+    hunt = (data_dir("agent") / "hunt" / "hunt.c").read_text()
+    assert set(re.findall(r'wl_sample\(t,\s*"(\w+)"', hunt)) == HUNT["hunt"].metrics
+    checked = set(re.findall(r'(?:wl_check|locks_end)\(t,\s*"(\w+)"', hunt))
+    assert checked == HUNT["hunt"].invariants
+
+
+def guest_lines(records: Sequence[Record], boot: PlannedBoot) -> Iterator[Fields]:
+    """Yield recorded records as the guest sent them."""
+    for record in records:
+        fields = json.loads(record.model_dump_json(exclude_unset=True))
+        added = {"boot", "attempt", *({"at_s", "lost", "disturbed"} if record.type == "trial_end" else ())}
+        fields = {name: value for name, value in fields.items() if name not in added}
+        if isinstance(record, TrialStart):
+            fields["params"] = {name: v for name, v in fields["params"].items() if name not in boot.machine}
+        yield fields
+
+
+def plan_from(records: Sequence[Record]) -> PlannedBoot:
+    """Return a plan with which the records can have been made."""
+    trials = []
+    for start in (record for record in records if isinstance(record, TrialStart)):
+        mine = [record for record in records if getattr(record, "trial", None) == start.trial]
+        repetitions = {getattr(record, "repetition", 0) for record in mine}
+        warm = {getattr(record, "repetition", 0) for record in mine if getattr(record, "warmup", False)}
+        period = max((record.period_ns for record in mine if isinstance(record, ProfileStretch)), default=0)
+        trials.append(
+            PlannedTrial(
+                index=start.trial,
+                workload=start.workload,
+                params=dict(start.params),
+                warmup=len(warm),
+                repetitions=max(repetitions) + 1 - len(warm),
+                profile_ns=period,
+            )
+        )
+    return boot_of(*trials)
+
+
+def test_recorded_boots_pass() -> None:
+    run = RunDir(DATA / "runs/20261122-112017-freezer")
+    plan, reports = load(run).plan, reports_of(load_workloads(run))
+    attempts = counting.attempts(run.records())
+    assert len(attempts) == 6
+    for attempt in attempts:
+        boot = plan.boots[attempt.boot]
+        take(boot, list(guest_lines(attempt.records, boot)), reports)
+
+
+@pytest.mark.parametrize("stage", ["screen", "confirm", "profile-sync"])
+def test_recorded_boots_of_a_hunt_pass(stage: str) -> None:
+    """The data leaves out some kinds, so the last record counts more trials."""
+    for attempt in counting.attempts(RunDir(DATA / "hunt/recorded" / stage).records()):
+        boot = plan_from(attempt.records)
+        take(boot, [line for line in guest_lines(attempt.records, boot) if line["type"] != "bye"], HUNT)
