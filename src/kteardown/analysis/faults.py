@@ -1,7 +1,8 @@
 """Find how kernels failed, and whether a variant is broken: it fails where base does not.
 
-A fault is a boot that ended in a panic, a hang or out of memory, an invariant that did not hold, or a problem
-that the kernel reported in its log. Faults of one kind are counted by boots, the unit of replication.
+A fault is a boot that ended in a panic, a hang or out of memory, or whose guest forged a record; an invariant
+that did not hold; or a problem that the kernel reported in its log. Faults of one kind are counted by boots,
+the unit of replication.
 
 A fault is proof if the boot is repeatable (instruction clock, one CPU) and base passed there with the same
 seed, or, with several CPUs, if no order of the CPUs excuses it or if chance is too unlikely. Otherwise the
@@ -64,8 +65,8 @@ def faults(
 ) -> tuple[Fault, ...]:
     """Return the faults of ``variants`` and of base: broken, then suspected, then those that base shares.
 
-    ``boots`` are those that ended; boots of the layout twin count as nothing. ``expected`` are the points
-    of the plan.
+    Forged records come before all: with them no figure of a guest is sure. ``boots`` are those that ended;
+    boots of the layout twin count as nothing. ``expected`` are the points of the plan.
     """
     seen: dict[tuple[str, FaultKind, str], list[_Seen]] = {}
     for boot in boots:
@@ -101,7 +102,7 @@ def faults(
             )
         )
     order: tuple[FaultStatus, ...] = ("broken", "suspected", "base too", "base")
-    return tuple(sorted(result, key=lambda fault: order.index(fault.status)))
+    return tuple(sorted(result, key=lambda fault: (fault.kind != "forged record", order.index(fault.status))))
 
 
 def as_broken(judged: Sequence[_Judged], found: Sequence[Fault]) -> tuple[_Judged, ...]:
@@ -264,8 +265,9 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
         running = set(places) - {record.trial for record in boot.records if isinstance(record, TrialEnd)}
         of_crash = next((problem for problem in end.problems if problem.kind in _OF_A_CRASH), None)
         excerpt = end.last_lines if end.outcome == "hang" or of_crash is None else of_crash.excerpt
+        kind: FaultKind = "forged record" if end.forged else end.outcome
         yield _Seen(
-            boot, end.outcome, "", end.detail, frozenset(places[trial] for trial in running), excerpt[:_LINES]
+            boot, kind, "", end.detail, frozenset(places[trial] for trial in running), excerpt[:_LINES]
         )
     for problem in end.problems:
         if not (crashed and problem.kind in _OF_A_CRASH):
@@ -277,5 +279,5 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
         if trial.status in ("void", "failed"):
             name = trial.failed.name if trial.status == "void" and trial.failed else ""
             place = frozenset([(trial.workload, key(trial.params))])
-            kind: FaultKind = "invariant" if trial.status == "void" else "failed trial"
+            kind = "invariant" if trial.status == "void" else "failed trial"
             yield _Seen(boot, kind, f"{trial.workload} {name}", trial.detail, place, ())

@@ -163,7 +163,7 @@ class Profile(StrictModel):
 
 Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
 """``mixed`` is a verdict of metrics only: changes at its points are opposite, or their mean hides them."""
-FaultKind = Literal[Outcome, ProblemKind, "invariant", "failed trial"]
+FaultKind = Literal[Outcome, ProblemKind, "invariant", "failed trial", "forged record"]
 FaultStatus = Literal["broken", "suspected", "base too", "base"]
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown"]
 

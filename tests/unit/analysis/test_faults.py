@@ -192,6 +192,28 @@ def test_a_fault_on_one_clock_is_first_where_both_are_side_by_side() -> None:
     assert first.tone == "broken"
 
 
+def forges(boot: BootRecords) -> BootRecords:
+    forged = end("agent-error").model_copy(
+        update={"forged": True, "detail": "forged record: it is of no running trial"}
+    )
+    return replace(boot, end=forged, records=())
+
+
+def test_a_forged_record_is_the_first_fault_whoever_forged_it() -> None:
+    broken = of_variant(0, 1, 2, change=warns(1))
+    found = result({**broken, ("base", 1): forges})
+    assert [(fault.kind, fault.status) for fault in found.faults] == [
+        ("forged record", "base"),
+        ("warning", "broken"),
+    ]
+    assert fault_lines(found)[0].text == (
+        "base itself fails: its guest forges records, so nothing of the boot counts, in 1 of 3 boots: "
+        "forged record: it is of no running trial"
+    )
+    (fault,) = result(of_variant(1, change=forges)).faults
+    assert (fault.kind, fault.status, fault.boots) == ("forged record", "broken", (3,))
+
+
 def test_what_base_does_too_is_not_the_fault_of_the_variant() -> None:
     everywhere: dict[tuple[str, int], Change] = {
         (kernel, block): warns(0, 1) for kernel in ("base", VARIANT) for block in range(3)
