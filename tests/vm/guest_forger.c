@@ -89,14 +89,14 @@ static const struct {
 	{"ptrace", by_ptrace}, {"process_vm", by_vm}, {"device", open_port},
 };
 
-static void try_all(const char *who)
+static void try_all(const char *user)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		int fd = ways[i].take();
 
-		printf("%s: %s: %s\n", who, ways[i].name, fd < 0 ? "refused" : "TAKEN");
+		printf("%s: %s: %s\n", user, ways[i].name, fd < 0 ? "refused" : "TAKEN");
 	}
 }
 

@@ -199,7 +199,7 @@ def forges(boot: BootRecords) -> BootRecords:
     return replace(boot, end=forged, records=())
 
 
-def test_a_forged_record_is_the_first_fault_whoever_forged_it() -> None:
+def test_a_forged_record_is_the_first_fault_also_of_base() -> None:
     broken = of_variant(0, 1, 2, change=warns(1))
     found = result({**broken, ("base", 1): forges})
     assert [(fault.kind, fault.status) for fault in found.faults] == [
