@@ -579,13 +579,12 @@ _FAILURES, _FAILURE_CHARACTERS = 3, 160
 class LeftBehind:
     """Collects what the scripts of one boot leave behind, and makes samples of it.
 
-    Records of other workloads pass through unchanged. A script can write to the port of the records, so what
-    is collected has limits, and only the first end of a planned repetition counts.
+    Records of other workloads pass through unchanged. All are such as the agent sends
+    (``run.guest_records``): of a script those of one repetition after another. What is collected has limits.
     """
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
         self._trials = {trial.index: trial for trial in trials if trial.script is not None}
-        self._ended: set[tuple[int, int]] = set()
         self._failures: dict[int, list[str]] = {}
         self._clear()
 
@@ -610,10 +609,7 @@ class LeftBehind:
         if trial is None:
             return (record,)
         if isinstance(record, ScriptEnd):
-            which = (record.trial, record.repetition)
-            if which not in self._ended and 0 <= record.repetition < trial.warmup + trial.repetitions:
-                self._ended.add(which)
-                return tuple(self._all_of(trial, record))
+            return tuple(self._all_of(trial, record))
         # Where the agent has a metric of the user's name, the user's is meant.
         is_other = isinstance(record, Sample) and record.metric in (trial.script or {})
         return () if is_other else (self._judged(record, trial),)
@@ -628,10 +624,7 @@ class LeftBehind:
 
     def _all_of(self, trial: PlannedTrial, end: ScriptEnd) -> Iterator[Record]:
         """Yield what a repetition left behind, the samples that were read from it, and its end."""
-        which = (end.trial, end.repetition)
-        output = [line for line in self._output if (line.trial, line.repetition) == which]
-        deltas = [delta for delta in self._deltas if (delta.trial, delta.repetition) == which]
-        lost = self._lost
+        output, deltas, lost = self._output, self._deltas, self._lost
         self._clear()
         if failures := tap_failures(output):
             self._failures.setdefault(trial.index, []).extend(failures)

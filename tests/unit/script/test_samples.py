@@ -84,28 +84,6 @@ def test_what_a_guest_writes_without_an_end_is_limited(monkeypatch: pytest.Monke
     assert found[-1] == ended(dropped=2)
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        ended(trial=7),
-        ended(repetition=1),
-        ended(repetition=-1),
-        ended(repetition=2**63 - 1),
-    ],
-)
-def test_an_end_that_is_not_planned_makes_no_sample(forged: ScriptEnd) -> None:
-    left = LeftBehind([planned()])
-    lines = [line.model_copy(update={"repetition": forged.repetition}) for line in printed("wait 3 ns")]
-    assert kept(left, [*lines, forged]) == [forged]
-
-
-def test_a_second_end_and_lines_of_other_trials_make_no_sample() -> None:
-    left = LeftBehind([planned()])
-    of_another = [line.model_copy(update={"trial": 5}) for line in printed("wait 9 ns")]
-    found = kept(left, [*of_another, *printed("wait 3 ns"), ended(), *printed("wait 4 ns"), ended()])
-    assert sampled(found) == [("wait_ns", 3, False)]
-
-
 def test_a_value_too_large_for_a_record_is_none() -> None:
     found = kept(LeftBehind([planned()]), [*printed("wait 1e99 s", f"wait {2**63 - 1} ns"), ended()])
     assert sampled(found) == [("wait_ns", 2**63 - 1, False)]
