@@ -114,23 +114,22 @@ class LoggedBoot:
     @property
     def error(self) -> str:
         """What the agent could not do, after a colon; empty if it says nothing of it."""
-        with suppress(IndexError, ValidationError):
-            record = parse(self.raw_records[-1])
-            return f": {record.detail}" if isinstance(record, AgentError) else ""
-        return ""
+        record = self._record(-1)
+        return f": {record.detail}" if isinstance(record, AgentError) else ""
 
-    def records(self) -> list[Record]:
-        """Return the records of the agent. Raises ValidationError."""
-        return [parse(line) for line in self.raw_records]
+    def _record(self, position: int) -> Record | None:
+        """Return a record of the agent; None if there is none, or if it is not one."""
+        with suppress(IndexError, ValidationError):
+            return parse(self.raw_records[position])
+        return None
 
     def lacks(self, cpus: int) -> str:
         """Return of what the machine has too little: space for records, or possible CPUs; empty: nothing."""
         if (last := self.last) and 0 < last.zone < last.bytes:
             return f"records: they have {last.bytes >> 10} kB, its pmsg zone of ramoops {last.zone >> 10} kB"
-        with suppress(IndexError, ValidationError):
-            hello = parse(self.raw_records[0])
-            if isinstance(hello, Hello) and hello.cpus_possible < cpus:
-                return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {cpus}"
+        hello = self._record(0)
+        if isinstance(hello, Hello) and hello.cpus_possible < cpus:
+            return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {cpus}"
         return ""
 
     def end(self, ending: Ending) -> BootEnd:
@@ -148,10 +147,11 @@ class LoggedBoot:
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return what is known of the machine, in the form of ``vm.host.facts``. Raises ValidationError."""
-        hello = next((record for record in self.records() if isinstance(record, Hello)), None)
-        seen = {"mitigations": hello.mitigations, "hypervisor": hello.hypervisor or None} if hello else {}
-        return {**self.machine, **seen}
+        """Return what is known of the machine, in the form of ``vm.host.facts``."""
+        hello, facts = self._record(0), dict[str, Any](self.machine)
+        if isinstance(hello, Hello):
+            facts |= {"mitigations": hello.mitigations, "hypervisor": hello.hypervisor or None}
+        return facts
 
 
 class Consoles:

@@ -400,8 +400,8 @@ def test_a_choice_that_names_no_log_is_refused(asked: str, run: RunDir, tmp_path
 def test_a_forged_record_of_a_machine_is_a_fault_of_its_boot(
     change: Callable[[bytes], bytes], why: str, run: RunDir, tmp_path: Path
 ) -> None:
-    imported(tmp_path, boots()[0], again(boots()[1], change), *boots()[2:])
-    (end,) = [record for record in run.records() if isinstance(record, BootEnd) and record.boot == 1]
+    imported(tmp_path, again(boots()[0], change), *boots()[1:])
+    (end,) = [record for record in run.records() if isinstance(record, BootEnd) and record.boot == 0]
     assert (end.outcome, end.forged) == ("agent-error", True)
     assert end.detail.startswith("forged record: ")
     assert why in end.detail
