@@ -15,7 +15,7 @@ import pytest
 
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import BootStart, LostTime, TrialEnd
+from kteardown.model.record import BootEnd, BootStart, LostTime, TrialEnd
 from kteardown.run.execute import Bootable, GuestSetup
 from kteardown.run.executors import node_job as jobs
 from kteardown.run.executors.node_job import Order, staged
@@ -24,7 +24,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.journal import Failure, Journal
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob
-from unit.fake_machine import FakeBoot, FakeMachine
+from unit.fake_machine import REPORTS, FakeBoot, FakeMachine
 
 GOOD = FakeBoot(lines=(json.dumps({"type": "bye", "trials": 0}).encode(),))
 
@@ -64,7 +64,7 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Order:
         journal=journal.path,
         plan=Plan(boots=boots, cpus=1, memory_mb=64, silence_s=1),
         kernels={"base": files, "base-twin": files},
-        setup=GuestSetup(tmp_path / "agent", "x86_64", "mttcg"),
+        setup=GuestSetup(tmp_path / "agent", "x86_64", "mttcg", REPORTS),
         hashes={str(path): _sha(path) for path in (tmp_path / "image", tmp_path / "agent")},
         qemu=_sha(tmp_path / "qemu-system-x86_64"),
         exclusive=True,
@@ -153,6 +153,7 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
     )
     lines = [
         {"type": "trial_start", "trial": 0, "workload": "zombies", "params": {}},
+        {"type": "sample", "trial": 0, "repetition": 0, "metric": "freeze_user_ns", "value": 5},
         {"type": "trial_end", "trial": 0, "status": "ok"},
     ]
     trial = FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
@@ -160,6 +161,17 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
     attempts = _journal(order).read("done", order.key).attempts(0)
     tried = [record for records in attempts for record in records if isinstance(record, TrialEnd)]
     assert [bool(record.disturbed) for record in tried] == [True, False]
+
+
+def test_a_guest_that_forges_a_record_is_a_fault_on_a_node_too(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forger = FakeBoot(lines=(b'{"type":"bye","trials":3}',))
+    assert _run(order, monkeypatch, lambda job: forger) == 0
+    for records in _journal(order).read("done", order.key).boots.values():
+        end = records[-1]
+        assert isinstance(end, BootEnd)
+        assert (end.outcome, end.forged) == ("agent-error", True)
 
 
 @pytest.mark.parametrize("asked", [True, False])
