@@ -230,16 +230,16 @@ class _RunningTrial:
 
     def _too_many(self, kind: str, name: str, declared: frozenset[str]) -> str:
         if name not in declared:
-            return f"the workload has no such {kind}"
+            return f"the file of the workload declares no such {kind}"
         self._count[kind, name] += 1
-        return f"more than {_MOST} of one {kind}" if self._count[kind, name] > _MOST else ""
+        return f"more than {_MOST:,} of one {kind}" if self._count[kind, name] > _MOST else ""
 
     def _wrong_histogram(self, record: Record) -> str:
         assert isinstance(record, Buckets)
         if record.warmup != (record.repetition < self.trial.warmup):
             return "its warm-up is not that of the plan"
         if record.metric not in self._reports.histograms:
-            return "the workload has no such histogram"
+            return "the file of the workload declares no such histogram"
         # Several lines are one histogram: each value has one bucket.
         for low, _ in record.buckets:
             if low < self._lowest.get(record.metric, 0):

@@ -394,7 +394,7 @@ def test_a_choice_that_names_no_log_is_refused(asked: str, run: RunDir, tmp_path
     [
         (lambda record: record.replace(b'"trial":0', b'"trial":7'), "zombies begins now"),
         (lambda record: record.replace(b'"type":"bye"', b'"type":"by"'), "not a record"),
-        (lambda record: record.replace(b'"freeze_user_ns"', b'"free_ns"'), "the workload has no such metric"),
+        (lambda record: record.replace(b'"freeze_user_ns"', b'"free_ns"'), "declares no such metric"),
     ],
 )
 def test_a_forged_record_of_a_machine_is_a_fault_of_its_boot(
