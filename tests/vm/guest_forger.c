@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 
 static const char forged[] =
 	"{\"type\":\"sample\",\"trial\":1,\"repetition\":0,\"metric\":\"whole_ns\",\"value\":1}\n";
+
+static int victim = 1;
 
 /* The first port that can be opened for writing. */
 static int open_port(void)
@@ -44,7 +47,7 @@ static int open_port(void)
 
 static int by_pidfd(void)
 {
-	int pidfd = syscall(SYS_pidfd_open, 1, 0), number, fd = -1;
+	int pidfd = syscall(SYS_pidfd_open, victim, 0), number, fd = -1;
 
 	for (number = 3; fd < 0 && number < MOST_FD; number++)
 		fd = syscall(SYS_pidfd_getfd, pidfd, number, 0);
@@ -57,7 +60,7 @@ static int by_proc(void)
 	int number, fd = -1;
 
 	for (number = 3; fd < 0 && number < MOST_FD; number++) {
-		snprintf(path, sizeof(path), "/proc/1/fd/%d", number);
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", victim, number);
 		fd = open(path, O_WRONLY);
 	}
 	return fd;
@@ -65,20 +68,24 @@ static int by_proc(void)
 
 static int by_memory(void)
 {
-	return open("/proc/1/mem", O_RDWR);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", victim);
+	return open(path, O_RDWR);
 }
 
 static int by_ptrace(void)
 {
-	return ptrace(PTRACE_SEIZE, 1, 0, 0) ? -1 : 0;
+	return ptrace(PTRACE_SEIZE, victim, 0, 0) ? -1 : 0;
 }
 
 static int by_vm(void)
 {
 	char byte;
-	struct iovec own = {&byte, 1}, its = {(void *)0x400000, 1};
+	struct iovec own = {&byte, 1}, its = {(void *)forged, 1};
 
-	return process_vm_readv(1, &own, 1, &its, 1, 0) == 1 ? 0 : -1;
+	/* Another program may have nothing at this address. */
+	return process_vm_readv(victim, &own, 1, &its, 1, 0) == 1 || errno == EFAULT ? 0 : -1;
 }
 
 static const struct {
@@ -145,10 +152,14 @@ int main(void)
 		exit(0);
 	}
 	wait(NULL);
-	/* What scripts need: tracing and sharing the descriptors of their own processes. */
-	if (!fork()) {
-		sleep(1);
+	/* What debuggers and tracers need: all of it, of their own processes. */
+	open("/dev/null", O_WRONLY);
+	victim = fork();
+	if (!victim) {
+		pause();
 		exit(0);
 	}
+	try_all("own process");
+	kill(victim, SIGKILL);
 	return 0;
 }
