@@ -137,7 +137,33 @@ def load_workload(name: str, folder: str = "") -> Workload:
                 f"{path}: {key}: the name must end in its unit, _{unit}",
                 hint="rename it here and in the C file of the workload, or correct its unit.",
             )
+    _check_within(workload, path)
     return workload
+
+
+def _check_within(workload: Workload, path: Path) -> None:
+    for metric, spec in workload.metrics.items():
+        if why := _not_within(spec, workload):
+            raise InputError(
+                f"{path}: metrics.{metric}.within: {why}",
+                hint="name the metric of the call, which the agent times, or remove this key.",
+            )
+
+
+def _not_within(spec: Metric, workload: Workload) -> str:
+    """Return why ``within`` of a metric is wrong; empty if it is right, or if there is none."""
+    whole = workload.metrics.get(spec.within)
+    if not spec.within:
+        return ""
+    if spec.reporter == "agent":
+        return 'is only for a figure of the kernel\'s own (reported_by = "kernel")'
+    if spec.unit not in ("ns", "us", "share") or spec.better != "lower":
+        return "is only for a time, or a share of the whole, of which less is better"
+    if whole is None:
+        return f"there is no metric {spec.within}"
+    own = whole.reporter == "agent" and whole.compare
+    fits = whole.unit == "ns" and whole.better == "lower"
+    return "" if own and fits else f"{spec.within} is not a compared time in ns of the agent's own"
 
 
 def load_workloads(experiment: Experiment) -> dict[str, Workload]:

@@ -1,10 +1,12 @@
 """The model of a workload: its parameters, metrics and requirements, read from ``workloads/NAME.toml``."""
 
+import re
 from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Better = Literal["lower", "higher"]
+Reporter = Literal["agent", "kernel", "script"]
 Unit = Literal["ns", "kb", "share", "count", "us", "per_s", "per_cycle"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
@@ -13,6 +15,10 @@ ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 Word = Annotated[str, Field(pattern=r"^[!-+\--<>-~]+$")]
 """A value in the plan of a guest: without blanks, commas and equals signs."""
+
+
+_OF_THE_KERNEL = re.compile(r"\s*(?:last\s+)?(?:mark |delta |/.*/\.\./)", re.DOTALL)
+_WHOLE_SCRIPT = "whole_ns"
 
 
 def unit_of(key: str) -> Unit:
@@ -77,6 +83,24 @@ class Metric(StrictModel):
     """Of a script: the step of what is printed, in the metric's unit; a smaller change has no verdict."""
     read: str = ""
     """Of a script: where in what it left behind the values are (``script.extract`` has the forms)."""
+    reported_by: Literal["agent", "kernel"] = "agent"
+    """``kernel``: the judged kernel reads the clock, or prints the number. The agent cannot check it."""
+    within: str = ""
+    """Of such a metric of time: the metric of the agent's own whose time contains it."""
+
+    @property
+    def reporter(self) -> Reporter:
+        """What made the figure: of a script, the kernel if it is a counter or a time between log lines."""
+        if not self.read:
+            return self.reported_by
+        return "kernel" if _OF_THE_KERNEL.match(self.read) else "script"
+
+    @property
+    def whole(self) -> str:
+        """The metric of the agent's own whose time contains this one; empty if there is none."""
+        if self.reporter == "agent":
+            return ""
+        return self.within or (_WHOLE_SCRIPT if self.read and self.unit in ("ns", "us") else "")
 
 
 class HistogramSpec(StrictModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -242,3 +243,55 @@ def test_a_choice_is_a_word_of_a_plan(tmp_path: Path, word: str) -> None:
     (tmp_path / "workloads/mine.toml").write_text(text)
     with pytest.raises(InputError, match=r"parameters\.N\.(default|choices)"):
         load_workload("mine", str(tmp_path))
+
+
+def test_what_the_judged_kernel_reports_of_itself_is_marked() -> None:
+    """Memory is in files of the kernel, and a counter of a cgroup is the kernel's; a call is timed here."""
+    measured = sorted({*workload_names()} - {*stress_names()})
+    metrics = {(name, key): spec for name in measured for key, spec in load_workload(name).metrics.items()}
+    unmarked = {place for place, spec in metrics.items() if spec.reporter == "agent"}
+    assert {place for place, spec in metrics.items() if spec.unit in ("kb", "us")}.isdisjoint(unmarked)
+    assert {place for place in metrics if place[1].startswith(("throttled_", "dying_"))}.isdisjoint(unmarked)
+    # Of these the agent counts the events itself.
+    counts = {place for place in unmarked if metrics[place].unit == "count"}
+    assert {key for _, key in counts} == {"given_up_count", "compactions_count", "lost_count"}
+    contained = {place: spec.whole for place, spec in metrics.items() if spec.whole}
+    assert {name for name, _ in contained} == {"zombies"}
+    assert set(contained.values()) == {"suspend_call_ns"}
+    assert ("zombies", "freeze_user_ns") in contained and ("zombies", "suspend_call_ns") in unmarked
+
+
+_INNER = """\
+name = "mine"
+summary = "x"
+silence_s = 60
+[metrics.call_ns]
+help = "the call"
+[metrics.call_kb]
+help = "memory"
+unit = "kb"
+[metrics.inner_ns]
+help = "a part"
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ('within = "call_ns"', "only for a figure of the kernel's own"),
+        ('reported_by = "kernel"\nwithin = "other_ns"', "there is no metric other_ns"),
+        ('reported_by = "kernel"\nwithin = "call_kb"', "call_kb is not a compared time in ns"),
+        ('reported_by = "kernel"\nwithin = "inner_ns"', "inner_ns is not a compared time in ns"),
+        ('reported_by = "kernel"\nwithin = "call_ns"\nbetter = "higher"', "of which less is better"),
+    ],
+)
+def test_the_whole_of_a_metric_is_a_time_of_the_agent(tmp_path: Path, keys: str, why: str) -> None:
+    folder = tmp_path / "workloads"
+    folder.mkdir()
+    file = folder / "mine.toml"
+    file.write_text(f'{_INNER}reported_by = "kernel"\nwithin = "call_ns"\n')
+    assert load_workload("mine", str(tmp_path)).metrics["inner_ns"].whole == "call_ns"
+    file.write_text(f"{_INNER}{keys}\n")
+    with pytest.raises(InputError, match=re.escape(why)) as refused:
+        load_workload("mine", str(tmp_path))
+    assert "mine.toml: metrics.inner_ns.within" in refused.value.message

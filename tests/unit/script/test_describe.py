@@ -306,3 +306,28 @@ def test_a_script_that_is_kept_runs_a_known_program_as_before(tmp_path: Path) ->
     write(described, tmp_path / "own")
     kept = known(load_workload("bench", str(tmp_path / "own")), tmp_path / "own")
     assert kept.preset == described.preset == "schbench"
+
+
+def test_what_a_script_prints_and_the_log_s_times_are_not_the_agent_s(script: Path) -> None:
+    asked = Scripted(
+        metric=[
+            "freeze=/Freezing user space$/../completed/",
+            "half=last mark half",
+            "took=/Time: ([0-9.]+) s/",
+            "took2=printed took ns",
+            "slab=delta meminfo Slab",
+            "rate=/([0-9.]+) ops\\/s/ ops/s",
+        ]
+    )
+    metrics = describe(str(script), asked, {}).workload.metrics
+    assert {key: (spec.reporter, spec.whole) for key, spec in metrics.items()} == {
+        "freeze_ns": ("kernel", "whole_ns"),
+        "half_ns": ("kernel", "whole_ns"),
+        "took_ns": ("script", "whole_ns"),
+        "took2_ns": ("script", "whole_ns"),
+        "slab_kb": ("kernel", ""),
+        "rate_per_s": ("script", ""),
+        "whole_ns": ("agent", ""),
+        "cpu_us": ("kernel", "whole_ns"),
+        "all_gone_ns": ("agent", ""),
+    }
