@@ -19,10 +19,10 @@ from kteardown.cli.queue import check_for_b4
 from kteardown.cli.run import boot_rest, command_line, start
 from kteardown.cli.script import described_in, experiments_on, is_own
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.coverage.attribute import DebugInfo, FunctionId, call_paths
+from kteardown.coverage.attribute import FunctionId, call_paths
 from kteardown.coverage.changed import (
     ChangedFunction,
-    by_code,
+    changed_for_certain,
     changed_functions,
     may_change_executed,
     may_change_users,
@@ -357,16 +357,6 @@ def choose_workloads(
 def choose_by_code(chosen: Chosen, base: Base, variant: KernelImage, designed: Designed) -> Chosen:
     """Return the workloads that execute functions whose code differs, after the build of ``variant``."""
     return _choose((), base, changed_for_certain(chosen.changed, variant), designed)
-
-
-def changed_for_certain(
-    changed: Sequence[ChangedFunction], variant: KernelImage
-) -> tuple[ChangedFunction, ...]:
-    """Return what the diffs change, corrected by the code of ``variant`` if it is known how that differs."""
-    functions = build.functions_of(variant)
-    if functions is None:
-        return tuple(changed)
-    return by_code(changed, *functions, DebugInfo(variant.image.parent))
 
 
 def _choose(

@@ -14,8 +14,9 @@ from typing import Literal
 
 from kteardown.coverage.attribute import DebugInfo, FunctionId
 from kteardown.coverage.maps import CoverageMap
-from kteardown.kernels import apply_patches
+from kteardown.kernels import apply_patches, build
 from kteardown.kernels.object_changes import Functions
+from kteardown.kernels.request import KernelImage
 from kteardown.patches.config_of_series import changed_lines
 
 Kind = Literal["function", "macro", "declaration"]
@@ -276,6 +277,16 @@ def may_change_executed(
 def _has_users(one: ChangedFunction) -> bool:
     used = one.kind == "macro" or one.name.startswith(("struct ", "union ", "enum "))
     return used and one.exists_before
+
+
+def changed_for_certain(
+    changed: Sequence[ChangedFunction], variant: KernelImage
+) -> tuple[ChangedFunction, ...]:
+    """Return what the diffs change, corrected by the code of ``variant`` if it is known how that differs."""
+    functions = build.functions_of(variant)
+    if functions is None:
+        return tuple(changed)
+    return by_code(changed, *functions, DebugInfo(variant.image.parent))
 
 
 def by_code(

@@ -22,6 +22,7 @@ from kteardown.cli.try_patch import (
     with_fewer_sizes,
 )
 from kteardown.coverage import attribute
+from kteardown.coverage import changed as changed_module
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, points_of
@@ -141,7 +142,7 @@ def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.Monke
         def named(self, names: set[str]) -> set[FunctionId]:
             return {FunctionId("kernel/freezer.c", name) for name in names}
 
-    monkeypatch.setattr(try_patch, "DebugInfo", Info)
+    monkeypatch.setattr(changed_module, "DebugInfo", Info)
     functions = {"kernel/freezer.o": ["freeze_task"]}
     monkeypatch.setattr("kteardown.cli.try_patch.build.functions_of", lambda image: (functions, {}))
     macro = ChangedFunction("include/linux/freezer.h", "LIMIT", "macro")
