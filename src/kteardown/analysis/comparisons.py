@@ -20,7 +20,6 @@ from kteardown.analysis.estimate.student import (
     OverPoints,
     PointBoots,
     estimate_over_points,
-    log_ratios,
     over_nodes,
 )
 from kteardown.analysis.estimate.verdict import (
@@ -32,12 +31,13 @@ from kteardown.analysis.estimate.verdict import (
     explained_by_twin,
     holm,
     judge,
-    paired,
     rank_tests,
     summary,
 )
 from kteardown.analysis.faults import as_broken
 from kteardown.analysis.growth.laws import SlopeRatio
+from kteardown.analysis.pairs import Pair, Quantity, pairs_of
+from kteardown.analysis.self_timed import OwnSavings, SeenOutside, saying
 from kteardown.model.point import Point, weight_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import (
@@ -47,6 +47,7 @@ from kteardown.model.result import (
     KernelFacts,
     MetricVerdict,
     Outlier,
+    Outside,
     Part,
     PatchParts,
     PatchSet,
@@ -55,7 +56,6 @@ from kteardown.model.result import (
     tidy,
     tidy_pair,
 )
-from kteardown.model.workload import Metric
 
 _OPPOSITE = "the changes at its points are opposite"
 _HIDDEN = "the mean is the same, single points are not"
@@ -63,67 +63,6 @@ FENCE = 3.0
 MIN_BOOTS = 5
 _LEVEL = 0.05
 """Of the test whether the size of a change differs between nodes."""
-
-
-@dataclass(frozen=True, eq=False)
-class Quantity:
-    """A compared quantity at a point: a metric, and the quantile that is taken inside each boot."""
-
-    point: Point
-    metric: str
-    spec: Metric
-    quantile: float
-
-    @property
-    def statistic(self) -> str:
-        return "median" if self.quantile == MEDIAN else f"p{self.quantile * 100:.6g}"
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """One comparison before its verdict."""
-
-    figure: Quantity
-    variant: str
-    base: Boots
-    changed: Boots
-    found: Estimate
-    supporting: SupportingResults
-
-
-def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
-    """Return every variant that has samples, compared with base, and the results of the twins."""
-
-    def compared_with(base: Boots, changed: Boots) -> Estimate:
-        return estimate(base, changed, data.clock, data.rules, data.resampler, quantile=figure.quantile)
-
-    def boots(kernel: str, collected: Dataset = data.collected) -> Boots | None:
-        return collected.boots(kernel, figure.point, figure.metric)
-
-    base = boots(BASE)
-    if base is None:
-        return []
-    twin, not_moved, moved = boots(TWIN), boots(BASE, data.moved), boots(LAYOUT, data.moved)
-    supporting = SupportingResults(
-        twin=compared_with(base, twin) if twin else None,
-        layout=compared_with(not_moved, moved) if not_moved and moved else None,
-    )
-    pairs = []
-    for variant in data.variants:
-        changed = boots(variant)
-        if changed is not None:
-            before, after = paired(base, changed)
-            found = compared_with(before, after)
-            if data.nodes and found.ci is not None:
-                logs = log_ratios(before.quantiles(figure.quantile), after.quantiles(figure.quantile))
-                found = over_nodes(found, logs, data.nodes, data.rules)
-            # One step of what is printed at most, and that is not little.
-            step, value = figure.spec.resolution, before.quantile(figure.quantile)
-            one_step = abs(after.quantile(figure.quantile) - value) <= step
-            coarse = one_step and step > data.rules.same_within * abs(value)
-            own = replace(supporting, coarse=coarse)
-            pairs.append(Pair(figure, variant, before, after, found, own))
-    return pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,20 +113,29 @@ def _corrected(tests: Sequence[MetricTest]) -> dict[MetricTest | Pair | SlopeRat
 
 
 def _metric_verdict(
-    data: Data, test: MetricTest, p_corrected: float | None, points: Sequence[Comparison]
+    data: Data,
+    test: MetricTest,
+    p_corrected: float | None,
+    points: Sequence[Comparison],
+    finding: SeenOutside | None,
 ) -> MetricVerdict:
     """Return the verdict of a metric; ``points`` are the comparisons at its points."""
     first, found, rules = test.pairs[0], test.over.estimate, data.rules
     p_mixed = None if test.single else _p_mixed(test, points, 1 - rules.confidence)
     if test.single:
-        verdict, reason = points[0].verdict, points[0].reason
+        verdict, reason, outside = points[0].verdict, points[0].reason, points[0].outside
     else:
-        verdict, reason = judge(found, test.supporting, p_corrected, first.figure.spec.better, rules)
+        judged = judge(found, test.supporting, p_corrected, first.figure.spec.better, rules)
+        verdict, reason, outside = _seen_outside(*judged, finding)
+    if outside == "contradicts":
+        reason = saying(reason, found.ratio)
+    if not test.single:
         verdict, reason = _with_points(verdict, reason, points, p_mixed, 1 - rules.confidence)
     return MetricVerdict(
         **_judged(first.figure, first.variant, found, test.supporting, rules),
         verdict=verdict,
         reason=reason,
+        outside=outside,
         points=len(test.over.used),
         planned=test.planned,
         boots=test.over.boots,
@@ -196,6 +144,17 @@ def _metric_verdict(
         spread=tidy(test.over.spread),
         point_spread=tidy(test.over.point_spread),
     )
+
+
+def _seen_outside(
+    verdict: Verdict, reason: str, finding: SeenOutside | None
+) -> tuple[Verdict, str, Outside | None]:
+    """Return the verdict and its reason after a look from outside at a figure that is better."""
+    if verdict != "better" or finding is None:
+        return verdict, reason, None
+    if finding.outside == "contradicts":
+        return "inconclusive", finding.why, finding.outside
+    return verdict, reason, finding.outside
 
 
 def _judged(
@@ -279,7 +238,8 @@ def _p_mixed(test: MetricTest, points: Sequence[Comparison], alpha: float) -> fl
     lower: list[float] = []
     for pair, point in zip(test.pairs, points, strict=True):
         p = pair.found.p
-        if p is None or point.verdict == "same" or explained_by_twin(pair.found, pair.supporting, alpha):
+        none = point.verdict == "same" or point.outside == "contradicts"
+        if p is None or none or explained_by_twin(pair.found, pair.supporting, alpha):
             continue
         (higher if pair.found.higher else lower).append(p / 2)
     if not higher or not lower:
@@ -304,15 +264,15 @@ def _with_points(
 class JudgedComparisons:
     """Everything that is compared, with its verdict: headline metrics first.
 
-    ``figures`` has the log ratios of each metric verdict, by block. ``slopes`` has the verdict, the reason
-    and the corrected p-value of every slope ratio, in its order.
+    ``figures`` has the log ratios of each metric verdict, by block. ``slopes`` has the verdict of every slope
+    ratio, in its order, with the reason and what is seen outside.
     """
 
     comparisons: tuple[Comparison, ...]
     metric_verdicts: tuple[MetricVerdict, ...]
     figures: tuple[Mapping[int, float], ...]
     outliers: tuple[Outlier, ...]
-    slopes: tuple[tuple[Verdict, str], ...]
+    slopes: tuple[tuple[Verdict, str, Outside | None], ...]
 
 
 def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> JudgedComparisons:
@@ -343,23 +303,33 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
     ps = _corrected(tests)
     others = [pair for pair in pairs if pair not in ps]
     ps.update(zip(others, holm([pair.found.p for pair in others]), strict=True))
-    comparisons = {pair: _comparison(pair, ps[pair], outliers_of, data.rules) for pair in pairs}
+    savings = OwnSavings(pairs, data)
+    comparisons = {
+        pair: _comparison(pair, ps[pair], outliers_of, data.rules, savings.at(pair)) for pair in pairs
+    }
     metrics = [
-        _metric_verdict(data, test, ps[test], [comparisons[pair] for pair in test.pairs]) for test in tests
+        _metric_verdict(
+            data, test, ps[test], [comparisons[pair] for pair in test.pairs], savings.over(test.pairs)
+        )
+        for test in tests
     ]
-    coarse = {law for test in tests if test.supporting.coarse for law in test.laws}
+    family = {law: test for test in tests for law in test.laws}
     return JudgedComparisons(
         comparisons=as_broken([*comparisons.values()], failed),
         metric_verdicts=as_broken(metrics, failed),
         figures=tuple(test.over.figures for test in tests),
         outliers=tuple(outlier for outliers in outliers_of.values() for outlier in outliers),
-        slopes=tuple(
-            judge(
-                law.found, replace(law.supporting, coarse=law in coarse), ps.get(law), law.better, data.rules
-            )
-            for law in slopes
-        ),
+        slopes=tuple(_slope_verdict(data, law, family[law], ps.get(law), savings) for law in slopes),
     )
+
+
+def _slope_verdict(
+    data: Data, law: SlopeRatio, test: MetricTest, p_corrected: float | None, savings: OwnSavings
+) -> tuple[Verdict, str, Outside | None]:
+    supporting = replace(law.supporting, coarse=test.supporting.coarse)
+    judged = judge(law.found, supporting, p_corrected, law.better, data.rules)
+    param = data.workloads[law.workload].law
+    return _seen_outside(*judged, savings.growth(test.pairs, param, law.rest))
 
 
 _Outliers = Mapping[tuple[str, Quantity], tuple[Outlier, ...]]
@@ -385,13 +355,17 @@ def _outliers(data: Data, figures: Sequence[Quantity]) -> _Outliers:
     return found
 
 
-def _comparison(pair: Pair, p_adjusted: float | None, outliers_of: _Outliers, rules: Rules) -> Comparison:
+def _comparison(
+    pair: Pair, p_adjusted: float | None, outliers_of: _Outliers, rules: Rules, finding: SeenOutside | None
+) -> Comparison:
     figure, found, supporting = pair.figure, pair.found, pair.supporting
-    verdict, reason = judge(found, supporting, p_adjusted, figure.spec.better, rules)
+    judged = judge(found, supporting, p_adjusted, figure.spec.better, rules)
+    verdict, reason, outside = _seen_outside(*judged, finding)
     return Comparison(
         **_judged(figure, pair.variant, found, supporting, rules),
         verdict=verdict,
         reason=reason,
+        outside=outside,
         point=figure.point.shown,
         base=summary(pair.base, figure.quantile),
         changed=summary(pair.changed, figure.quantile),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from kteardown.analysis import sequential
+from kteardown.analysis import self_timed, sequential
 from kteardown.analysis.comparisons import ablations, compare_all, node_notes
 from kteardown.analysis.dataset import Data, Dataset, compared, headlines
 from kteardown.analysis.estimate.bootstrap import Resampler, level_interval
@@ -29,6 +29,7 @@ from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import Point, points_of
 from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES, TWIN
 from kteardown.model.result import (
+    ChangeCost,
     Distribution,
     Evidence,
     Judged,
@@ -69,6 +70,7 @@ def analyse(
     environment_notes: Sequence[str] = (),
     unavailable: Sequence[Unavailable] = (),
     predict_at: Mapping[str, Sequence[float]] | None = None,
+    counted: Sequence[ChangeCost] = (),
 ) -> Result:
     """Return the result of a run, or of the part of it that is finished.
 
@@ -78,17 +80,17 @@ def analyse(
     ``confidence`` replaces that of the design. Blocks beyond the design's contain base and its layout twin,
     and are used only to compare these two. ``unavailable`` are kernels of an ablation that could not be
     built. ``predict_at``: by parameter, where growth laws are evaluated, instead of at twice the largest.
+    ``counted``: what was counted of the changed functions.
     """
     design = experiment.design
     planned = blocks_of(design)
     limit = planned if blocks is None else min(planned, blocks)
     used = [boot for boot in boots if boot.start.block < limit or boot.start.block >= planned]
     main = [boot for boot in boots if boot.start.block < limit]
-    data = _data(experiment, workloads, kernels, points, main, used, confidence)
+    data = _data(experiment, workloads, kernels, points, main, used, confidence, counted)
     failed = faults(main, data.variants, points, design.clock, design.confidence)
     slopes = slope_ratios(data)
     found = compare_all(data, slopes, failed)
-    releases = data.collected.releases
     voids = data.collected.voids([BASE, *controls(design), *data.variants], limit, data.expected)
     booted = {boot.start.kernel for boot in boots}
     asked_for = [variant for variant in data.asked_for if variant in booted]
@@ -98,10 +100,7 @@ def analyse(
         clock=design.clock,
         command=command,
         machine=dict(machine),
-        kernels={
-            name: facts.model_copy(update={"release": releases.get(name, facts.release)})
-            for name, facts in kernels.items()
-        },
+        kernels=_as_booted(kernels, data.collected.releases),
         comparisons=found.comparisons,
         laws=laws(data, [BASE, *data.variants], predict_at or {}, slopes, found.slopes),
         boots={outcome: sum(b.end.outcome == outcome for b in used) for outcome in OUTCOMES},
@@ -114,7 +113,14 @@ def analyse(
         uncompared=uncompared(found.comparisons, asked_for, points, voids),
     )
     notes = (*_notes(data, kernels, used, environment_notes), *node_notes(found, data.nodes))
-    return result.model_copy(update={"notes": (*notes, *_cautions(result, workloads))})
+    return result.model_copy(update={"notes": (*notes, *_cautions(result, data))})
+
+
+def _as_booted(kernels: Mapping[str, KernelFacts], releases: Mapping[str, str]) -> dict[str, KernelFacts]:
+    return {
+        name: facts.model_copy(update={"release": releases.get(name, facts.release)})
+        for name, facts in kernels.items()
+    }
 
 
 def _data(
@@ -125,6 +131,7 @@ def _data(
     main: Sequence[BootRecords],
     used: Sequence[BootRecords],
     confidence: float | None,
+    counted: Sequence[ChangeCost],
 ) -> Data:
     """Return the input of all comparisons. ``used``: the boots of ``main``, and those of the layout twin."""
     design = experiment.design
@@ -143,6 +150,7 @@ def _data(
         rules=Rules(confidence or design.confidence, design.same_within),
         resampler=Resampler(design.seed),
         nodes=nodes if len(set(nodes.values())) > 1 else {},
+        costs={(cost.variant, cost.workload): cost for cost in counted},
     )
 
 
@@ -197,9 +205,9 @@ def _notes(
     return [*notes, *(f"{name} was built without the sandbox (--unsafe-build)" for name in unsafe)]
 
 
-def _cautions(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
-    notes = []
-    if needs_layout_twin(result, workloads):
+def _cautions(result: Result, data: Data) -> list[str]:
+    notes = self_timed.notes(result, data.workloads, data.costs)
+    if needs_layout_twin(result, data.workloads):
         notes.append(
             f"claims below {LAYOUT_CLAIM:.0%} are made without a layout twin: moving code alone has changed "
             "results by 4 to 9%"
@@ -263,6 +271,7 @@ def analyse_run(snapshot: Snapshot) -> Result:
         "environment_notes": environment_notes(snapshot.run, snapshot.records),
         "unavailable": snapshot.unavailable,
         "predict_at": experiment.predict,
+        "counted": snapshot.counted,
     }
     boots, plan = snapshot.boots, measurable(snapshot.plan, snapshot.kernels)
     design, most = experiment.design, blocks_of(experiment.design)

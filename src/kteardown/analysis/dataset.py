@@ -12,7 +12,7 @@ from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.point import Key, Point, key
 from kteardown.model.record import Hello
-from kteardown.model.result import VoidTrials, boot_failed
+from kteardown.model.result import ChangeCost, VoidTrials, boot_failed
 from kteardown.model.workload import Metric, Workload
 from kteardown.rundir.counting import BootRecords, trials
 
@@ -185,6 +185,8 @@ class Data:
     resampler: Resampler
     nodes: Mapping[int, str] = field(default_factory=dict)
     """On the nodes of a cluster and the wall clock, the node of each block."""
+    costs: Mapping[tuple[str, str], ChangeCost] = field(default_factory=dict)
+    """What the changed functions execute, by variant and workload, where that was counted."""
 
     @property
     def clock(self) -> Clock:

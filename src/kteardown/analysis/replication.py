@@ -129,6 +129,8 @@ def _measured(claim: Claim, posting: Posting, result: Result | None) -> Measured
             missing="not measured at this point" if not found else "measured at several points"
         )
     c = found[0]
+    if c.outside == "contradicts":
+        return MeasuredClaim(c.ratio, missing=c.reason)
     return MeasuredClaim(c.ratio, c.ci, c.same_within or MARGIN, c.reason)
 
 
@@ -155,6 +157,8 @@ def _slope(claim: Claim, result: Result, variant: str) -> MeasuredClaim:
     base, changed = ([law for law in laws if law.kernel == kernel] for kernel in (BASE, variant))
     if len(base) != 1 or len(changed) != 1:
         return MeasuredClaim(missing="there are no slopes to compare")
+    if changed[0].outside == "contradicts":
+        return MeasuredClaim(changed[0].ratio, missing=changed[0].reason)
     if not claim.difference:
         return MeasuredClaim(changed[0].ratio, changed[0].ratio_ci, MARGIN, changed[0].reason)
     slopes = [(law.per_unit, law.per_unit_ci) for law in (*base, *changed)]

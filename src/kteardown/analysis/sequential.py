@@ -154,6 +154,7 @@ def _is_met(metric: MetricVerdict, width: Rule) -> bool:
         return ignored or metric.verdict in ("broken", "mixed") or width.keeps(metric) is not None
     # Without an interval, the test is whether it has a verdict other than inconclusive.
     if width is None or metric.ci is None or not metric.ratio:
-        return metric.verdict != "inconclusive"
+        # More boots do not confirm a figure that is not seen from outside.
+        return metric.verdict != "inconclusive" or metric.outside == "contradicts"
     low, high = metric.ci
     return max(math.log(high / metric.ratio), math.log(metric.ratio / low)) <= math.log1p(width)

@@ -28,6 +28,12 @@ def tidy_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if pair is None else (float(f"{pair[0]:.{_DIGITS}g}"), float(f"{pair[1]:.{_DIGITS}g}"))
 
 
+Outside = Literal["agrees", "counted", "unresolved", "contradicts"]
+"""What is seen from outside of a saving that a kernel or a script reports itself.
+
+The call that contains it ``agrees``, or the instructions of the changed functions do (``counted``); neither
+can show it (``unresolved``); or they do not show it though they would (``contradicts``): it is not better.
+"""
 Made = Literal["instruction clock", "kvm", "nested kvm", "mttcg", "metal", "metal guest"]
 """``nested kvm``: the host is itself a guest. ``mttcg``: emulated real time. ``metal``: exported boots."""
 
@@ -231,6 +237,8 @@ class Judged(_Valued):
     p_same: float | None = None
     same_within: float | None = None
     """The margin of the verdict "same"; None in results that did not record it."""
+    outside: Outside | None = None
+    """Of a figure that the kernel or the script made itself and that is better; None of any other."""
 
 
 class Comparison(Judged):
@@ -324,6 +332,7 @@ class Law(_Valued):
     ratio_p: float | None = None
     verdict: Verdict | None = None
     reason: str = ""
+    outside: Outside | None = None
 
 
 class PatchSet(FiniteModel):
@@ -510,6 +519,21 @@ class Fault(FiniteModel):
     base_of: int
     p: float | None = None
     excerpt: tuple[str, ...] = ()
+
+
+class ChangeCost(FiniteModel):
+    """The instructions of the changed functions, with all that they call, in one stretch at ``point``.
+
+    They were counted from outside of both kernels, in a boot of each. Without counts, ``reason`` says
+    why.
+    """
+
+    variant: str
+    workload: str
+    point: dict[str, ParamValue]
+    base: float | None = None
+    changed: float | None = None
+    reason: str = ""
 
 
 class Uncompared(FiniteModel):

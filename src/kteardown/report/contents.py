@@ -31,6 +31,7 @@ from kteardown.report.sections.fault_lines import (
     fault_lines,
     fault_sentence,
     uncompared_sentences,
+    unconfirmed_sentences,
 )
 from kteardown.report.sections.growth import law_tables
 from kteardown.report.sections.profile import profile_tables
@@ -227,7 +228,7 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
     faults = [
         fault_sentence(f) for f in result.faults if f.status != "broken" and result.is_asked_for(f.kernel)
     ]
-    faults += uncompared_sentences(result)
+    faults += (*uncompared_sentences(result), *unconfirmed_sentences(result))
     values = (result, boots, timing_lines(result.timing), against_itself, faults, alone)
     return written("limits", *values) + [as_sentence(note) for note in result.notes]
 

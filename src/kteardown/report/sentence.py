@@ -2,6 +2,8 @@
 
 ``VARIANT: worse: METRIC CHANGE; better: METRIC CHANGE and 2 more; undecided: METRIC; 6 points (wall)``
 
+``unconfirmed`` are figures that the kernel or the script made itself, which would be better.
+
 The clauses are in the order of ``_TONES``. ``worse`` and ``better`` are always there, with ``none`` if
 nothing is; of a broken variant nothing else is said. A metric has its key, and the smallest and the largest
 change of the points with this verdict; on both clocks, the mean change on each. What does not fit into a line
@@ -36,6 +38,7 @@ _TONES: Mapping[str, Verdict] = {
     "maybe broken": "broken",
     "worse": "worse",
     "not compared": "inconclusive",
+    "unconfirmed": "inconclusive",
     "better": "better",
     "undecided": "inconclusive",
     "the same": "same",
@@ -45,16 +48,17 @@ _TONES: Mapping[str, Verdict] = {
 _ALWAYS: tuple[Direction, ...] = ("worse", "better")
 _SAME = ("the same", "no effect")
 _FAULTS = ("broken", "maybe broken", "not compared")
-_NEVER_LEFT_OUT = (*_FAULTS, "worse")
+_OWN = "unconfirmed"
+_NEVER_LEFT_OUT = (*_FAULTS, "worse", _OWN)
 _LONGEST_NAME = 24
 """Clauses are left out before the name of a variant is cut to less."""
 _STEPS = (
-    *((label, 1, False) for label in (*_ALWAYS, "undecided")),
+    *((label, 1, False) for label in (*_ALWAYS, _OWN, "undecided")),
     ("", 0, False),
     *((label, 3, True) for label in _FAULTS),
-    *((label, 1, True) for label in _ALWAYS),
+    *((label, 1, True) for label in (*_ALWAYS, _OWN)),
     ("", 1, False),
-    *((label, named, True) for named in (2, 3) for label in _ALWAYS),
+    *((label, named, True) for named in (2, 3) for label in (*_ALWAYS, _OWN)),
     *((label, named, False) for label in ("undecided", *_SAME) for named in (0, 1, 2, 3)),
     ("undecided", 1, True),
     *(("", number, False) for number in (2, 3, 4, 5)),
@@ -159,10 +163,14 @@ def _labels(
         if mine or whole == label:
             named = True
             yield label, _change_item(label, mine, rows, metric)._replace(headline=headline)
+    own = [c for c in rows if c.outside == "contradicts"]
+    if own:
+        named = True
+        yield _OWN, _change_item(_OWN, own, rows, metric)._replace(headline=headline)
     if whole == "same" and headline:
         equal = all(c.exact and c.ratio == 1 for c in rows)
         yield "no effect" if equal else "the same", _Item("", "")
-    elif headline and (whole == "inconclusive" or (whole == "mixed" and not named)):
+    elif headline and ((whole == "inconclusive" and not own) or (whole == "mixed" and not named)):
         mde = metric.mde if metric else None
         yield "undecided", _Item(f"(smallest detectable {share(mde)})" if mde else "", "")
 

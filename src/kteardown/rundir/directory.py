@@ -51,6 +51,7 @@ class RunDir:
         self.plan_file = path / "plan.json"
         self.kernels_file = path / "kernels.json"
         self.unavailable_file = path / "unavailable.json"
+        self.counted_file = path / "counted.json"
         self.environment_file = path / "environment.json"
         self.records_file = path / "records.ndjson"
         self.result_file = path / "result.json"

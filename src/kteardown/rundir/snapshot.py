@@ -21,7 +21,7 @@ from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, rests
 from kteardown.model.record import Record
-from kteardown.model.result import KernelFacts, Unavailable
+from kteardown.model.result import ChangeCost, KernelFacts, Unavailable
 from kteardown.model.workload import Workload
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir
@@ -42,6 +42,8 @@ class Snapshot:
     plan: Plan
     kernels: Mapping[str, KernelFacts]
     unavailable: Sequence[Unavailable]
+    counted: Sequence[ChangeCost] = ()
+    """What the changed functions execute, where that was counted."""
     notes: Sequence[str] = ()
     """Notes for readers about the run directory itself."""
 
@@ -95,6 +97,7 @@ def load(run: RunDir) -> Snapshot:
         plan=plan,
         kernels=load_kernels(run),
         unavailable=_read(unavailable, list[Unavailable]) if unavailable.is_file() else [],
+        counted=_read(run.counted_file, list[ChangeCost]) if run.counted_file.is_file() else [],
         notes=notes,
     )
 

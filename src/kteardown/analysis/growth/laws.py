@@ -22,7 +22,7 @@ from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResul
 from kteardown.analysis.growth.fit import MIN_POINTS, Costs, fit, predict, slope
 from kteardown.model.point import Key, Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
-from kteardown.model.result import Law, Verdict, tidy, tidy_pair
+from kteardown.model.result import Law, Outside, Verdict, tidy, tidy_pair
 from kteardown.model.workload import Better
 
 _ROUNDING = 1e-9
@@ -147,7 +147,7 @@ def laws(
     kernels: Sequence[str],
     predict_at: Mapping[str, Sequence[float]],
     slopes: Sequence[SlopeRatio],
-    verdicts: Sequence[tuple[Verdict, str]],
+    verdicts: Sequence[tuple[Verdict, str, Outside | None]],
 ) -> tuple[Law, ...]:
     """Return a law for each compared metric, each kernel, and each setting of the other parameters.
 
@@ -161,8 +161,9 @@ def laws(
             "ratio_p": tidy(s.found.p),
             "verdict": verdict,
             "reason": reason,
+            "outside": outside,
         }
-        for s, (verdict, reason) in zip(slopes, verdicts, strict=True)
+        for s, (verdict, reason, outside) in zip(slopes, verdicts, strict=True)
     }
     for workload, metric, spec in compared(data.experiment, data.workloads):
         param = data.workloads[workload].law

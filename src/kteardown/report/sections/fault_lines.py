@@ -1,4 +1,5 @@
-"""What failed, in sentences: broken variants, suspected ones, faults of base, points without a comparison.
+"""What failed, in sentences: broken variants, suspected ones, faults of base, points without a comparison,
+and figures that a kernel or a script made itself and that are not seen from outside.
 
 These are the first lines of every report.
 """
@@ -9,7 +10,8 @@ from collections.abc import Mapping
 from kteardown.model.point import key
 from kteardown.model.result import Fault, FaultStatus, Result, Uncompared, Verdict, boot_failed
 from kteardown.report.charts import written
-from kteardown.report.formatting import WORDS, point_text
+from kteardown.report.formatting import WORDS, counted, point_text
+from kteardown.report.metrics import metric_label
 from kteardown.report.table import Cell
 
 _TONES: Mapping[FaultStatus, Verdict] = {
@@ -24,14 +26,38 @@ _LONGEST = 200
 
 
 def fault_lines(result: Result) -> list[Cell]:
-    """Return a sentence for each fault, then one for each variant with points that were not compared."""
+    """Return a sentence for each fault, for each variant with points that were not compared, and for each
+    metric whose saving is not confirmed.
+    """
     lines = [fault_title(fault) for fault in reported_faults(result)]
     lines += [
         Cell(f"a part of an ablation, which is no variant: {fault_sentence(fault)}", "inconclusive")
         for fault in result.faults
         if not result.is_asked_for(fault.kernel)
     ]
-    return lines + [Cell(text, "inconclusive") for text in uncompared_sentences(result)]
+    more = (*uncompared_sentences(result), *unconfirmed_sentences(result))
+    return lines + [Cell(text, "inconclusive") for text in more]
+
+
+def unconfirmed_sentences(result: Result) -> list[str]:
+    """Return each metric that is better by figures of the kernel or the script alone, with the reason."""
+    wholes = {
+        (m.variant, metric_label(m.metric, m.statistic)): m.reason
+        for m in result.metric_verdicts
+        if m.outside == "contradicts"
+    }
+    points: dict[tuple[str, str], list[str]] = {}
+    for c in result.asked_for:
+        name = (c.variant, metric_label(c.metric, c.statistic))
+        if c.outside == "contradicts" and name not in wholes:
+            points.setdefault(name, []).append(c.reason)
+    return [
+        *(f"{variant}, {metric}: {reason}" for (variant, metric), reason in wholes.items()),
+        *(
+            f"{variant}, {metric} at {counted(len(reasons), 'point')}: {reasons[0]}"
+            for (variant, metric), reasons in points.items()
+        ),
+    ]
 
 
 def fault_sentence(fault: Fault) -> str:
