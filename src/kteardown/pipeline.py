@@ -15,7 +15,7 @@ from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
 from kteardown.report import forecast_text, saved
 from kteardown.run.create import build_first, create_run, settle
-from kteardown.run.lab import SSH, Where, proof_of
+from kteardown.run.lab import LOCAL, SSH, Where, proof_of
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
@@ -64,11 +64,20 @@ def finish(run: RunDir, reporter: Reporter, where: Where) -> Result:
             if result.stopping is not None:
                 reporter.note(forecast_text.look_summary(result, snapshot.workloads))
             if result.stopping is None or result.stopping.done:
+                counted = _with_counts(snapshot, result, reporter, where)
+                if counted is not None:
+                    snapshot, result = counted, analyse_and_save(counted)
                 with_twin = add_layout_twin(snapshot, result, reporter)
                 if with_twin is None:
                     break
                 snapshot = with_twin
     return analyse_and_save(snapshot) if measure_profile(snapshot, reporter, where) else result
+
+
+def _with_counts(snapshot: Snapshot, result: Result, reporter: Reporter, where: Where) -> Snapshot | None:
+    from kteardown.coverage.count_change import count_changes  # As below.
+
+    return count_changes(snapshot, result, reporter, here=where.on in ("", LOCAL))
 
 
 def analyse_and_save(snapshot: Snapshot) -> Result:

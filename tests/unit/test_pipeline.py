@@ -183,6 +183,21 @@ def test_a_run_without_until_boots_its_whole_plan(
     assert (cut.boots["ok"], cut.boots_left, cut.unfinished) == (9, 3, True)
 
 
+def test_what_cannot_be_counted_is_said_and_tried_once(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These guests do not time the whole call, and the run does not say what its kernels are made of."""
+    run = make_run(seeds=4)
+    result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
+    assert {(m.verdict, m.outside) for m in result.metric_verdicts} == {("better", "unresolved")}
+    (note,) = (note for note in result.notes if "own figures" in note)
+    (kept,) = load(run).counted
+    assert kept.reason and kept.base is None and note.endswith(kept.reason)
+    before = run.counted_file.stat().st_mtime_ns
+    again, _ = complete(run, guest(0.5, 0.01), monkeypatch)
+    assert again == result and run.counted_file.stat().st_mtime_ns == before
+
+
 def test_trials_that_ended_before_a_hang_are_reported(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:

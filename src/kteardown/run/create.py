@@ -139,6 +139,15 @@ def bootable(run: RunDir) -> dict[str, Bootable]:
     return {**kernels, TWIN: kernels[BASE]}
 
 
+def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
+    """Return what a kernel of the run is made of, and its image. Raises InputError."""
+    fields, known = _json(run.path / "requests.json"), _json(run.kernels_file)
+    if name not in fields or name not in known:
+        raise InputError(f"the run does not say what {name} is made of", hint="start the run anew.")
+    image = _kernel_image.validate_python({"name": name, "series": "", **known[name]})
+    return _request(run, name, fields[name]), image
+
+
 def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
     """Build the layout twin from the patch that the run keeps. Raises InputError, BuildError, LabError."""
     run = snapshot.run
