@@ -30,7 +30,7 @@ from kteardown.model.workload import Metric
 from kteardown.paths import cache_dir, data_dir, shipped_table
 from kteardown.report import saved
 from kteardown.report.formatting import scale, share
-from kteardown.report.metrics import name_of
+from kteardown.report.metrics import help_of, name_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, all_runs, find_run, find_runs
 from kteardown.rundir.snapshot import load, load_plan
@@ -229,7 +229,7 @@ def _metric(key: str, name: str, spec: Metric) -> Fields:
     wall = "time" if spec.unit in ("ns", "us") else units["wall"]
     unit = wall if units["instructions"] == units["wall"] else f"{units['instructions']} or {wall}"
     role = "headline" if spec.headline else "compared" if spec.compare else "reported only"
-    return {"name": name, "key": key, "in": unit, "better": spec.better, "use": role, "help": spec.help}
+    return {"name": name, "key": key, "in": unit, "better": spec.better, "use": role, "help": help_of(spec)}
 
 
 def _executed_files(name: str) -> list[Fields]:

@@ -76,6 +76,14 @@ def name_of(key: str, spec: Metric | None) -> str:
     return f"{words} time" if unit and unit[1] in _TIMES else words
 
 
+def help_of(spec: Metric) -> str:
+    """Return what a metric is, and if the agent did not make the figure, what did."""
+    if spec.reporter == "agent":
+        return spec.help
+    whole = f", within {spec.whole}" if spec.whole else ""
+    return f"{spec.help} (the {spec.reporter}'s own figure{whole})"
+
+
 def metric_label(metric: str, statistic: str) -> str:
     """Return the key of a metric and statistic: ``wakeup_ns`` or ``wakeup_ns p99``."""
     return metric if statistic == "median" else f"{metric} {statistic}"

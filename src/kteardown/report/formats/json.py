@@ -11,7 +11,7 @@ from kteardown.model.result import BothClocks, MetricFacts, Result
 from kteardown.model.workload import Workload
 from kteardown.report.diff import parse
 from kteardown.report.material import BothMaterial, Measured
-from kteardown.report.metrics import is_headline, metric_name
+from kteardown.report.metrics import help_of, is_headline, metric_name
 from kteardown.report.sentence import sentence
 
 
@@ -61,7 +61,7 @@ def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple
             workload=workload,
             metric=metric,
             name=metric_name(workloads, workload, metric),
-            help=known[workload, metric].help if (workload, metric) in known else "",
+            help=help_of(known[workload, metric]) if (workload, metric) in known else "",
             unit=value_unit(c.unit, result.clock),
             better=c.better,
             headline=is_headline(workloads, workload, metric),
