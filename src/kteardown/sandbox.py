@@ -218,15 +218,19 @@ class Sandbox:
 
 
 def capture(
-    argv: Sequence[str], readable: Sequence[Path], folder: Path | None = None, text_in: str = ""
+    argv: Sequence[str],
+    readable: Sequence[Path],
+    folder: Path | None = None,
+    text_in: str = "",
+    limits: Limits = ANALYSIS,
 ) -> str:
     """Return the output of a program that analyses the files ``readable``, which have their own paths in it.
 
     Where there is no sandbox, it runs without one. ``text_in`` is its standard input.
-    Raises BuildError if it exceeds a limit of ``ANALYSIS``.
+    Raises BuildError if it exceeds ``limits``.
     """
     mounts = [Mount(path.absolute(), path.absolute()) for path in readable]
-    box = Sandbox(mounts, ANALYSIS, f"the analysis with {Path(argv[0]).name}", confined=not problem())
+    box = Sandbox(mounts, limits, f"the analysis with {Path(argv[0]).name}", confined=not problem())
     limited = [*(_prlimit({"as": _ADDRESS_MB * _MB}) if box.confined else ()), *argv]
     text = io.StringIO()
     with tempfile.TemporaryFile("w+") as stdin:

@@ -1,12 +1,17 @@
-"""The catalogue of kinds: what the C files of ``agent/hunt/kinds`` and of the user declare."""
+"""The catalogue of kinds: what the C files of ``agent/hunt/kinds`` and of the user declare.
+
+A program that is made of all of them prints it. With kinds of the user's, it is compiled and run in the
+sandbox: their constructors run, too.
+"""
 
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from kteardown import sandbox
 from kteardown.errors import InputError, did_you_mean
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
@@ -15,12 +20,15 @@ from kteardown.vm.agent import build_kinds_program
 
 Way = Literal["exit", "call", "oldest", "youngest", "random"]
 Cost = Literal["sync", "deferred", "make", "held"]
+KindName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,80}$")]
+"""Also the name of its C file."""
+_LIMITS = sandbox.Limits(total_s=60, output_mb=4)
 
 
 class Kind(StrictModel):
     """A way to make many objects, and the ways in which they can be released."""
 
-    name: str
+    name: KindName
     part: str
     """The part of the catalogue."""
     object: str
@@ -48,7 +56,7 @@ _kinds = TypeAdapter(tuple[Kind, ...])
 def own_kinds(folder: Path | None) -> list[Path]:
     """Return the files in the folder ``kinds`` of ``folder``: the user's own kinds, and what they share.
 
-    They are executed on this host, so only from a folder that the user names. Raises InputError.
+    Only from a folder that the user names. Raises InputError.
     """
     if folder and not (folder / "kinds").is_dir():
         raise InputError(
@@ -64,7 +72,10 @@ def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
     Raises BuildError if one does not compile, InputError if one declares what cannot be, LabError.
     """
     program = build_kinds_program(cache=cache_dir(), reporter=reporter, kinds=own)
-    listed = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
+    if own:
+        listed = sandbox.capture([str(program)], [program], limits=_LIMITS)
+    else:
+        listed = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
     try:
         kinds = _kinds.validate_json(f"[{','.join(listed.splitlines())}]")
     except ValidationError as error:

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from kteardown.hunt.catalogue import Cost, Way
+from kteardown.hunt.catalogue import Cost, KindName, Way
 from kteardown.model.workload import StrictModel
 
 _TIMES = (("days", 86_400), ("h", 3_600), ("min", 60))
@@ -80,7 +80,7 @@ class FailureResult(StrictModel):
 
 
 class CaseResult(StrictModel):
-    kind: str
+    kind: KindName
     part: str
     object: str
     shape: str
@@ -112,7 +112,7 @@ class CaseResult(StrictModel):
 class Find(StrictModel):
     """Superlinear costs of one sort with one cause, or a guest that failed."""
 
-    kind: str
+    kind: KindName
     way: Way
     user: str
     object: str
@@ -160,7 +160,7 @@ class Rate(StrictModel):
 class OwnersResult(StrictModel):
     """The time of several processes that released at once, relative to one (``hunt.flow``)."""
 
-    kind: str
+    kind: KindName
     way: Way
     user: str
     owners: int

@@ -1,14 +1,20 @@
-"""Build the agent: the C program that is PID 1 of every guest."""
+"""Build the agent: the C program that is PID 1 of every guest.
+
+An agent with C files that are not shipped is built in the sandbox, since a compiler reads whatever file an
+``#include`` names, and a shell reads the names of the files.
+"""
 
 import os
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from kteardown.errors import BuildError, LabError, MissingError
+from kteardown import sandbox
+from kteardown.errors import BuildError, InputError, LabError, MissingError, failing
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import data_dir, key_of
 from kteardown.progress import Reporter
@@ -18,6 +24,8 @@ Also = Literal["", "counts", "later"]
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
 _HUNT_SOURCES = ("hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
+_MOST_BYTES = 10_000_000
+"""Of a C file that is not shipped."""
 
 
 def build_agent(
@@ -31,7 +39,8 @@ def build_agent(
 
     The name of the file contains a hash of everything that it is built from (sources, flags, compiler). The
     file is created atomically, so that several processes may build at the same time. Raises LabError if a
-    tool is missing or the cache cannot be written, BuildError if the sources do not compile.
+    tool, or the sandbox that ``own`` needs, is missing, or the cache cannot be written; InputError if a file
+    of ``own`` cannot be read; BuildError if the sources do not compile.
     """
     return _built(arch, cache, reporter, *_program(own, also))
 
@@ -72,7 +81,7 @@ def agent_addresses(
     with_symbols = _built(arch, cache, reporter, *_program(own, also), symbols, kind="-symbols")
     if shutil.which("nm") is None:
         raise MissingError("nm is not installed", ["binutils"])
-    text = subprocess.run(["nm", str(with_symbols)], capture_output=True, text=True, check=False).stdout
+    text = sandbox.capture(["nm", str(with_symbols)], [with_symbols])
     known = {name: int(address, 16) for address, name in _GLOBAL_FUNCTION.findall(text)}
     absent = [name for name in names if name not in known]
     if absent:
@@ -100,9 +109,13 @@ def _built(
             f"no C compiler for {arch} programs is installed ({wanted[0]})",
             ("gcc", "libc6-dev") if native else known.agent_packages,
         )
+    shipped = os.path.abspath(data_dir("agent"))
+    own = [file for file in files.values() if not Path(os.path.abspath(file)).is_relative_to(shipped)]
+    if own:
+        _need_sandbox(own)
     with seal.building(cache, "the agent"):
         # Read once, so that the same contents are hashed and built.
-        sources = {path: file.read_bytes() for path, file in files.items()}
+        sources = {path: _read(file) if file in own else file.read_bytes() for path, file in files.items()}
         version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
         texts = (f"{path} {len(content)}\n".encode() + content for path, content in sources.items())
         agent = cache / "agent" / f"{arch}-{key_of(version + b''.join(texts))}{kind}"
@@ -119,8 +132,36 @@ def _built(
             f"the agent did not build with {compiler}",
             hint="fix the first error above in agent/; if a header or library is missing, install libc6-dev.",
         )
+        confined = bool(own) and not sandbox.problem()
         with reporter.task(f"Building {program} for {arch}"):
-            return seal.make(agent, sources, argv, target, reporter, error)
+            return seal.make(agent, sources, argv, target, reporter, error, confined=confined)
+
+
+def _need_sandbox(own: Sequence[Path]) -> None:
+    """Raise LabError if these files would be compiled without a sandbox, which the user has not permitted."""
+    reason = sandbox.problem()
+    if reason and not sandbox.unsafe_build:
+        raise LabError(
+            f"{own[0]} would be compiled without a sandbox: {reason}",
+            hint="install bubblewrap: see `kteardown doctor`, and docs/safety.md.",
+        )
+
+
+def _read(file: Path) -> bytes:
+    """Return a file that is not shipped. Raises InputError."""
+    with failing(f"{file}: cannot be read", hint="check the file."):
+        about, place = file.stat(), file.resolve()
+        wrong = "" if stat.S_ISREG(about.st_mode) else "it is not a file"
+        if about.st_size > _MOST_BYTES:
+            wrong = "it is too large"
+        if not place.is_relative_to(file.parent.resolve()):
+            wrong = f"it is a link to {place}"
+        if wrong:
+            raise InputError(
+                f"{file}: cannot be read: {wrong}",
+                hint=f"put a C file of at most {_MOST_BYTES:,} bytes there.",
+            )
+        return file.read_bytes()
 
 
 def _program(own: Sequence[Path], also: Also) -> tuple[dict[Path, Path], str]:

@@ -5,6 +5,7 @@ Its digests, in ``.digests`` beside it, are not of folders: a build may mount an
 
 import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -14,6 +15,11 @@ from pathlib import Path
 from kteardown.errors import BuildError, LabError, failing
 from kteardown.paths import replace_text, sync
 from kteardown.progress import Reporter
+from kteardown.sandbox import Limits, Mount, Sandbox
+
+_SEEN = Path("/program")
+"""The folder of a build in the sandbox."""
+_LIMITS = Limits(total_s=900, output_mb=16, disk_mb=1024, file_mb=256)
 
 
 def publish(made: Path, target: Path) -> None:
@@ -37,28 +43,46 @@ def make(
     made: str,
     reporter: Reporter,
     error: BuildError,
+    *,
+    confined: bool = False,
 ) -> Path:
     """Return ``target``, which ``argv`` makes as ``made`` of these files in a folder beside it.
 
+    If it is ``confined``, it runs in the sandbox, where it sees these files and no others of the user.
     Raises ``error``, with what ``argv`` wrote after its message, if that fails.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as above:
+        folder, program = Path(above, "sources"), Path(above, "program")
         for path, content in files.items():
-            Path(folder, path).parent.mkdir(parents=True, exist_ok=True)
-            Path(folder, path).write_bytes(content)
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
         reporter.command(argv)
-        # An outer `make demo` would pass its own flags to make.
-        own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
-        null = subprocess.DEVNULL
-        done = subprocess.run(
-            argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            text = f"{error.message}:\n{(done.stderr or done.stdout).strip()}"
-            raise BuildError(text, hint=error.hint)
-        publish(Path(folder, made), target)
+        status, said = _confined(argv, folder) if confined else _unconfined(argv, folder)
+        if status or not (folder / made).is_file():
+            raise BuildError(f"{error.message}:\n{said.strip()}", hint=error.hint)
+        # A copy: what was made in the sandbox belongs to another user, and may have any permissions.
+        shutil.copyfile(folder / made, program)
+        program.chmod(0o755)
+        publish(program, target)
     return target
+
+
+def _unconfined(argv: list[str], folder: Path) -> tuple[int, str]:
+    """Return the exit status, and what was printed."""
+    # An outer `make demo` would pass its own flags to make.
+    own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+    null = subprocess.DEVNULL
+    done = subprocess.run(argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr or done.stdout
+
+
+def _confined(argv: list[str], folder: Path) -> tuple[int, str]:
+    """As ``_unconfined``, in the sandbox."""
+    box = Sandbox([Mount(folder, _SEEN, writable=True)], _LIMITS, "the build of a program for guests")
+    with box.running(argv, {}, _SEEN) as (process, lines):
+        said = "".join(lines)
+    return process.returncode, said
 
 
 def keep(target: Path, made: Path) -> None:
