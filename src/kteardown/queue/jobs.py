@@ -26,6 +26,7 @@ from pydantic import BaseModel, ValidationError
 from kteardown import version
 from kteardown.errors import InputError
 from kteardown.paths import cache_dir, end_of, key_of, replace_text
+from kteardown.queue import secret
 
 State = Literal["running", "waiting", "ended", "cancelled"]
 MOST_WAITING = 200
@@ -51,6 +52,13 @@ class QueuedSeries(BaseModel):
     arguments: list[str]
     cwd: str
     at: datetime
+    code: str = ""
+    """By which the user's own jobs are known (``queue.secret``); empty in jobs of earlier versions."""
+
+    @property
+    def words(self) -> list[str]:
+        """All that decides what is executed, but the mail."""
+        return [self.cwd, str(len(self.what)), *self.what, *self.arguments]
 
 
 class _Started(BaseModel):
@@ -151,6 +159,7 @@ def add(
         asked = QueuedSeries(
             title=title, what=list(what), arguments=list(arguments), cwd=os.getcwd(), at=datetime.now(UTC)
         )
+        asked = asked.model_copy(update={"code": secret.sealed(asked.words, mail)})
         work = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
         (work / "mail").write_bytes(mail)
         (work / "job.json").write_text(asked.model_dump_json())
@@ -228,6 +237,8 @@ def _try(job: QueuedJob, lock: int) -> bool:
     """Run `kteardown try`, and return whether the job has ended. A KeyboardInterrupt leaves it waiting."""
     before = _read(job.folder / "started.json", _Started)
     attempt = before.attempt + 1 if before else 1
+    if not _is_own(job):
+        return _end(job, None, "it was not added by this user; to try it, remove it and add it again")
     if attempt > _ATTEMPTS:
         return _end(job, None, f"its process was killed {_ATTEMPTS} times")
     what = [str(job.folder / "mail") if one == "mail" else one for one in job.asked.what]
@@ -259,6 +270,12 @@ def _try(job: QueuedJob, lock: int) -> bool:
     if process.returncode < 0 and not why:
         return False
     return _end(job, None if why else process.returncode, why)
+
+
+def _is_own(job: QueuedJob) -> bool:
+    """Return whether this user has added it, as it is now."""
+    mail = job.folder / "mail"
+    return mail.is_file() and secret.is_sealed(job.asked.code, job.asked.words, mail.read_bytes())
 
 
 def _end(job: QueuedJob, exit_code: int | None, why: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from kteardown.errors import InputError
 from kteardown.patches.posted import read
 from kteardown.progress import SilentReporter
 from kteardown.queue import jobs
+from kteardown.queue.secret import is_sealed, sealed
 
 MAIL = (Path(__file__).parents[2] / "data/mail/quoted-printable.eml").read_bytes()
 NO_PATCH = (Path(__file__).parents[2] / "data/mail/no-patch.eml").read_bytes()
@@ -196,3 +198,35 @@ def test_the_number_of_a_process_that_has_ended_is_not_taken_for_it(folder: Path
         f'{{"attempt": 1, "pid": {os.getpid()}, "began": 1.5, "at": "2026-01-01T00:00:00Z"}}'
     )
     assert job.state == "waiting"
+
+
+def test_a_job_that_another_has_put_there_is_not_executed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as theirs:
+        theirs.setenv("XDG_DATA_HOME", str(tmp_path / "theirs"))
+        foreign = jobs.add(folder, "theirs", ["mail"], ["--unsafe-build"], NO_PATCH)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "mine"))
+    changed = [jobs.add(folder, str(number), ["mail"], [], NO_PATCH + b"\n" * number) for number in range(4)]
+    mine = changed.pop()
+    (changed[0].folder / "mail").write_bytes(MAIL)
+    for job, field, value in ((changed[1], "cwd", "/"), (changed[2], "arguments", ["--unsafe-build"])):
+        file = job.folder / "job.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), field: value}))
+    assert jobs.work(folder, lambda _: None) == 5
+    for job in (foreign, *changed):
+        assert job.ended is not None and (job.ended.exit_code, job.text("log")) == (None, "")
+        assert "not added by this user" in job.ended.why
+    assert mine.ended is not None and mine.ended.exit_code == 2
+    assert (tmp_path / "mine" / "kteardown" / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_processes_that_begin_at_once_have_one_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with ThreadPoolExecutor(8) as pool:
+        codes = set(pool.map(lambda _: sealed(["try"], b""), range(32)))
+    assert len(codes) == 1
+    assert [file.name for file in (tmp_path / "kteardown").iterdir()] == ["secret"]
+    assert not is_sealed("", ["try"], b"") and not is_sealed("\u00e9", ["try"], b"")
