@@ -191,7 +191,7 @@ def measure(lab: Lab, faults: int) -> dict[str, Any]:
         if status is not None:
             time.sleep(lab.rng.uniform(0.2, 3.0))
             sessions += 1
-            lab.drive("--resume", "last")
+            lab.drive("--resume", "last", "--on", "slurm")
             continue
         if len(injected) < faults and time.monotonic() >= following:
             kind = lab.rng.choice(list(FAULTS))

@@ -155,7 +155,7 @@ def test_a_driver_that_is_killed_leaves_a_machine_that_comes_back_and_a_run_to_r
     while Path(f"/proc/{number}").exists():
         time.sleep(0.2)
     assert outcomes(lab.run) == []
-    lab.call("run", "--resume", "last")
+    lab.call("run", "--resume", "last", "--machine", lab.place)
     assert outcomes(lab.run) == ["ok", "ok"]
     assert len([r for r in lab.run.records() if isinstance(r, TrialEnd)]) == 4
 
@@ -165,7 +165,7 @@ def test_a_machine_that_another_lab_has_locked_is_refused(lab: Lab) -> None:
     said = lab.call("run", "./metal.toml", "--machine", lab.place, status=5)
     assert "it is locked by another-lab:/run for another" in said and "remove /var/lib/kteardown/lock" in said
     lab.machine.ssh("echo 1 another-lab:/run >/var/lib/kteardown/lock; echo >/etc/kteardown-test-machine")
-    said = lab.call("run", "--resume", "last", status=5)
+    said = lab.call("run", "--resume", "last", "--machine", lab.place, status=5)
     assert "does not hold this machine's /etc/machine-id" in said
     lab.machine.ssh("cp /etc/machine-id /etc/kteardown-test-machine")
 
@@ -209,11 +209,11 @@ def test_a_full_disk_is_said_in_one_line_and_the_run_goes_on_when_it_has_space(l
     assert "/var/lib/kteardown/lock cannot be written" in said
     # There is space for the lock, and not for the kernel.
     lab.machine.ssh("rm /var/lib/kteardown/spare")
-    said = lab.call("run", "--resume", "last", status=5)
+    said = lab.call("run", "--resume", "last", "--machine", lab.place, status=5)
     assert "No space left on device" in said
     assert "lock" not in lab.machine.ssh("ls /var/lib/kteardown").split()
     lab.machine.ssh("rm /var/lib/kteardown/fill")
-    lab.call("run", "--resume", "last")
+    lab.call("run", "--resume", "last", "--machine", lab.place)
     assert outcomes(lab.run)[-2:] == ["ok", "ok"]
     assert len([r for r in lab.run.records() if isinstance(r, TrialEnd)]) == 4
 
@@ -282,5 +282,5 @@ def test_a_machine_that_does_not_come_back_stops_the_run(lab: Lab) -> None:
     assert "nothing is booted on it any more" in said
     assert outcomes(lab.run) == []
     execute(f"{lab.machine.place}/qmp", "set_link", name="n", up=True)
-    lab.call("run", "--resume", "last")
+    lab.call("run", "--resume", "last", "--machine", lab.place)
     assert outcomes(lab.run) == ["ok", "ok"]

@@ -54,7 +54,7 @@ def test_a_driver_that_is_killed_is_resumed_with_what_finished_meanwhile(site: S
     site.cluster.until(lambda: not site.live_jobs(), 300)
     before = {file.name for file in (run / "jobs" / "attempts").iterdir()}
     assert before == {"boot-0000", "boot-0001", "boot-0002"}
-    status, _, err = site.kteardown("run", "--resume", "last")
+    status, _, err = site.kteardown("run", "--resume", "last", "--on", "slurm")
     assert status == 0, err
     jobs = [file for file in (run / "jobs" / "attempts").glob("*/*") if "boot-0000" not in str(file)]
     assert [file.name for file in jobs] == ["0", "0"]

@@ -106,6 +106,7 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
         lab, "choose_acceleration", lambda e, *_: "mttcg" if e.design.clock == "wall" else "icount"
     )
     monkeypatch.setattr(host, "facts", lambda: {"kernel": "6"})
+    monkeypatch.setattr(create, "cache_dir", lambda: tmp_path)  # That of the kernels.
     for name in (BASE, VARIANT, LAYOUT):
         (tmp_path / name).write_bytes(name.encode())
 

@@ -35,9 +35,10 @@ from kteardown.progress import Task
 from kteardown.report.charts import draw
 from kteardown.report.forecast_text import duration
 from kteardown.report.formatting import number
+from kteardown.run import named
 from kteardown.run.forecast import forecast_of
 from kteardown.run.resolve import resolve
-from kteardown.rundir.find import find_runs
+from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 from kteardown.visible import echo, on_one_line
 
@@ -223,9 +224,8 @@ class Judge:
         update = {"variants": variants, "design": self._experiment.design.model_copy(update=more)}
         experiment = self._experiment.model_copy(update=update)
         # A run that was killed goes on.
-        key, run = key_of(experiment.model_dump_json().encode()), None
-        with suppress(InputError):
-            run = find_runs(self._kept.begun[key]) if key in self._kept.begun else None
+        key = key_of(experiment.model_dump_json().encode())
+        run = _begun(self._kept.begun.get(key, ""), experiment)
         if run is None:
             run = start([experiment], self.reporter, self._execution)
             self._kept.begun[key] = run.name
@@ -397,6 +397,18 @@ class Judge:
         """Return the abbreviated hash and the subject of a commit, as in a ``Fixes:`` line."""
         asked = ("log", "-1", "--abbrev=12", '--format=%h ("%s")', commit)
         return on_one_line(git.run(*asked, git_dir=self._walk.git_dir).text)
+
+
+def _begun(name: str, experiment: Experiment) -> RunFolder | None:
+    """Return the run ``name``, if it is there and names nothing that ``experiment`` does not."""
+    # What is asked for is what the user has typed.
+    typed = [one.text for one in named.of_experiment(experiment)]
+    with suppress(InputError):
+        found = find_runs(name) if name and "/" not in name else None
+        if found:
+            named.need(named.of_runs(found), typed, name, "")
+        return found
+    return None
 
 
 def bisect(

@@ -22,7 +22,7 @@ from kteardown.extras import need
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels import git
-from kteardown.kernels.source import file_hash
+from kteardown.kernels.source import file_hash, paths_of
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir
@@ -138,6 +138,11 @@ def _beside(kept: RunDir, experiment: Experiment) -> Experiment:
     source, built = snapshot.experiment.source, snapshot.kernels[BASE].source
     if source.startswith("git:"):
         source = f"git:{source.removeprefix('git:').partition('@')[0]}@{built.rpartition('@')[2]}"
+    if unnamed := {*paths_of(source)} - {*paths_of(experiment.source)}:
+        raise InputError(
+            f"--against {kept.name}: its base is of {min(unnamed)}: used only if you name it again",
+            hint="if it is what you want to use, name it with --source.",
+        )
     elsewhere = experiment.source != source
     variants = tuple(f"{name} on {experiment.source}" if elsewhere else name for name in experiment.variants)
     if not variants and elsewhere:

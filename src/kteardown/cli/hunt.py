@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, failing
@@ -20,6 +21,7 @@ from kteardown.hunt.tables import program, report_text, shown_tables, summary, v
 from kteardown.inputs.fragments import located
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
+from kteardown.run import named
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Asked:
     ] = None
     compiler: Annotated[str, typer.Option(metavar="COMPILER")] = ""
     kinds: Annotated[str, typer.Option(metavar="NAMES")] = ""
-    own: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
+    own: Annotated[list[str] | None, typer.Option(metavar="FOLDER")] = None
     unprivileged: Annotated[bool, typer.Option("--unprivileged")] = False
     owners: Annotated[str, typer.Option(metavar="2,4")] = ""
     budget: Annotated[int, typer.Option(min=1)] = 300
@@ -68,12 +70,12 @@ def hunt(
         )
     if show:
         folder = HuntFolder.find(show)
-        _need_unchanged(folder, context)
+        _need_unchanged(folder, context, but=("own",))
         result, advice = _saved(folder), ""
     else:
         folder, result, advice = _measured(context, asked, resume, jobs, reporter)
     # Before anything is printed: a reader such as `head` may close its end of the pipe.
-    _write_reproducers(folder, output.reproducers)
+    _write_reproducers(folder, output.reproducers, asked.own or ())
     if output.json_file:
         options.write_text(output.json_file, result.model_dump_json(indent=1) + "\n")
     console = options.output()
@@ -81,7 +83,7 @@ def hunt(
     for table in shown_tables(result, everything=output.everything):
         text.show(table, console)
     if result.unconfirmed:
-        reporter.note(f"finish it: kteardown hunt --resume {folder.name}")
+        reporter.note(f"finish it: kteardown hunt --resume {_again(folder)}")
     if advice:
         reporter.note(advice)
 
@@ -96,21 +98,25 @@ def _measured(
     try:
         folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
         reporter.note(f"folder: {folder.path}")
-        kept = f"what was measured is kept; finish it with: kteardown hunt --resume {folder.name}"
+        kept = f"what was measured is kept; finish it with: kteardown hunt --resume {_again(folder)}"
         result = flow.finish(folder, reporter, jobs=jobs)
     except KeyboardInterrupt:
         reporter.note(f"interrupted; {kept}")
         raise
-    named = "" if result.locks else flow.advice(folder.name, result.finds, folder.request())
-    return folder, result, f"again: kteardown hunt --show {folder.name} --all\n{named}".rstrip()
+    advice = "" if result.locks else flow.advice(_again(folder), result.finds, folder.request())
+    return folder, result, f"again: kteardown hunt --show {folder.name} --all\n{advice}".rstrip()
+
+
+def _again(folder: HuntFolder) -> str:
+    """Return the arguments with which --resume goes on."""
+    return folder.name + named.options(one.text for one in folder.request().named)
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     from kteardown.hunt import flow
     from kteardown.hunt.folder import requests_of
 
-    own_kinds(asked.own)
-    folder = str(asked.own.absolute()) if asked.own else ""
+    folder = _own_folder(asked.own or ())
     request = Request(
         source=asked.source,
         against=tuple(asked.against or ()),
@@ -133,13 +139,24 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     return HuntFolder.begin(request)
 
 
+def _own_folder(own: Sequence[str]) -> str:
+    """Return the folder of the user's own kinds; empty if there is none. Raises InputError."""
+    if len(own) > 1:
+        raise InputError(
+            f"--own {own[1]}: a hunt has one folder of own kinds", hint="put all kinds into one folder."
+        )
+    own_kinds(Path(own[0]) if own else None)
+    return str(Path(own[0]).absolute()) if own else ""
+
+
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
     """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
     from kteardown.hunt import flow
 
     folder = HuntFolder.find(name)
     request = folder.request()
-    _need_unchanged(folder, context, but=("against", "locks"))
+    _need_unchanged(folder, context, but=("against", "locks", "own"))
+    named.need(request.named, asked.own or (), folder.name, f"kteardown hunt --resume {name}")
     flow.check(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
@@ -176,14 +193,28 @@ def _saved(folder: HuntFolder) -> HuntResult:
         raise InputError(
             f"{folder.name} has no result yet", hint=f"finish it: kteardown hunt --resume {folder.name}"
         )
-    return HuntResult.model_validate_json(folder.result_file.read_bytes())
+    try:
+        return HuntResult.model_validate_json(folder.result_file.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(
+            f"{folder.result_file}: cannot be read: {'.'.join(map(str, first['loc']))}: {first['msg']}",
+            hint="restore the file from a copy, or hunt again.",
+        ) from error
 
 
-def _write_reproducers(folder: HuntFolder, target: Path | None) -> None:
-    """Write ``KIND-WAY-COST.txt`` for each find, and ``KIND.c`` for its kind."""
+def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[str]) -> None:
+    """Write ``KIND-WAY-COST.txt`` for each find, and ``KIND.c`` for its kind.
+
+    Raises InputError if the hunt has own kinds, and their folder is not among what was ``typed``.
+    """
     if target is None:
         return
-    result, files = _saved(folder), folder.request().own_kinds
+    result, request = _saved(folder), folder.request()
+    own = [one for one in request.named if one.text == request.own]
+    command = f"kteardown hunt --show {folder.name} --reproducers {shlex.quote(str(target))}"
+    named.need(own, typed, folder.name, command)
+    files = request.own_kinds
     with failing(f"--reproducers {target}", hint="name a folder that can be written."):
         target.mkdir(parents=True, exist_ok=True)
     found = [

@@ -20,7 +20,7 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.report.formats import text
-from kteardown.run import lab
+from kteardown.run import lab, named
 from kteardown.run.resolve import base_and_variants
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
@@ -31,6 +31,7 @@ def run(
     execution: options.Execution,
     experiment: options.ExperimentArg = "",
     resume: Annotated[str | None, typer.Option(metavar="RUN", autocompletion=complete.runs)] = None,
+    own: Annotated[list[str] | None, typer.Option(metavar="PATH")] = None,
 ) -> None:
     reporter = execution.begin()
     if resume is not None:
@@ -40,7 +41,12 @@ def run(
                 hint=f"run `kteardown run --resume {resume}`.",
             )
         found = find_runs(resume)
+        named.need(named.of_runs(found), own or (), found.name, f"kteardown run --resume {resume}")
     else:
+        if own:
+            raise InputError(
+                "--own is for what a run names that is resumed", hint="leave it out, or add --resume RUN."
+            )
         if not experiment:
             raise InputError(
                 "no experiment is named", hint="name one; `kteardown list experiments` shows them."
@@ -86,7 +92,7 @@ def boot_rest(
             if run is not found.runs[-1]:
                 reporter.note(f"done; its report: kteardown report {run.name}")
     except KeyboardInterrupt:
-        reporter.note(f"interrupted; finish it with: kteardown run --resume {found.name}")
+        reporter.note(f"interrupted; finish it with: {_resume_command(found, on)}")
         raise
     return results
 
@@ -109,6 +115,13 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
             gate(one.name, one.result, one.workloads, execution.fail_on)
 
     execution.publish(text_of, show, gates, kept=f"kteardown report {found.name}")
+
+
+def _resume_command(found: RunFolder, on: str) -> str:
+    """Return the command that goes on with a run, with what must be named again."""
+    words = f" --on {shlex.quote(on)}" if on else ""
+    words += named.options(one.text for one in named.of_runs(found))
+    return f"kteardown run --resume {found.name}{words}"
 
 
 def command_line() -> str:

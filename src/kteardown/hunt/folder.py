@@ -28,6 +28,7 @@ from kteardown.model.record import Outcome, TrialStart
 from kteardown.model.workload import StrictModel
 from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
+from kteardown.run import named
 from kteardown.run.execute import Bootable, Lab, execute
 from kteardown.run.make_plan import rest_of_failed
 from kteardown.run.resolve import kernel_of
@@ -74,6 +75,14 @@ class Request(StrictModel):
     def own_kinds(self) -> list[Path]:
         """The files of the user's own kinds. Raises InputError."""
         return own_kinds(Path(self.own) if self.own else None)
+
+    @property
+    def named(self) -> list[named.Named]:
+        """What it names outside of the folder of the hunt. Raises InputError."""
+        found = [named.Named(self.own, "kinds of its own")] if self.own else []
+        found += named.of_compiler(self.compiler)
+        kernels = (self.source, *self.against, self.locks)
+        return found + [one for kernel in kernels if kernel for one in named.of_variant(kernel)]
 
 
 class HuntFolder(RunDir):

@@ -24,6 +24,7 @@ from kteardown.vm import seal
 
 _KINDS = ("debian", "kernel.org", "git", "tar", "image", "debian-image", "patched")
 _FORMS = "debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV, tar:FILE, image:FILE or debian-image:X.Y"
+_PATCHED = re.compile(r"patched:(.+)@((?:debian|kernel\.org|git|tar):.+)")
 # A tree of 6.12 takes 1.5 GB, and its package another 150 MB.
 _TREE_MB = 2200
 _XZ = b"\xfd7zXZ"
@@ -74,7 +75,7 @@ def patched(folder: Path, spec: str) -> str:
 
 def parts_of_patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
     """Return the folder, the source and the patches of ``patched:FOLDER@SPEC``. Raises InputError."""
-    match = re.fullmatch(r"patched:(.+)@((?:debian|kernel\.org|git|tar):.+)", spec)
+    match = _PATCHED.fullmatch(spec)
     folder = Path(match[1]).expanduser().absolute() if match else Path()
     patches = patches_in(folder) if match and folder.is_dir() else ()
     if match is None or not patches:
@@ -83,6 +84,18 @@ def parts_of_patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
             hint="write patched:FOLDER@SPEC, such as patched:./their-series@debian:7.3.",
         )
     return folder, match[2], patches
+
+
+def paths_of(spec: str) -> list[str]:
+    """Return the paths of this host that a source names, as they are written. Raises InputError."""
+    kind, rest = split(spec)
+    if kind == "git":
+        path, at, _ = rest.rpartition("@")
+        return [path if at else rest]
+    if kind == "patched":
+        match = _PATCHED.fullmatch(spec)
+        return [match[1], *paths_of(match[2])] if match else [rest]
+    return [rest] if kind in ("tar", "image") else []
 
 
 def is_source(text: str) -> bool:

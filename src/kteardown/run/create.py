@@ -123,11 +123,31 @@ def missing_kernels(run: RunDir) -> list[KernelRequest]:
     ]
 
 
+def needed_requests(run: RunDir) -> list[KernelRequest]:
+    """Return the kernels that may be built for a run when it is resumed. Raises InputError if it is damaged.
+
+    They are those that are missing, and base if its layout twin may be added.
+    """
+    found, twin = missing_kernels(run), (run.path / _TWIN_PATCH).exists()
+    base = _json(run.path / "requests.json").get(BASE)
+    return [*found, *([_request(run, BASE, base)] if base and twin else [])]
+
+
 def bootable(run: RunDir) -> dict[str, Bootable]:
-    """Return the built kernels by name, held in the cache. Raises InputError if an image is not whole."""
+    """Return the built kernels by name, held in the cache.
+
+    Raises InputError if an image is not whole, or a file is not in the cache: what is booted, and what the
+    guests get, is not chosen by the files of a run.
+    """
     kernels: dict[str, Bootable] = {}
     for name, fields in _json(run.kernels_file).items():
         image = Path(fields["image"])
+        for file in (image, *map(Path, fields["modules"])):
+            if not file.resolve().is_relative_to(cache_dir().resolve()):
+                raise InputError(
+                    f"{run.kernels_file}: {file}, of {name}, is not in the cache {cache_dir()}",
+                    hint="run the experiment again; with another cache, set KTEARDOWN_CACHE to it.",
+                )
         if image.is_file():
             cache_folder.hold(image.parent)
         if not image.is_file() or file_hash(image) != fields["image_hash"]:
@@ -173,8 +193,15 @@ def _base_request(snapshot: Snapshot) -> KernelRequest:
 
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
     found = _kernel_request.validate_python({"name": name, **fields})
+    for patch in found.patches:
+        if patch.is_absolute() or ".." in patch.parts:
+            raise InputError(
+                f"{run.path / 'requests.json'}: the patch {patch} is not in the run",
+                hint="restore the run directory from a copy.",
+            )
     patches = tuple(run.path / patch for patch in found.patches)
-    return replace(found, patches=patches, fragments=run.kept_fragments(found.fragments))
+    fragments = run.kept_fragments(found.fragments)
+    return replace(found, patches=patches, backports=(), fragments=fragments)
 
 
 def _file_name(kernel: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,7 @@ from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
+from kteardown.visible import on_one_line
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import Also, build_agent, build_machine_init
 from kteardown.vm.job import Acceleration
@@ -266,7 +268,8 @@ def scheduler(on: str) -> Slurm:
 def remembered_place(run: Path, on: str | None) -> str:
     """Return where the run at ``run`` is executed, and remember it: empty for this host.
 
-    Raises LabError, and InputError if its boots are exported.
+    Raises LabError; InputError if its boots are exported, or if it began elsewhere and ``on`` does not say
+    where it goes on: no file of a run sends boots to a machine.
     """
     file = run / "on"
     kept = file.read_text().strip() if file.is_file() else ""
@@ -275,8 +278,13 @@ def remembered_place(run: Path, on: str | None) -> str:
             f"the boots of {run.name} are exported: they run on a machine that is not of this lab",
             hint="import the logs of that machine: kteardown import LOG...",
         )
+    if on is None and kept:
+        raise InputError(
+            f"{run.name} began on {on_one_line(kept)}: boots are sent there only if you name it again",
+            hint=f"add --on {shlex.quote(on_one_line(kept))}, or another place; --on {LOCAL} is this host.",
+        )
     if on is None:
-        return kept
+        return ""
     with writing(file):
         if on != LOCAL:
             file.write_text(f"{on}\n")

@@ -127,9 +127,18 @@ class RunDir:
         return tuple(kept)
 
     def kept_fragments(self, kept: Iterable[str]) -> tuple[str, ...]:
-        """Return fragments that ``keep_fragments`` returned, with the paths of the copies."""
-        here = self.path.absolute()
-        return tuple(str(here / name) if is_fragment_path(name) else name for name in kept)
+        """Return fragments that ``keep_fragments`` returned, with the paths of the copies.
+
+        Raises InputError if one is not a copy.
+        """
+        here, names = self.path.absolute(), tuple(kept)
+        for name in filter(is_fragment_path, names):
+            if name != f"fragments/{Path(name).name}":
+                raise InputError(
+                    f"{self.path}: the fragment {name} is not in its folder fragments",
+                    hint="restore the folder from a copy, or start anew.",
+                )
+        return tuple(str(here / name) if is_fragment_path(name) else name for name in names)
 
     def make_folder(self, folder: Path) -> None:
         """Make one of the run's folders, with those above it, unless it exists. Raises LabError."""

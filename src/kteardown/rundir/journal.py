@@ -9,6 +9,7 @@ remembers.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -25,6 +26,7 @@ from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir, writing
 
 Kind = Literal["done", "check"]
+_TOKEN = re.compile("[0-9a-f]{10}")
 
 
 class _Model(BaseModel):
@@ -116,7 +118,11 @@ class Journal:
         if not file.is_file():
             self._run.save(file, secrets.token_hex(5))
         with _reading(file):
-            return file.read_text()
+            token = file.read_text()
+        # It names jobs that may be cancelled: a list of names would be those of others.
+        if not _TOKEN.fullmatch(token):
+            raise LabError(f"{file}: is not a token of a run", hint="start the run anew.")
+        return token
 
     def new_attempt(self, key: str) -> tuple[int, Path]:
         """Make the folder of a further attempt, and return its number, from 0. Raises LabError."""

@@ -22,7 +22,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, rests
 from kteardown.model.record import Record
 from kteardown.model.result import ChangeCost, KernelFacts, Unavailable
-from kteardown.model.workload import Workload
+from kteardown.model.workload import Name, Workload
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir
 
@@ -109,7 +109,7 @@ def load_plan(run: RunDir) -> Plan:
 
 def load_workloads(run: RunDir) -> dict[str, Workload]:
     """Read the workloads alone. Raises InputError."""
-    return _read(run.workloads_file, dict[str, Workload])
+    return _read(run.workloads_file, dict[Name, Workload])
 
 
 def write_inputs(

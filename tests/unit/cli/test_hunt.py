@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -128,3 +129,38 @@ def test_the_reproducers_are_written_if_the_reader_of_the_tables_is_gone(begun: 
     subprocess.run(command, cwd=begun, stdout=writer, stderr=subprocess.DEVNULL, check=False)
     os.close(writer)
     assert sorted(path.name for path in (begun / "written").iterdir()) == ["flocks-exit-make.txt", "flocks.c"]
+
+
+def test_the_name_of_a_kind_in_a_result_is_no_path(begun: Path) -> None:
+    find = {"kind": "../outside", "way": "exit", "user": "root", "object": "", "cost": None}
+    fields = {"kteardown": "0", "command": "kteardown hunt", "source": "debian-image:7.3", "release": "7.3"}
+    rest = {"against": [], "measured_s": 1.0, "kinds": 1, "cases": [], "finds": [find]}
+    folder = HuntFolder.find("last")
+    folder.save(folder.result_file, json.dumps({**fields, **rest}))
+    said = hunt(begun, "--show", "last", "--reproducers", str(begun / "written")).stderr
+    assert "result.json" in said and "kind" in said
+    assert not list(begun.glob("outside*"))
+
+
+def test_the_program_of_an_own_kind_is_written_only_if_its_folder_is_typed(begun: Path) -> None:
+    theirs = with_kind(begun / "theirs")
+    request = json.loads((HuntFolder.find("last").path / "hunt.json").read_text())
+    folder = HuntFolder.find("last")
+    (folder.path / "hunt.json").write_text(json.dumps({**request, "own": str(theirs)}))
+    find = Find(kind="foreign", way="exit", user="root", object="", cost=None)
+    result = HuntResult(
+        kteardown="0", command="kteardown hunt", source="debian-image:7.3", release="7.3", against=(),
+        measured_s=1.0, kinds=1, cases=(), finds=(find,),
+    )  # fmt: skip
+    folder.save(folder.result_file, result.model_dump_json())
+    asked = ("hunt", "--show", "last", "--reproducers", str(begun / "written"))
+    assert f"--own {theirs}" in hunt(begun, *asked[1:]).stderr
+    assert not (begun / "written").exists()
+    done = kteardown(*asked, "--own", str(theirs), home=begun)
+    assert done.returncode == 0, done.stderr
+    assert "constructor" in (begun / "written" / "foreign.c").read_text()
+    assert not (theirs / "executed").exists()
+
+
+def test_a_hunt_has_one_folder_of_own_kinds(tmp_path: Path) -> None:
+    assert "one folder" in hunt(tmp_path, "--own", "a", "--own", "b").stderr

@@ -162,6 +162,8 @@ def test_a_place_that_there_is_not_is_an_error(on: str) -> None:
 def test_a_run_remembers_where_it_is_executed(tmp_path: Path) -> None:
     assert lab.remembered_place(tmp_path, None) == ""
     assert lab.remembered_place(tmp_path, "slurm:perf") == "slurm:perf"
-    assert lab.remembered_place(tmp_path, None) == "slurm:perf"
+    with pytest.raises(InputError, match="began on slurm:perf"):
+        lab.remembered_place(tmp_path, None)
+    assert lab.remembered_place(tmp_path, "slurm:perf") == "slurm:perf"
     assert lab.remembered_place(tmp_path, "local") == ""
     assert lab.remembered_place(tmp_path, None) == ""
