@@ -23,6 +23,8 @@ from kteardown.kernels import git
 
 _MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
+# git looks for the name of a file at each space of this line, up to its end.
+_LONG_HEADER = re.compile(rb"^diff --git (?:[^\n]{4000}|(?:[^ \n]*+ ){20})", re.MULTILINE)
 _SAVE_AGAIN = "save the patch again, without line wrapping."
 _CORRUPT = re.compile(r"corrupt patch at (?:line |\S*:)(\d+)")
 _AS_SENT = (
@@ -115,6 +117,9 @@ def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), cal
     if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
         limits = f"{_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
         raise InputError(f"{called} is a damaged patch: it has more than {limits}", hint=_SAVE_AGAIN)
+    if _LONG_HEADER.search(text):
+        said = "a line diff --git has more than 4,000 characters or 20 spaces"
+        raise InputError(f"{called} is a damaged patch: {said}", hint=_SAVE_AGAIN)
     whole, found = (_listed(text, patch, strip, called) for strip in (0, 1))
     if isinstance(whole, ReadPatch) and isinstance(found, InputError):
         found = whole

@@ -1,10 +1,11 @@
 """Patch series: a shipped one by its name, or a folder of patches. ``mail`` reads all other forms."""
 
-import email
-import email.policy
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from email.errors import MessageError
+from email.header import decode_header, make_header
+from email.parser import BytesHeaderParser
 from pathlib import Path
 
 from kteardown import paths
@@ -13,6 +14,8 @@ from kteardown.model.experiment import Series
 from kteardown.model.result import PatchSet
 
 _SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
+_MOST_HEADERS_BYTES, _MOST_SUBJECT = 64_000, 8_000
+"""Of a patch; the time to decode a header is quadratic."""
 _PART = re.compile(r"(.+)@(?=[\d-])(\d+)?(?:-(\d+))?")
 
 
@@ -117,8 +120,12 @@ def parts(whole: Selection) -> list[Selection]:
 
 def subject(patch: Path) -> str:
     """Return the subject of a patch without ``[PATCH n/m]``, or the name of its file without a subject."""
-    message = email.message_from_bytes(patch.read_bytes(), policy=email.policy.default)
-    text = " ".join(str(message.get("Subject", "")).split())
+    with patch.open("rb") as stream:
+        headers = BytesHeaderParser().parsebytes(stream.read(_MOST_HEADERS_BYTES))
+    text = str(headers.get("Subject", ""))[:_MOST_SUBJECT]
+    with suppress(LookupError, ValueError, MessageError):
+        text = str(make_header(decode_header(text)))
+    text = " ".join(text.split())
     match = _SUBJECT.match(text)
     return (match[2] if match else text) or patch.stem
 

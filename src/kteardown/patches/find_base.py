@@ -22,7 +22,7 @@ from kteardown.kernels import apply_patches, cache_folder, git
 from kteardown.kernels.git import store
 from kteardown.kernels.series import subject
 from kteardown.kernels.source import Source, Sources, patched, with_short_commit
-from kteardown.patches.mails import ranges
+from kteardown.patches.choice import ranges
 from kteardown.patches.posted import PostedSeries, message_id, read
 from kteardown.progress import Reporter
 
@@ -536,7 +536,7 @@ _STABLE = re.compile(
     r"^Cc: .{0,99}stable@(?:vger\.)?kernel\.org.{0,20}#.{0,20}?\bv?(\d+)\.(\d+)", re.M | re.I
 )
 _MAKEFILE = re.compile(r"^VERSION *= *(\d+)\nPATCHLEVEL *= *(\d+)$", re.MULTILINE)
-_VERSION = re.compile(r"(\d+)\.(\d+)")
+_VERSION = re.compile(r"(?<!\d)(\d++)\.(\d+)")
 
 
 def warnings(patches: Sequence[Path], source: Source, tree: Path) -> tuple[str, ...]:

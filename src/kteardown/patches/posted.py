@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from email.header import Header
-from email.utils import parseaddr
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from pydantic import TypeAdapter
 
 from kteardown import paths
 from kteardown.errors import InputError, LabError
@@ -20,18 +21,9 @@ from kteardown.extras import EXTRAS, install_command
 from kteardown.kernels import apply_patches, cache_folder, git, series, toolchain
 from kteardown.kernels.git import of_branch, store
 from kteardown.kernels.series import Selection, patches_in, slug
-from kteardown.patches.mails import (
-    DIFF_START,
-    MOST_BYTES,
-    ChosenMails,
-    Diff,
-    Mail,
-    choose,
-    day,
-    mails_of,
-    parse,
-    ranges,
-)
+from kteardown.patches import reading
+from kteardown.patches.choice import ChosenMails, choose, ranges
+from kteardown.patches.mails import DIFF_START, MOST_BYTES, Diff, Mail, address, day, mails_of, parse
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32
@@ -41,7 +33,8 @@ _NEEDED = re.compile(
     r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)", re.I | re.M
 )
 _MOST_TEXT, _MOST_LINKS = 100_000, 20
-_LINK = re.compile(r"(https?://\S+|<\S*\d\S*@\S+>)|\[(\d{1,3})\]")
+_ID = r"<(?=[^\s<>@\d]{0,250}\d)[^\s<>@]{1,250}@[^\s<>]{1,250}>"
+_LINK = re.compile(rf"(https?://\S+|{_ID})|\[(\d{{1,3}})\]")
 _NEEDED_LINK = re.compile(
     r"\b(?:depend(?:s|ing)? (?:up)?on|on top of)\b"
     r"(?:(?!\n\s*\n|\n---|\n\W*v\d|\.\s|discuss|suggest).){0,120}?"
@@ -49,7 +42,7 @@ _NEEDED_LINK = re.compile(
     re.I | re.S,
 )
 _NEEDED_LIST = re.compile(r"^depends on:[ \t]*\n((?:.{1,200}\n){1,20})", re.I | re.M)
-_URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s]+@[^/\s]+)/?.*")
+_URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s@]+@[^/\s]+)/?+(?s:.*)")
 
 
 @dataclass(frozen=True)
@@ -88,6 +81,9 @@ class PostedSeries:
         return self.patches[0].parent
 
 
+_FORM = TypeAdapter(PostedSeries)
+
+
 def resolve(
     name_or_path: str, *, cache_dir: Path | None = None, reporter: Reporter | None = None
 ) -> Selection:
@@ -122,28 +118,32 @@ def read(
     """
     if not what:
         raise InputError("the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID.")
-    span = _RANGE.fullmatch(what)
-    if span:
-        return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
-    if named := message_id(what):
-        # The user does not know the file in the cache.
-        mails = mails_of(fetch(named, cache_dir, reporter), what)
-    elif what == "-":
-        with TemporaryDirectory(prefix="kteardown-") as folder:
-            file = Path(folder, "standard-input")
-            file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
-            mails = mails_of(file, "standard input")
-    else:
-        mails = mails_of(Path(what).expanduser())
-    mails += [mail for file in more for mail in mails_of(Path(file).expanduser())]
+    named = message_id(what)
     releases = [found[0] for found in map(_RELEASE.search, sources) if found]
-    chosen = choose(mails, named, releases)
-    if not chosen.patches:
-        raise InputError(
-            ": ".join((f"{what} contains no patch", *chosen.notes)),
-            hint="give a patch, an mbox, a folder of patches, or another mail of the thread.",
-        )
-    return _series(chosen, cache_dir)
+    with TemporaryDirectory(prefix="kteardown-") as folder:
+        if named:
+            # The user does not know the file in the cache.
+            file, called = fetch(named, cache_dir, reporter), what
+        elif what == "-":
+            file, called = Path(folder, "standard-input"), "standard input"
+            file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
+        else:
+            file, called = Path(what).expanduser(), ""
+
+        def series() -> PostedSeries:
+            if span := _RANGE.fullmatch(what):
+                return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
+            mails = mails_of(file, called)
+            mails += [mail for other in more for mail in mails_of(Path(other).expanduser())]
+            chosen = choose(mails, named, releases)
+            if not chosen.patches:
+                raise InputError(
+                    ": ".join((f"{what} contains no patch", *chosen.notes)),
+                    hint="give a patch, an mbox, a folder of patches, or another mail of the thread.",
+                )
+            return _series(chosen, cache_dir)
+
+        return reading.limited(called or what, series, _FORM)
 
 
 def message_id(what: str) -> str:
@@ -237,7 +237,7 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
 
 def _author(first: Mail, authors: Sequence[str]) -> str:
     """Return the author of the ``first`` mail of a series, as its patches write it if they do."""
-    same = [author for author in authors if (name := parseaddr(author)[0]) and name in first.sender_name]
+    same = [author for author in authors if (name := address(author)[0]) and name in first.sender_name]
     if not same and first.is_cover and first.sender_name:
         return f"{first.sender_name} <{first.sender}>"
     return next(iter((*same, *authors)), first.sender)
@@ -260,7 +260,7 @@ def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
             name = (note[1] if note else link or "").strip("<>().,;")
             ids[message_id(name) or name] = None
     own = {mail.message_id for mail in mails}
-    found = [name for name in ids if re.fullmatch(r"[^\s/]+@[^\s/]+", name) and name not in own]
+    found = [name for name in ids if re.fullmatch(r"[^\s/@]+@[^\s/]+", name) and name not in own]
     named = [name for name in others if name.startswith("change-id")]
     return tuple(found or named or others)
 

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from email import message_from_bytes
 from email.message import Message
 from itertools import accumulate
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from kteardown.errors import InputError, KteardownError, LabError
 from kteardown.kernels import cache_folder, git
+from kteardown.patches import mime, reading
 from kteardown.patches.mails import mail_files, raw_mails
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter
@@ -20,9 +22,10 @@ from kteardown.progress import Reporter
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _ARCHIVE = "https://lore.kernel.org"
 _ID = re.compile(r"<([^<>\s]+)>")
-_POSTED = re.compile(r"\s*\[[^\]]*(?:PATCH|RFC)[^\]]*\]", re.IGNORECASE)
+_POSTED = re.compile(r"\s*+\[(?=[^\]]*?(?:PATCH|RFC))[^\]]*+\]", re.IGNORECASE)
 _MOST_MAILS, _MOST_BYTES = 20_000, 500_000_000
 _MOST_EPOCHS = 100
+_NUMBERS = TypeAdapter(list[list[int]])
 _KEPT = 50_000
 """So many message ids of series that were seen are kept."""
 
@@ -96,25 +99,41 @@ def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:
 
 
 def threads(mails: Sequence[bytes]) -> list[list[bytes]]:
-    """Return the posted patches and cover letters of ``mails`` by their threads, the oldest first."""
+    """Return the posted patches and cover letters of ``mails`` by their threads, the oldest first.
+
+    A mail with headers that no mail has is left out. Raises InputError if the mails cannot be read.
+    """
+    found = reading.limited("the mails", lambda: numbers_of_threads(mails), _NUMBERS)
+    return [[mails[number] for number in thread] for thread in found]
+
+
+def numbers_of_threads(mails: Sequence[bytes]) -> list[list[int]]:
+    """Return the places of the posted patches in ``mails`` by their threads; see ``threads``."""
     parent: dict[str, str] = {}
-    posted: dict[str, bytes] = {}
-    for raw in mails:
-        head = message_from_bytes(raw.partition(b"\n\n")[0].replace(b"\r", b""))
-        own = next(iter(_ids(head, "Message-ID")), "")
-        above = _ids(head, "References") or _ids(head, "In-Reply-To")
-        if above:
-            parent[own] = above[0]
-        if own and _POSTED.match(str(head["Subject"] or "")):
-            posted.setdefault(own, raw)
-    found: dict[str, list[bytes]] = {}
-    for own, raw in posted.items():
-        root, seen = own, set[str]()
-        while root in parent and root not in seen:
-            seen.add(root)
-            root = parent[root]
-        found.setdefault(root, []).append(raw)
+    posted: dict[str, int] = {}
+    for number, raw in enumerate(mails):
+        with suppress(ValueError):
+            head, _ = mime.headers_of(raw)
+            own = next(iter(_ids(head, "Message-ID")), "")
+            above = _ids(head, "References") or _ids(head, "In-Reply-To")
+            if above:
+                parent[own] = above[0]
+            if own and _POSTED.match(str(head["Subject"] or "")):
+                posted.setdefault(own, number)
+    found: dict[str, list[int]] = {}
+    for own, number in posted.items():
+        found.setdefault(_root(own, parent), []).append(number)
     return list(found.values())
+
+
+def _root(name: str, parent: dict[str, str]) -> str:
+    """Return the first mail of a thread; after that each mail on the way has it as its parent."""
+    way = {name: None}
+    while (above := parent.get(name)) is not None and above not in way:
+        name = above
+        way[name] = None
+    parent.update((one, name) for one in way if one != name)
+    return name
 
 
 def _ids(head: Message, name: str) -> list[str]:

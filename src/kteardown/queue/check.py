@@ -7,12 +7,15 @@ the branch into which b4 has applied it, or else in the archive by the message i
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
 from kteardown.errors import InputError, KteardownError, damaged
 from kteardown.kernels import git
-from kteardown.patches import mails
+from kteardown.patches import mails, reading
 from kteardown.queue import jobs
 from kteardown.visible import on_one_line, visible
 
@@ -20,6 +23,7 @@ Status = Literal["pass", "warn", "fail"]
 TRACKING = "B4_TRACKING_FILE"
 """The variable with which b4 names a file about the series, if it has a branch."""
 _MOST_BYTES = 32_000_000
+_ONE_MAIL = "give one mail: a cover letter or a patch."
 _OF_VERDICT: dict[str, Status] = {
     "same": "pass",
     "better": "pass",
@@ -81,20 +85,34 @@ def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
 
 def _job(raw: bytes, arguments: Sequence[str], folder: Path) -> jobs.QueuedJob:
     """Return the job of the series of a mail. Raises InputError."""
-    with damaged("the mail on the standard input", hint="give one mail: a cover letter or a patch."):
+    with damaged("the mail on the standard input", hint=_ONE_MAIL):
         if len(raw) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES // 1_000_000} MB")
-        mail = mails.parse(raw, "mail")
+    mail = reading.limited("the mail on the standard input", lambda: _asked(raw), TypeAdapter(_Asked))
     title = mail.title or mail.message_id
     if applied := _applied():
         return jobs.add(folder, title, [applied], arguments)
-    if not mail.diffs and not mail.message_id:
-        raise InputError(
-            "the mail has neither a patch nor a message id", hint="give one mail: a cover letter or a patch."
-        )
-    if mail.message_id and (mail.total > 1 or not mail.diffs):
+    if not mail.has_patch and not mail.message_id:
+        raise InputError("the mail has neither a patch nor a message id", hint=_ONE_MAIL)
+    if mail.message_id and (mail.total > 1 or not mail.has_patch):
         return jobs.add(folder, title, [f"lore:{mail.message_id}"], arguments)
     return jobs.add(folder, title, ["mail"], arguments, raw)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What of a mail says which series is checked."""
+
+    title: str
+    message_id: str
+    total: int
+    has_patch: bool
+
+
+def _asked(raw: bytes) -> _Asked:
+    with damaged("the mail on the standard input", hint=_ONE_MAIL):
+        mail = mails.parse(raw, "mail")
+    return _Asked(mail.title, mail.message_id, mail.total, bool(mail.diffs))
 
 
 def _applied() -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
+from kteardown.patches import reading
 from kteardown.patches.posted import message_id, read, resolve
 from kteardown.progress import SilentReporter
 
@@ -30,7 +31,7 @@ def test_a_number_of_patches_that_is_too_large_is_an_error(tag: str, tmp_path: P
 def test_parts_in_parts_in_parts_are_an_error(tmp_path: Path) -> None:
     parts = "".join(f'Content-Type: multipart/mixed; boundary="{n}"\n\n--{n}\n' for n in range(2000))
     (tmp_path / "deep.eml").write_text(f"From: a@example.org\nSubject: [PATCH] x\n{parts}\n{DIFF}")
-    with pytest.raises(InputError, match=r"deep\.eml is damaged: .*recursion"):
+    with pytest.raises(InputError, match=r"deep\.eml is damaged: .*more than 8 deep"):
         read(str(tmp_path / "deep.eml"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
@@ -95,3 +96,74 @@ def test_text_that_nearly_is_a_diff_or_names_another_series_is_read_quickly(
 def test_large_numbers_of_a_release_or_a_fix_are_read(tag: str, tmp_path: Path) -> None:
     what = mail(tmp_path / "one.patch", f"[PATCH {tag}] x")
     assert read(what, cache_dir=tmp_path, reporter=SilentReporter()).title == "x"
+
+
+LONG = 150_000
+ANSWERED = "x"
+SLOW = {
+    "a name in a line of a diff": (f"--- {LONG * 'a'}\n+++ b\n{DIFF}", ANSWERED),
+    "a line of git": (f"diff --git a/{LONG * 'a'}\n{DIFF}", "is a damaged patch"),
+    "names with spaces": (f"diff --git a/{LONG * ' a'}\n{DIFF}", "more than 4,000 characters or 20 spaces"),
+    "a message id": (f"depends on <{LONG * '1'}\n{DIFF}", ANSWERED),
+    "message ids": (f"depends on {LONG // 3 * '<1@'}\n{DIFF}", ANSWERED),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("body", "answer"), SLOW.values(), ids=SLOW.keys())
+def test_a_long_line_is_read_once(
+    body: str, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "CPU_SECONDS", 3)
+    what = mail(tmp_path / "long.patch", body=body)
+    if answer == ANSWERED:
+        assert read(what, cache_dir=tmp_path, reporter=SilentReporter()).title == answer
+    else:
+        with pytest.raises(InputError, match=answer):
+            read(what, cache_dir=tmp_path, reporter=SilentReporter())
+
+
+HEADERS = {
+    "folded": "Subject: [PATCH] x\n" + 20_000 * " very\n",
+    "not ASCII": f"Subject: [PATCH] {60_000 * chr(233)}\n",
+    "encoded words": f"Subject: [PATCH] {20_000 * '=?a?q?'}\n",
+    "brackets": f"From: {20_000 * '('}\n",
+    "quotes": f"From: {13_000 * chr(34)}\n",
+    "a type": f"Content-Type: text/plain; {30_000 * (chr(34) + ';')}\n",
+    "a name of a file": f"Content-Disposition: attachment; {30_000 * 'filename*0=a;'}\n",
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS.keys())
+def test_a_long_header_is_an_error(header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "CPU_SECONDS", 3)
+    (tmp_path / "long.mail").write_text(f"{header}Date: Thu, 1 Oct 2026 10:00:00 +0000\n\nwhy\n{DIFF}")
+    with pytest.raises(InputError, match=r"long\.mail is damaged: its header \S+ has more than 8,000 bytes"):
+        read(str(tmp_path / "long.mail"), cache_dir=tmp_path, reporter=SilentReporter())
+
+
+def test_an_address_in_many_brackets_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.mail").write_text(f"From: {4_000 * '('}\nSubject: [PATCH] x\n\nwhy\n{DIFF}")
+    with pytest.raises(InputError, match="is not the address of a person"):
+        read(str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter())
+
+
+def test_an_author_in_the_text_is_as_limited_as_a_header(tmp_path: Path) -> None:
+    what = mail(tmp_path / "x.mail")
+    text = (tmp_path / "x.mail").read_text().replace("\n\nwhy", f"\n\nFrom: A <{9_000 * 'a'}@x.org>\n\nwhy")
+    (tmp_path / "x.mail").write_text(text)
+    with pytest.raises(InputError, match="its email has more than 8,000 characters"):
+        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+
+
+def test_a_charset_that_does_not_exist_leaves_the_subject_as_it_is(tmp_path: Path) -> None:
+    raw = b"From: A <a@example.org>\nSubject: =?\xd1tf-8?b?eA==?= [PATCH] x\n\nwhy\n" + DIFF.encode()
+    (tmp_path / "x.mail").write_bytes(raw)
+    assert "[PATCH] x" in read(str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter()).title
+
+
+def test_an_mbox_of_many_empty_mails_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "many.mbox").write_bytes(b"From a Thu Jan  1 00:00:00 1970\n\n" * 20_001)
+    with pytest.raises(InputError, match="more than 20,000 mails"):
+        read(str(tmp_path / "many.mbox"), cache_dir=tmp_path, reporter=SilentReporter())

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.patches.mails import DIFF_START, choose, parse, split_mbox
+from kteardown.patches.choice import choose
+from kteardown.patches.mails import DIFF_START, parse, split_mbox
 from kteardown.patches.posted import PostedSeries, read
 from kteardown.progress import SilentReporter
 
