@@ -320,7 +320,9 @@ def _title_of(folder: Path) -> str:
         letters = sorted(place.glob("0000-*"))
         if letters:
             text = letters[0].read_text(encoding="utf-8", errors="replace")
-            found = re.search(r"^Subject:\s*(?:\[[^\]]*\]\s*)?(.+)$|^#\s*(.+)$", text, re.MULTILINE)
+            found = re.search(
+                r"^Subject:[ \t]*+(?:\[[^\]\n]*+\][ \t]*+)?(.+)$|^#[ \t]*+(.+)$", text, re.MULTILINE
+            )
             return (found[1] or found[2]).strip() if found else ""
     return ""
 

@@ -20,7 +20,7 @@ from kteardown.errors import InputError, MissingError
 from kteardown.kernels.source_lines import Chain, Frame, parse_addr2line
 from kteardown.vm.qemu_library import TrialBlocks
 
-_CALL = re.compile(r"^\s*([0-9a-f]+):\s+(?:call|jmp)\s+([0-9a-f]+) <[^+>]+>", re.MULTILINE)
+_CALL = re.compile(r"^[ \t]*+([0-9a-f]++):\s++(?:call|jmp)\s++([0-9a-f]++) <[^+>\n]++>", re.MULTILINE)
 # What it costs depends on the other tasks: it is not followed.
 _SCHEDULER = "__schedule"
 _SYSTEM_CALL = re.compile(r"^__(?:do|se|x64)_(?:compat_)?sys_(\w+)$")

@@ -25,7 +25,7 @@ _NOT_CODE = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
 )
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(\w*)")
+_DIRECTIVE = re.compile(r"\s*+#\s*+(\w*+)\s*+(\w*+)")
 _SYSCALL = re.compile(r"(COMPAT_)?SYSCALL(?:32|64)?_DEFINE\d")
 # Attributes and types that have parentheses of their own.
 _ATTRIBUTE = re.compile(

@@ -231,7 +231,7 @@ def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:
 
 
 _INCLUDE = re.compile(r'^#include "([^"]+)"\n', re.MULTILINE)
-_SYSCTL = re.compile(r"[a-z]+(?:\.[a-z0-9_-]+)+")
+_SYSCTL = re.compile(r"[a-z]\.[a-z0-9_-]")
 _SPDX = re.compile(r"^(// SPDX.*|/\* SPDX.*\*/)\n")
 _DELAYS = ("objects_count", "irqs_off_ns", "realtime_ns", "probe_ns")
 

@@ -25,7 +25,7 @@ from kteardown.paths import data_dir, shipped_table
 _MOST_BYTES = 10_000_000
 _RANGE = re.compile(r"(\d+):(\d+):(\d+)")
 _MOST_VALUES = 10_000
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _BEGINS = re.compile(r"\bwl_profile_begin\s*\(")
 _EXAMPLE = "correct these keys; `kteardown new` writes a file with valid keys as an example."
 _M = TypeVar("_M", bound=BaseModel)

@@ -33,11 +33,11 @@ _GENERATED = ("kernel/configs.o", "init/version.o", "init/version-timestamp.o", 
 Functions = Mapping[str, Sequence[str]]
 """By the name of an object, the names of functions."""
 _FILE = re.compile(r"^(\S+):\s+file format .*$", re.MULTILINE)
-_FUNCTION = re.compile(r"^[0-9a-f]+ <([^>]+)>:\n((?:.+\n)*)", re.MULTILINE)
+_FUNCTION = re.compile(r"^[0-9a-f]++ <([^>\n]++)>:\n((?:.++\n)*+)", re.MULTILINE)
 # What depends on where a function, a string or a static variable is: addresses, and offsets in sections.
 _ADDRESS = re.compile(
-    r"^ *[0-9a-f]+:\t|(?<=\t)[0-9a-f]+: (?=R_)|\b[0-9a-f]+ (?=<)| +# [^\t\n]*"
-    r"|<[^>\n]*>(?=\t[0-9a-f]+: R_)",  # Whatever is there before the relocation.
+    r"^ *+[0-9a-f]++:\t|(?<=\t)[0-9a-f]++: (?=R_)|\b[0-9a-f]++ (?=<)|(?<! ) ++# [^\t\n]*"
+    r"|<[^<>\n]*+>(?=\t[0-9a-f]++: R_)",  # Whatever is there before the relocation.
     re.MULTILINE,
 )
 _PLACE = re.compile(r"(?<=\t)\.(?:L\w+|([\w.]+))(?:[+-]0x[0-9a-f]+)?$", re.MULTILINE)

@@ -14,6 +14,7 @@ from kteardown import sandbox
 from kteardown.model.arch import ARCHITECTURES, Arch
 
 _PREFIX = re.compile(r"^(?:\./|\.\./)+")
+_AT = re.compile(r"0x[0-9a-f]{1,16}")
 _DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _PLACE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+)\b(?! \()")
 """As printk writes ``%pS``: ``do_idle+0xab/0x200``."""
@@ -106,7 +107,7 @@ def parse_addr2line(text: str) -> dict[int, Chain]:
     frames: list[Frame] = []
     lines = iter(text.splitlines())
     for line in lines:
-        if line.startswith("0x"):
+        if _AT.fullmatch(line):
             frames = chains[int(line, 16)] = []
             continue
         place = _DISCRIMINATOR.sub("", next(lines, ""))

@@ -27,10 +27,10 @@ from kteardown.patches.find_base import is_code
 from kteardown.progress import Reporter
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-_DIRECTIVE = re.compile(r"^\s*#\s*(\w+)(.*)$")
+_DIRECTIVE = re.compile(r"^\s*+#\s*+(\w++)(.*)$")
 _NOT_CODE = re.compile(r"\s*(?:$|//|/?\*|#)")
 # What a condition says plainly. One with a negation or with || is taken as true.
-_SYMBOL = re.compile(r"(?:defined\s*\(?\s*|IS_ENABLED\(|IS_BUILTIN\(|IS_REACHABLE\(|^\s*)CONFIG_(\w+)")
+_SYMBOL = re.compile(r"(?:defined\s*+(?:\(\s*+)?|IS_ENABLED\(|IS_BUILTIN\(|IS_REACHABLE\(|^\s*+)CONFIG_(\w+)")
 
 
 def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
@@ -265,7 +265,7 @@ def _dependencies(objects: Path) -> Mapping[str, list[str]]:
     """Return by each file of the source tree which C files of a build depend on it; "" for all."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in objects.rglob(".*.o.cmd"):
-        words = re.findall(r"^\s+\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE)
+        words = re.findall(r"^[ \t]++\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE)
         files = {str(path.relative_to(objects).with_name(path.name[1:-6] + ".c"))}
         files |= {word for word in words if word.endswith(".c")}  # Few include others.
         for word in {*words, ""}:

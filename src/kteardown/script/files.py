@@ -427,7 +427,7 @@ def compile_static(
         return program, ()
     if "cannot find -l" in "".join(said):
         raise MissingError(f"there is no static C library for {arch} programs", packages)
-    has = set(re.findall(r"^\s*#\s*include\s*<([^>\n]+)>", text, re.MULTILINE))
+    has = set(re.findall(r"^[ \t]*+#[ \t]*+include[ \t]*+<([^>\n]++)>", text, re.MULTILINE))
     missing = tuple(name for name in HEADERS if name not in has)
     flags = (_LENIENT, "-w", *(word for name in missing for word in ("-include", name)))
     program, said = _compiled(compiler, source, beside, flags, reporter)
