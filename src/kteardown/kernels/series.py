@@ -122,7 +122,8 @@ def subject(patch: Path) -> str:
     """Return the subject of a patch without ``[PATCH n/m]``, or the name of its file without a subject."""
     with patch.open("rb") as stream:
         headers = BytesHeaderParser().parsebytes(stream.read(_MOST_HEADERS_BYTES))
-    text = str(headers.get("Subject", ""))[:_MOST_SUBJECT]
+    given = next((value for name, value in headers.raw_items() if name.lower() == "subject"), "")
+    text = given.encode(errors="surrogateescape").decode(errors="replace")[:_MOST_SUBJECT]
     with suppress(LookupError, ValueError, MessageError):
         text = str(make_header(decode_header(text)))
     text = " ".join(text.split())

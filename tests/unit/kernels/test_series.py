@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.kernels.series import known_series, parts, patches_in, resolve
+from kteardown.kernels.series import known_series, parts, patches_in, resolve, subject
 
 DIFF = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new {}\n"
 
@@ -77,3 +77,24 @@ def test_an_unknown_name_suggests_a_known_one() -> None:
     with pytest.raises(InputError) as caught:
         resolve("freezer-skip-exitd")
     assert "freezer-skip-exited" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("Subject: [PATCH 1/2] mm: für", "mm: für"),
+        ("Subject: =?utf-8?q?=5BPATCH=5D_mm=3A_f=C3=BCr?=", "mm: für"),
+        ("Subject: =?no-charset?q?x?= mm", "=?no-charset?q?x?= mm"),
+        ("From: a@example.org", "0001-x"),
+    ],
+)
+def test_the_subject_of_a_patch(header: str, expected: str, tmp_path: Path) -> None:
+    patch = tmp_path / "0001-x.patch"
+    patch.write_text(f"{header}\n\ntext\n")
+    assert subject(patch) == expected
+
+
+def test_a_subject_that_no_patch_has_is_cut(tmp_path: Path) -> None:
+    patch = tmp_path / "0001-x.patch"
+    patch.write_text(f"Subject: [PATCH] x{1_000_000 * ' very'}\n\ntext\n")
+    assert len(subject(patch)) < 10_000

@@ -89,6 +89,18 @@ def test_a_mail_that_cannot_be_read_is_left_out(text: bytes) -> None:
     assert threads([text]) == []
 
 
+def test_a_mail_with_headers_that_no_mail_has_is_left_out() -> None:
+    mails = [b"Message-ID: <%d@x>\nSubject: [PATCH] x\n\ny" % number for number in range(3)]
+    mails[1] = b"Message-ID: <1@x>\nSubject: [" + 200_000 * b"PATCH" + b"\n\ny"
+    assert threads(mails) == [[mails[0]], [mails[2]]]
+
+
+def test_a_long_chain_of_answers_is_one_thread() -> None:
+    form = b"Message-ID: <%d@x>\nIn-Reply-To: <%d@x>\nSubject: [PATCH] x\n\ny"
+    mails = [form % (number, number - 1) for number in range(3_000)]
+    assert [len(thread) for thread in threads(mails)] == [3_000]
+
+
 def test_an_mbox_keeps_each_mail(tmp_path: Path) -> None:
     mails = [FREEZER, FREEZER.replace(b"Text.", b"From here\n>From there")]
     file = tmp_path / "mbox"
