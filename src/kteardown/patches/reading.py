@@ -15,6 +15,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -44,8 +45,8 @@ def limited(what: str, read: Callable[[], T], form: TypeAdapter[T]) -> T:
         child = os.fork()
         if child == 0:
             _work(read, form, writable, folder)
-        os.close(writable)
         try:
+            os.close(writable)
             _into_own_group(child)
             raw = _received(readable)
         finally:
@@ -89,10 +90,8 @@ def _received(readable: int) -> bytes:
 
 
 def _into_own_group(child: int) -> None:
-    try:
+    with suppress(PermissionError, ProcessLookupError):  # It has ended.
         os.setpgid(child, child)
-    except (PermissionError, ProcessLookupError):
-        return  # It has ended.
 
 
 def _end(child: int) -> None:
@@ -101,7 +100,8 @@ def _end(child: int) -> None:
         os.killpg(child, signal.SIGKILL)
     except ProcessLookupError:
         os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    with suppress(ChildProcessError):  # The parent ignores SIGCHLD, as a shell can let it.
+        os.waitpid(child, 0)
 
 
 def _work(read: Callable[[], T], form: TypeAdapter[T], writable: int, folder: str) -> NoReturn:
@@ -138,7 +138,8 @@ def _answer(read: Callable[[], T], form: TypeAdapter[T]) -> bytes:
     try:
         answer = {"kind": "value", "value": form.dump_python(read(), mode="json")}
     except KteardownError as error:
-        kind = next(name for name, known in _kinds() if isinstance(error, known))
+        # MissingError, for example, is a LabError.
+        kind = next((name for name, known in _ERRORS.items() if isinstance(error, known)), "LabError")
         answer = {"kind": kind, "message": error.message, "hint": error.hint}
     except MemoryError:
         answer = {"kind": "memory"}
@@ -147,7 +148,3 @@ def _answer(read: Callable[[], T], form: TypeAdapter[T]) -> bytes:
     except Exception:
         answer = {"kind": "fault", "trace": traceback.format_exc()}
     return json.dumps(answer, default=str).encode()
-
-
-def _kinds() -> list[tuple[str, type[KteardownError]]]:
-    return [*_ERRORS.items(), ("LabError", KteardownError)]
