@@ -54,7 +54,7 @@ demo: .venv/.ready
 	@.venv/bin/kteardown run freezer --clock instructions --quick
 
 # The steps are independent, and run side by side; each prints its output when it ends.
-LINT := ruff mypy layers sizes words texts agent plugins results coverage
+LINT := ruff mypy layers sizes doors words texts agent plugins results coverage
 
 lint: .venv/.ready-dev
 	@$(MAKE) -s -k -j 2 --output-sync=target $(addprefix lint-,$(LINT))
@@ -68,6 +68,8 @@ lint-layers:
 	.venv/bin/lint-imports --no-cache
 lint-sizes:
 	$(PY) scripts/check_sizes.py
+lint-doors:
+	$(PY) scripts/check_doors.py
 lint-words:
 	$(PY) scripts/check_words.py
 lint-texts:

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from kteardown.door import Entry
 from kteardown.errors import KteardownError
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelRequest
@@ -89,7 +90,7 @@ def job(image: Path, initramfs: Path, folder: Path, acceleration: str) -> BootJo
         cpus=2,
         memory_mb=1024,
         seed=1,
-        console=folder / "console",
+        console=Entry(folder) / "console",
         silence_s=300,
     )
 
@@ -125,8 +126,8 @@ def main() -> int:
         folder = Path(name)
         source = Path(__file__).with_name("power_off.c")
         subprocess.run(["gcc", "-O2", "-static", "-o", folder / "power_off", source], check=True)
-        ours = pack(folder / "agent.cpio", agent=agent, plan=PLAN)
-        least = pack(folder / "bare.cpio", agent=folder / "power_off", plan="")
+        ours = pack(Entry(folder) / "agent.cpio", agent=agent, plan=PLAN)
+        least = pack(Entry(folder) / "bare.cpio", agent=folder / "power_off", plan="")
         how = chosen.acceleration
         print(f"{image}, {how}")
         medians = measure(

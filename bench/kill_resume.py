@@ -111,7 +111,7 @@ def unbroken(folder: Folder) -> tuple[bytes, float]:
     run = folder.run()
     if process.returncode or run is None:
         sys.exit(f"the unbroken run failed:\n{errors.decode(errors='replace')}")
-    return run.result_file.read_bytes(), time.monotonic() - began
+    return run.result_file.path.read_bytes(), time.monotonic() - began
 
 
 def kill_until_done(folder: Folder, moments: random.Random, span: float, most: int, seen: Seen) -> Trials:
@@ -162,7 +162,7 @@ def moment_of(run: RunDir | None) -> str:
             return "in a trial"
     if unfinished:
         return "in a boot, outside of a trial"
-    planned = Plan.model_validate_json(run.plan_file.read_bytes()).boots
+    planned = Plan.model_validate_json(run.plan_file.path.read_bytes()).boots
     return "between boots" if len(run.boots()) < len(planned) else "after the last boot"
 
 
@@ -190,7 +190,7 @@ def check(folder: Folder, recorded: Trials, result: bytes, seen: Seen) -> None:
     again = repeats(run.records())
     seen.repeated += len(again)
     seen.repeated_otherwise += sum(not repeat.same for repeat in again)
-    seen.other_results += run.result_file.read_bytes() != result
+    seen.other_results += run.result_file.path.read_bytes() != result
     stale = [*folder.temporary.iterdir(), *run.path.glob("*.partial"), *run.path.glob("console/*.cpio")]
     seen.left += [str(path) for path in stale]
 

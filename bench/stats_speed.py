@@ -59,7 +59,7 @@ def write(run: RunDir) -> int:
     run.save(run.kernels_file, json.dumps({name: facts.model_dump() for name in KERNELS}))
     run.save(run.environment_file, json.dumps({"command": "", "machine": {}}))
     rng = np.random.default_rng(1)
-    with run.records_file.open("w", encoding="utf-8") as stream:
+    with run.records_file.path.open("w", encoding="utf-8") as stream:
         for boot in plan.boots:
             factor = KERNELS[boot.kernel] * float(np.exp(rng.normal(0, 0.05)))
             lines = records(boot.kernel, boot.block, factor, rng)
@@ -102,11 +102,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         run = RunDir.create(Path(folder), "speed")
         trials = write(run)
-        size = run.records_file.stat().st_size
+        size = run.records_file.path.stat().st_size
         started = time.process_time()
         result = pipeline.analyse_and_save(load(run))
         spent = time.process_time() - started
-        written = run.result_file.stat().st_size
+        written = run.result_file.path.stat().st_size
     print(f"{trials:,} trials, {size / 1e6:.0f} MB of records, {len(result.comparisons)} comparisons")
     print(
         f"read, analysed and written ({written / 1e6:.1f} MB) in {spent:.2f} s of processor time; limit "

@@ -31,6 +31,7 @@ from typer.main import get_command
 from content_ids import agent_id, agent_sources, files_id, listed, text_id, workload_id
 from kteardown import analysis
 from kteardown.cli import app
+from kteardown.door import Entry
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import load_experiment, parse_assignments
 from kteardown.inputs.options import Designed, Kernels, Overrides, Parts, Scripted, on_clocks
@@ -280,7 +281,7 @@ def guest(arch: Arch, acceleration: Acceleration) -> str:
         cpus=1,
         memory_mb=1,
         seed=1,
-        console=Path("console"),
+        console=Entry(Path("console")),
         silence_s=1,
     )
     # The monitor is no part of the guest. Results before QEMU 11 have its older option in their ids.

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 SMALL = 64 << 20
 """Bytes: the most of a file that is read at once, unless more is asked for."""
-LARGE = 512 << 20
+LARGE = 256 << 20
 """Bytes: the most of a file with records, of a plan, of a result, or of a console."""
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -82,17 +82,11 @@ class Entry:
         """Return whether there is anything of this name, a link included: reading then says what is wrong."""
         try:
             self.status()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except RefusedError:
+        except (RefusedError, PermissionError):
             return True
-        return True
-
-    def is_folder(self) -> bool:
-        try:
-            return stat.S_ISDIR(self.status().st_mode)
         except OSError:
             return False
+        return True
 
     def status(self) -> os.stat_result:
         """Return the status of what has this name, of a link that of the link."""
@@ -140,17 +134,19 @@ class Entry:
 
     # Writing.
 
-    def replace(self, content: str | bytes, *, synced: bool = True) -> None:
+    def replace(self, content: str | bytes, *, synced: bool = True, permissions: int = 0o666) -> None:
         """Write the file anew and give it its name; if ``synced``, it is on the disk on return.
 
-        A file or a link that has the name is replaced and not written to.
+        A file or a link that has the name is replaced and not written to. The umask takes its part of the
+        ``permissions``.
         """
         data = content.encode() if isinstance(content, str) else content
         partial = f"{self.name[:200]}.{secrets.token_hex(8)}.partial"
         with self._above() as folder:
             flags = _FILE | os.O_WRONLY | os.O_CREAT | os.O_EXCL
             try:
-                with os.fdopen(os.open(partial, flags, 0o666, dir_fd=folder), "wb", buffering=0) as file:
+                fd = os.open(partial, flags, permissions, dir_fd=folder)
+                with os.fdopen(fd, "wb", buffering=0) as file:
                     rest = memoryview(data)
                     while rest:
                         rest = rest[file.write(rest) :]
@@ -280,7 +276,7 @@ class Entry:
         """Yield a descriptor of the folder ``names``; OSErrors of the block get the path of this entry."""
         fd = -1
         try:
-            if any(name in ("", ".", "..") for name in self.names):
+            if not all(map(_is_name, self.names)):
                 raise _refused(self, "its name leads out of the folder", errno.EINVAL)
             fd = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             for name in names:
@@ -301,6 +297,15 @@ class Entry:
         finally:
             if fd >= 0:
                 os.close(fd)
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a file can have this name, and has it in the folder in which it is looked for."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text and text not in ("", ".", "..")
 
 
 def _refused(entry: Entry, reason: str, number: int) -> RefusedError:

@@ -2,13 +2,14 @@
 
 import hashlib
 import os
-import threading
 import tomllib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import platformdirs
+
+from kteardown.door import Entry
 
 _APP = "kteardown"
 
@@ -59,17 +60,7 @@ def key_of(content: bytes) -> str:
 
 def replace_text(file: Path, text: str) -> None:
     """Replace ``file`` atomically; its text is on the disk on return."""
-    # Another process or thread may write the same file at this time.
-    partial = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        sync(partial)
-        partial.replace(file)
-        sync(file.parent)
-    except BaseException:  # Ctrl-C too leaves nothing behind.
-        with suppress(OSError):
-            partial.unlink()
-        raise
+    Entry.of(file).replace(text)
 
 
 def read_or_empty(path: Path) -> str:

@@ -88,5 +88,5 @@ def analyse_and_save(snapshot: Snapshot) -> Result:
     run, (result, folded) = snapshot.run, conclude(snapshot)
     saved.write(run, result, snapshot)
     for name, stacks in folded.items():
-        run.save(run.profile.path / name, stacks)
+        run.save(run.profile.folder / name, stacks)
     return saved.with_outcome(run, result)

@@ -10,15 +10,17 @@ import sys
 import time
 from pathlib import Path
 
+from kteardown.door import Entry
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
 
-PATHS = ("image", "initramfs", "console")
+PATHS = ("image", "initramfs")
 
 
 def main(file: Path) -> None:
     for job in json.loads(file.read_text()):
         fields = {**job, **{name: Path(job[name]) for name in PATHS}}
+        fields["console"] = Entry.of(Path(job["console"]))
         fields["kernel_args"] = tuple(job["kernel_args"])
         lines: list[bytes] = []
         begun = time.monotonic()

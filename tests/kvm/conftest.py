@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.vm.initramfs import pack
 from kvm.l1 import L1, L1Error, server_of_files
 from vm.conftest import base_image, guest_init
@@ -91,7 +92,7 @@ def boot(l1: L1, base_image: Path, guest_init: Path) -> Boot:
         for number, (how, changes) in enumerate(guests):
             job = {
                 "image": base_image,
-                "initramfs": pack(l1.jobs / f"initramfs-{number}", agent=guest_init, plan=""),
+                "initramfs": pack(Entry(l1.jobs) / f"initramfs-{number}", agent=guest_init, plan=""),
                 "arch": "x86_64",
                 "acceleration": "kvm",
                 "cpus": 1,

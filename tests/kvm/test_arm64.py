@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
@@ -74,13 +75,13 @@ def boot(arm: L1) -> Boot:
         records, console = arm.jobs / "records", arm.jobs / "console"
         job = BootJob(
             image=image,
-            initramfs=pack(arm.jobs / "initramfs", agent=agent, plan=plan),
+            initramfs=pack(Entry(arm.jobs) / "initramfs", agent=agent, plan=plan),
             arch="arm64",
             acceleration="kvm",
             cpus=cpus,
             memory_mb=256,
             seed=1,
-            console=console,
+            console=Entry.of(console),
             silence_s=60.0,
             kernel_args=(f"guest={how}", *arguments),
         )

@@ -101,7 +101,7 @@ def test_a_run_on_the_machine_is_a_run_like_any_other(lab: Lab) -> None:
     starts = [record for record in lab.run.records() if isinstance(record, BootStart)]
     assert {start.acceleration for start in starts} == {"metal"}
     assert [r.status for r in lab.run.records() if isinstance(r, TrialEnd)] == ["ok"] * 4
-    timing = json.loads(lab.run.result_file.read_text())["timing"]
+    timing = json.loads(lab.run.result_file.path.read_text())["timing"]
     assert timing["made"] == ["metal guest"]
 
 
@@ -118,7 +118,7 @@ def test_the_lines_of_a_run_imported_as_those_of_a_bundle_give_the_same_analysis
         b"".join(lines_of(run, end, token, secret) for end in run.records() if isinstance(end, BootEnd))
     )
     assert "which has 2 of 2" in lab.call("import", str(log))
-    one, other = (json.loads(each.result_file.read_text()) for each in (run, lab.run))
+    one, other = (json.loads(each.result_file.path.read_text()) for each in (run, lab.run))
     for result in (one, other):
         # The only parts that say where the boots ran.
         del result["command"], result["ended_boots"]
@@ -134,7 +134,7 @@ def lines_of(run: RunDir, end: BootEnd, token: str, secret: bytes) -> bytes:
         mac = mac_of(key_of_boot(secret, token, end.boot), text + record)
         return b"@kteardown %s%s %s" % (text, mac, record)
 
-    console = run.console_path(end.boot, end.attempt).read_bytes() if end.outcome == "ok" else b""
+    console = run.console_file(end.boot, end.attempt).path.read_bytes() if end.outcome == "ok" else b""
     return re.sub(rb"@kteardown \w+ \d+ (\w+ \d+ )\w+ (\{.*\})", renamed, console)
 
 

@@ -37,7 +37,7 @@ def test_success_a_panic_a_hang_and_a_run_without_a_serial_line(
         lab.call("run", "./metal.toml", *run_on)
         assert outcomes(lab.run) == ["ok", "ok"]
         assert [r.status for r in lab.run.records() if isinstance(r, TrialEnd)] == ["ok"] * 4
-        assert json.loads(lab.run.result_file.read_text())["timing"]["made"] == ["metal guest"]
+        assert json.loads(lab.run.result_file.path.read_text())["timing"]["made"] == ["metal guest"]
         said = lab.call("run", "./panic.toml", *run_on, status=4)
         assert "Kernel panic" in said
         assert set(outcomes(lab.run)) == {"agent-error"}

@@ -46,14 +46,14 @@ def panicked(root: Path) -> RunDir:
     """Make a finished run of which one boot panicked, with the console of a real panic."""
     run = write_run(root)
     console = (ROOT / "tests/data/console/crash.txt").read_text(encoding="utf-8", errors="replace")
-    lines = run.records_file.read_text().splitlines()
+    lines = run.records_file.path.read_text().splitlines()
     at = max(n for n, line in enumerate(lines) if '"boot_end"' in line)
     end = json.loads(lines[at])
     reports = [problem.model_dump(mode="json") for problem in problems(console)]
     detail = "Kernel panic - not syncing"
     lines[at] = json.dumps({**end, "outcome": "panic", "detail": detail, "problems": reports})
-    run.records_file.write_text("\n".join(lines) + "\n")
-    run.console_path(end["boot"], end["attempt"]).write_text(console)
+    run.records_file.path.write_text("\n".join(lines) + "\n")
+    run.console_file(end["boot"], end["attempt"]).path.write_text(console)
     pipeline.analyse_and_save(load(run))
     return run
 
@@ -74,7 +74,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str,
     panicked(home / "runs")
     killable.make_run(home / "runs", "instructions")
     damaged = write_run(home / "runs")
-    damaged.result_file.write_text("{")
+    damaged.result_file.path.write_text("{")
     done = kteardown("site", "--to", str(home / "site"), home=home)
     assert done.returncode == 0, done.stderr
     found |= {name: (home / f"site/{name}.html").as_uri() for name in ("index", "history")}

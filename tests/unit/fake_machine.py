@@ -56,7 +56,8 @@ class FakeMachine(QemuMachine):
                 raise KeyboardInterrupt
             self.jobs.append(job)
         boot = self._script(job)
-        job.console.write_bytes(boot.console)
+        with job.console.create() as console:
+            console.write(boot.console)
         for line in (HELLO, *boot.lines) if boot.lines else ():
             time.sleep(boot.pause_s)
             on_line(line)

@@ -100,7 +100,9 @@ def test_no_folder_on_the_way_is_a_link(action: str, run: Path, secret: Path) ->
     assert os.listdir(secret.parent) == ["secret"]
 
 
-@pytest.mark.parametrize("name", ["../home/secret", "/etc/passwd", "a/../../home/secret", "", "."])
+@pytest.mark.parametrize(
+    "name", ["../home/secret", "/etc/passwd", "a/../../home/secret", "", ".", "a\0b", "\ud800"]
+)
 @pytest.mark.parametrize("action", [*READS, *WRITES])
 def test_no_name_leads_out_of_the_folder(action: str, name: str, run: Path, secret: Path) -> None:
     (run / "a").mkdir()
@@ -176,6 +178,13 @@ def test_files_and_folders_are_made_and_listed(run: Path) -> None:
     assert not (folder / "2.log").link_to(folder / "else")
     assert not (folder / "nothing").exists() and (folder / "same").exists()
     assert sorted(os.listdir(run / "a" / "b")) == ["2.log", "else", "same"]
+
+
+def test_what_cannot_be_looked_at_is_there_and_a_loop_is_not(run: Path) -> None:
+    (run / "loop").symlink_to("loop")
+    assert (Entry(run) / "loop").exists()
+    assert not (Entry(run / "loop") / "file").exists()
+    assert not (Entry(run) / ("x" * 300)).exists()
 
 
 def test_a_lock_is_held_once(run: Path) -> None:

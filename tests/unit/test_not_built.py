@@ -43,7 +43,7 @@ TEXT = f"{VARIANT}: nothing of it is in the kernel that was built"
 
 def absent(run: RunDir) -> RunDir:
     """Make the variant of ``run`` one that the build left unchanged."""
-    kernels = json.loads(run.kernels_file.read_bytes())
+    kernels = json.loads(run.kernels_file.path.read_bytes())
     kernels[VARIANT] |= {"patch_set": SET, "unchanged": True}
     run.save(run.kernels_file, json.dumps(kernels))
     return run
@@ -84,9 +84,9 @@ def test_the_other_variants_are_measured(
 ) -> None:
     run = make_run(seeds=2)
     (tmp_path / OTHER).write_bytes(b"kernel")
-    kernels = json.loads(run.kernels_file.read_bytes())
+    kernels = json.loads(run.kernels_file.path.read_bytes())
     run.save(run.kernels_file, json.dumps({**kernels, OTHER: {**image(tmp_path / OTHER), "patch_set": SET}}))
-    plan = json.loads(run.plan_file.read_bytes())
+    plan = json.loads(run.plan_file.path.read_bytes())
     more = [
         {**boot, "index": len(plan["boots"]) + n, "kernel": OTHER}
         for n, boot in enumerate(plan["boots"][::2])
@@ -122,7 +122,9 @@ def test_what_a_later_build_shows_ends_the_boots_of_base(
     lacking_its_variant(run, monkeypatch, built, after_base="seeds" in clock)
     requests = json.loads((run.path / "requests.json").read_bytes())
     requests[VARIANT] |= {"patches": ["series/x/1.patch"], "patch_set": {**SET, "subjects": []}}
-    run.save(run.path / "requests.json", json.dumps(requests))
+    run.save(run.folder / "requests.json", json.dumps(requests))
+    run.make_folder(run.folder / "series/x")
+    run.save(run.folder / "series/x/1.patch", "")
     result, _ = complete(run, guest(1.0, 0.0), monkeypatch)
     assert (VARIANT in booted(run), result.not_built, result.unfinished) == (False, (VARIANT,), False)
     again = pipeline.finish(run, SilentReporter(), Where(jobs=1))

@@ -142,7 +142,7 @@ def complete(
 
 def _comparisons(run: RunDir) -> object:
     """Return the comparisons of the saved result, as JSON."""
-    return json.loads(run.result_file.read_bytes())["comparisons"]
+    return json.loads(run.result_file.path.read_bytes())["comparisons"]
 
 
 def booted(run: RunDir) -> Counter[str]:
@@ -152,7 +152,7 @@ def booted(run: RunDir) -> Counter[str]:
 def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
     def add(snapshot: Snapshot, *_: object) -> None:
         run = snapshot.run
-        kernels = json.loads(run.kernels_file.read_bytes())
+        kernels = json.loads(run.kernels_file.path.read_bytes())
         folder = Path(kernels[BASE]["image"]).parent
         run.save(run.kernels_file, json.dumps({**kernels, LAYOUT: image(folder / LAYOUT)}))
 
@@ -177,9 +177,9 @@ def test_a_run_without_until_boots_its_whole_plan(
     result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
     assert (result.boots["ok"], result.stopping, result.unfinished) == (12, None, False)
 
-    lines = run.records_file.read_bytes().splitlines(keepends=True)
+    lines = run.records_file.path.read_bytes().splitlines(keepends=True)
     ends = [number for number, line in enumerate(lines) if b'"boot_end"' in line]
-    run.records_file.write_bytes(b"".join(lines[: ends[8] + 1]))
+    run.records_file.path.write_bytes(b"".join(lines[: ends[8] + 1]))
     cut = saved.result_of(run)
     assert (cut.boots["ok"], cut.boots_left, cut.unfinished) == (9, 3, True)
 
@@ -194,9 +194,9 @@ def test_what_cannot_be_counted_is_said_and_tried_once(
     (note,) = (note for note in result.notes if "own figures" in note)
     (kept,) = load(run).counted
     assert kept.reason and kept.base is None and note.endswith(kept.reason)
-    before = run.counted_file.stat().st_mtime_ns
+    before = run.counted_file.status().st_mtime_ns
     again, _ = complete(run, guest(0.5, 0.01), monkeypatch)
-    assert again == result and run.counted_file.stat().st_mtime_ns == before
+    assert again == result and run.counted_file.status().st_mtime_ns == before
 
 
 def test_trials_that_ended_before_a_hang_are_reported(
@@ -242,9 +242,9 @@ def test_a_trial_that_hangs_loses_only_itself(
     assert any("without the trials before them" in note for note in result.notes)
     assert not result.unfinished
     assert any("guests which hung did not reach" in note for note in notes)
-    before = run.plan_file.read_bytes()
+    before = run.plan_file.path.read_bytes()
     complete(run, hung_at(300), monkeypatch)
-    assert run.plan_file.read_bytes() == before
+    assert run.plan_file.path.read_bytes() == before
 
 
 def test_a_variant_that_hangs_is_broken_as_before_and_keeps_its_other_figures(
@@ -280,7 +280,7 @@ def test_a_run_that_is_killed_between_a_hang_and_the_rest_gives_the_same_result(
         with pytest.raises(KeyboardInterrupt):
             complete(run, killed(iter(range(killed_after))), monkeypatch)
         complete(run, hung_at(300), monkeypatch)
-        assert run.result_file.read_bytes() == whole.result_file.read_bytes()
+        assert run.result_file.path.read_bytes() == whole.result_file.path.read_bytes()
 
 
 def test_a_boot_that_hangs_again_and_again_has_three_further_boots(
@@ -328,9 +328,9 @@ def test_a_budget_ends_a_run_at_a_look(
     assert result.stopping is not None
     assert (result.stopping.stopped_at, result.stopping.spent, result.stopping.done) == (4, True, True)
     assert "budget" in result.stopping.reason
-    before = run.result_file.read_bytes()
+    before = run.result_file.path.read_bytes()
     assert pipeline.analyse_and_save(load(run)) == result
-    assert run.result_file.read_bytes() == before
+    assert run.result_file.path.read_bytes() == before
 
 
 @pytest.mark.parametrize("until", [pytest.param("verdict", marks=pytest.mark.full), "ci=8%"])
@@ -346,9 +346,9 @@ def test_an_interrupted_run_stops_where_an_unbroken_one_does(
         with pytest.raises(KeyboardInterrupt):
             complete(run, guest(0.9, 0.05, iter(range(killed_after))), monkeypatch)
         complete(run, guest(0.9, 0.05), monkeypatch)
-        assert run.result_file.read_bytes() == whole.result_file.read_bytes()
+        assert run.result_file.path.read_bytes() == whole.result_file.path.read_bytes()
         complete(run, guest(0.9, 0.05), monkeypatch)
-        assert run.result_file.read_bytes() == whole.result_file.read_bytes()
+        assert run.result_file.path.read_bytes() == whole.result_file.path.read_bytes()
 
 
 @pytest.mark.parametrize("until", ["", "verdict"])
@@ -378,7 +378,7 @@ def test_a_resumed_run_decides_again_about_the_layout_twin(
             complete(run, guest(0.94, 0.001, iter(range(killed_after))), monkeypatch)
         result, _ = complete(run, guest(0.94, 0.001), monkeypatch)
         assert (result.comparisons, result.boots) == (whole.comparisons, whole.boots)
-        assert len(Plan.model_validate_json(run.plan_file.read_bytes()).boots) == 12 + 8
+        assert len(Plan.model_validate_json(run.plan_file.path.read_bytes()).boots) == 12 + 8
 
 
 def test_a_large_claim_needs_no_layout_twin(
@@ -420,7 +420,7 @@ def test_the_comparisons_so_far_are_those_of_the_report(
     run, watching = make_run(**design), Watching()
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
     result = pipeline.finish(run, watching, lab.Where(jobs=1))
-    planned = Plan.model_validate_json(run.plan_file.read_bytes())
+    planned = Plan.model_validate_json(run.plan_file.path.read_bytes())
     assert len(watching.seen) == len(planned.boots) - 1
     assert watching.seen[0] == []  # One boot compares with nothing.
     expected = interim_rows(result, load(run).workloads)
@@ -475,9 +475,9 @@ def test_both_clocks_are_measured_and_an_interrupted_run_is_resumed_by_its_name(
     assert f"kteardown run --resume {found.name}\n" in said
     assert f"kteardown report {exact.name}" in said
     assert said.index("the instruction clock:") < said.index("the wall clock:")
-    done = exact.result_file.read_bytes()
+    done = exact.result_file.path.read_bytes()
     run_with(guest(0.5, 0.01))
-    assert exact.result_file.read_bytes() == done
+    assert exact.result_file.path.read_bytes() == done
     assert sum(booted(wall).values()) == 13
     printed = capsys.readouterr().out
     lines = printed.splitlines()
@@ -496,7 +496,7 @@ def lacking_its_variant(
 
     ``after_base``: once base has booted.
     """
-    kernels = json.loads(run.kernels_file.read_bytes())
+    kernels = json.loads(run.kernels_file.path.read_bytes())
     run.save(run.kernels_file, json.dumps({BASE: kernels[BASE]}))
     request: dict[str, object] = {
         "source": "debian:6.12",
@@ -508,7 +508,7 @@ def lacking_its_variant(
         "optional": False,
         "exact": None,
     }
-    run.save(run.path / "requests.json", json.dumps({BASE: request, VARIANT: request}))
+    run.save(run.folder / "requests.json", json.dumps({BASE: request, VARIANT: request}))
 
     def ensure(requests: Sequence[KernelRequest], *, reporter: Reporter, **_: object) -> Built:
         assert [wanted.name for wanted in requests] == [VARIANT]
@@ -520,7 +520,7 @@ def lacking_its_variant(
 
 
 def built_variant(run: RunDir) -> Built:
-    folder = Path(json.loads(run.kernels_file.read_bytes())[BASE]["image"]).parent
+    folder = Path(json.loads(run.kernels_file.path.read_bytes())[BASE]["image"]).parent
     image = KernelImage(
         name=VARIANT, image=folder / VARIANT, source=BASE, series=VARIANT, arch="x86_64", release=VARIANT,
         compiler=BASE, config_hash=VARIANT, image_hash=file_hash(folder / VARIANT),
@@ -617,7 +617,7 @@ def test_an_interrupt_after_the_last_build_ends_the_boots_of_base(
     normal, interrupted = guest(0.5, 0.01), threading.Event()
 
     def interrupt_once_built(job: BootJob) -> FakeBoot:
-        if VARIANT in json.loads(run.kernels_file.read_bytes()) and not interrupted.is_set():
+        if VARIANT in json.loads(run.kernels_file.path.read_bytes()) and not interrupted.is_set():
             interrupted.set()
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.5)  # The guest is still running when the main thread receives the signal.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.inputs.load import load_experiment
 from kteardown.kernels import build
 from kteardown.paths import cache_dir
@@ -53,7 +54,7 @@ def make_job(base_image: Path, guest_init: Path, tmp_path: Path) -> Callable[...
 
     def make(how: str, **fields: object) -> BootJob:
         number = next(numbers)  # Not the number of files in the folder: tests make jobs in several threads.
-        initramfs = pack(tmp_path / f"initramfs-{number}", agent=guest_init, plan="")
+        initramfs = pack(Entry(tmp_path) / f"initramfs-{number}", agent=guest_init, plan="")
         job: dict[str, object] = {
             "image": base_image,
             "initramfs": initramfs,
@@ -62,7 +63,7 @@ def make_job(base_image: Path, guest_init: Path, tmp_path: Path) -> Callable[...
             "cpus": 1,
             "memory_mb": 128,
             "seed": 1,
-            "console": tmp_path / f"console-{number}",
+            "console": Entry(tmp_path) / f"console-{number}",
             "silence_s": 180.0,
             "kernel_args": (f"guest={how}",),
         }

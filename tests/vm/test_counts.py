@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
@@ -140,7 +141,7 @@ def test_a_guest_without_counters_says_so(make_job: Callable[..., BootJob], tmp_
     """What no host that ``--counts`` accepts should show, but the nodes of a cluster may."""
     agent = build_agent("x86_64", also="counts", cache=cache_dir(), reporter=SilentReporter())
     plan = "kteardown-plan 1\nseed 1\ntrial 0 zombies 0 1 zombies=0 make=shared until=freezer\n"
-    initramfs = pack(tmp_path / "initramfs", agent=agent, plan=plan)
+    initramfs = pack(Entry(tmp_path) / "initramfs", agent=agent, plan=plan)
     lines: list[bytes] = []
     result = QemuMachine().boot(make_job("bye", initramfs=initramfs, memory_mb=256), lines.append)
     assert result.outcome == "ok"

@@ -172,7 +172,7 @@ def test_a_run_keeps_what_its_layout_twin_is_built_from(
     twin = load(run).kernels[LAYOUT]
     assert twin.image_hash not in {image.image_hash for image in found.images.values()}
     assert create.bootable(run)[LAYOUT].image.is_file()
-    text = run.kernels_file.read_text()
+    text = run.kernels_file.path.read_text()
     run.save(run.kernels_file, text.replace(found.images["base"].image_hash, "0" * 64))
     with pytest.raises(InputError, match="no longer the kernel"):
         create.add_layout_twin(load(run), SilentReporter())

@@ -55,7 +55,7 @@ def test_a_guest_that_says_bye_and_powers_off_is_ok(make_job: MakeJob, cpus: int
     assert len(lines) == 102
     assert result.first_record_s is not None and 0 < result.first_record_s <= result.duration_s
     assert result.command[0] == "qemu-system-x86_64"
-    assert b"Power down" in job.console.read_bytes()
+    assert b"Power down" in job.console.path.read_bytes()
     assert not guests()
 
 
@@ -68,7 +68,7 @@ def test_every_other_end_has_its_outcome(
     assert result.outcome == outcome
     assert detail in result.detail
     assert all(line.endswith(b"}") for line in lines)
-    assert job.console.stat().st_size > 0
+    assert job.console.path.stat().st_size > 0
     assert not guests()
 
 
@@ -79,7 +79,7 @@ def test_a_guest_that_prints_for_ever_ends(make_job: MakeJob, monkeypatch: pytes
     assert result.outcome == "agent-error"
     # The last line is cut at any letter.
     assert result.detail.startswith("the guest printed more than 1 MB; last on the console: ")
-    assert job.console.stat().st_size > 1 << 20
+    assert job.console.path.stat().st_size > 1 << 20
     assert not guests()
 
 
@@ -114,11 +114,11 @@ def test_qemu_has_few_rights(make_job: MakeJob, acceleration: str) -> None:
 def test_a_hang_leaves_the_registers_on_the_console(make_job: MakeJob) -> None:
     job = make_job("hang", cpus=2, silence_s=SILENCE_S)
     boot(job)
-    note = job.console.read_text(errors="replace").partition("--- kteardown: ")[2]
+    note = job.console.path.read_text(errors="replace").partition("--- kteardown: ")[2]
     assert "QEMU says: running" in note
     assert "CPU#0" in note and "CPU#1" in note
     # The kernel's own answer to the lab's interrupt.
-    assert "Call Trace:" in job.console.read_text(errors="replace").partition("--- kteardown: ")[0]
+    assert "Call Trace:" in job.console.path.read_text(errors="replace").partition("--- kteardown: ")[0]
 
 
 def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob) -> None:
@@ -127,7 +127,7 @@ def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob) -> None:
         job = make_job("bye", acceleration="icount", cpus=1, seed=seed)
         result, lines = boot(job)
         assert result.outcome == "ok", result.detail
-        return lines, job.console.read_bytes()
+        return lines, job.console.path.read_bytes()
 
     jobs = [1, 1, 2]
     with ThreadPoolExecutor(
@@ -154,7 +154,7 @@ def test_possible_cpus_beyond_those_online(make_job: MakeJob) -> None:
     job = make_job("bye", cpus=2, possible_cpus=32, memory_mb=256)
     job = replace(job, kernel_args=(*job.kernel_args, "loglevel=7"))
     result, _ = boot(job)
-    console = job.console.read_text(errors="replace")
+    console = job.console.path.read_text(errors="replace")
     assert result.outcome == "ok", result.detail
     assert "nr_cpu_ids:32" in console
     assert "Brought up 1 node, 2 CPUs" in console

@@ -44,7 +44,7 @@ def test_an_equal_boot_is_repeated_to_the_byte(make_job: MakeJob, boot: Boot) ->
     again = replace(job, console=job.console.with_suffix(".again"))
     second, repeated, started = boot(again)
     assert (second.outcome, started, repeated) == ("ok", 0, lines)
-    assert again.console.read_bytes() == job.console.read_bytes()
+    assert again.console.path.read_bytes() == job.console.path.read_bytes()
     assert second.kept_from
     # It says nothing of how long a boot takes.
     assert (second.duration_s, second.first_record_s) == (0, None)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.model.record import (
     Alive,
     BootEnd,
@@ -69,7 +70,9 @@ def boot_to_end(
         "x86_64", cache=cache_dir(), reporter=SilentReporter(), own=[data_dir("agent") / "script"]
     )
     lines = [f"trial {10 + i} script {trial}\n" for i, trial in enumerate(trials)]
-    initramfs = pack(work / "initramfs", agent=agent, plan="kteardown-plan 1\nseed 7\n" + "".join(lines))
+    initramfs = pack(
+        Entry(work) / "initramfs", agent=agent, plan="kteardown-plan 1\nseed 7\n" + "".join(lines)
+    )
     root = [folder("files"), file("files/guest_script", program, 0o755), folder("script")]
     root += [file(f"script/{name}", text.encode()) for name, text in scripts.items()]
     with initramfs.open("ab") as end:
@@ -82,7 +85,7 @@ def boot_to_end(
         cpus=1,
         memory_mb=256,
         seed=7,
-        console=work / "console",
+        console=Entry(work) / "console",
         silence_s=600,
     )
     records: list[bytes] = []

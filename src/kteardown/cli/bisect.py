@@ -19,6 +19,7 @@ from kteardown.cli import complete, options
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
+from kteardown.door import Entry
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.load import load_workloads
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
@@ -30,7 +31,7 @@ from kteardown.model.record import BASE
 from kteardown.model.result import FaultKind, MetricVerdict, Result
 from kteardown.patches.find_base import history
 from kteardown.patches.posted import resolve as series_patches
-from kteardown.paths import cache_dir, key_of, replace_text, runs_dir
+from kteardown.paths import cache_dir, key_of, runs_dir
 from kteardown.progress import Task
 from kteardown.report.charts import draw
 from kteardown.report.forecast_text import duration
@@ -201,9 +202,10 @@ class Judge:
         self.good, self.bad = ends
         self.reporter, self._execution = reporter, execution
         self.task = Task()
-        self._file, self._kept = folder / "measured.json", Kept()
+        self._file = Entry(folder) / "measured.json"
+        self._kept = Kept()
         with suppress(OSError, ValidationError):
-            self._kept = Kept.model_validate_json(self._file.read_bytes())
+            self._kept = Kept.model_validate_json(self._file.content())
         self.measured = self._kept.measured
         self.compared = BisectedValue()
 
@@ -267,7 +269,7 @@ class Judge:
         self._save()
 
     def _save(self) -> None:
-        replace_text(self._file, self._kept.model_dump_json(indent=1))
+        self._file.replace(self._kept.model_dump_json(indent=1))
 
     def is_bad(self, commit: str) -> bool | None:
         """Return whether a commit has more than half of the change, or on the wall clock the change.
@@ -460,7 +462,7 @@ def bisect(
             raise typer.Exit({True: 1, False: 0, None: 125}[judging.is_bad(judged)])
         reporter.note(judging.forecast())
         found = _walked(judging, walk)
-        replace_text(folder / "bisect.log", walk.log + "\n")
+        (Entry(folder) / "bisect.log").replace(walk.log + "\n")
         chart = search.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
         (drawn,) = draw([chart], "svg", folder)
         facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
@@ -531,9 +533,9 @@ def _span(
 
 def _ends(judging: Judge, folder: Path, metric: str, outcome: str) -> None:
     """Measure both ends, and choose what is compared. Raises InputError if they do not differ."""
-    kept, bad = folder / "compared.json", judging.bad
-    if judging.good in judging.measured and bad in judging.measured and kept.is_file():
-        judging.compared = BisectedValue(**json.loads(kept.read_text()))
+    kept, bad = Entry(folder) / "compared.json", judging.bad
+    if judging.good in judging.measured and bad in judging.measured and kept.exists():
+        judging.compared = BisectedValue(**json.loads(kept.content()))
         return
     run, result = judging.result(bad)
     judging.compared = BisectedValue.of(result, metric, outcome)
@@ -543,7 +545,7 @@ def _ends(judging: Judge, folder: Path, metric: str, outcome: str) -> None:
             f"the bad commit shows no {outcome}",
             hint=f"`kteardown show {run}` lists its boots; name another commit, or more --seeds.",
         )
-    replace_text(kept, json.dumps(vars(judging.compared)))
+    kept.replace(json.dumps(vars(judging.compared)))
 
 
 def as_facts(judging: Judge, found: Sequence[Change], folder: Path) -> dict[str, Any]:

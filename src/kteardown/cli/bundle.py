@@ -13,6 +13,7 @@ from kteardown import pipeline
 from kteardown.cli import options
 from kteardown.cli.outcome import material_of_folder
 from kteardown.cli.run import command_line
+from kteardown.door import LARGE
 from kteardown.errors import GuestError, InputError, failing
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, on_clocks
@@ -99,7 +100,7 @@ def import_logs(
         )
     pipeline.analyse_and_save(load(run))
     if as_json:
-        out.print_json(run.result_file.read_text(encoding="utf-8"))
+        out.print_json(run.result_file.text(LARGE))
     else:
         text.brief(material_of_folder(RunFolder.of(run)), out)
 

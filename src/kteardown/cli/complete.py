@@ -97,6 +97,7 @@ def series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
 
 @_offer
 def runs(_: typer.Context) -> Iterator[Offer]:
+    from kteardown.door import Entry
     from kteardown.model.clock import CLOCKS
     from kteardown.rundir.directory import CLOCKS_FILE
 
@@ -104,9 +105,9 @@ def runs(_: typer.Context) -> Iterator[Offer]:
     # Only the names, which have the time and the experiment: reading thousands of runs takes too long.
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(runs_dir().iterdir(), reverse=True):
-            if (path / "experiment.json").is_file():
+            if (Entry(path) / "experiment.json").exists():
                 yield path.name, ""
-            elif (path / CLOCKS_FILE).is_file():
+            elif (Entry(path) / CLOCKS_FILE).exists():
                 yield path.name, "both clocks"
                 yield from ((f"{path.name}/{clock}", "") for clock in CLOCKS)
 

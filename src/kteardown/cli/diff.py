@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from kteardown.cli import complete, options
+from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError, failing
 from kteardown.model.result import Result
 from kteardown.report import saved
@@ -85,7 +86,7 @@ def _sides(name: str) -> list[_Named]:
     path = Path(name)
     if path.is_file():
         with failing(f"{name}: cannot be read", hint="name a file that you can read."):
-            return [_Named(name, side) for side in read_all(path.read_bytes(), name)]
+            return [_Named(name, side) for side in read_all(Entry.of(path.resolve()).content(LARGE), name)]
     if path.suffix == ".json" and not path.exists():
         raise InputError(f"{name}: there is no such file", hint="name a result.json, or a run.")
     found = find_runs(name)
@@ -139,15 +140,15 @@ def _analyse(directory: RunDir) -> None:
         pipeline.analyse_and_save(snapshot)
         out.print(f"wrote {directory.result_file}", soft_wrap=True)
         return
-    before = directory.result_file.read_bytes()
+    before = directory.result_file.content(LARGE)
     result = conclude(snapshot)[0]
-    folders = (directory.path / f"analysis-{number}" for number in count(1))
+    folders = (directory.folder / f"analysis-{number}" for number in count(1))
     folder = next(folder for folder in folders if not folder.exists())
     saved.write(directory, result, snapshot, folder)
     file = folder / directory.result_file.name
     out.print(f"wrote {file}", soft_wrap=True)
-    if file.read_bytes() == before:
+    if file.content(LARGE) == before:
         out.print("nothing changed: both results are identical byte for byte")
         return
-    old, new = read(before, str(directory.result_file)), read(file.read_bytes(), str(file))
+    old, new = read(before, str(directory.result_file)), read(file.content(LARGE), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from kteardown.cli import complete, options
-from kteardown.errors import InputError, failing
+from kteardown.door import LARGE
+from kteardown.errors import InputError, damaged, failing
 from kteardown.hunt.catalogue import own_kinds
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.hunt.result import HuntResult
@@ -189,18 +189,13 @@ def _owners(text: str) -> tuple[int, ...]:
 
 
 def _saved(folder: HuntFolder) -> HuntResult:
-    if not folder.result_file.is_file():
+    if not folder.result_file.exists():
         raise InputError(
             f"{folder.name} has no result yet", hint=f"finish it: kteardown hunt --resume {folder.name}"
         )
-    try:
-        return HuntResult.model_validate_json(folder.result_file.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(
-            f"{folder.result_file}: cannot be read: {'.'.join(map(str, first['loc']))}: {first['msg']}",
-            hint="restore the file from a copy, or hunt again.",
-        ) from error
+    hint = f"hunt --resume {folder.name} writes it again."
+    with failing(f"{folder.result_file}: cannot be read", hint=hint), damaged("the result", hint=hint):
+        return HuntResult.model_validate_json(folder.result_file.content(LARGE))
 
 
 def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[str]) -> None:

@@ -179,7 +179,7 @@ def need_writable(*files: Path | None) -> None:
         seen.add(place)
         for parent in place.parents:
             run = RunDir(parent)
-            if (run.is_whole and run.plan_file.is_file()) or (parent / CLOCKS_FILE).is_file():
+            if (run.is_whole and run.plan_file.exists()) or (run.folder / CLOCKS_FILE).exists():
                 raise InputError(
                     f"{file}: is inside of the run directory {parent}, whose files are kept as they are",
                     hint="name a file in another folder.",

@@ -22,6 +22,7 @@ from kteardown.model.result import Result
 from kteardown.report.formats import text
 from kteardown.run import lab, named
 from kteardown.run.resolve import base_and_variants
+from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
 
@@ -80,7 +81,7 @@ def boot_rest(
     Raises InputError, BuildError, GuestError, LabError.
     """
     reporter.note(f"run directory: {found.path}")
-    on = lab.remembered_place(found.path, execution.on)
+    on = lab.remembered_place(RunDir(found.path), execution.on)
     for run in found.runs:
         lab.check_host(load(run).experiment, on, kvm=execution.require is not None)
     results = []

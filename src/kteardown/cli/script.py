@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kteardown.coverage.executed import count_script
 from kteardown.coverage.maps import own_scripts
+from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload, parse_assignments, workload_names
 from kteardown.inputs.options import Overrides, Scripted, on_clocks
@@ -92,7 +93,7 @@ def described_in(
     found = described.workload
     experiment = _experiments(found.name, source, folder, asked)[0]
     machine = experiment.machine
-    for archive in script_archives({found.name: found}, str(folder), folder, machine.arch, reporter):
+    for archive in script_archives({found.name: found}, str(folder), Entry(folder), machine.arch, reporter):
         check_size(archive.stat().st_size, machine.memory_mb or found.memory_mb)
     return described, experiment
 

@@ -20,6 +20,7 @@ from kteardown.cli import complete, options
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources, stress_tests, words
 from kteardown.coverage.propose import matching, propose
+from kteardown.door import LARGE
 from kteardown.errors import InputError, KteardownError, did_you_mean, failing
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names
 from kteardown.kernels.cache import Cache, CacheEntry
@@ -144,9 +145,9 @@ def boot_rows(found: RunDir) -> list[Fields]:
         row: Fields = {"boot": boot.index, "block": boot.block, "kernel": boot.kernel, "outcome": "to do"}
         row |= dict.fromkeys(("seconds", "detail", "console"))
         if record is not None:
-            path = found.console_path(boot.index, record.attempt).relative_to(found.path)
+            console = "/".join(found.console_file(boot.index, record.attempt).names[-2:])
             row |= {"outcome": record.end.outcome, "seconds": f"{record.end.duration_s:.1f}"}
-            row |= {"detail": record.end.detail, "console": str(path)}
+            row |= {"detail": record.end.detail, "console": console}
         rows.append(row)
     return rows
 
@@ -159,10 +160,10 @@ def _print_console(found: RunDir, boot: int) -> None:
             f"boot {boot} of {found.name} has not ended" if planned else f"{found.name} has no boot {boot}",
             hint=f"choose another boot; `kteardown show {found.name}` lists them.",
         )
-    file = found.console_path(boot, record.attempt)
+    file = found.console_file(boot, record.attempt)
     hint = "restore the file from a copy of the run; nothing else of the run needs it."
     with failing(f"{file}: cannot be read", hint=hint):
-        content = file.read_bytes()
+        content = file.content(LARGE)
     if sys.stdout.isatty():
         # A serial console ends its lines with \r\n.
         echo(content.decode("utf-8", "replace").replace("\r\n", "\n"), nl=False)

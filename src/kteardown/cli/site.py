@@ -128,7 +128,7 @@ def _page_of(found: RunFolder, to: Path) -> tuple[str, bool]:
         raise InputError("a page cannot have the name of this run", hint="rename the folder of the run.")
     file = to / f"run-{found.path.name}.html"
     # Of the time before the result is read: a result that is replaced meanwhile is newer.
-    newest = max(run.result_file.stat().st_mtime_ns for run in found.runs)
+    newest = max(run.result_file.status().st_mtime_ns for run in found.runs)
     if file.is_file() and not file.is_symlink() and file.stat().st_mtime_ns >= newest:
         return file.name, False
     _save(file, written(material_of_folder(found, samples=True), "html"))

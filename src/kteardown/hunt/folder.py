@@ -17,6 +17,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
+from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.hunt.catalogue import Way, own_kinds
 from kteardown.hunt.plan import Case, alone_plan, kinds_in, shares_boots, with_what_is_missing
@@ -103,8 +104,9 @@ class HuntFolder(RunDir):
     def find(cls, name: str) -> "HuntFolder":
         """Return a hunt by its id, its path or ``last``. Raises InputError."""
         path = Path(name)
-        if not (path / "hunt.json").is_file():
-            known = [file.parent for file in sorted(runs_dir().glob("*/hunt.json"), key=started)]
+        if not (Entry(path) / "hunt.json").exists():
+            files = [Entry(folder.path) / "hunt.json" for folder in Entry(runs_dir()).entries()]
+            known = [file.root for file in sorted(filter(Entry.exists, files), key=started)]
             found = known[-1:] if name == "last" else [one for one in known if one.name.startswith(name)]
             if len(found) != 1:
                 raise InputError(
@@ -122,9 +124,9 @@ class HuntFolder(RunDir):
         return saved.model_copy(update={"config": self.kept_fragments(saved.config)})
 
     def _saved_request(self) -> Request:
-        file = self.path / "hunt.json"
+        file = self.folder / "hunt.json"
         try:
-            return Request.model_validate_json(file.read_bytes())
+            return Request.model_validate_json(file.content())
         except (OSError, ValidationError) as error:
             raise InputError(
                 f"{file}: cannot be read: {error}", hint="restore the file, or hunt again."
@@ -140,7 +142,7 @@ class HuntFolder(RunDir):
         self._save_request(request.model_copy(update={**update, "command": request.command + added}))
 
     def _save_request(self, request: Request) -> None:
-        self.save(self.path / "hunt.json", request.model_dump_json(indent=1))
+        self.save(self.folder / "hunt.json", request.model_dump_json(indent=1))
 
     def stage(self, name: str, plan: Plan, agent_hash: str) -> RunDir:
         """Return the run directory of a stage, with its plan: the one that is there, or a new one.
@@ -148,8 +150,8 @@ class HuntFolder(RunDir):
         An existing stage gets boots for the kernels, seeds and ways that it does not have yet. Raises
         InputError if its boots had other kinds or another agent: their figures cannot be put together.
         """
-        run = RunDir(self.path / name)
-        if run.plan_file.is_file():
+        run = RunDir(self.folder / name)
+        if run.plan_file.exists():
             if run.environment().get("agent_hash") != agent_hash:
                 raise InputError(
                     f"{run.path}: the kinds or the agent have changed since it was measured",
@@ -160,7 +162,7 @@ class HuntFolder(RunDir):
             if extended != planned:
                 run.save(run.plan_file, extended.model_dump_json(indent=1))
             return run
-        run = RunDir.create_at(self.path / name)
+        run = RunDir.create_at(self.folder / name)
         environment = {"machine": host.facts(), "agent_hash": agent_hash}
         run.save(run.environment_file, json.dumps(environment, indent=1))
         run.save(run.plan_file, plan.model_dump_json(indent=1))
@@ -168,8 +170,8 @@ class HuntFolder(RunDir):
 
     def measured(self, names: Sequence[str] = STAGES) -> list[RunDir]:
         """Return the stages that have been begun, in order."""
-        found = (RunDir(self.path / name) for name in names)
-        return [run for run in found if run.plan_file.is_file()]
+        found = (RunDir(self.folder / name) for name in names)
+        return [run for run in found if run.plan_file.exists()]
 
 
 def requests_of(

@@ -20,6 +20,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
 from kteardown.model.result import Verdict
 from kteardown.report.formatting import WORDS, number, probability, share
@@ -547,7 +548,7 @@ def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
     for chart in charts:
         svg, file = svg_file(chart), into / f"{chart.name}.{form}"
         with failing(f"{file}: cannot be written", hint="name another folder.", kind=LabError):
-            file.write_bytes(_png(svg) if form == "png" else svg.encode())
+            Entry.of(file).replace(_png(svg) if form == "png" else svg, synced=False)
         files.append(file)
     return files
 

@@ -1,8 +1,7 @@
 """The analysis in a run directory: ``result.json`` and ``report.md``, written once, then only read."""
 
-from pathlib import Path
-
 from kteardown.analysis.both_clocks import both_clocks
+from kteardown.door import LARGE, Entry
 from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report.formats import json, markdown
@@ -16,9 +15,9 @@ from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.visible import visible
 
 
-def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None = None) -> None:
+def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Entry | None = None) -> None:
     """Save an analysis in the run directory, or in ``folder`` below it. Raises LabError."""
-    folder = folder or run.path
+    folder = folder or run.folder
     run.make_folder(folder)
     run.save(folder / run.result_file.name, visible(json.dumps(in_words(result, snapshot.workloads))))
     material = Material(run.name, result, snapshot.workloads, snapshot.published)
@@ -27,8 +26,8 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Path | None =
 
 def read(run: RunDir) -> Result | None:
     """Return the saved analysis; None if it cannot be read or is not current (``RunDir.current_result``)."""
-    text = run.current_result()
     try:
+        text = run.current_result()
         return None if text is None else json.loads(text)
     except InputError:
         return None
@@ -82,7 +81,7 @@ def with_outcome(run: RunDir, result: Result) -> Result:
 def damage(run: RunDir) -> str:
     """Return why the saved result of a run cannot be read; empty if it can, or if there is none."""
     try:
-        json.loads(run.result_file.read_bytes())
+        json.loads(run.result_file.content(LARGE))
     except FileNotFoundError:
         return ""
     except OSError as error:

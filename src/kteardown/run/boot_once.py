@@ -3,7 +3,6 @@
 Its figures are not compared with anything: it belongs to no run.
 """
 
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
+from kteardown.door import LARGE, Entry
 from kteardown.errors import GuestError, InputError, LabError
 from kteardown.inputs.load import own_sources
 from kteardown.kernels import prebuilt
@@ -104,11 +104,11 @@ def boot_counted(
     """
     planned = _planned(workload, points, seed)
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
-        here = Path(name)
+        here = Entry(Path(name))
         initramfs = _initramfs(here, kernel, workload, planned, folder, reporter, also)
         memory_mb = machine.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
-        counts = here / "counts"
+        counts = here.path / "counts"
         plugin = _plugin(counts, workload, folder, reporter, also) if counted else ()
         job = BootJob(
             image=kernel.image,
@@ -187,7 +187,7 @@ def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter, a
 
 
 def _initramfs(
-    here: Path,
+    here: Entry,
     kernel: Bootable,
     workload: Workload,
     planned: PlannedBoot,
@@ -246,7 +246,7 @@ def _trials(
     return tuple(trials)
 
 
-def _check(result: BootEnd, workload: Workload, folder: Path) -> None:
+def _check(result: BootEnd, workload: Workload, folder: Entry) -> None:
     if result.outcome == "ok":
         return
     if "plugin" in result.detail:
@@ -254,9 +254,9 @@ def _check(result: BootEnd, workload: Workload, folder: Path) -> None:
             f"this host's QEMU does not load the plugin that counts what a kernel executes: {result.detail}",
             hint="use a QEMU that was built with TCG plugins, as those of Debian are.",
         )
-    kept = cache_dir() / "logs" / f"boot-{workload.name}.console"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(folder / "console", kept)
+    kept = Entry(cache_dir() / "logs", (f"boot-{workload.name}.console",))
+    kept.root.mkdir(parents=True, exist_ok=True)
+    kept.replace((folder / "console").content(LARGE), synced=False)
     raise GuestError(
         f"the guest that ran {workload.name} ended with {result.outcome}: {result.detail}",
         hint=f"read its console, {kept}, and check this host's QEMU with `kteardown doctor`.",

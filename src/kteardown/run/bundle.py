@@ -5,7 +5,6 @@ the same agent as in a guest, and sends its records over a serial line after the
 its records with a key of its own, which follows from a secret that stays in the run directory.
 """
 
-import os
 import re
 import secrets
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
@@ -85,7 +85,7 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
             if not image.exists():
                 image.parent.mkdir(exist_ok=True)
                 shutil.copyfile(kernel.image, image)
-            job = boot_job(boot, plan, lab, kernel, folder / "initramfs", None)
+            job = boot_job(boot, plan, lab, kernel, Entry(folder, ("initramfs",)), None)
             key = key_of_boot(secret, token, boot.index)
             command_line = kernel_line(job, named(token, boot.index, key), line)
             boots.append(
@@ -95,31 +95,30 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
             task.update(len(boots))
         write(target, *_TEXTS, boots=boots)
         (target / "kexec.sh").chmod(0o755)
-    with writing(run.path / "on"):
-        _keep_secret(run.path / SECRET, secret)
-        (run.path / "on").write_text(f"{EXPORTED}{token}\n")
-
-
-def _keep_secret(file: Path, secret: bytes) -> None:
-    """Write a file that only this user may read. Raises OSError."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as stream:
-        stream.write(f"{secret.hex()}\n")
+    with writing(run.folder / SECRET):
+        # Only this user may read it.
+        (run.folder / SECRET).replace(f"{secret.hex()}\n", permissions=0o600)
+    run.save(run.folder / "on", f"{EXPORTED}{token}\n")
 
 
 def exported(run: RunDir) -> tuple[str, bytes | None]:
     """Return the name of a run in the lines of its machines, and its secret; empty if it is not exported.
 
-    The secret is None if an earlier version exported it, without keys. Raises OSError.
+    The secret is None if an earlier version exported it, without keys.
     """
-    place = _text(run.path / "on")
+    place = _text(run.folder / "on")
     if not place.startswith(EXPORTED):
         return "", None
     try:
-        secret = bytes.fromhex(_text(run.path / SECRET))
+        secret = bytes.fromhex(_text(run.folder / SECRET))
     except ValueError:
         secret = b""
     return place.removeprefix(EXPORTED).strip(), secret or None
 
 
-def _text(file: Path) -> str:
-    return file.read_text(errors="replace") if file.is_file() and not file.is_symlink() else ""
+def _text(file: Entry) -> str:
+    """Return the text of a file; empty if there is none, or if it is not opened."""
+    try:
+        return file.text()
+    except OSError:
+        return ""

@@ -15,6 +15,7 @@ import psutil
 from pydantic import TypeAdapter, ValidationError
 
 from kteardown import version
+from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError
 from kteardown.kernels import build, cache_folder, layout_twin
 from kteardown.kernels.prebuilt import is_prebuilt
@@ -52,15 +53,15 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
             settled, choose = kernel, build.choose_backport
             if kernel.backports:
                 settled = choose(kernel, sources.identify(kernel.source), sources)
-            folder = run.path / "series" / _file_name(settled.name)
+            folder = f"series/{_file_name(settled.name)}"
             for patch in settled.patches:
-                run.copy(patch, folder / patch.name)
-            patches = tuple(folder.relative_to(run.path) / patch.name for patch in settled.patches)
+                run.copy(patch, run.folder / folder / patch.name)
+            patches = tuple(Path(folder, patch.name) for patch in settled.patches)
             kept = replace(settled, patches=patches, fragments=run.keep_fragments(settled.fragments))
             requests[kernel.name] = _kernel_request.dump_python(
                 kept, mode="json", exclude={"name", "backports"}
             )
-    run.save(run.path / "requests.json", json.dumps(requests, indent=1, default=str))
+    run.save(run.folder / "requests.json", json.dumps(requests, indent=1, default=str))
     sets = {kernel.name: kernel.patch_set for kernel in resolved.kernels if kernel.patch_set}
     missing = [
         Unavailable(kernel=name, patch_set=sets[name], reason=why).model_dump()
@@ -71,12 +72,12 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
     if resolved.experiment.design.clock == "wall" and not resolved.experiment.design.layout_twin:
         twin = layout_twin.request(resolved.base, resolved.series, sources)
         if twin is not None:
-            run.copy(twin.patches[0], run.path / _TWIN_PATCH)
+            run.copy(twin.patches[0], run.folder / _TWIN_PATCH)
 
 
 def save_built(run: RunDir, built: Built) -> None:
     """Add kernels that were built, with their configurations. Raises LabError."""
-    requests = _json(run.path / "requests.json")
+    requests = _json(run.folder / "requests.json")
     known = _json(run.kernels_file)
     # Base is built first, maybe in an earlier call.
     base = built.images.get(BASE) or _kernel_image.validate_python(
@@ -91,7 +92,7 @@ def save_built(run: RunDir, built: Built) -> None:
         }
         config = image.image.parent / "config"
         if config.is_file():
-            run.copy(config, run.path / "config" / f"{_file_name(name)}.config")
+            run.copy(config, run.folder / "config" / f"{_file_name(name)}.config")
     # In the order of the report, whichever was built first.
     ordered = {name: known[name] for name in (*requests, *known) if name in known}
     run.save(run.kernels_file, json.dumps(ordered, indent=1, default=str))
@@ -118,7 +119,7 @@ def missing_kernels(run: RunDir) -> list[KernelRequest]:
     known = _json(run.kernels_file)
     return [
         _request(run, name, fields)
-        for name, fields in _json(run.path / "requests.json").items()
+        for name, fields in _json(run.folder / "requests.json").items()
         if name not in known
     ]
 
@@ -129,7 +130,7 @@ def needed_requests(run: RunDir) -> list[KernelRequest]:
     They are those that are missing, and base if its layout twin may be added.
     """
     found, twin = missing_kernels(run), (run.path / _TWIN_PATCH).exists()
-    base = _json(run.path / "requests.json").get(BASE)
+    base = _json(run.folder / "requests.json").get(BASE)
     return [*found, *([_request(run, BASE, base)] if base and twin else [])]
 
 
@@ -161,7 +162,7 @@ def bootable(run: RunDir) -> dict[str, Bootable]:
 
 def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
     """Return what a kernel of the run is made of, and its image. Raises InputError."""
-    fields, known = _json(run.path / "requests.json"), _json(run.kernels_file)
+    fields, known = _json(run.folder / "requests.json"), _json(run.kernels_file)
     if name not in fields or name not in known:
         raise InputError(f"the run does not say what {name} is made of", hint="start the run anew.")
     image = _kernel_image.validate_python({"name": name, "series": "", **known[name]})
@@ -171,13 +172,12 @@ def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
 def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
     """Build the layout twin from the patch that the run keeps. Raises InputError, BuildError, LabError."""
     run = snapshot.run
-    patch = run.path / _TWIN_PATCH
-    if not patch.is_file():
+    if not (run.folder / _TWIN_PATCH).exists():
         raise InputError(
             "no variant is a series that changes a .c file of base", hint="name such a series with --variant."
         )
     base = _base_request(snapshot)
-    twin = replace(base, name=LAYOUT, patches=(patch,), series=LAYOUT)
+    twin = replace(base, name=LAYOUT, patches=(run.plain_file(_TWIN_PATCH),), series=LAYOUT)
     images = build.ensure([base, twin], cache_dir=cache_dir(), reporter=reporter).images
     if images[BASE].image_hash != snapshot.kernels[BASE].image_hash:
         raise InputError(
@@ -188,18 +188,12 @@ def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
 
 
 def _base_request(snapshot: Snapshot) -> KernelRequest:
-    return _request(snapshot.run, BASE, read_json(snapshot.run.path / "requests.json")[BASE])
+    return _request(snapshot.run, BASE, read_json(snapshot.run.folder / "requests.json")[BASE])
 
 
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
     found = _kernel_request.validate_python({"name": name, **fields})
-    for patch in found.patches:
-        if patch.is_absolute() or ".." in patch.parts:
-            raise InputError(
-                f"{run.path / 'requests.json'}: the patch {patch} is not in the run",
-                hint="restore the run directory from a copy.",
-            )
-    patches = tuple(run.path / patch for patch in found.patches)
+    patches = tuple(run.plain_file(str(patch)) for patch in found.patches)
     fragments = run.kept_fragments(found.fragments)
     return replace(found, patches=patches, backports=(), fragments=fragments)
 
@@ -208,8 +202,8 @@ def _file_name(kernel: str) -> str:
     return quote(kernel, safe="@:.+-")
 
 
-def _json(file: Path) -> dict[str, Any]:
-    return read_json(file) if file.is_file() else {}
+def _json(file: Entry) -> dict[str, Any]:
+    return read_json(file) if file.exists() else {}
 
 
 def settle(resolved: Resolved, reporter: Reporter) -> Resolved:
@@ -255,7 +249,7 @@ def create_run(
         environment = {"command": command, "kteardown": version(), "machine": host.facts()}
         run.save(run.environment_file, json.dumps(environment, indent=1))
         if resolved.experiment.design.profile:
-            run.make_folder(run.profile.console_path(0, 0).parent)
+            run.make_folder(run.profile.console_file(0, 0).parent)
             run.save(run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1))
         snapshot.mark_whole(run, resolved.experiment)
     return run
@@ -338,7 +332,7 @@ def spreads(experiment: Experiment, runs: Iterable[RunDir]) -> dict[tuple[str, s
     found: dict[tuple[str, str], Spread] = {}
     for run in list(runs)[: -_RUNS - 1 : -1]:
         try:
-            result = Result.model_validate_json(run.result_file.read_bytes())
+            result = Result.model_validate_json(run.result_file.content(LARGE))
         except (OSError, ValidationError):
             continue
         own: dict[tuple[str, str], Spread] = {}

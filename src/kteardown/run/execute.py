@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.arch import Arch
@@ -289,7 +290,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
         keep(*left_behind.add(record))
 
     # The initramfs is beside it, in the run directory: a killed kteardown leaves no file elsewhere.
-    console = log.run.console_path(boot.index, attempt)
+    console = log.run.console_file(boot.index, attempt)
     try:
         job = boot_job(left, setting.plan, lab, kernel, console, host)
         keep(
@@ -310,7 +311,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     except ForgedError as error:
         result = forged_end(error, time.monotonic() - began, os.getloadavg()[0])
     finally:
-        console.with_suffix(".cpio").unlink(missing_ok=True)
+        console.with_suffix(".cpio").remove()
     result = _with_source_lines(result, SourceLines(kernel.lines or kernel.image.parent, lab.arch))
     keep(result)
     return result
@@ -383,7 +384,7 @@ def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
 
 
 def boot_job(
-    boot: PlannedBoot, plan: Plan, lab: GuestSetup, kernel: Bootable, console: Path, host: HostWatch | None
+    boot: PlannedBoot, plan: Plan, lab: GuestSetup, kernel: Bootable, console: Entry, host: HostWatch | None
 ) -> BootJob:
     """Return the job of a boot. Its initramfs is written beside ``console``. Raises InputError, LabError."""
     more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))

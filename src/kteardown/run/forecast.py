@@ -15,13 +15,13 @@ from statistics import median
 
 from pydantic import TypeAdapter, ValidationError
 
+from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError, LabError, failing
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.point import size_of
 from kteardown.model.record import ParamValue, TrialEnd
 from kteardown.model.workload import Workload
-from kteardown.paths import replace_text
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import REHEARSAL_FILE, RunDir
 from kteardown.rundir.find import all_runs
@@ -203,12 +203,12 @@ def seen(experiment: Experiment, runs: Iterable[RunDir]) -> list[SeenBoot]:
 def _read(run: RunDir, wanted: Experiment, missing: set[str]) -> tuple[set[str], list[SeenBoot]]:
     """Return the workloads and the boots of a run; none if it has no workload that is missing."""
     try:
-        experiment = Experiment.model_validate_json(run.experiment_file.read_bytes())
+        experiment = Experiment.model_validate_json(run.experiment_file.content())
         clock, arch = experiment.design.clock, experiment.machine.arch
         alike = (clock, arch) == (wanted.design.clock, wanted.machine.arch)
         if not alike or not _workloads(experiment) & missing:
             return set(), []
-        plan = Plan.model_validate_json(run.plan_file.read_bytes())
+        plan = Plan.model_validate_json(run.plan_file.content(LARGE))
         boots = [seen_boot(run.name, boot, plan) for boot in run.boots()]
         return _workloads(experiment), [boot for boot in boots if boot is not None]
     except (OSError, ValidationError, InputError):
@@ -226,7 +226,8 @@ def forecast_of(
     boots = seen(experiment, all_runs())
     with suppress(OSError, ValidationError):
         # The rehearsal of a script, if it was on this clock.
-        text = (Path(experiment.folder) / REHEARSAL_FILE).read_bytes() if experiment.folder else b""
+        kept = Entry(Path(experiment.folder), (REHEARSAL_FILE,))
+        text = kept.content() if experiment.folder else b""
         rehearsed = TypeAdapter(SeenBoot).validate_json(text)
         if (rehearsed.acceleration == "icount") == (experiment.design.clock == "instructions"):
             boots.append(rehearsed)
@@ -236,7 +237,8 @@ def forecast_of(
 def keep_rehearsal(boot: SeenBoot, folder: Path) -> None:
     """Write the times of a rehearsal beside the description of its script. Raises LabError."""
     with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
-        replace_text(folder / REHEARSAL_FILE, TypeAdapter(SeenBoot).dump_json(boot).decode() + "\n")
+        file = Entry(folder, (REHEARSAL_FILE,))
+        file.replace(TypeAdapter(SeenBoot).dump_json(boot) + b"\n")
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:

@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from kteardown.errors import InputError, LabError
+from kteardown.door import Entry
+from kteardown.errors import InputError, LabError, failing
 from kteardown.inputs.load import own_sources, uncounted
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import cache_folder, prebuilt
@@ -29,7 +30,7 @@ from kteardown.run.forecast import jobs_of
 from kteardown.run.guest_records import reports_of
 from kteardown.run.repeat import RepeatingMachine
 from kteardown.rundir.counting import METAL
-from kteardown.rundir.directory import writing
+from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
 from kteardown.visible import on_one_line
@@ -105,7 +106,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         kernel_args=spec.kernel_args,
         programs=prebuilt.guest_programs(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
         archives=script_archives(
-            snapshot.workloads, experiment.folder, snapshot.run.path, spec.arch, reporter
+            snapshot.workloads, experiment.folder, snapshot.run.folder, spec.arch, reporter
         ),
         first=build_machine_init(spec.arch, cache=cache_dir(), reporter=reporter) if best == METAL else None,
         executor=cluster,
@@ -239,14 +240,14 @@ def machine_of(on: str, owner: str, reporter: Reporter, *, proved: bool = True) 
     return MetalMachine(host, config, first, owner, proof, reporter.note, watchdog_s)
 
 
-def proof_file(on: str) -> Path:
-    return cache_dir() / "machines" / quote(on.removeprefix(SSH), safe="@") / "proof.json"
+def proof_file(on: str) -> Entry:
+    return Entry(cache_dir() / "machines" / quote(on.removeprefix(SSH), safe="@"), ("proof.json",))
 
 
 def proof_of(on: str) -> Proof:
     """Return what a machine was seen to do. Raises InputError if it was not proved."""
     try:
-        return Proof.model_validate_json(proof_file(on).read_bytes())
+        return Proof.model_validate_json(proof_file(on).content())
     except (OSError, ValidationError) as error:
         raise InputError(
             f"--machine {on}: it is not proved that this machine comes back",
@@ -265,14 +266,15 @@ def scheduler(on: str) -> Slurm:
     return Slurm(load_config().slurm, named[1] or "")
 
 
-def remembered_place(run: Path, on: str | None) -> str:
+def remembered_place(run: RunDir, on: str | None) -> str:
     """Return where the run at ``run`` is executed, and remember it: empty for this host.
 
     Raises LabError; InputError if its boots are exported, or if it began elsewhere and ``on`` does not say
     where it goes on: no file of a run sends boots to a machine.
     """
-    file = run / "on"
-    kept = file.read_text().strip() if file.is_file() else ""
+    file = run.folder / "on"
+    with failing(f"{file}: cannot be read", hint="restore the run directory from a copy."):
+        kept = file.text().strip() if file.exists() else ""
     if kept.startswith(EXPORTED):
         raise InputError(
             f"the boots of {run.name} are exported: they run on a machine that is not of this lab",
@@ -287,7 +289,7 @@ def remembered_place(run: Path, on: str | None) -> str:
         return ""
     with writing(file):
         if on != LOCAL:
-            file.write_text(f"{on}\n")
+            file.replace(f"{on}\n")
         else:
-            file.unlink(missing_ok=True)
+            file.remove()
     return "" if on == LOCAL else on

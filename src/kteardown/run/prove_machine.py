@@ -35,7 +35,7 @@ def prove(on: str, reporter: Reporter) -> Proof:
     image = build.ensure([base], cache_dir=cache, reporter=reporter).images[base.name].image
     agent = build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter)
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.root.mkdir(parents=True, exist_ok=True)
     initramfs = pack(folder / "initramfs", agent=agent, plan=_PLAN, first=machine.first)
     job = BootJob(image, initramfs, DEFAULT_ARCH, "metal", 1, 512, 1, folder / "console", _WATCHDOG_S)
     try:
@@ -45,14 +45,14 @@ def prove(on: str, reporter: Reporter) -> Proof:
     finally:
         machine.release()
     with writing(proof_file(on)):
-        proof_file(on).write_text(proof.model_dump_json(indent=1))
+        proof_file(on).replace(proof.model_dump_json(indent=1))
     return proof
 
 
 def _proof(machine: MetalMachine, job: BootJob, reporter: Reporter) -> Proof:
     def boot(fault: str, watchdog_s: int = 0) -> Returned:
-        console = job.console.with_name(f"{fault}.console")
-        console.unlink(missing_ok=True)
+        console = job.console.parent / f"{fault}.console"
+        console.remove()
         asked = replace(job, console=console, kernel_args=(f"kteardown.fault={fault}",))
         with reporter.task(f"booting base on {machine.host}, fault: {fault}"):
             return replace(machine, watchdog_s=watchdog_s).run(asked)

@@ -6,7 +6,6 @@ A run on both clocks is a folder with ``clocks.json`` and a run directory for ea
 import errno
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -15,10 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError, LabError, failing
 from kteardown.inputs.fragments import is_fragment_path
 from kteardown.model.record import Record, parse
-from kteardown.paths import replace_text
 from kteardown.rundir import counting
 from kteardown.rundir.counting import BootRecords
 
@@ -42,36 +41,37 @@ class ResultHead(BaseModel):
 class RunDir:
     """A run directory, for reading; ``rundir.writer`` opens it for appending."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.run_file = path / "run.json"
-        self.experiment_file = path / "experiment.json"
-        self.workloads_file = path / "workloads.json"
-        self.published_file = path / "published.json"
-        self.plan_file = path / "plan.json"
-        self.kernels_file = path / "kernels.json"
-        self.unavailable_file = path / "unavailable.json"
-        self.counted_file = path / "counted.json"
-        self.environment_file = path / "environment.json"
-        self.records_file = path / "records.ndjson"
-        self.result_file = path / "result.json"
-        self.report_file = path / "report.md"
-        self.guest_file = path / GUEST_FILE
+    def __init__(self, place: Path | Entry) -> None:
+        self.folder = place if isinstance(place, Entry) else Entry(place)
+        self.path = self.folder.path
+        self.run_file = self.folder / "run.json"
+        self.experiment_file = self.folder / "experiment.json"
+        self.workloads_file = self.folder / "workloads.json"
+        self.published_file = self.folder / "published.json"
+        self.plan_file = self.folder / "plan.json"
+        self.kernels_file = self.folder / "kernels.json"
+        self.unavailable_file = self.folder / "unavailable.json"
+        self.counted_file = self.folder / "counted.json"
+        self.environment_file = self.folder / "environment.json"
+        self.records_file = self.folder / "records.ndjson"
+        self.result_file = self.folder / "result.json"
+        self.report_file = self.folder / "report.md"
+        self.guest_file = self.folder / GUEST_FILE
 
     @property
     def name(self) -> str:
         """The run's id; of one clock of a run on both, the id of that run and the clock: ``ID/wall``."""
-        both = (self.path.parent / CLOCKS_FILE).is_file()
+        both = Entry(self.path.parent, (CLOCKS_FILE,)).exists()
         return f"{self.path.parent.name}/{self.path.name}" if both else self.path.name
 
     @property
     def is_whole(self) -> bool:
-        return self.experiment_file.is_file() and self.run_file.is_file()
+        return self.experiment_file.exists() and self.run_file.exists()
 
     @property
     def profile(self) -> "RunDir":
         """The folder of the profiled boots; it has a plan if a profile was requested."""
-        return RunDir(self.path / "profile")
+        return RunDir(self.folder / "profile")
 
     @classmethod
     def create(cls, root: Path, experiment: str, *, now: datetime | None = None) -> "RunDir":
@@ -79,12 +79,13 @@ class RunDir:
         return cls.create_at(new_folder(root, experiment, now=now))
 
     @classmethod
-    def create_at(cls, path: Path) -> "RunDir":
-        """Create a run directory at ``path``, of which only the last folder may exist. Raises LabError."""
-        with writing(path):
-            path.mkdir(exist_ok=True)
-            (path / "console").mkdir()
-        return cls(path)
+    def create_at(cls, place: Path | Entry) -> "RunDir":
+        """Create a run directory, of which only the folder itself may exist. Raises LabError."""
+        run = cls(place)
+        with writing(run.folder):
+            run.folder.make_folder()
+            (run.folder / "console").make_new_folder()
+        return run
 
     @classmethod
     def open(cls, path: Path) -> "RunDir":
@@ -98,22 +99,22 @@ class RunDir:
             )
         return cls(path)
 
-    def console_path(self, boot: int, attempt: int) -> Path:
-        return self.path / "console" / f"{boot:04d}-{attempt}.log"
+    def console_file(self, boot: int, attempt: int) -> Entry:
+        return self.folder / f"console/{boot:04d}-{attempt}.log"
 
-    def save(self, file: Path, text: str) -> None:
+    def save(self, file: Entry, text: str) -> None:
         """Replace one of the run's files atomically. Raises LabError."""
         with writing(file):
-            replace_text(file, text)
+            file.replace(text)
 
-    def copy(self, source: Path, target: Path) -> None:
+    def copy(self, source: Path, target: Entry) -> None:
         """Copy ``source`` to one of the run's files, and make its folder. Raises LabError."""
         hint = "check the file, then start the run anew."
         with failing(f"{source}: cannot be read", hint=hint, kind=LabError):
-            content = source.read_bytes()
+            content = Entry.of(source.resolve()).content(LARGE)
         self.make_folder(target.parent)
         with writing(target):
-            target.write_bytes(content)
+            target.replace(content, synced=False)
 
     def keep_fragments(self, fragments: Iterable[str]) -> tuple[str, ...]:
         """Copy fragments that are not shipped to the run; return all as it names them. Raises LabError."""
@@ -122,28 +123,26 @@ class RunDir:
         for fragment in fragments:
             name = f"fragments/{Path(fragment).name}" if is_fragment_path(fragment) else fragment
             if name != fragment:
-                self.copy(Path(fragment), self.path / name)
+                self.copy(Path(fragment), self.folder / name)
             kept.append(name)
         return tuple(kept)
 
     def kept_fragments(self, kept: Iterable[str]) -> tuple[str, ...]:
-        """Return fragments that ``keep_fragments`` returned, with the paths of the copies.
+        """Return what ``keep_fragments`` returned, with the paths of the copies. Raises InputError."""
+        return tuple(
+            str(self.plain_file(name).absolute()) if is_fragment_path(name) else name for name in kept
+        )
 
-        Raises InputError if one is not a copy.
-        """
-        here, names = self.path.absolute(), tuple(kept)
-        for name in filter(is_fragment_path, names):
-            if name != f"fragments/{Path(name).name}":
-                raise InputError(
-                    f"{self.path}: the fragment {name} is not in its folder fragments",
-                    hint="restore the folder from a copy, or start anew.",
-                )
-        return tuple(str(here / name) if is_fragment_path(name) else name for name in names)
+    def plain_file(self, name: str) -> Path:
+        """Return the path of one of the run's files for what reads it by itself. Raises InputError."""
+        file = self.folder / name
+        with failing(f"{file}: cannot be read", hint="restore the run directory from a copy."):
+            return file.plain()
 
-    def make_folder(self, folder: Path) -> None:
+    def make_folder(self, folder: Entry) -> None:
         """Make one of the run's folders, with those above it, unless it exists. Raises LabError."""
         with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.make_folder()
 
     def records(self) -> list[Record]:
         """Return every record in the order in which it arrived; empty before the first one.
@@ -153,9 +152,8 @@ class RunDir:
         """
         with failing(f"{self.records_file}: cannot be read", hint="check the permissions of the file."):
             try:
-                with self.records_file.open("rb") as stream:
-                    # Only up to the present size: another process may be writing.
-                    lines = stream.read(os.fstat(stream.fileno()).st_size).split(b"\n")
+                # Only up to the present size: another process may be writing.
+                lines = self.records_file.content(LARGE).split(b"\n")
             except FileNotFoundError:
                 return []
         complete = lines[:-1]
@@ -179,14 +177,23 @@ class RunDir:
         )
 
     def ended_boots(self) -> int:
-        """Return how many boots have ended, including those of the profile, without parsing the records."""
-        files = (self.records_file, self.profile.records_file)
-        return sum(file.read_bytes().count(b'"type":"boot_end"') for file in files if file.is_file())
+        """Return how many boots have ended, including those of the profile, without parsing the records.
+
+        Raises InputError if a file cannot be read.
+        """
+        ended = 0
+        for file in (self.records_file, self.profile.records_file):
+            with failing(f"{file}: cannot be read", hint="restore the run directory from a copy."):
+                ended += file.count(b'"type":"boot_end"') if file.exists() else 0
+        return ended
 
     def current_result(self) -> bytes | None:
-        """Return ``result.json``; None if it is missing or damaged, or if boots have ended since then."""
+        """Return ``result.json``; None if it is missing or damaged, or if boots have ended since then.
+
+        Raises InputError if the records cannot be read.
+        """
         try:
-            text = self.result_file.read_bytes()
+            text = self.result_file.content(LARGE)
             return text if ResultHead.model_validate_json(text).ended_boots == self.ended_boots() else None
         except (OSError, ValidationError):
             return None
@@ -197,21 +204,21 @@ class RunDir:
 
     def environment(self) -> dict[str, Any]:
         """Return ``environment.json``: ``command``, ``machine`` (of the first session), ``sessions``."""
-        environment: dict[str, Any] = json.loads(self.environment_file.read_bytes())
+        environment: dict[str, Any] = json.loads(self.environment_file.content())
         return environment
 
 
-def started(file: Path) -> float:
+def started(file: Entry) -> float:
     """Return when a run or a hunt began, in seconds since 1970: ``started`` in a JSON file of its folder."""
     # If that cannot be read, by the local time in the name of the folder, or else by the age of the file.
     try:
-        return datetime.fromisoformat(json.loads(file.read_bytes())["started"]).timestamp()
+        return datetime.fromisoformat(json.loads(file.content())["started"]).timestamp()
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass
     with suppress(ValueError, OverflowError):
-        return datetime.strptime(file.parent.name[:15], "%Y%m%d-%H%M%S").timestamp()
+        return datetime.strptime(file.path.parent.name[:15], "%Y%m%d-%H%M%S").timestamp()
     with suppress(OSError):
-        return file.stat().st_mtime
+        return file.status().st_mtime
     return 0.0
 
 
@@ -243,7 +250,7 @@ def removed_unless_whole(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        Entry.of(folder).remove_tree()
         if isinstance(error, LabError):
             hint = error.hint.partition(" and continue with ")[0].rstrip(".")
             raise LabError(error.message, hint=f"{hint}, then start the run anew.") from error
@@ -251,11 +258,11 @@ def removed_unless_whole(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(file: Entry) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise write_failed(error, path) from error
+        raise write_failed(error, file.path) from error
 
 
 def write_failed(error: OSError, path: Path) -> LabError:

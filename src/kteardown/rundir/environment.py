@@ -92,7 +92,7 @@ def _files_of(run: RunDir) -> dict[str, str]:
     """Return the hashes of the files of a script in the guests; empty without."""
     files = None
     with suppress(OSError, ValueError, RecursionError):
-        kept = json.loads(run.guest_file.read_bytes())
+        kept = json.loads(run.guest_file.content())
         files = kept.get("files") if isinstance(kept, Mapping) else None
     return files if isinstance(files, dict) else {}
 
@@ -103,7 +103,7 @@ def _agents(run: RunDir) -> list[str]:
 
 
 def _sessions_of(run: RunDir) -> list[dict[str, Any]]:
-    return run.environment().get("sessions", []) if run.environment_file.is_file() else []
+    return run.environment().get("sessions", []) if run.environment_file.exists() else []
 
 
 def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:

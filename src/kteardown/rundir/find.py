@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown import version
+from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
 from kteardown.model.clock import CLOCKS
 from kteardown.paths import runs_dir
@@ -46,7 +47,7 @@ class RunFolder:
 def mark_both_clocks(folder: Path) -> RunFolder:
     """Write ``clocks.json``, last: a folder that has it has a whole run for each clock. Raises LabError."""
     text = json.dumps({"schema": 1, "kteardown": version(), "clocks": [*CLOCKS]}, indent=1)
-    RunDir(folder).save(folder / CLOCKS_FILE, text)
+    RunDir(folder).save(Entry(folder) / CLOCKS_FILE, text)
     return RunFolder.open(folder)
 
 
@@ -118,7 +119,7 @@ def all_folders() -> Sequence[RunFolder]:
 def _read(path: Path) -> RunFolder | None:
     if RunDir(path).is_whole:
         return RunFolder(path, (RunDir(path),))
-    if not (path / CLOCKS_FILE).is_file():
+    if not (Entry(path) / CLOCKS_FILE).exists():
         return None
-    runs = tuple(run for clock in CLOCKS if (run := RunDir(path / clock)).is_whole)
+    runs = tuple(run for clock in CLOCKS if (run := RunDir(Entry(path) / clock)).is_whole)
     return RunFolder(path, runs) if runs else None

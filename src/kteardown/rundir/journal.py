@@ -8,20 +8,18 @@ results, none is incomplete, and none has parts of two executions. Nothing here 
 remembers.
 """
 
-import os
 import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from kteardown.door import LARGE, Entry
 from kteardown.errors import LabError, failing
 from kteardown.model.record import BootEnd, BootStart, Record, parse
-from kteardown.paths import replace_text
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir, writing
 
@@ -74,7 +72,7 @@ class Published:
     """The result of a piece: the records of each boot, from its start to its end."""
 
     receipt: Receipt
-    folder: Path
+    folder: Entry
     boots: Mapping[int, Sequence[Record]]
 
     def attempts(self, boot: int) -> list[Sequence[Record]]:
@@ -90,90 +88,90 @@ class Journal:
     def __init__(self, run: RunDir) -> None:
         self._run = run
         # Jobs run in another folder.
-        self.path = run.path.absolute() / "jobs"
+        self.folder = Entry(run.folder.root.absolute(), run.folder.names) / "jobs"
+        self.path = self.folder.path
 
     def create(self) -> None:
         """Make the folders. Raises LabError."""
-        with writing(self.path):
+        with writing(self.folder):
             for name in ("attempts", "done", "check", "aside", "failed"):
-                (self.path / name).mkdir(parents=True, exist_ok=True)
+                (self.folder / name).make_folder()
 
     @property
     def unsettled(self) -> bool:
         """Whether a session began to use a cluster and did not come to its end."""
-        return (self.path / "unsettled").is_file()
+        return (self.folder / "unsettled").exists()
 
     def mark(self, *, unsettled: bool) -> None:
         """Write whether a session is using a cluster. Raises LabError."""
-        file = self.path / "unsettled"
+        file = self.folder / "unsettled"
         with writing(file):
             if unsettled:
-                file.touch()
+                file.create().close()
             else:
-                file.unlink(missing_ok=True)
+                file.remove()
 
     def token(self) -> str:
         """Return the token of the run, which is made with the first call. Raises LabError."""
-        file = self.path / "token"
-        if not file.is_file():
+        file = self.folder / "token"
+        if not file.exists():
             self._run.save(file, secrets.token_hex(5))
         with _reading(file):
-            token = file.read_text()
+            token = file.text()
         # It names jobs that may be cancelled: a list of names would be those of others.
         if not _TOKEN.fullmatch(token):
             raise LabError(f"{file}: is not a token of a run", hint="start the run anew.")
         return token
 
-    def new_attempt(self, key: str) -> tuple[int, Path]:
+    def new_attempt(self, key: str) -> tuple[int, Entry]:
         """Make the folder of a further attempt, and return its number, from 0. Raises LabError."""
-        parent = self.path / "attempts" / key
+        parent = self.folder / "attempts" / key
         with writing(parent):
-            parent.mkdir(exist_ok=True)
-            number = max((int(each.name) for each in parent.iterdir() if each.name.isdecimal()), default=-1)
+            parent.make_folder()
+            number = max((int(each.name) for each in parent.entries() if each.name.isdecimal()), default=-1)
             while True:
                 number += 1
                 with suppress(FileExistsError):
-                    (parent / str(number)).mkdir()
+                    (parent / str(number)).make_new_folder()
                     return number, parent / str(number)
 
-    def attempt(self, key: str, number: int) -> Path:
-        return self.path / "attempts" / key / str(number)
+    def attempt(self, key: str, number: int) -> Entry:
+        return self.folder / "attempts" / key / str(number)
 
     def published(self, kind: Kind) -> set[str]:
-        names = os.listdir(self.path / kind)
-        return {name.removesuffix(".ndjson") for name in names if name.endswith(".ndjson")}
+        found = (self.folder / kind).entries("*.ndjson")
+        return {file.name.removesuffix(".ndjson") for file in found}
 
     def has(self, kind: Kind, key: str) -> bool:
-        return os.path.exists(f"{self.path}/{kind}/{key}.ndjson")
+        return (self.folder / kind / f"{key}.ndjson").exists()
 
     def read(self, kind: Kind, key: str) -> Published:
         """Return the result of a piece. Raises ValueError if the file is damaged, LabError."""
-        file = self.path / kind / f"{key}.ndjson"
+        file = self.folder / kind / f"{key}.ndjson"
         with _reading(file):
-            return read_published(file, self.path)
+            return read_published(file, self.folder)
 
     def put_aside(self, kind: Kind, key: str) -> None:
         """Take back a result that cannot be used. Raises LabError."""
-        file = self.path / kind / f"{key}.ndjson"
+        file = self.folder / kind / f"{key}.ndjson"
         with writing(file):
-            file.rename(self.path / "aside" / f"{key}.damaged-{secrets.token_hex(4)}")
+            file.move_to(self.folder / "aside" / f"{key}.damaged-{secrets.token_hex(4)}")
 
     def failures(self, of: Collection[tuple[str, int]]) -> dict[tuple[str, int], Failure]:
         """Return why executions of these pieces and attempts failed. Other files are not read."""
         found: dict[tuple[str, int], Failure] = {}
-        for name in sorted(os.listdir(self.path / "failed")) if of else ():
-            key, _, rest = name.partition(".")
+        for file in (self.folder / "failed").entries("*.json") if of else ():
+            key, _, rest = file.name.partition(".")
             number = rest.partition(".")[0]
-            if name.endswith(".json") and number.isdecimal() and (key, int(number)) in of:
+            if number.isdecimal() and (key, int(number)) in of:
                 with suppress(OSError, ValidationError):
-                    file = self.path / "failed" / name
-                    found[key, int(number)] = Failure.model_validate_json(file.read_bytes())
+                    found[key, int(number)] = Failure.model_validate_json(file.content())
         return found
 
     def compared(self) -> list[Compared]:
         """Return which boots were executed twice, and whether they were the same."""
         try:
-            lines = (self.path / "compared.ndjson").read_bytes().splitlines()
+            lines = (self.folder / "compared.ndjson").content().splitlines()
         except OSError:
             return []
         found = []
@@ -186,47 +184,33 @@ class Journal:
         """Write what was compared. Raises LabError."""
         # The whole file is replaced: a line that is appended to one which a full disk cut would be lost.
         lines = [each.model_dump_json() + "\n" for each in (*self.compared(), *found)]
-        self._run.save(self.path / "compared.ndjson", "".join(lines))
+        self._run.save(self.folder / "compared.ndjson", "".join(lines))
 
 
-def publish(journal: Path, kind: Kind, own: Path, receipt: Receipt, records: Sequence[Record]) -> bool:
+def publish(journal: Entry, kind: Kind, own: Entry, receipt: Receipt, records: Sequence[Record]) -> bool:
     """Write a result into ``own`` and publish it; return whether it was the first. Raises OSError."""
     file = own / "result.ndjson"
-    with file.open("w", encoding="utf-8") as stream:
-        stream.write(receipt.model_dump_json() + "\n")
-        stream.writelines(record.model_dump_json() + "\n" for record in records)
-        stream.flush()
-        os.fsync(stream.fileno())
-    if _link(file, journal / kind / f"{receipt.key}.ndjson"):
+    file.replace("".join(line.model_dump_json() + "\n" for line in (receipt, *records)))
+    if file.link_to(journal / kind / f"{receipt.key}.ndjson"):
         return True
-    _link(file, journal / "aside" / f"{receipt.key}.{receipt.name}.ndjson")
+    file.link_to(journal / "aside" / f"{receipt.key}.{receipt.name}.ndjson")
     return False
 
 
-def write_failure(journal: Path, failure: Failure, name: str) -> None:
+def write_failure(journal: Entry, failure: Failure, name: str) -> None:
     """Write why an execution failed. Raises OSError."""
     file = journal / "failed" / f"{failure.key}.{failure.attempt}.{name}.json"
-    replace_text(file, failure.model_dump_json())
+    file.replace(failure.model_dump_json())
 
 
-def _reading(file: Path) -> AbstractContextManager[None]:
+def _reading(file: Entry) -> AbstractContextManager[None]:
     hint = "check the file system, then resume the run."
     return failing(f"{file}: cannot be read", hint=hint, kind=LabError)
 
 
-def _link(file: Path, name: Path) -> bool:
-    """Give ``file`` a further name unless that exists; return whether ``name`` is ``file`` now."""
-    # A network file system may answer a request that it has carried out with an error, if it was sent twice.
-    try:
-        os.link(file, name)
-    except FileExistsError:
-        return file.samefile(name)
-    return True
-
-
-def read_published(file: Path, journal: Path) -> Published:
+def read_published(file: Entry, journal: Entry) -> Published:
     """Return the result in ``file``. Raises ValueError if it is damaged, OSError."""
-    first, *lines = file.read_bytes().splitlines()
+    first, *lines = file.content(LARGE).splitlines()
     receipt = Receipt.model_validate_json(first)
     records = [parse(line) for line in lines]
     boots: dict[int, list[Record]] = {}

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown import version
+from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
@@ -61,7 +61,7 @@ class Snapshot:
     def profile_plan(self) -> Plan | None:
         """The plan of the profiled boots, if a profile was requested."""
         file = self.run.profile.plan_file
-        return _read(file, Plan) if file.is_file() else None
+        return _read(file, Plan) if file.exists() else None
 
 
 def load(run: RunDir) -> Snapshot:
@@ -77,7 +77,7 @@ def load(run: RunDir) -> Snapshot:
     experiment = _read(run.experiment_file, Experiment)
     plan = _read(run.plan_file, Plan)
     workloads = load_workloads(run)
-    published = _read(run.published_file, Posting) if run.published_file.is_file() else None
+    published = _read(run.published_file, Posting) if run.published_file.exists() else None
     planned = (trial.workload for boot in plan.boots for trial in boot.trials)
     swept = (sweep.workload for sweep in experiment.workloads)
     for name in {*swept, *(point.workload for point in plan.points), *planned} - workloads.keys():
@@ -96,8 +96,8 @@ def load(run: RunDir) -> Snapshot:
         published=published,
         plan=plan,
         kernels=load_kernels(run),
-        unavailable=_read(unavailable, list[Unavailable]) if unavailable.is_file() else [],
-        counted=_read(run.counted_file, list[ChangeCost]) if run.counted_file.is_file() else [],
+        unavailable=_read(unavailable, list[Unavailable]) if unavailable.exists() else [],
+        counted=_read(run.counted_file, list[ChangeCost]) if run.counted_file.exists() else [],
         notes=notes,
     )
 
@@ -155,21 +155,21 @@ def load_kernels(run: RunDir) -> dict[str, KernelFacts]:
         raise _invalid(file, error) from error
 
 
-def read_json(file: Path) -> dict[str, Any]:
+def read_json(file: Entry) -> dict[str, Any]:
     """Return the contents of one of a run's files, which is a JSON object. Raises InputError."""
     return _read(file, dict[str, Any])
 
 
-def _read(file: Path, kind: type[_T]) -> _T:
+def _read(file: Entry, kind: type[_T]) -> _T:
     try:
-        return TypeAdapter(kind).validate_json(file.read_bytes())
+        return TypeAdapter(kind).validate_json(file.content(LARGE))
     except OSError as error:
         raise _damaged(file, error.strerror or str(error)) from error
     except ValidationError as error:
         raise _invalid(file, error) from error
 
 
-def _invalid(file: Path, error: ValidationError) -> InputError:
+def _invalid(file: Entry, error: ValidationError) -> InputError:
     found = error.errors()
     first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     key = ".".join(map(str, first["loc"]))
@@ -181,5 +181,5 @@ def _invalid(file: Path, error: ValidationError) -> InputError:
     return _damaged(file, f"{key}: {first['msg']}" if key else first["msg"])
 
 
-def _damaged(file: Path, reason: str) -> InputError:
+def _damaged(file: Entry, reason: str) -> InputError:
     return InputError(f"{file}: cannot be read: {reason}", hint="restore the run directory from a copy.")

@@ -6,13 +6,12 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from kteardown.errors import InputError
+from kteardown.door import LARGE
+from kteardown.errors import InputError, LabError
 from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd
 from kteardown.paths import read_or_empty
 from kteardown.rundir.counting import EXACT, TRIES
@@ -27,9 +26,10 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> "Itera
     environment. Raises as ``locked`` does, and LabError if the disk fails.
     """
     with locked(run):
-        for left in (*run.path.glob("*.partial"), *run.path.glob("console/*.cpio")):
-            with writing(left):
-                left.unlink(missing_ok=True)
+        with writing(run.folder):
+            for left in (*run.folder.entries("*.partial"), *(run.folder / "console").entries("*.cpio")):
+                with writing(left):
+                    left.remove()
         writer = RecordWriter(run, machine)
         try:
             yield writer
@@ -40,20 +40,17 @@ def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> "Itera
 @contextmanager
 def locked(run: RunDir) -> Iterator[None]:
     """Hold the lock of ``run``. Raises InputError if another process writes to it, LabError."""
-    lock = FileLock(run.path / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise InputError(
-            f"{run.path}: another kteardown is writing to this run",
-            hint="wait until it is done, or interrupt it and resume the run.",
-        ) from None
-    except OSError as error:
-        raise write_failed(error, run.path) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context((run.folder / "lock").locked())
+        except BlockingIOError:
+            raise InputError(
+                f"{run.path}: another kteardown is writing to this run",
+                hint="wait until it is done, or interrupt it and resume the run.",
+            ) from None
+        except OSError as error:
+            raise write_failed(error, run.path) from error
         yield
-    finally:
-        lock.release()
 
 
 def is_locked(run: RunDir) -> bool:
@@ -61,7 +58,7 @@ def is_locked(run: RunDir) -> bool:
     # Taking the lock, even for a moment, would make a kteardown that starts in this moment fail. Only the
     # inode is compared: on stacked file systems the device in /proc/locks is not that of stat(2).
     try:
-        inode = str((run.path / "lock").stat().st_ino)
+        inode = str((run.folder / "lock").status().st_ino)
     except OSError:
         return False
     # "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF"; a waiting process has "->" after the number.
@@ -80,7 +77,7 @@ class RecordWriter:
         """The SHA-256 of the agent in the boots of this session."""
         self._lock = threading.RLock()
         with writing(run.records_file):
-            self._fd = os.open(run.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._fd = run.records_file.append()
         try:
             self._end = self._drop_cut_line()
             self._finished: dict[int, BootEnd] = {}
@@ -144,6 +141,11 @@ class RecordWriter:
 
     def _write(self, records: Sequence[Record]) -> None:
         lines = b"".join(record.model_dump_json().encode() + b"\n" for record in records)
+        if self._end + len(lines) > LARGE:
+            raise LabError(
+                f"{self.run.records_file}: has {LARGE >> 20} MB, and no more can be read again",
+                hint="start another run with fewer boots or repetitions.",
+            )
         try:
             written = os.write(self._fd, lines)
             if written != len(lines):
@@ -153,7 +155,7 @@ class RecordWriter:
             # Best effort: readers and the next writer drop an incomplete line anyway.
             with suppress(OSError):
                 os.ftruncate(self._fd, self._end)
-            raise write_failed(error, self.run.records_file) from error
+            raise write_failed(error, self.run.records_file.path) from error
         self._end += len(lines)
         for record in records:
             self._note(record)
@@ -224,8 +226,8 @@ class RecordWriter:
         return frozenset().union(*(done for (of, _), done in self._completed.items() if of == boot))
 
     def _drop_cut_line(self) -> int:
-        with self.run.records_file.open("rb") as stream:
-            content = stream.read(os.fstat(self._fd).st_size)
+        with writing(self.run.records_file):
+            content = self.run.records_file.content(LARGE)
         end = content.rfind(b"\n") + 1
         if end != len(content):
             os.ftruncate(self._fd, end)

@@ -23,12 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kteardown import sandbox
+from kteardown.door import Entry
 from kteardown.errors import BuildError, InputError, LabError, MissingError, failing
 from kteardown.kernels.prebuilt import guest_programs
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.model.workload import Script, Workload
-from kteardown.paths import cache_dir, replace_text
+from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.rundir.directory import GUEST_FILE
 from kteardown.rundir.snapshot import read_json
@@ -319,7 +320,7 @@ class _Guest:
 
 
 def script_archives(
-    workloads: Mapping[str, Workload], folder: str, place: Path, arch: Arch, reporter: Reporter
+    workloads: Mapping[str, Workload], folder: str, place: Entry, arch: Arch, reporter: Reporter
 ) -> tuple[Path, ...]:
     """Return the archive with the files of the scripts of ``workloads``: none if none is a script.
 
@@ -331,13 +332,13 @@ def script_archives(
     if not scripts:
         return ()
     archive, hashes = place / _ARCHIVE, place / GUEST_FILE
-    if hashes.is_file():
-        if not archive.is_file() or file_hash(archive) != read_json(hashes).get("archive"):
+    if hashes.exists():
+        if not archive.exists() or _hash(archive) != read_json(hashes).get("archive"):
             raise InputError(
                 f"{archive}: is damaged or no longer there, and guests of one run must have the same files",
                 hint="start the run anew.",
             )
-        return (archive,)
+        return (archive.path,)
     busybox = None
     if arch != host_arch() or shutil.which("busybox") is None:
         (busybox,) = guest_programs(["busybox"], arch, Sources(cache_dir(), reporter), reporter)
@@ -345,10 +346,15 @@ def script_archives(
     for note in made.notes:
         reporter.note_once(note)  # The rehearsal has the same files as the run.
     with failing(f"cannot write {archive}", hint="free some disk space.", kind=LabError):
-        archive.write_bytes(made.archive)
-        fields = {"archive": file_hash(archive), "files": made.hashes, "notes": made.notes}
-        replace_text(hashes, json.dumps(fields, indent=1) + "\n")
-    return (archive,)
+        archive.replace(made.archive, synced=False)
+        fields = {"archive": _hash(archive), "files": made.hashes, "notes": made.notes}
+        hashes.replace(json.dumps(fields, indent=1) + "\n")
+    return (archive.path,)
+
+
+def _hash(archive: Entry) -> str:
+    with failing(f"{archive}: cannot be read", hint="start the run anew."):
+        return file_hash(archive.plain())
 
 
 def beside(where: Path, name: str) -> Path:

@@ -18,6 +18,7 @@ from typing import Any, get_args
 import duckdb
 from jinja2 import Environment, StrictUndefined
 
+from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
 from kteardown.model.clock import IN_INSTRUCTIONS
 from kteardown.model.record import Record
@@ -179,7 +180,7 @@ def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
     fields = list(_kinds(connection, "records").items())[2:]
     kinds = ", ".join(f"{name}: {_text(kind)}" for name, kind in fields)
     # In brackets, a character of a pattern is only itself.
-    file = re.sub(r"[*?[]", r"[\g<0>]", str(run.records_file))
+    file = re.sub(r"[*?[]", r"[\g<0>]", str(run.records_file.path))
     connection.execute(
         "INSERT INTO records SELECT ?, row_number() OVER () + ?, * FROM "
         f"read_ndjson(?, columns = {{{kinds}}}, ignore_errors = true) WHERE type IS NOT NULL",
@@ -226,9 +227,9 @@ def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
     return columns
 
 
-def _json_or_none(file: Path) -> str | None:
+def _json_or_none(file: Entry) -> str | None:
     """Return the text of a file that is a JSON object, or None without the file. Raises InputError."""
-    return json.dumps(read_json(file)) if file.is_file() else None
+    return json.dumps(read_json(file)) if file.exists() else None
 
 
 def _refused(error: duckdb.Error) -> InputError:

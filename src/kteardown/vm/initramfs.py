@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kteardown.door import Entry
 from kteardown.errors import LabError, failing
 
 
@@ -61,7 +62,7 @@ def archive(entries: Sequence[ArchiveEntry]) -> bytes:
 
 
 def pack(
-    path: Path,
+    target: Entry,
     *,
     agent: Path,
     plan: str,
@@ -70,13 +71,13 @@ def pack(
     archives: Sequence[Path] = (),
     first: Path | None = None,
 ) -> Path:
-    """Write the initramfs of one boot to ``path`` and return it.
+    """Write the initramfs of one boot to ``target`` and return its path.
 
     ``/init`` is the agent and ``/plan`` its plan; ``/modules`` contains ``modules`` and ``/bin`` contains
     ``programs``, under their own names. ``archives`` are in the same format and follow, with files that must
     not be among these. With another ``first`` process, that is ``/init``, and the agent is ``/agent``. The
     kernel opens ``/dev/console`` before PID 1 can mount anything.
-    Raises InputError if a file cannot be read, LabError if ``path`` cannot be written.
+    Raises InputError if a file cannot be read, LabError if ``target`` cannot be written.
     """
     entries = [folder("dev"), character_device("dev/console", 5, 1)]
     entries += [file("init", _read(first or agent), 0o755), file("plan", plan.encode())]
@@ -88,9 +89,10 @@ def pack(
         entries.append(folder("bin"))
         entries += [file(f"bin/{program.name}", _read(program), 0o755) for program in programs]
     hint = "free some space there, then resume the run with `kteardown run --resume`."
-    with failing(f"cannot write the guest's initramfs to {path}", hint=hint, kind=LabError):
-        path.write_bytes(b"".join([archive(entries), *map(_read, archives)]))
-    return path
+    content = b"".join([archive(entries), *map(_read, archives)])
+    with failing(f"cannot write the guest's initramfs to {target}", hint=hint, kind=LabError):
+        target.replace(content, synced=False)
+    return target.path
 
 
 def _read(path: Path) -> bytes:

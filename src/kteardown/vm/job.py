@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from kteardown.door import Entry
 from kteardown.model.arch import Arch
 
 Acceleration = Literal["icount", "mttcg", "kvm", "metal"]
@@ -24,7 +25,7 @@ class BootJob:
     cpus: int
     memory_mb: int
     seed: int
-    console: Path
+    console: Entry
     """The file to which the whole console is written, byte for byte."""
     silence_s: float
     """Seconds without a record after which the guest is hung; ``vm.qemu`` says of which clock."""

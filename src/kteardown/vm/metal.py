@@ -25,6 +25,7 @@ from typing import Annotated, Any, BinaryIO
 
 from pydantic import Field
 
+from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.model.record import BootEnd
 from kteardown.model.workload import StrictModel
@@ -266,8 +267,8 @@ class MetalMachine:
 class _SerialLine:
     """What a command prints into a file: the serial line of a machine."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", stream: BinaryIO) -> None:
-        self._process, self._stream = process, stream
+    def __init__(self, process: "subprocess.Popen[bytes]", written: BinaryIO, stream: BinaryIO) -> None:
+        self._process, self._written, self._stream = process, written, stream
         self._lines: list[tuple[float, bytes]] = []
         self._rest, self._size = b"", 0
         self.key: bytes | None = None
@@ -290,7 +291,8 @@ class _SerialLine:
     def add(self, left: bytes) -> None:
         """Add what a machine had in memory of the boot that ended before."""
         if left:
-            Path(self._stream.name).write_bytes(left)
+            os.ftruncate(self._written.fileno(), 0)
+            os.pwrite(self._written.fileno(), left, 0)
             self._lines += ((0.0, line.rstrip(b"\r")) for line in left.split(b"\n"))
 
     def sent(self, token: str) -> bool:
@@ -312,15 +314,15 @@ class _SerialLine:
 
 
 @contextmanager
-def _serial_line(command: str, console: Path) -> Iterator[_SerialLine]:
+def _serial_line(command: str, console: Entry) -> Iterator[_SerialLine]:
     """Run the command of a serial line in the block; empty: on that line nothing comes."""
-    with console.open("wb") as written, console.open("rb") as stream:
+    with console.create() as written, console.stream() as stream:
         # A command that went on after a lab that was killed would keep the line from the next lab.
         argv = ("setpriv", *WITH_LAB, str(os.getpid()), "sh", "-c", command or "exec sleep infinity")
         null, also = subprocess.DEVNULL, subprocess.STDOUT
         process = subprocess.Popen(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
         try:
-            yield _SerialLine(process, stream)
+            yield _SerialLine(process, written, stream)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 
+from kteardown.door import Entry
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
@@ -463,16 +464,16 @@ async def _run(
         except TooMuchError as flood:
             ending = Ending("flooded", str(flood))
         duration = asyncio.get_running_loop().time() - guest.started
-    with job.console.open("rb") as console:
-        start = max(0, job.console.stat().st_size - _CONSOLE_BYTES)
+    with job.console.stream() as console:
+        start = max(0, os.fstat(console.fileno()).st_size - _CONSOLE_BYTES)
         console.seek(start)
         text = console.read()
     end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
     # What the guest printed by itself, and what it printed when the lab interrupted it.
     before, after = text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
     if ending.note:
-        with job.console.open("a", encoding="utf-8") as console_end:
-            console_end.write(ending.note)
+        with os.fdopen(job.console.append(), "ab") as console_end:
+            console_end.write(ending.note.encode())
     return BootEnd(
         **said_at_end(before, lines, ending, after),
         duration_s=duration,
@@ -578,8 +579,8 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
         await monitor.close()
 
 
-async def _flooded(console: Path) -> None:
-    while console.stat().st_size <= _CONSOLE_MB << 20:
+async def _flooded(console: Entry) -> None:
+    while console.status().st_size <= _CONSOLE_MB << 20:
         await asyncio.sleep(_LOOK_S)
 
 
@@ -604,7 +605,7 @@ async def _broken(guest: _Guest) -> Ending:
 async def _silent(guest: _Guest, job: BootJob, monitor: Monitor, silence: str) -> Ending:
     state, registers = await monitor.state(), await monitor.registers()
     where = re.findall(r"\b(?:RIP|EIP|PC)=([0-9a-f]{8,16})", registers)
-    size = job.console.stat().st_size
+    size = job.console.status().st_size
     if await monitor.interrupt():
         # The kernel prints the stacks, panics and resets; if it cannot, it is too broken to answer.
         with contextlib.suppress(TimeoutError):

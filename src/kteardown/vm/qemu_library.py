@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from kteardown.door import Entry
 from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.paths import cache_dir, data_dir
@@ -94,9 +95,9 @@ def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
 
         try:
             # A descriptor that QEMU duplicates: a run directory may be on a disk that has no other owners.
-            name(job.console.open("wb"))
+            name(job.console.create())
             options = ("-add-fd", f"fd={inherit[0]},set=1")
-            lent = replace(job, image=Path(name(readable(job.image))), console=Path("/dev/fdset/1"))
+            lent = replace(job, image=Path(name(readable(job.image))), console=Entry(Path("/dev/fdset/1")))
             lent = replace(lent, initramfs=Path(name(readable(job.initramfs))))
             if job.plugin:
                 library, out = (Path(word.partition("=")[2]) for word in job.plugin[:2])

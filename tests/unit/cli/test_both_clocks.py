@@ -137,7 +137,7 @@ def test_it_is_listed_once_with_the_sentence_of_its_report(own: RunFolder) -> No
     (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
     assert (row["name"], row["clock"], row["state"]) == (own.name, ["instructions", "wall"], "done")
     assert row["result"] == json.loads(output_of("report", "last", "--format", "json"))["sentence"]
-    own.runs[1].result_file.unlink()
+    own.runs[1].result_file.path.unlink()
     (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
     assert row["state"] == "unfinished"
 
@@ -152,7 +152,7 @@ def test_the_folder_of_pages_has_one_page_with_the_sentence_of_both(own: RunFold
     assert [file.name for file in site.glob("run-*")] == [f"run-{own.name}.html"]
     page = (site / f"run-{own.name}.html").read_text()
     assert page == output_of("report", "last", "--format", "html", "--output", "-")
-    own.runs[1].result_file.unlink()
+    own.runs[1].result_file.path.unlink()
     output_of("site", "--to", str(site))
     index = (site / "index.html").read_text()
     assert '<a href="run-' not in index
@@ -204,7 +204,7 @@ def test_both_are_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     found = write_both(tmp_path / "runs")
     output_of("analyse")
-    assert all(run.result_file.is_file() for run in found.runs)
+    assert all(run.result_file.path.is_file() for run in found.runs)
     assert output_of("analyse").count("identical byte for byte") == 2
 
 
@@ -233,7 +233,7 @@ def test_a_run_that_has_begun_on_one_clock_is_reported(
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     found = write_both(tmp_path / "runs")
-    found.runs[1].records_file.unlink()
+    found.runs[1].records_file.path.unlink()
     words = " ".join(output_of("report").split())
     assert ": so far, 24 boots left: worse: none; better: " in words
     assert "undecided: the wall clock has no such comparison" in words

@@ -78,8 +78,8 @@ def test_a_full_disk_under_the_output_is_an_error_of_the_host(tmp_path: Path) ->
     done = in_shell("> /dev/full", "list", "workloads", home=tmp_path)
     assert (done.returncode, "standard output: No space left on device" in done.stderr) == (5, True)
     run = write_run(tmp_path / "runs")
-    run.console_path(0, 0).parent.mkdir(exist_ok=True)
-    run.console_path(0, 0).write_text("Linux version 6.12")
+    run.console_file(0, 0).path.parent.mkdir(exist_ok=True)
+    run.console_file(0, 0).path.write_text("Linux version 6.12")
     assert in_shell("> /dev/full", "show", run.name, "--console", "0", home=tmp_path).returncode == 5
     # What is wrong with the command is said first.
     assert in_shell("> /dev/full", "report", "never", home=tmp_path).returncode == 2

@@ -87,7 +87,7 @@ def kept(guests: Guests) -> str:
 def with_agent(run: RunDir, digest: str) -> None:
     """Record the agent of a run."""
     environment = {**run.environment(), "sessions": [{"machine": {}, "agent_hash": digest}]}
-    run.environment_file.write_text(json.dumps(environment))
+    run.environment_file.path.write_text(json.dumps(environment))
 
 
 def gate(*argv: str) -> Result:

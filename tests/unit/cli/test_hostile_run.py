@@ -32,11 +32,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     monkeypatch.chdir(tmp_path)
     made = write_run(tmp_path / "runs")
     pipeline.analyse_and_save(load(made))
-    for file in (*made.path.glob("*.json"), made.records_file):
+    for file in (*made.path.glob("*.json"), made.records_file.path):
         file.write_text(file.read_text().replace("freezer-skip-exited", json.dumps(VARIANT)[1:-1]))
-    records = [json.loads(line) for line in made.records_file.read_text().splitlines()]
+    records = [json.loads(line) for line in made.records_file.path.read_text().splitlines()]
     next(one for one in records if "outcome" in one)["detail"] = DETAIL
-    made.records_file.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    made.records_file.path.write_text("".join(f"{json.dumps(one)}\n" for one in records))
     return made
 
 
@@ -81,7 +81,7 @@ def test_a_query_without_a_statement_is_refused(sql: str, run: RunDir) -> None:
 
 def test_a_console_is_visible_on_a_terminal_and_unchanged_in_a_file(run: RunDir) -> None:
     content = b"a\x1b[2J\r\nb\xff\n"
-    file = run.console_path(0, 0)
+    file = run.console_file(0, 0).path
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(content)
     assert CliRunner().invoke(app, ["show", "last", "--console", "0"]).stdout_bytes == content

@@ -70,7 +70,7 @@ def test_a_folder_that_vanishes_loses_one_file(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_file_of_a_run_and_a_file_for_two_reports_are_refused(run: RunDir, tmp_path: Path) -> None:
-    for file in (run.records_file, run.path / "new.md", run.path / "console" / "x"):
+    for file in (run.records_file.path, run.path / "new.md", run.path / "console" / "x"):
         with pytest.raises(InputError, match="is inside of the run directory"):
             need_writable(file)
     os.symlink(run.path, tmp_path / "link")

@@ -136,10 +136,10 @@ def test_a_run_in_progress_says_how_far_it_is(home: Path) -> None:
     run = killable.make_run(home / "runs", "instructions")
     killable.measure(run.path)
     assert f"{run.path}: 6 of 6 boots done\n" in shown("last").replace("done ", "done")
-    whole = run.records_file.read_text().splitlines(keepends=True)
+    whole = run.records_file.path.read_text().splitlines(keepends=True)
     ends = [number for number, line in enumerate(whole) if '"boot_end"' in line]
     whole[ends[1]] = whole[ends[1]].replace('"outcome":"ok"', '"outcome":"panic"')
-    run.records_file.write_text("".join(whole[: ends[1] + 1]))
+    run.records_file.path.write_text("".join(whole[: ends[1] + 1]))
     assert "2 of 6 boots done, 1 failed, 4 left" in shown("last")
     assert f"finish it with: kteardown run --resume {run.name}" in shown("last")
     with open_writer(run):
@@ -149,7 +149,7 @@ def test_a_run_in_progress_says_how_far_it_is(home: Path) -> None:
 
 def test_a_console_that_is_missing_is_named(home: Path) -> None:
     run = write_run(home / "runs")
-    file = run.console_path(0, 0)
+    file = run.console_file(0, 0).path
     file.unlink(missing_ok=True)
     error = refused("last", "--console", "0")
     assert error.message == f"{file}: cannot be read: No such file or directory"

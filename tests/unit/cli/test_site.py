@@ -98,11 +98,11 @@ def test_only_the_page_of_a_run_with_a_newer_result_is_written_again(run: RunDir
     written()
     page = Path("site/run-other.html")
     page.write_text("as it was")
-    os.utime(page, ns=(other.result_file.stat().st_mtime_ns,) * 2)
+    os.utime(page, ns=(other.result_file.path.stat().st_mtime_ns,) * 2)
     assert "pages written: 0," in written()
     assert page.read_text() == "as it was"
-    changed = other.result_file.stat().st_mtime_ns + 1
-    os.utime(other.result_file, ns=(changed, changed))
+    changed = other.result_file.path.stat().st_mtime_ns + 1
+    os.utime(other.result_file.path, ns=(changed, changed))
     assert "pages written: 1," in written()
     assert page.read_text() == report(other)
 
@@ -132,8 +132,8 @@ def test_a_damaged_run_is_named_with_its_error_and_the_others_are_written(
 
 def test_what_a_run_raises_is_about_this_run_alone(run: RunDir) -> None:
     bad = another(run, "damaged")
-    about = json.loads(bad.run_file.read_bytes())
-    bad.run_file.write_text(json.dumps({**about, "started": "9999-12-31T23:59:00-23:59"}))
+    about = json.loads(bad.run_file.path.read_bytes())
+    bad.run_file.path.write_text(json.dumps({**about, "started": "9999-12-31T23:59:00-23:59"}))
     assert "pages written: 1, runs with an error: 1" in written()
     assert '<p class="line worse">the run is damaged: ' in index()
 
@@ -141,9 +141,9 @@ def test_what_a_run_raises_is_about_this_run_alone(run: RunDir) -> None:
 def test_a_run_of_which_no_boot_was_ok_is_named(run: RunDir) -> None:
     killed = killable.make_run(run.path.parent, "instructions")
     killable.measure(killed.path)
-    text = killed.records_file.read_text()
+    text = killed.records_file.path.read_text()
     lines = [line for line in text.splitlines(keepends=True) if '"boot_' in line]
-    killed.records_file.write_text("".join(lines).replace('"outcome":"ok"', '"outcome":"panic"'))
+    killed.records_file.path.write_text("".join(lines).replace('"outcome":"ok"', '"outcome":"panic"'))
     with pytest.raises(GuestError):
         pipeline.analyse_and_save(load(killed))
     assert "pages written: 1, runs with an error: 1" in written()
@@ -151,7 +151,7 @@ def test_a_run_of_which_no_boot_was_ok_is_named(run: RunDir) -> None:
 
 
 def test_nothing_in_a_run_is_markup(run: RunDir) -> None:
-    for file in (*run.path.glob("*.json"), run.records_file):
+    for file in (*run.path.glob("*.json"), run.records_file.path):
         text = file.read_text().replace("freezer-skip-exited", json.dumps(EVIL)[1:-1])
         file.write_text(text.replace("6.12.117", json.dumps(EVIL)[1:-1]))
     another(run, "again")
@@ -222,8 +222,8 @@ def test_the_history_has_what_the_verb_prints_and_pictures(run: RunDir) -> None:
 
 def test_a_run_whose_figures_are_no_measurement_is_left_out_of_the_history(run: RunDir) -> None:
     other = another(run, "later")
-    text = other.records_file.read_text()
-    other.records_file.write_text(re.sub('"value":[0-9.e+]+', '"value":1.7e308', text))
+    text = other.records_file.path.read_text()
+    other.records_file.path.write_text(re.sub('"value":[0-9.e+]+', '"value":1.7e308', text))
     written()
     assert "later cannot be read and is not shown" in Path("site/history.html").read_text()
     assert f"run-{run.name}.html" in index()

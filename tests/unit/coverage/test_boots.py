@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.errors import GuestError, LabError
 from kteardown.inputs.load import load_workload
 from kteardown.model.record import BootEnd, Outcome
@@ -25,13 +26,13 @@ def test_programs_are_those_of_the_choices() -> None:
 def test_a_qemu_without_plugins_is_named(tmp_path: Path) -> None:
     detail = "QEMU ended by itself (exit status 1): qemu-system-x86_64: -plugin: invalid option"
     with pytest.raises(LabError, match="does not load the plugin"):
-        _check(_end("infrastructure-error", detail), load_workload("zombies"), tmp_path)
+        _check(_end("infrastructure-error", detail), load_workload("zombies"), Entry(tmp_path))
 
 
 def test_the_console_of_a_guest_that_failed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
     (tmp_path / "console").write_text("BUG: bad")
     with pytest.raises(GuestError, match="ended with panic: oops") as error:
-        _check(_end("panic", "oops"), load_workload("zombies"), tmp_path)
+        _check(_end("panic", "oops"), load_workload("zombies"), Entry(tmp_path))
     kept = tmp_path / "cache" / "logs" / "boot-zombies.console"
     assert kept.read_text() == "BUG: bad" and str(kept) in error.value.hint

@@ -19,17 +19,17 @@ def _runs(root: Path) -> list[RunDir]:
 
 def _rewrite(run: RunDir, times: int, release: str) -> None:
     """Change the release of the run, and its figures so that they do not depend on the folder."""
-    kernels = json.loads(run.kernels_file.read_bytes())
+    kernels = json.loads(run.kernels_file.path.read_bytes())
     for name, kernel in kernels.items():
         kernel |= {"release": release, "source": f"debian:{release}", "series": name.removeprefix("base")}
-    run.kernels_file.write_text(json.dumps(kernels))
-    lines = [json.loads(line) for line in run.records_file.read_bytes().splitlines()]
+    run.kernels_file.path.write_text(json.dumps(kernels))
+    lines = [json.loads(line) for line in run.records_file.path.read_bytes().splitlines()]
     for line in lines:
         if line["type"] == "sample":
             line["value"] = 1000 * times
         if line["type"] == "hello":
             line["release"] = release
-    run.records_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run.records_file.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,12 @@ def test_trials_that_failed_a_check_have_no_figure(tmp_path: Path) -> None:
     run = killable.make_run(tmp_path, "instructions")
     killable.measure(run.path)
     whole = len(boot_figures([run])[0])
-    lines = run.records_file.read_text().splitlines()
+    lines = run.records_file.path.read_text().splitlines()
     at = next(n for n, line in enumerate(lines) if '"trial_end"' in line)
     end = json.loads(lines[at])
     check = {"type": "check", "repetition": 0, "name": "all", "ok": False}
     lines.insert(at, json.dumps(check | {name: end[name] for name in ("boot", "attempt", "trial")}))
-    run.records_file.write_text("\n".join(lines) + "\n")
+    run.records_file.path.write_text("\n".join(lines) + "\n")
     assert len(boot_figures([run])[0]) == whole - len(killable.METRICS)
 
 
@@ -76,7 +76,7 @@ def test_the_history_over_runs(home: Path) -> None:
 
 def test_a_run_that_cannot_be_read_is_named_and_not_used(home: Path, tmp_path: Path) -> None:
     damaged = killable.make_run(tmp_path, "instructions")
-    damaged.kernels_file.write_text("{")
+    damaged.kernels_file.path.write_text("{")
     found = history_of([*_runs(home / "runs"), damaged], HistoryFilter())
     assert found.unread == (damaged.name,)
     assert found.lines

@@ -127,7 +127,7 @@ def test_a_kernel_that_is_added_gets_boots_of_its_own(
     both = confirm_plan(cases, hunt.request().against, [0], OPTIONS)
     for _ in range(2):
         run = hunt.stage("kernels", both, "hash")
-        planned = Plan.model_validate_json(run.plan_file.read_bytes())
+        planned = Plan.model_validate_json(run.plan_file.path.read_bytes())
         assert planned.boots == both.boots
     assert not rests(planned)
 
@@ -139,7 +139,7 @@ def test_a_way_that_is_added_gets_a_boot_and_those_that_are_there_keep_their_siz
     wanted = {Case("a", "exit"): 1152, Case("a", "call"): 1152, Case("b", "exit"): 4608}
     for _ in range(2):
         run = hunt.stage("narrow", confirm_plan(wanted, ["k"], [0], OPTIONS), "hash")
-        first, second, added = Plan.model_validate_json(run.plan_file.read_bytes()).boots
+        first, second, added = Plan.model_validate_json(run.plan_file.path.read_bytes()).boots
         assert (first, second) == before.boots
         assert (added.index, added.block) == (2, 2)
         assert {(trial.params["kind"], trial.params["way"]) for trial in added.trials} == {("a", "call")}
@@ -321,7 +321,7 @@ def test_a_stage_of_other_kinds_is_not_continued(tmp_path: Path) -> None:
     plan = screen_plan([kind("a")], "kernel", OPTIONS)
     folder = HuntFolder(tmp_path)
     folder.stage("screen", plan, "hash")
-    assert folder.stage("screen", plan, "hash").plan_file.is_file()
+    assert folder.stage("screen", plan, "hash").plan_file.path.is_file()
     with pytest.raises(InputError, match="have changed"):
         folder.stage("screen", plan, "another")
 

@@ -115,7 +115,7 @@ def write_run(
     image = {**facts, "release": "6.12.117", "arch": "x86_64", "image": "bzImage", "modules": []}
     environment = {"command": "kteardown run freezer", "machine": {"cpu": {"model": "simulated"}}}
     fill(run, wanted, wanted.variants, dict.fromkeys(("base", *wanted.variants), image), environment)
-    with run.records_file.open("w", encoding="utf-8") as stream:
+    with run.records_file.path.open("w", encoding="utf-8") as stream:
         for boot in simulate(wanted, cost, Noise(boot=0.002, sample=0.001)):
             start = boot.start.model_copy(update={"started_at": f"{started}T12:30:59.000+00:00"})
             for record in (start, *boot.records, boot.end):

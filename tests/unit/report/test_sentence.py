@@ -396,7 +396,7 @@ def test_every_report_begins_with_it(tmp_path: Path) -> None:
 def test_a_run_keeps_it(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     pipeline.analyse_and_save(load(run))
-    kept = json.loads(run.result_file.read_bytes())
+    kept = json.loads(run.result_file.path.read_bytes())
     assert kept["sentence"].startswith(f"{VARIANT}: ")
     assert saved.answer(run) == kept["sentence"]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kteardown.door import Entry
 from kteardown.model.record import BootEnd, BootStart, Outcome, Record, Sample, TrialEnd, TrialStart
 from kteardown.run.executors.node_job import Order
 from kteardown.run.executors.slurm import Job, Node, Slurm, Submission, UnreachableError
@@ -92,8 +93,9 @@ class FakeScheduler(Slurm):
         node = next((name for name in wanted if name not in submission.avoid), self.names[0])
         name = f"{job.id}-{len(self.executed)}-{node}"
         self.executed.append(job.comment)
-        own = order.journal / "attempts" / order.key / str(order.attempt) / name
-        own.mkdir()
+        journal = Entry(order.journal)
+        own = journal / "attempts" / order.key / str(order.attempt) / name
+        own.make_new_folder()
         first = min(boot.index for boot in order.plan.boots)
         records = records_of(order, node, name, self.outcome(first), value)
         receipt = Receipt(
@@ -107,7 +109,7 @@ class FakeScheduler(Slurm):
             records=len(records),
         )
         self.queue[number] = (replace(self._as(job, state), node=node), order)
-        return publish(order.journal, order.kind, own, receipt, records)
+        return publish(journal, order.kind, own, receipt, records)
 
     def lose(self, number: int, state: str | None, *, node: str = "", output: str | None = "") -> None:
         """End a job without a result; None: forget it. ``output``: what it printed, None if nowhere."""
@@ -123,7 +125,7 @@ class FakeScheduler(Slurm):
         """Let a job say why it has no result."""
         job, order = self.queue[number]
         failure = Failure(key=order.key, attempt=order.attempt, node=node, reason=reason, host=host)
-        write_failure(order.journal, failure, f"{job.id}-{node}")
+        write_failure(Entry(order.journal), failure, f"{job.id}-{node}")
         self.lose(number, "FAILED")
 
     def _as(self, job: Job, state: str) -> Job:

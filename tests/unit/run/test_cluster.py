@@ -491,9 +491,9 @@ def test_any_order_of_events_gives_each_boot_once(data: st.DataObject, accelerat
 
 def _cut(run: RunDir, data: st.DataObject) -> None:
     """Cut what the last write of a driver that was killed may not have finished."""
-    if run.records_file.is_file() and data.draw(st.booleans(), "cut"):
-        text = run.records_file.read_bytes()
-        run.records_file.write_bytes(
+    if run.records_file.path.is_file() and data.draw(st.booleans(), "cut"):
+        text = run.records_file.path.read_bytes()
+        run.records_file.path.write_bytes(
             text[: len(text) - data.draw(st.integers(0, min(900, len(text))), "bytes")]
         )
 

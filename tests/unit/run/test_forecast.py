@@ -146,7 +146,7 @@ def test_runs_of_another_kind_and_damaged_ones_are_ignored(tmp_path: Path) -> No
         run.save(run.plan_file, planned(spec).model_dump_json())
         _record(run)
         runs.append(run)
-    (runs[1].plan_file).write_text("{")
+    (runs[1].plan_file).path.write_text("{")
     assert [boot.run for boot in seen(wanted, runs)] == [runs[2].name]
 
 

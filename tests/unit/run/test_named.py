@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.cli.bisect import _begun
+from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.kernels.source import file_hash
@@ -53,26 +54,26 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
     made = write_run(tmp_path / "runs", freezer(zombies=(0, 3000), boots=2))
-    made.records_file.write_text("")
+    made.records_file.replace("")
     return made
 
 
-def change(file: Path, **fields: object) -> None:
-    file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+def change(file: Entry, **fields: object) -> None:
+    file.replace(json.dumps({**json.loads(file.text()), **fields}))
 
 
 def missing_variant(run: RunDir, **fields: object) -> None:
     """Let the run still need its variant, which is made of ``fields``."""
-    base = json.loads(run.kernels_file.read_text())["base"]
-    run.kernels_file.write_text(json.dumps({"base": base}))
+    base = json.loads(run.kernels_file.text())["base"]
+    run.kernels_file.replace(json.dumps({"base": base}))
     request = {"source": "debian:6.12", "patches": [], "fragments": [], "series": VARIANT, **fields}
-    (run.path / "requests.json").write_text(json.dumps({"base": {"source": "debian:6.12"}, VARIANT: request}))
+    (run.folder / "requests.json").replace(json.dumps({"base": {"source": "debian:6.12"}, VARIANT: request}))
 
 
 def own_workload(run: RunDir, folder: str) -> None:
     """Let the run measure the workload ``evil``, which is not shipped, of ``folder``."""
     for file in (run.experiment_file, run.workloads_file, run.plan_file):
-        file.write_text(file.read_text().replace('"zombies"', '"evil"'))
+        file.replace(file.text().replace('"zombies"', '"evil"'))
     change(run.experiment_file, folder=folder)
 
 
@@ -116,7 +117,7 @@ def test_the_compiler_and_the_source_of_a_run_are_used_only_if_they_are_typed(
 
 
 def test_a_run_is_sent_to_a_machine_only_if_that_is_typed(tmp_path: Path, run: RunDir) -> None:
-    (run.path / "on").write_text("ssh:box\n")
+    (run.folder / "on").replace("ssh:box\n")
     programs, canary = tmp_path / "bin", tmp_path / "executed"
     programs.mkdir()
     (programs / "ssh").write_text(f"#!/bin/sh\ntouch {canary}\n")
@@ -124,7 +125,7 @@ def test_a_run_is_sent_to_a_machine_only_if_that_is_typed(tmp_path: Path, run: R
     said = refused(tmp_path, "run", "--resume", "last", PATH=f"{programs}:/usr/bin:/bin")
     assert "began on ssh:box" in said and "--on ssh:box" in said
     assert not canary.exists()
-    assert remembered_place(run.path, "local") == ""
+    assert remembered_place(run, "local") == ""
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_what_a_hunt_names_is_used_only_if_it_is_typed(
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     folder = HuntFolder.begin(Request(source="debian-image:6.12", command="kteardown hunt"))
-    change(folder.path / "hunt.json", **fields)
+    change(folder.folder / "hunt.json", **fields)
     done = kteardown("hunt", "--resume", "last", home=tmp_path, cwd=theirs)
     assert done.returncode == 2 and f"kteardown hunt --resume last {word}" in " ".join(done.stderr.split())
     assert not (theirs / "executed").exists()
@@ -184,10 +185,10 @@ def test_only_kernels_and_modules_of_the_cache_are_booted(run: RunDir, tmp_path:
     for file in (kernel, secret):
         file.write_text("a kernel")
     fields = {"image": str(kernel), "modules": [str(kernel)], "image_hash": file_hash(kernel)}
-    run.kernels_file.write_text(json.dumps({"base": fields}))
+    run.kernels_file.replace(json.dumps({"base": fields}))
     assert create.bootable(run)["base"].image == kernel
     wrong = {"image": str(secret), "modules": [str(secret)]}
-    run.kernels_file.write_text(json.dumps({"base": {**fields, field: wrong[field]}}))
+    run.kernels_file.replace(json.dumps({"base": {**fields, field: wrong[field]}}))
     with pytest.raises(InputError, match="is not in the cache"):
         create.bootable(run)
 
@@ -201,7 +202,7 @@ def test_patches_and_fragments_are_only_those_that_the_run_keeps(run: RunDir, fi
 
 
 def test_the_name_of_a_workload_is_no_path(run: RunDir) -> None:
-    workloads = json.loads(run.workloads_file.read_text())
+    workloads = json.loads(run.workloads_file.text())
     change(run.workloads_file, **{"../../x": workloads["zombies"]})
     with pytest.raises(InputError, match=r"workloads\.json"):
         load(run)
@@ -211,7 +212,7 @@ def test_a_run_does_not_name_the_jobs_that_are_cancelled(run: RunDir) -> None:
     journal = Journal(run)
     journal.create()
     assert journal.token() == journal.token()
-    (journal.path / "token").write_text("1234567890,other-jobs")
+    (journal.folder / "token").replace("1234567890,other-jobs")
     with pytest.raises(LabError, match="not a token"):
         journal.token()
 

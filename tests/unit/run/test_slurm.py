@@ -25,6 +25,7 @@ from kteardown.run.executors.slurm import (
     UnreachableError,
     script,
 )
+from kteardown.rundir.directory import RunDir
 
 JOB = Submission(
     name="kt-1",
@@ -160,10 +161,11 @@ def test_a_place_that_there_is_not_is_an_error(on: str) -> None:
 
 
 def test_a_run_remembers_where_it_is_executed(tmp_path: Path) -> None:
-    assert lab.remembered_place(tmp_path, None) == ""
-    assert lab.remembered_place(tmp_path, "slurm:perf") == "slurm:perf"
+    run = RunDir(tmp_path)
+    assert lab.remembered_place(run, None) == ""
+    assert lab.remembered_place(run, "slurm:perf") == "slurm:perf"
     with pytest.raises(InputError, match="began on slurm:perf"):
-        lab.remembered_place(tmp_path, None)
-    assert lab.remembered_place(tmp_path, "slurm:perf") == "slurm:perf"
-    assert lab.remembered_place(tmp_path, "local") == ""
-    assert lab.remembered_place(tmp_path, None) == ""
+        lab.remembered_place(run, None)
+    assert lab.remembered_place(run, "slurm:perf") == "slurm:perf"
+    assert lab.remembered_place(run, "local") == ""
+    assert lab.remembered_place(run, None) == ""

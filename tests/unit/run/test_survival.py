@@ -107,7 +107,7 @@ def test_kills_at_random_moments_lose_no_completed_trial(
             assert all(
                 as_guest_wrote(final[trial]) == as_guest_wrote(records) for trial, records in seen.items()
             )
-            assert run.result_file.read_bytes() == whole.result_file.read_bytes()
+            assert run.result_file.path.read_bytes() == whole.result_file.path.read_bytes()
         else:
             assert all(final[trial] == records for trial, records in seen.items())
             ends = Counter((r.boot, r.trial) for r in run.records() if isinstance(r, TrialEnd))

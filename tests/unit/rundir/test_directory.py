@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
-import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.door import LARGE
 from kteardown.errors import InputError, LabError
 from kteardown.model.record import BootEnd, BootStart, Outcome, Sample
 from kteardown.rundir.directory import RunDir
@@ -72,7 +73,7 @@ def test_every_record_is_on_the_disk_before_the_next(run: RunDir) -> None:
     with open_writer(run) as log:
         for count in range(1, 4):
             log.append(sample(), boot=0, attempt=0)
-            assert run.records_file.read_bytes().count(b"\n") == count
+            assert run.records_file.path.read_bytes().count(b"\n") == count
 
 
 def test_the_last_finished_attempt_counts(run: RunDir) -> None:
@@ -104,9 +105,9 @@ def test_a_run_cut_at_any_byte_can_be_read_and_continued(
     with open_writer(run) as log:
         for value in range(4):
             log.append(sample(value), boot=0, attempt=0)
-    whole = run.records_file.read_bytes()
+    whole = run.records_file.path.read_bytes()
     cut %= len(whole) + 1
-    run.records_file.write_bytes(whole[:cut])
+    run.records_file.path.write_bytes(whole[:cut])
     kept = whole[:cut].count(b"\n")
     assert len(run.records()) == kept
     with open_writer(run) as log:
@@ -120,9 +121,9 @@ def test_the_error_of_a_corrupt_line_names_the_line(run: RunDir, bad: bytes) -> 
     with open_writer(run) as log:
         for _ in range(3):
             log.append(sample(), boot=0, attempt=0)
-    lines = run.records_file.read_bytes().split(b"\n")
+    lines = run.records_file.path.read_bytes().split(b"\n")
     lines[1] = bad
-    run.records_file.write_bytes(b"\n".join(lines))
+    run.records_file.path.write_bytes(b"\n".join(lines))
     with pytest.raises(InputError, match=r"records\.ndjson, line 2: not a record") as caught:
         run.records()
     assert "first 1 lines" in caught.value.hint
@@ -151,38 +152,51 @@ def test_a_second_process_is_refused_and_the_first_continues(run: RunDir) -> Non
     assert len(run.records()) == 2
 
 
-def test_the_error_of_a_full_disk_names_it_and_how_to_resume(run: RunDir) -> None:
-    # Every write to /dev/full fails with ENOSPC.
-    run.records_file.symlink_to("/dev/full")
+def full(fd: int) -> None:
+    """Fail as fsync(2) of a full disk."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_the_error_of_a_full_disk_names_it_and_how_to_resume(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", full)
     with open_writer(run) as log, pytest.raises(LabError, match=r"the disk is full \(/") as caught:
         log.append(sample(), boot=0, attempt=0)
     assert "--resume" in caught.value.hint
 
 
+def test_no_more_is_written_than_can_be_read_again(run: RunDir) -> None:
+    with open_writer(run) as log:
+        log.append(sample(), boot=0, attempt=0)
+        log._end = LARGE
+        with pytest.raises(LabError, match="256 MB"):
+            log.append(sample(), boot=0, attempt=0)
+    assert len(run.records()) == 1
+
+
 def test_a_file_is_replaced_atomically(run: RunDir) -> None:
     run.save(run.result_file, "one")
     run.save(run.result_file, "two")
-    assert run.result_file.read_text() == "two"
+    assert run.result_file.path.read_text() == "two"
     assert not list(run.path.glob("*.partial"))
 
 
-def test_a_failed_save_keeps_the_old_file(run: RunDir) -> None:
+def test_a_failed_save_keeps_the_old_file(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     run.save(run.result_file, "one")
-    run.result_file.with_name(f"result.json.{os.getpid()}.{threading.get_ident()}.partial").symlink_to(
-        "/dev/full"
-    )
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(LabError, match="disk is full"):
         run.save(run.result_file, "x" * 10)
-    assert run.result_file.read_text() == "one"
+    assert run.result_file.path.read_text() == "one"
 
 
 def test_a_file_in_the_way_of_a_folder_is_named(run: RunDir, tmp_path: Path) -> None:
     (run.path / "config").write_text("")
     (tmp_path / "config").write_text("CONFIG_A=y\n")
     with pytest.raises(LabError, match=r"freezer/config: cannot be written: "):
-        run.copy(tmp_path / "config", run.path / "config" / "base.config")
+        run.copy(tmp_path / "config", run.folder / "config" / "base.config")
     with pytest.raises(LabError, match=r"config/result\.json: cannot be written: "):
-        run.save(run.path / "config" / "result.json", "{}")
+        run.save(run.folder / "config" / "result.json", "{}")
     with pytest.raises(LabError, match=r"nowhere: cannot be read: "):
         run.copy(tmp_path / "nowhere", run.result_file)
 

@@ -269,7 +269,7 @@ def test_the_files_of_the_guests_of_two_runs_are_compared(tmp_path: Path) -> Non
     ours, theirs = make(tmp_path / "ours"), make(tmp_path / "theirs")
 
     def write(run: RunDir, files: object) -> None:
-        run.guest_file.write_text(json.dumps({"archive": "a", "files": files, "notes": []}))
+        run.guest_file.path.write_text(json.dumps({"archive": "a", "files": files, "notes": []}))
 
     write(ours, {"/files/x.sh": "1", "/bin/sh": "2"})
     assert guest_differences(ours, theirs) == []
@@ -284,6 +284,6 @@ def test_the_files_of_the_guests_of_two_runs_are_compared(tmp_path: Path) -> Non
 )
 def test_damaged_hashes_of_files_are_not_compared(tmp_path: Path, text: str) -> None:
     ours, theirs = make(tmp_path / "ours"), make(tmp_path / "theirs")
-    ours.guest_file.write_text('{"files": {"/a": "1"}}')
-    theirs.guest_file.write_bytes(text.encode("latin-1"))
+    ours.guest_file.path.write_text('{"files": {"/a": "1"}}')
+    theirs.guest_file.path.write_bytes(text.encode("latin-1"))
     assert guest_differences(ours, theirs) == []

@@ -23,8 +23,10 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 
 def began(run: RunDir, when: str | None) -> None:
     """Change when a run began, or remove it."""
-    fields = json.loads(run.run_file.read_bytes()) | {"started": when}
-    run.run_file.write_text(json.dumps({key: value for key, value in fields.items() if value is not None}))
+    fields = json.loads(run.run_file.path.read_bytes()) | {"started": when}
+    run.run_file.path.write_text(
+        json.dumps({key: value for key, value in fields.items() if value is not None})
+    )
 
 
 def names(found: RunFolder) -> list[str]:

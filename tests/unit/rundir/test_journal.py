@@ -22,8 +22,8 @@ def _records(value: int = 7, at_s: float = 1.0) -> list[Record]:
 
 
 def _publish(journal: Journal, name: str, records: list[Record]) -> bool:
-    own = journal.path / "attempts" / "boot-0003" / "0" / name
-    own.mkdir(parents=True)
+    own = journal.folder / "attempts" / "boot-0003" / "0" / name
+    own.make_folder()
     receipt = Receipt(
         key="boot-0003",
         attempt=0,
@@ -34,7 +34,7 @@ def _publish(journal: Journal, name: str, records: list[Record]) -> bool:
         machine={},
         records=len(records),
     )
-    return publish(journal.path, "done", own, receipt, records)
+    return publish(journal.folder, "done", own, receipt, records)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_token_and_the_attempts_of_a_run_are_its_own(journal: Journal) -> No
 
 def test_a_failure_is_found_by_its_attempt(journal: Journal) -> None:
     failure = Failure(key="boot-0003", attempt=2, node="n1", reason="full", host=True)
-    write_failure(journal.path, failure, "n1-a")
+    write_failure(journal.folder, failure, "n1-a")
     assert journal.failures({("boot-0003", 2), ("boot-0004", 0)}) == {("boot-0003", 2): failure}
     assert journal.failures({("boot-0003", 1)}) == {}
 

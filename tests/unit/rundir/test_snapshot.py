@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -126,9 +124,7 @@ def test_reading_writes_nothing_into_the_run_directory(
 
 def test_a_run_directory_that_cannot_be_written_to_can_be_read(home: Path) -> None:
     run = write_run(home / "runs")
-    # Folders are in the way of the files that are written; root may write to a read-only folder.
-    for file in (run.result_file, run.report_file):
-        file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}.partial").mkdir()
+    # A folder is in the way of the lock; root may write to a read-only folder.
     (run.path / "lock").mkdir()
     with_names(run.path, home)
     with pytest.raises(LabError, match="cannot be written") as refused:
@@ -143,7 +139,7 @@ def test_an_analysis_whose_folder_cannot_be_made_is_an_error_with_a_hint(home: P
     result = pipeline.analyse_and_save(load(run))
     (run.path / "analysis-1").write_text("")
     with pytest.raises(LabError, match="analysis-1: cannot be written"):
-        saved.write(run, result, load(run), run.path / "analysis-1")
+        saved.write(run, result, load(run), run.folder / "analysis-1")
 
 
 def test_a_later_change_of_a_workload_changes_no_report(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +225,7 @@ def with_unknown_key(file: Path, *where: str | int) -> None:
 def test_a_key_of_a_newer_version_is_named(name: str, where: tuple[str | int, ...], home: Path) -> None:
     run = write_run(home / "runs")
     run.profile.path.mkdir(exist_ok=True)
-    run.profile.plan_file.write_bytes(run.plan_file.read_bytes())
+    run.profile.plan_file.path.write_bytes(run.plan_file.path.read_bytes())
     with_unknown_key(run.path / name, *where)
     with pytest.raises(InputError) as refused:
         _ = load(run).profile_plan
@@ -240,9 +236,9 @@ def test_a_key_of_a_newer_version_is_named(name: str, where: tuple[str | int, ..
 
 def test_a_wrong_value_is_named_by_its_key(home: Path) -> None:
     run = write_run(home / "runs")
-    fields = json.loads(run.plan_file.read_bytes())
+    fields = json.loads(run.plan_file.path.read_bytes())
     del fields["boots"][1]["kernel"]
-    run.plan_file.write_text(json.dumps(fields))
+    run.plan_file.path.write_text(json.dumps(fields))
     with pytest.raises(InputError, match=r"plan\.json: cannot be read: boots\.1\.kernel: Field required"):
         load(run)
 
@@ -256,7 +252,7 @@ def test_published_figures_that_are_no_numbers_are_refused(value: str, home: Pat
     place, _, key = posting.figures[0].base.rpartition(".")
     assert not place
     fields["result"][key][1] = "@"
-    run.published_file.write_text(json.dumps(fields).replace('"@"', value))
+    run.published_file.path.write_text(json.dumps(fields).replace('"@"', value))
     with pytest.raises(InputError, match=r"published\.json: cannot be read: .*figures\.0") as refused:
         load(run)
     assert "\n" not in refused.value.message
@@ -272,7 +268,7 @@ def test_damaged_requests_name_their_file(damage: str, home: Path) -> None:
 
 def test_a_damaged_run_does_not_stop_the_list_of_runs(home: Path) -> None:
     first, second = (write_run(home / "runs") for _ in range(2))
-    first.experiment_file.write_text("{}")
+    first.experiment_file.path.write_text("{}")
     rows = json.loads(output("list", "runs", "--json"))["runs"]
     assert [row["name"] for row in rows] == [first.name, second.name]
     assert rows[0]["state"].startswith("unreadable: ")
@@ -283,7 +279,7 @@ def test_a_damaged_result_is_named_in_the_list_of_runs(damage: str, home: Path) 
     first, second = (write_run(home / "runs") for _ in range(2))
     for run in (first, second):
         output("analyse", run.name)
-    first.result_file.write_text(damage)
+    first.result_file.path.write_text(damage)
     rows = json.loads(output("list", "runs", "--json"))["runs"]
     assert [row["name"] for row in rows] == [first.name, second.name]
     assert rows[0]["state"].startswith(f"unreadable: {first.result_file}: not a result.json: ")
@@ -314,28 +310,28 @@ def test_a_half_written_folder_is_not_a_run(missing: str, home: Path) -> None:
 def test_a_damaged_result_is_analysed_again(damage: str, home: Path) -> None:
     run = write_run(home / "runs")
     output("analyse", "last")
-    before = run.result_file.read_bytes()
-    run.result_file.write_text(damage)
+    before = run.result_file.path.read_bytes()
+    run.result_file.path.write_text(damage)
     assert output("report", "last", "--format", "json").encode() == before
     assert "the saved result is replaced, not compared: not a result.json" in output("analyse", "last")
-    assert run.result_file.read_bytes() == before
+    assert run.result_file.path.read_bytes() == before
 
 
 def test_a_result_of_fewer_boots_is_not_reused(home: Path) -> None:
     run = write_run(home / "runs")
-    lines = run.records_file.read_bytes().splitlines(keepends=True)
+    lines = run.records_file.path.read_bytes().splitlines(keepends=True)
     ends = [number for number, line in enumerate(lines) if b'"boot_end"' in line]
-    run.records_file.write_bytes(b"".join(lines[: ends[-4] + 1]))
+    run.records_file.path.write_bytes(b"".join(lines[: ends[-4] + 1]))
     assert "replaced" not in output("analyse", "last")
-    early = json.loads(run.result_file.read_bytes())
+    early = json.loads(run.result_file.path.read_bytes())
     assert state_of_the_run() == "done"
-    run.records_file.write_bytes(b"".join(lines))
+    run.records_file.path.write_bytes(b"".join(lines))
     assert state_of_the_run() == "unfinished"
     now = json.loads(output("report", "last", "--format", "json"))
     assert now["boots"]["ok"] == early["boots"]["ok"] + 3
     printed = output("analyse", "last")
     assert "the saved result is replaced, not compared: boots have ended since it was written" in printed
-    assert json.loads(run.result_file.read_bytes()) == now
+    assert json.loads(run.result_file.path.read_bytes()) == now
     assert not (run.path / "analysis-1").exists()
     assert "nothing changed" in output("analyse", "last")
 
@@ -351,17 +347,17 @@ def test_a_run_that_is_named_twice_is_counted_once(home: Path) -> None:
 
 def test_kernels_are_in_the_order_of_the_report_whichever_was_built_first(home: Path) -> None:
     run = write_run(home / "runs")
-    run.kernels_file.unlink()
+    run.kernels_file.path.unlink()
     names = ("base", "first", "second")
     fields = {"patch_set": None}
-    run.save(run.path / "requests.json", json.dumps(dict.fromkeys(names, fields)))
+    run.save(run.folder / "requests.json", json.dumps(dict.fromkeys(names, fields)))
     image = KernelImage(
         name="", image=home / "bzImage", source="s", series="", arch="x86_64", release="6", compiler="gcc",
         config_hash="c", image_hash="i",
     )  # fmt: skip
     create.save_built(run, Built({"base": image, "second": image}, {}))
     create.save_built(run, Built({"first": image}, {}))
-    assert tuple(json.loads(run.kernels_file.read_bytes())) == names
+    assert tuple(json.loads(run.kernels_file.path.read_bytes())) == names
 
 
 def test_a_variant_of_another_state_of_the_source_is_refused(home: Path) -> None:
@@ -374,7 +370,7 @@ def test_a_variant_of_another_state_of_the_source_is_refused(home: Path) -> None
     )  # fmt: skip
     request = KernelRequest("x", snapshot.experiment.source)
     fields = {**asdict(request), "series": ""}
-    run.save(run.path / "requests.json", json.dumps({"base": fields}))
+    run.save(run.folder / "requests.json", json.dumps({"base": fields}))
     with pytest.raises(InputError, match="cannot be compared"):
         create.check_same_source(snapshot, [request], Built({"x": image}, {}))
     same = replace(image, source=base.source)

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Scripted
@@ -25,7 +26,9 @@ def own(tmp_path: Path) -> dict[str, Workload]:
 
 
 def archives(own: dict[str, Workload], tmp_path: Path) -> tuple[Path, ...]:
-    return script_archives(own, str(tmp_path / "own"), tmp_path, cast(Arch, host_arch()), SilentReporter())
+    return script_archives(
+        own, str(tmp_path / "own"), Entry(tmp_path), cast(Arch, host_arch()), SilentReporter()
+    )
 
 
 def test_without_a_script_there_is_no_archive(tmp_path: Path) -> None:

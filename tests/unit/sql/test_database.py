@@ -165,10 +165,10 @@ def test_an_incomplete_line_is_ignored(tmp_path: Path) -> None:
     run = make(tmp_path, CUT)
     whole = ask([run], "SELECT * EXCLUDE (params) FROM samples")
     for cut in (b'{"boot":0,"att', b"\x00\xff", b'{"type":"sam'):
-        with run.records_file.open("ab") as stream:
+        with run.records_file.path.open("ab") as stream:
             stream.write(cut)
         assert ask([run], "SELECT * EXCLUDE (params) FROM samples") == whole
-        run.records_file.write_bytes(run.records_file.read_bytes()[: -len(cut)])
+        run.records_file.path.write_bytes(run.records_file.path.read_bytes()[: -len(cut)])
 
 
 def test_without_runs_tables_are_empty() -> None:
@@ -233,7 +233,7 @@ def test_results_of_all_schemas_are_tables(tmp_path: Path) -> None:
 
 def test_with_a_damaged_result_the_rest_can_be_queried(tmp_path: Path) -> None:
     good, bad = (make(tmp_path, [[start("kvm"), *trial(0, 1), end()]], RESULT) for _ in range(2))
-    bad.result_file.write_text('{"comparisons": [')
+    bad.result_file.path.write_text('{"comparisons": [')
     assert ask([good, bad], "SELECT run FROM comparisons") == [(good.name,)]
     assert ask([good, bad], "SELECT run, concluded FROM runs") == [(good.name, True), (bad.name, False)]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu_library import _NO_RIGHTS, _OTHER_USER, _ROOT, USER, WITH_LAB, confinement, opened
@@ -34,7 +35,7 @@ def job(tmp_path: Path) -> BootJob:
         JOB,
         image=folder / "image",
         initramfs=folder / "initramfs",
-        console=folder / "console",
+        console=Entry(folder) / "console",
         plugin=(f"file={folder / 'plugin.so'}", f"out={folder / 'counts'}", "trial=0x10"),
     )
 
@@ -63,9 +64,9 @@ def test_it_reads_and_writes_the_files_of_the_job_by_their_descriptors(job: Boot
         output(["sh", "-c", f"echo counted >{out.removeprefix('out=')}"], inherit)
         number = int(console.removeprefix("fd=").removesuffix(",set=1"))
         output(["bash", "-c", f"echo printed >&{number}"], inherit)
-    assert job.console.read_text() == "printed\n"
-    assert (job.console.parent / "counts").read_text() == "counted\n"
-    assert (option, lent.console, mark) == ("-add-fd", Path("/dev/fdset/1"), "trial=0x10")
+    assert job.console.path.read_text() == "printed\n"
+    assert (job.console.parent / "counts").text() == "counted\n"
+    assert (option, str(lent.console), mark) == ("-add-fd", "/dev/fdset/1", "trial=0x10")
     for inherited in inherit:
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(inherited)
@@ -107,3 +108,16 @@ def test_qemu_is_another_user_only_if_that_may_use_kvm(
         os.chmod(kvm.name, mode)
         monkeypatch.setattr("kteardown.vm.qemu_library._KVM", kvm.name)
         assert confinement(JOB.arch, "kvm")[0][: -len(WITH_LAB) - 1] == words
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_console_that_is_a_link_is_replaced(
+    job: BootJob, link: Callable[[Path, Path], None], tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    link(secret, job.console.path)
+    with opened(job) as (_, inherit, (_, console)):
+        number = console.removeprefix("fd=").removesuffix(",set=1")
+        output(["bash", "-c", f"echo printed >&{number}"], inherit)
+    assert (job.console.text(), secret.read_text()) == ("printed\n", "secret")

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.vm.job import BootJob
 from unit.fake_machine import FakeBoot, FakeMachine
 
 
 def job(folder: Path, seed: int) -> BootJob:
     nothing = folder / "none"
-    return BootJob(nothing, nothing, "x86_64", "icount", 1, 64, seed, folder / f"console-{seed}", 1.0)
+    return BootJob(nothing, nothing, "x86_64", "icount", 1, 64, seed, Entry(folder) / f"console-{seed}", 1.0)
 
 
 def test_the_fake_machine_follows_its_script(tmp_path: Path) -> None:

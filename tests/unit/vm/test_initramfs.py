@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.vm.initramfs import ArchiveEntry, archive, character_device, file, folder, pack, symlink
 
@@ -44,10 +45,10 @@ def test_every_member_survives_writing_and_parsing(files: list[tuple[str, bytes,
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_bytes(b"\x7fELF" + bytes(1000))
-    first = pack(tmp_path / "one", agent=agent, plan="kteardown-plan 1\n").read_bytes()
+    first = pack(Entry(tmp_path) / "one", agent=agent, plan="kteardown-plan 1\n").read_bytes()
     agent.touch()
     agent.chmod(0o600)
-    assert pack(tmp_path / "two", agent=agent, plan="kteardown-plan 1\n").read_bytes() == first
+    assert pack(Entry(tmp_path) / "two", agent=agent, plan="kteardown-plan 1\n").read_bytes() == first
 
 
 def test_pack_contains_agent_plan_modules_and_console(tmp_path: Path) -> None:
@@ -55,7 +56,8 @@ def test_pack_contains_agent_plan_modules_and_console(tmp_path: Path) -> None:
     agent.write_bytes(b"agent")
     module.write_bytes(b"module")
     members = {
-        e.path: e for e in read(pack(tmp_path / "i", agent=agent, plan="p\n", modules=[module]).read_bytes())
+        e.path: e
+        for e in read(pack(Entry(tmp_path) / "i", agent=agent, plan="p\n", modules=[module]).read_bytes())
     }
     assert members["init"].data == b"agent" and members["init"].mode == stat.S_IFREG | 0o755
     assert members["plan"].data == b"p\n"
@@ -69,16 +71,18 @@ def test_pack_contains_agent_plan_modules_and_console(tmp_path: Path) -> None:
 def test_programs_are_executable_files_in_bin(tmp_path: Path) -> None:
     program = tmp_path / "busybox"
     program.write_bytes(b"program")
-    packed = pack(tmp_path / "i", agent=program, plan="", programs=[program])
+    packed = pack(Entry(tmp_path) / "i", agent=program, plan="", programs=[program])
     members = {e.path: e for e in read(packed.read_bytes())}
     assert members["bin/busybox"].data == b"program"
     assert members["bin/busybox"].mode == stat.S_IFREG | 0o755
-    assert "bin" not in {e.path for e in read(pack(tmp_path / "j", agent=program, plan="").read_bytes())}
+    assert "bin" not in {
+        e.path for e in read(pack(Entry(tmp_path) / "j", agent=program, plan="").read_bytes())
+    }
 
 
 def test_a_missing_agent_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="missing"):
-        pack(tmp_path / "i", agent=tmp_path / "missing", plan="")
+        pack(Entry(tmp_path) / "i", agent=tmp_path / "missing", plan="")
 
 
 def test_other_programs_can_unpack_the_archive(tmp_path: Path) -> None:

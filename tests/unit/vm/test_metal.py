@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown.cli import app
+from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.load import load_experiment
 from kteardown.run import lab
@@ -87,7 +88,7 @@ def test_a_run_that_ends_early_unlocks_the_machine_and_says_so(
 def line_of(text: bytes, folder: Path) -> metal._SerialLine:
     """Return a line on which ``text`` has come."""
     (folder / "line").write_bytes(text)
-    with metal._serial_line(f"cat {folder}/line; sleep 60", folder / "console") as line:
+    with metal._serial_line(f"cat {folder}/line; sleep 60", Entry(folder) / "console") as line:
         while (folder / "console").stat().st_size < len(text):
             time.sleep(0.01)
         line.read()
@@ -114,7 +115,7 @@ def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_sa
     monkeypatch.setattr(machine, "_up", lambda old: ("another", 100000.5, b""))
     first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
     (tmp_path / "line").write_bytes(first)
-    with metal._serial_line(f"cat {tmp_path}/line; sleep 60", tmp_path / "console") as line:
+    with metal._serial_line(f"cat {tmp_path}/line; sleep 60", Entry(tmp_path) / "console") as line:
         line.key = KEY
         returned = machine._until_back(line, TOKEN, "old")
     assert returned.boot.sent is not None
@@ -128,7 +129,7 @@ def test_what_comes_while_the_machine_does_not_answer_is_of_the_boot(
     whole = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
     (tmp_path / "line").write_bytes(whole.partition(b'"sent"')[0].rpartition(b"\n")[0] + b"\n")
     command = f"until [ -e {tmp_path}/asked ]; do sleep 0.05; done; cat {tmp_path}/line; sleep 60"
-    with metal._serial_line(command, tmp_path / "console") as line:
+    with metal._serial_line(command, Entry(tmp_path) / "console") as line:
         line.key = KEY
 
         def up(old: str) -> tuple[str, float, bytes]:
@@ -153,7 +154,9 @@ def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
     boot = line_of(first, tmp_path).boot(TOKEN)
     back = metal.Returned(boot, Ending("powered-off"), 20, 10, powered=False)
     monkeypatch.setattr(MetalMachine, "_until_back", lambda *_: back)
-    job = replace(JOB, image=DATA / "serial.log", initramfs=DATA / "serial.log", console=tmp_path / "log")
+    job = replace(
+        JOB, image=DATA / "serial.log", initramfs=DATA / "serial.log", console=Entry(tmp_path) / "log"
+    )
     wrong = replace(machine, proof=None, first=DATA / "serial.log")
     with pytest.raises(LabError, match="possible CPUs: the machine has 1, and the plan 32"):
         wrong.boot(replace(job, possible_cpus=32), print)
@@ -170,7 +173,7 @@ def test_lines_that_came_after_the_start_of_the_own_kernel_are_not_of_the_boot(t
 
 
 def test_a_command_of_the_line_that_ends_is_an_error(tmp_path: Path) -> None:
-    with metal._serial_line("exit 7", tmp_path / "console") as line:
+    with metal._serial_line("exit 7", Entry(tmp_path) / "console") as line:
         line._process.wait()
         with pytest.raises(LabError, match="status 7"):
             line.read()
@@ -207,7 +210,7 @@ def test_a_machine_that_is_not_proved_is_refused(tmp_path: Path, monkeypatch: py
     with pytest.raises(InputError) as refused:
         lab.proof_of("ssh:root@box")
     assert refused.value.hint.endswith("kteardown doctor --machine ssh:root@box")
-    file = lab.proof_file("ssh:root@box")
+    file = lab.proof_file("ssh:root@box").path
     file.parent.mkdir(parents=True)
     file.write_text(PROOF.model_dump_json())
     assert lab.proof_of("ssh:root@box") == PROOF
@@ -236,7 +239,7 @@ def test_what_a_machine_cannot_measure_is_refused_before_a_build(
 ) -> None:
     for name in ("RUNS", "CACHE"):
         monkeypatch.setenv(f"KTEARDOWN_{name}", str(tmp_path / name))
-    file = lab.proof_file("ssh:box")
+    file = lab.proof_file("ssh:box").path
     file.parent.mkdir(parents=True)
     file.write_text(PROOF.model_dump_json())
     with pytest.raises(InputError, match=why):
@@ -313,7 +316,7 @@ def kept(machine: MetalMachine, left: bytes, folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(metal, "_ASK_S", 0.0)
     monkeypatch.setattr(metal, "_QUIET_S", 0.0)
     monkeypatch.setattr(machine, "_up", lambda old: ("another", 100000.5, left))
-    with metal._serial_line("", folder / "console") as line:
+    with metal._serial_line("", Entry(folder) / "console") as line:
         line.key = KEY
         return machine._until_back(line, TOKEN, "old")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
 from kteardown.vm import qemu
@@ -20,7 +21,7 @@ JOB = BootJob(
     cpus=2,
     memory_mb=256,
     seed=7,
-    console=Path("/r/console,1.txt"),
+    console=Entry(Path("/r/console,1.txt")),
     silence_s=60,
 )
 

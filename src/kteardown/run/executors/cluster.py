@@ -11,7 +11,6 @@ same. On the wall clock a job is one block, on a node of its own.
 
 import math
 import secrets
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +22,13 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir, read_or_empty
+from kteardown.paths import cache_dir
 from kteardown.run.execute import Ended, Executor, Piece, Setting
 from kteardown.run.executors.node_job import NodeFacts, Order
 from kteardown.run.executors.slurm import WORDS, Job, Node, Slurm, SlurmConfig, Submission, UnreachableError
@@ -265,10 +265,10 @@ class Cluster(Executor):
             attempts = found.attempts(boot.index)
             first = self._log.adopt(attempts, boot=boot.index)
             for number, attempt in enumerate(attempts):
-                console = RunDir(found.folder).console_path(boot.index, attempt[0].attempt)
+                console = RunDir(found.folder).console_file(boot.index, attempt[0].attempt)
                 # A console that is gone is no reason to lose a boot.
                 with suppress(OSError):
-                    self._log.run.console_path(boot.index, first + number).hardlink_to(console)
+                    console.link_to(self._log.run.console_file(boot.index, first + number))
 
         return Ended(boot, end.outcome, end.detail, keep)
 
@@ -356,7 +356,7 @@ class Cluster(Executor):
         file = folder / "order.json"
         # Not synced: without its order a job fails, and is submitted again.
         with writing(file):
-            file.write_text(order.model_dump_json(indent=1))
+            file.replace(order.model_dump_json(indent=1), synced=False)
         home = self._homes.get(work.piece[0].index, "")
         usable = set(self._nodes) - self._avoid - set(work.avoid)
         # Slurm refuses the name of a node that it does not have, as after a move to another cluster.
@@ -444,7 +444,7 @@ class Cluster(Executor):
             self._avoid.add(job.node)
         where = f" on {job.node}" if job.node and job.node != "(null)" else ""
         output = self._journal.attempt(work.key, work.attempt) / "output.log"
-        said = (read_or_empty(output).strip().splitlines() or [""])[-1][:200]
+        said = (_text(output).strip().splitlines() or [""])[-1][:200]
         if where and job.state in ("COMPLETED", "FAILED") and not output.exists():
             said = (
                 f"it does not see {self._journal.path}, which must be on a file system that all nodes share"
@@ -533,9 +533,10 @@ def survey(
     A node whose job has not ended after ``limit_s`` is returned with what the scheduler says of it.
     """
     name = f"kt-survey-{secrets.token_hex(4)}"
-    folder = root / f".{name}"
+    folder = Entry(root, (f".{name}",))
     with writing(folder):
-        folder.mkdir(parents=True)
+        root.mkdir(parents=True, exist_ok=True)
+        folder.make_new_folder()
     try:
         nodes = scheduler.nodes()
         for node in nodes:
@@ -552,7 +553,7 @@ def survey(
             )
             scheduler.submit(submission)
         left = limit_s
-        while left > 0 and not all((folder / f"{node.name}.json").is_file() for node in nodes):
+        while left > 0 and not all((folder / f"{node.name}.json").exists() for node in nodes):
             sleep(0.5)
             left -= 0.5
             if left < limit_s - 5 and not any(job.live for job in scheduler.jobs(name)):
@@ -566,14 +567,22 @@ def survey(
     finally:
         with suppress(LabError, UnreachableError):
             scheduler.cancel(name)
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove_tree()
 
 
-def _surveyed(node: Node, folder: Path, job: Job | None) -> Surveyed:
+def _surveyed(node: Node, folder: Entry, job: Job | None) -> Surveyed:
     with suppress(OSError, ValidationError):
-        found = NodeFacts.model_validate_json((folder / f"{node.name}.json").read_bytes())
+        found = NodeFacts.model_validate_json((folder / f"{node.name}.json").content())
         return Surveyed(node=node.name, state=node.state, found=found)
-    lines = read_or_empty(folder / f"{node.name}.log").strip().splitlines()
+    lines = _text(folder / f"{node.name}.log").strip().splitlines()
     said = lines[-1] if lines else (job.reason if job else "the job is gone")
     state = f"the job is {job.state}: " if job else ""
     return Surveyed(node=node.name, state=node.state, reason=f"{state}{said}")
+
+
+def _text(file: Entry) -> str:
+    """Return the text of a file, or an empty text without it."""
+    try:
+        return file.text()
+    except OSError:
+        return ""

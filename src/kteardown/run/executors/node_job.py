@@ -22,13 +22,14 @@ from pathlib import Path
 
 import psutil
 
+from kteardown.door import LARGE, Entry
 from kteardown.errors import KteardownError, LabError
 from kteardown.kernels.source import file_hash
 from kteardown.model.arch import ARCHITECTURES, DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.model.record import BootEnd, BootStart, Record
 from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir, replace_text
+from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Bootable, GuestSetup, Lab, Setting, Watch, run_boot
 from kteardown.run.executors.slurm import SlurmConfig
@@ -116,7 +117,7 @@ class _Log(RecordWriter):
 
 def run_order(order: Order, me: Me) -> bool:
     """Boot the piece and publish it; return whether it was the first time. Raises KteardownError, OSError."""
-    own = RunDir.create_at(order.journal / "attempts" / order.key / str(order.attempt) / me.name)
+    own = RunDir.create_at(_own(order, me))
     own_folder, cache = order.config.lock_folder, order.config.node_cache
     there = (folder for folder in _LOCK_FOLDERS if folder.is_dir() and os.access(folder, os.W_OK))
     folder = Path(own_folder) if own_folder else next(there)
@@ -155,7 +156,7 @@ def run_order(order: Order, me: Me) -> bool:
         machine=host.facts(),
         records=len(records),
     )
-    first = publish(order.journal, order.kind, own.path, receipt, records)
+    first = publish(Entry(order.journal), order.kind, own.folder, receipt, records)
     guests = sum(record.duration_s for record in records if isinstance(record, BootEnd))
     beside = time.time() - psutil.Process().create_time() - guests
     print(f"published{'' if first else ' too late'}; seconds beside the guests: {beside:.2f}")
@@ -283,13 +284,18 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
     )
 
 
+def _own(order: Order, me: Me) -> Entry:
+    """Return the folder of this execution."""
+    return Entry(order.journal) / "attempts" / order.key / str(order.attempt) / me.name
+
+
 def main(arguments: Sequence[str]) -> int:
     """Execute the order in the file that is named; the exit status is 1 if nothing was published."""
     if len(arguments) == 3:
         file, *folders = map(Path, arguments)
-        replace_text(file, look(*folders).model_dump_json())
+        Entry.of(file).replace(look(*folders).model_dump_json())
         return 0
-    order = Order.model_validate_json(Path(arguments[0]).read_bytes())
+    order = Order.model_validate_json(Entry.of(Path(arguments[0])).content(LARGE))
     me = Me.here()
     # Slurm's first signal: leave no files behind, and let the lock go only with the guest.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
@@ -302,13 +308,12 @@ def main(arguments: Sequence[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         reason, at_host = f"{where}{error.strerror or error}", True
     finally:
-        own = order.journal / "attempts" / order.key / str(order.attempt) / me.name
-        for left in own.glob("console/*.cpio"):
-            left.unlink(missing_ok=True)
+        for left in (_own(order, me) / "console").entries("*.cpio"):
+            left.remove()
     print(reason, file=sys.stderr)
     failure = Failure(key=order.key, attempt=order.attempt, node=me.node, reason=reason, host=at_host)
     try:
-        write_failure(order.journal, failure, me.name)
+        write_failure(Entry(order.journal), failure, me.name)
     except OSError as error:
         print(f"cannot be reported: {error}", file=sys.stderr)
     return 1

@@ -1,0 +1,117 @@
+"""Fails where code that handles runs opens a file in another way than by ``kteardown.door``.
+
+Any file in a run directory may be a link or a pipe that a stranger put there, and a path does not say whose
+it is. So the packages that know runs may not call these functions at all; modules that handle other files as
+well are listed, with what those files are.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path("src/kteardown")
+PACKAGES = ("analysis", "cli", "history", "hunt", "report", "run", "rundir", "sql")
+MODULES = ("bisect.py", "pipeline.py")
+METHODS = {
+    "hardlink_to",
+    "open",
+    "read_bytes",
+    "read_text",
+    "rename",
+    "rmdir",
+    "symlink_to",
+    "touch",
+    "unlink",
+    "write_bytes",
+    "write_text",
+}
+"""Methods of a path. A dialog's or a module's own ``open`` is called on a name of ``OWN``."""
+OWN = {"HuntFolder", "RunDir", "RunFolder", "executor", "options"}
+OF_OS = {"link", "open", "remove", "rename", "replace", "rmdir", "symlink", "truncate", "unlink"}
+OF_SHUTIL = {"disk_usage", "get_terminal_size", "which"}
+"""The functions of shutil that are allowed: they change no file."""
+OTHER_FILES = {
+    "bisect.py": "the git folder of a bisection, which git reads as well",
+    "cli/__init__.py": "texts of this package, /dev/null",
+    "cli/bisect.py:_moved": "the patch of a layout twin, in the cache",
+    "cli/bundle.py:export_boot": "a new folder that the user named",
+    "cli/doctor.py": "temporary files",
+    "cli/new.py": "skeletons of this package, patches that the user named, and files that the user asked for",
+    "cli/options.py:write_text": "files that the user asked for",
+    "cli/queue.py": "mails, and files that the user asked for",
+    "cli/show.py": "patches of series, which the user named",
+    "cli/try_patch.py": "a table of this package",
+    "hunt/tables.py": "sources of kinds, of this package or named by the user",
+    "report/charts.py": "files of this package",
+    "run/bundle.py": "a new folder that the user named",
+    "run/executors/node_job.py:host_lock": "the lock of the host",
+    "run/executors/node_job.py:staged": "the cache of a node",
+    "run/repeat.py:_read": "the cache",
+    "sql/database.py": "texts of this package",
+}
+"""By module or ``MODULE:FUNCTION``, the files that it opens, none of which is in a run."""
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Yield each call that opens a file: its line, the function that has it, and what is called."""
+    for top in ast.walk(tree):
+        if isinstance(top, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+            for node in _own_nodes(top):
+                if isinstance(node, ast.Call) and (name := opener(node.func)):
+                    yield node.lineno, getattr(top, "name", ""), name
+
+
+def _own_nodes(top: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of the functions in it."""
+    for node in ast.iter_child_nodes(top):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            yield from _own_nodes(node)
+
+
+def opener(called: ast.expr) -> str:
+    """Return the name of a function that opens or moves a file; empty if it is another function."""
+    if isinstance(called, ast.Name):
+        return called.id if called.id == "open" else ""
+    if not isinstance(called, ast.Attribute):
+        return ""
+    of, name = ast.unparse(called.value), called.attr
+    if of == "shutil":
+        return f"shutil.{name}" if name not in OF_SHUTIL else ""
+    if of == "os":
+        return f"os.{name}" if name in OF_OS else ""
+    return name if name in METHODS and of not in OWN else ""
+
+
+def problems(path: Path, module: str, used: set[str]) -> list[str]:
+    """Return a message for each call that is not allowed; ``used`` gets the entries of ``OTHER_FILES``."""
+    found = []
+    for line, function, name in calls(ast.parse(path.read_text(encoding="utf-8"))):
+        allowed = {module, f"{module}:{function}"} & OTHER_FILES.keys()
+        used |= allowed
+        if not allowed:
+            found.append(
+                f"{path}:{line}: {name}: files of a run are opened by kteardown.door (Entry); if this is "
+                "another file, OTHER_FILES in scripts/check_doors.py says which"
+            )
+    return found
+
+
+def main() -> int:
+    used: set[str] = set()
+    found = []
+    files = [file for name in PACKAGES for file in sorted((PACKAGE / name).rglob("*.py"))]
+    for file in [*files, *(PACKAGE / name for name in MODULES)]:
+        found += problems(file, str(file.relative_to(PACKAGE)), used)
+    found += [f"scripts/check_doors.py: {entry}: opens no file" for entry in OTHER_FILES.keys() - used]
+    print(
+        "\n".join([*found, f"doors: {len(files) + len(MODULES)} modules, {len(found)} files opened past it"])
+    )
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
