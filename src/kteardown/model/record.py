@@ -24,6 +24,9 @@ ParamValue = int | str
 # What a table can hold, and what sums and ratios of stay finite; NaN is neither.
 Int = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Float = Annotated[float, Field(ge=-(2.0**64), le=2.0**64)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+LEAST = 2.0**-64
+"""The least measured value that is not 0; ``Value`` says why there is one."""
 BASE = "base"
 """The name in the records of the kernel that the others are compared with."""
 TWIN = "base-twin"
@@ -39,13 +42,23 @@ def _moment(text: str) -> str:
     return text
 
 
+def _no_smaller(value: float) -> float:
+    if value and abs(value) < LEAST:
+        raise ValueError("a value other than 0 is at least 2 ** -64")
+    return value
+
+
+Value = Annotated[Float | Int, AfterValidator(_no_smaller)]
+"""A measured value: 0, or so far from it that the ratio of any two, and its square, are finite."""
+
+
 class _Open(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class _Record(_Open):
     boot: Int = -1
-    attempt: Int = 0
+    attempt: Count = 0
 
 
 class BootStart(_Record):
@@ -53,13 +66,13 @@ class BootStart(_Record):
 
     type: Literal["boot_start"] = "boot_start"
     kernel: str
-    block: Int
+    block: Count
     seed: Int
     acceleration: str
     host_load: Float
     started_at: Annotated[str, AfterValidator(_moment)]
     """Host time, ISO 8601. Never part of a result."""
-    session: Int = 0
+    session: Count = 0
     """The index of the session of the run (environment.json) that booted it."""
     machine: dict[str, Int] = {}
     """The values of the swept machine parameters, such as ``{"possible_cpus": 32}``."""
@@ -173,7 +186,7 @@ class TrialStart(_Record):
     """A trial begins; ``params`` has every parameter of its point, those of the swept machine included."""
 
     type: Literal["trial_start"] = "trial_start"
-    trial: Int
+    trial: Count
     workload: str
     params: dict[str, Int | str]
 
@@ -182,10 +195,10 @@ class Sample(_Record):
     """One measured value of ``metric``, in the unit at the end of its name."""
 
     type: Literal["sample"] = "sample"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     metric: str
-    value: Float | Int
+    value: Value
     warmup: bool = False
 
 
@@ -197,8 +210,8 @@ class Buckets(_Record):
     """
 
     type: Literal["histogram"] = "histogram"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     metric: str
     bits: Annotated[int, Field(ge=1, le=32)]
     buckets: tuple[tuple[Annotated[int, Field(ge=0, lt=2**63)], Annotated[int, Field(ge=1, lt=2**63)]], ...]
@@ -209,8 +222,8 @@ class Check(_Record):
     """An invariant that the agent checked while it measured; a failed one voids the trial."""
 
     type: Literal["check"] = "check"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     name: str
     ok: bool
     detail: str = ""
@@ -244,7 +257,7 @@ class TrialEnd(_Record):
     """``void``: an invariant failed, so the samples must not be used. ``failed``: it could not run."""
 
     type: Literal["trial_end"] = "trial_end"
-    trial: Int
+    trial: Count
     status: Literal["ok", "void", "failed"]
     detail: str = ""
     at_s: Float | None = None
@@ -263,8 +276,8 @@ class ProfileStretch(_Record):
     """
 
     type: Literal["profile"] = "profile"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     period_ns: Int
     stretch_ns: Int
     cpus: Int
@@ -279,8 +292,8 @@ class Stack(_Record):
     """
 
     type: Literal["stack"] = "stack"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     stack: str
     count: Int
     ns: Int
@@ -294,8 +307,8 @@ class OutputLine(_Record):
     """
 
     type: Literal["output"] = "output"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     source: Literal["script", "log"]
     at_ns: Int
     text: str
@@ -307,8 +320,8 @@ class Delta(_Record):
     """A counter of the kernel before and after a script, if it changed: ``name`` in the file ``file``."""
 
     type: Literal["delta"] = "delta"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     file: str
     name: str
     before: Int
@@ -322,8 +335,8 @@ class ScriptEnd(_Record):
     """
 
     type: Literal["ended"] = "ended"
-    trial: Int
-    repetition: Int
+    trial: Count
+    repetition: Count
     how: Literal["exit", "signal", "limit"]
     code: Int
     dropped: Int = 0
@@ -347,7 +360,7 @@ class Alive(_Record):
     """The guest is slow but not hung; ``detail`` is what the trial does now."""
 
     type: Literal["alive"] = "alive"
-    trial: Int
+    trial: Count
     detail: str = ""
 
 

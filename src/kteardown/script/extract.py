@@ -36,7 +36,7 @@ from typing import Literal
 
 from kteardown.errors import InputError
 from kteardown.model.plan import PlannedTrial
-from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
+from kteardown.model.record import LEAST, Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
 from kteardown.model.workload import Metric, Unit, unit_of
 from kteardown.paths import shipped_table
 from kteardown.script import match
@@ -104,7 +104,7 @@ def unit_of_word(word: str) -> tuple[Unit, Decimal] | None:
 def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
     """Return ``number`` of ``word`` in ``unit``; a word that is not a unit, or empty, counts as ``unit``.
 
-    None if the word is a unit of something else, or the result is too large for a record.
+    None if the word is a unit of something else, or the result is too large or too small for a record.
     """
     base: Unit = "ns" if unit == "us" else unit
     size = Decimal(1000 if unit == "us" else 1)
@@ -112,7 +112,7 @@ def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
     if of != base:
         return None
     result = number * factor / size
-    if abs(result) > _LARGEST:
+    if abs(result) > _LARGEST or 0 < abs(result) < LEAST:
         return None
     return int(result) if result == result.to_integral_value() else float(result)
 

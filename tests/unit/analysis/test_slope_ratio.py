@@ -36,6 +36,12 @@ def test_a_slope_can_become_zero() -> None:
     assert found.p < 1e-4
 
 
+@pytest.mark.filterwarnings("error")
+def test_costs_of_zero_have_a_ratio_of_zero() -> None:
+    found = estimate_slopes(SIZES, rows(200, 0.01), {n: [0.0] * len(SIZES) for n in range(5)}, RULES)
+    assert (found.ratio, found.ci, found.higher) == (0.0, (0.0, 0.0), False)
+
+
 def test_without_growth_of_base_there_is_no_ratio() -> None:
     found = estimate_slopes(SIZES, rows(0, 0.05), rows(200, 0.05, seed=2), RULES)
     assert (found.ratio, found.p, found.reason) == (None, None, "base does not grow significantly")

@@ -65,6 +65,8 @@ class Costs:
         """Return the factors that scale residuals at such costs."""
         sizes = np.abs(self.y)
         floor = max(float(np.median(sizes)), float(np.max(sizes)) / 10) / 10
+        if floor == 0:
+            return np.ones_like(costs)
         weights: Array = 1 / np.maximum(np.abs(costs), floor)
         return weights
 
