@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kteardown.door import LARGE, Entry
-from kteardown.errors import InputError, LabError, failing
+from kteardown.errors import InputError, LabError, damaged, failing
 from kteardown.inputs.fragments import is_fragment_path
 from kteardown.model.record import Record, parse
 from kteardown.rundir import counting
@@ -203,8 +203,13 @@ class RunDir:
         return counting.boots(self.records())
 
     def environment(self) -> dict[str, Any]:
-        """Return ``environment.json``: ``command``, ``machine`` (of the first session), ``sessions``."""
-        environment: dict[str, Any] = json.loads(self.environment_file.content())
+        """Return ``environment.json``: ``command``, ``machine`` (of the first session), ``sessions``.
+
+        Raises InputError.
+        """
+        file, hint = self.environment_file, "restore the run directory from a copy."
+        with failing(f"{file}: cannot be read", hint=hint), damaged(str(file), hint=hint):
+            environment: dict[str, Any] = json.loads(file.content())
         return environment
 
 

@@ -13,7 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown.cli import app
-from kteardown.errors import KteardownError
+from kteardown.errors import InputError, KteardownError
+from kteardown.hunt.folder import HuntFolder
+from kteardown.model.plan import Plan
+from kteardown.run.create import missing_kernels
+from kteardown.run.lab import remembered_place
+from kteardown.rundir.journal import Compared, Failure, Journal, write_failure
 from unit.cli.test_main import kteardown
 from unit.run import killable
 
@@ -151,3 +156,66 @@ def test_a_verb_for_one_run_says_what_is_wrong(
         if done.exception is not None:
             assert isinstance(done.exception, KteardownError), (run, done.exception)
             assert done.exception.hint
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("jobs", "jobs/attempts", "jobs/done", "jobs/failed"),
+        *("jobs/token", "jobs/unsettled", "jobs/compared.ndjson"),
+    ],
+)
+def test_the_journal_of_a_cluster_follows_no_link(name: str, secret: Path, tmp_path: Path) -> None:
+    run = killable.make_run(tmp_path / "runs", "instructions")
+    place = run.path / name
+    place.parent.mkdir(exist_ok=True)
+    is_file = name in ("jobs/token", "jobs/unsettled", "jobs/compared.ndjson")
+    place.symlink_to(secret if is_file else secret.parent)
+    before = contents(secret.parent)
+    journal = Journal(run)
+    compared = Compared(key="k", boot=0, kernel="base", nodes=("a", "b"), same=True)
+    failure = Failure(key="k", attempt=0, node="a", reason="r")
+    for act in (
+        journal.create,
+        lambda: journal.mark(unsettled=True),
+        journal.token,
+        lambda: journal.new_attempt("k"),
+        lambda: journal.add_compared([compared]),
+        lambda: write_failure(journal.folder, failure, "n"),
+    ):
+        with suppress(KteardownError, OSError):
+            act()
+    assert contents(secret.parent) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../../home/secret", "series/link.patch", "series/pipe.patch"]
+)
+def test_a_patch_of_a_run_is_a_file_of_the_run(name: str, secret: Path, tmp_path: Path) -> None:
+    run = killable.make_run(tmp_path / "runs", "instructions")
+    (run.path / "series").mkdir()
+    (run.path / "series/link.patch").symlink_to(secret)
+    os.mkfifo(run.path / "series/pipe.patch")
+    run.save(run.kernels_file, "{}")
+    run.save(run.folder / "requests.json", json.dumps({"x": {"source": "debian:6.12", "patches": [name]}}))
+    with pytest.raises(InputError, match="cannot be read"):
+        missing_kernels(run)
+
+
+def test_where_a_run_is_executed_is_not_read_from_or_written_to_a_link(secret: Path, tmp_path: Path) -> None:
+    run = killable.make_run(tmp_path / "runs", "instructions")
+    (run.path / "on").symlink_to(secret)
+    for on in (None, "slurm"):
+        with pytest.raises(InputError, match="on: cannot be read"):
+            remembered_place(run, on)
+    assert secret.read_text() == TEXT
+
+
+def test_a_stage_of_a_hunt_is_no_link(secret: Path, tmp_path: Path) -> None:
+    hunt = HuntFolder(tmp_path / "hunt")
+    hunt.folder.make_folder()
+    (hunt.path / "screen").symlink_to(secret.parent)
+    before = contents(secret.parent)
+    with pytest.raises(KteardownError):
+        hunt.stage("screen", Plan(memory_mb=1, cpus=1, silence_s=1, boots=(), points=()), "hash")
+    assert contents(secret.parent) == before
