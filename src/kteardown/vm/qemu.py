@@ -7,12 +7,13 @@ import logging
 import os
 import re
 import shutil
-import signal
 import socket
+import subprocess
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import psutil
 from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
@@ -58,6 +59,7 @@ _CONSOLE_BYTES = 4 << 20
 _STDERR_BYTES = 8 << 10
 # The time that QEMU may take from closing its records port to its exit.
 _EXIT_S = 10.0
+_EXIT_LOOK_S = 0.01
 # The time that a hung guest may take to print the stacks of its CPUs, on a loaded host.
 _ANSWER_S = 60.0
 # The most that a guest may print, and how often the lab looks.
@@ -142,6 +144,15 @@ class Monitor:
         return str(events[-1].get("reason", "")) if events and isinstance(events[-1], dict) else ""
 
     async def close(self) -> None:
+        """Close the connection, also if the boot is stopped meanwhile."""
+        closing = asyncio.create_task(self._disconnect())
+        try:
+            await asyncio.wait([closing])
+        finally:  # A connection that is half closed ends with a traceback.
+            if not closing.done():
+                await asyncio.wait([closing])
+
+    async def _disconnect(self) -> None:
         with contextlib.suppress(QMPError, OSError, EOFError):
             await self._client.disconnect()
 
@@ -410,6 +421,7 @@ class QemuMachine:
             self._stopped = True
             for task, loop in self._boots.items():
                 loop.call_soon_threadsafe(task.cancel)
+            self._boots.clear()  # Once: a second time would end what ends the guest.
 
     async def _boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         task = asyncio.current_task()
@@ -425,17 +437,25 @@ class QemuMachine:
                 return result.model_copy(update={"placed": where.placed})
         finally:
             with self._lock:
-                del self._boots[task]
+                self._boots.pop(task, None)
 
 
 @dataclass(frozen=True)
 class _Guest:
-    process: asyncio.subprocess.Process
+    process: "subprocess.Popen[bytes]"
     command: tuple[str, ...]
     started: float
     records: asyncio.StreamReader
     monitor_socket: socket.socket
     errors: asyncio.Task[str]
+
+    async def exit_status(self) -> int:
+        """Wait until QEMU has ended; a status below 0 is the number of a signal."""
+        while True:
+            status = self.process.poll()
+            if status is not None:
+                return status
+            await asyncio.sleep(_EXIT_LOOK_S)
 
 
 async def _run(
@@ -488,12 +508,11 @@ async def _run(
 async def _started(
     job: BootJob, prefix: tuple[str, ...], on_command: Callable[[list[str]], None], inherit: tuple[int, ...]
 ) -> AsyncIterator[_Guest]:
-    loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
     with contextlib.suppress(OSError):  # With a smaller pipe, a slow lab slows the guest down.
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     ours, theirs = socket.socketpair()
-    started = loop.time()
+    started = asyncio.get_running_loop().time()
     with contextlib.ExitStack() as stack:
         stack.callback(ours.close)
         pipe = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
@@ -505,11 +524,12 @@ async def _started(
             os.fchmod(writing, 0o622)  # QEMU may be another user, and no other process can reach the pipe.
             lent, files, options = stack.enter_context(opened(job))
             lent_command = qemu_command(lent, records=writing, monitor=monitor)
-            process = await asyncio.create_subprocess_exec(
-                *(*confined, *prefix, *lent_command, *options, *sandbox),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
+            # Not that of asyncio: what it leaves open if it is cancelled ends with a traceback.
+            process = subprocess.Popen(
+                [*confined, *prefix, *lent_command, *options, *sandbox],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 pass_fds=(writing, monitor, *inherit, *files),
                 # Ctrl-C in the terminal must reach only the lab, which then ends QEMU.
                 start_new_session=True,
@@ -518,22 +538,23 @@ async def _started(
             os.close(writing)
             theirs.close()
         assert process.stderr is not None
-        process_fd = -1
-        with contextlib.suppress(ProcessLookupError):  # It has ended, and been waited for.
-            process_fd = os.pidfd_open(process.pid)
-            stack.callback(os.close, process_fd)
-        errors = asyncio.create_task(_last_lines(process.stderr))
-        try:
-            records = asyncio.StreamReader()
-            transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(records), pipe)
-            stack.callback(transport.close)
-            yield _Guest(process, tuple(command), started, records, ours, errors)
-        finally:
-            # Not process.kill(): it would reap a QEMU that has just ended, which the event loop must do.
-            with contextlib.suppress(OSError):
-                signal.pidfd_send_signal(process_fd, signal.SIGKILL)
-            await process.wait()
-            await errors
+        errors = stack.enter_context(process.stderr)
+        # Without an await: nothing can cancel it.
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        records = await _reader(pipe, stack)
+        # Read all the time: QEMU must never wait for the lab.
+        last_lines = asyncio.create_task(_last_lines(await _reader(errors, stack)))
+        yield _Guest(process, tuple(command), started, records, ours, last_lines)
+
+
+async def _reader(pipe: IO[bytes], stack: contextlib.ExitStack) -> asyncio.StreamReader:
+    """Return what reads a pipe, until ``stack`` is closed."""
+    stream = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
+    stack.callback(transport.close)
+    return stream
 
 
 async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
@@ -594,7 +615,7 @@ async def _ended(guest: _Guest, monitor: Monitor) -> Ending:
 async def _broken(guest: _Guest) -> Ending:
     try:
         async with asyncio.timeout(_EXIT_S):
-            status = await guest.process.wait()
+            status = await guest.exit_status()
             errors = await guest.errors
     except TimeoutError:
         return Ending("broken", "QEMU closed its channels and did not exit")
@@ -610,7 +631,7 @@ async def _silent(guest: _Guest, job: BootJob, monitor: Monitor, silence: str) -
         # The kernel prints the stacks, panics and resets; if it cannot, it is too broken to answer.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ANSWER_S):
-                await guest.process.wait()
+                await guest.exit_status()
     # Without those of floating point, which nothing in a kernel hangs on.
     lines = [line for line in registers.splitlines() if not line.startswith(("FCW", "FPR", "XMM", "YMM"))]
     note = "\n".join([f"\n--- kteardown: {silence}; QEMU says: {state}", *lines, ""])
