@@ -113,19 +113,19 @@ test-hosts: .venv/.ready-dev
 	$(PY) scripts/hosts.py run $(HOST)
 
 test-newest:
-	python3 -m venv --clear build/newest
-	build/newest/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
-	build/newest/bin/python -m pytest -n 2 --dist worksteal -m "not full" tests/unit
+	python3 -I -m venv --clear build/newest
+	build/newest/bin/python -P -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	build/newest/bin/python -P -m pytest -n 2 --dist worksteal -m "not full" tests/unit
 
 # The versions with which kteardown is developed. No addresses: each machine has its own source of packages.
 lock: .venv/.ready-dev
 	@echo '# The versions with which kteardown is developed, for each Python: made by `make lock`.' > requirements-dev.txt
-	$(PY) -m uv pip compile -q --universal --python-version 3.11 --extra dev --no-emit-index-url --no-annotate \
+	$(PY) -P -m uv pip compile -q --universal --python-version 3.11 --extra dev --no-emit-index-url --no-annotate \
 		--no-header --no-emit-package kteardown pyproject.toml >> requirements-dev.txt
 
 dist: .venv/.ready-dev
 	rm -rf build/dist
-	$(PY) -m uv build --quiet --out-dir build/dist
+	$(PY) -P -m uv build --quiet --out-dir build/dist
 	@ls build/dist
 
 image:
@@ -185,7 +185,7 @@ series-form: .venv/.ready-dev
 
 docs: .venv/.ready-dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-	@echo "made build/site/index.html; with its search: $(PY) -m http.server -b 127.0.0.1 -d build/site"
+	@echo "made build/site/index.html; with its search: $(PY) -P -m http.server -b 127.0.0.1 -d build/site"
 
 man: .venv/.ready-dev
 	$(PY) scripts/man.py build/man/man1

@@ -82,7 +82,7 @@ class Folder:
         words = ["run", "--resume", run.name] if run else self.experiment
         environment = {**os.environ, "KTEARDOWN_RUNS": str(self.runs), "TMPDIR": str(self.temporary)}
         return subprocess.Popen(
-            [sys.executable, "-m", "kteardown", *words],
+            [sys.executable, "-P", "-m", "kteardown", *words],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

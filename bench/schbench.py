@@ -106,7 +106,7 @@ def measure(chosen: argparse.Namespace, program: Path, folder: Path) -> RunDir:
         )
     )
     done = subprocess.run(
-        [sys.executable, "-m", "kteardown", "run", str(file), "--jobs", "1"],
+        [sys.executable, "-P", "-m", "kteardown", "run", str(file), "--jobs", "1"],
         env={**os.environ, "KTEARDOWN_PROGRAMS": str(program.parent)},
         stdout=subprocess.DEVNULL,
         check=False,

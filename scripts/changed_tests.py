@@ -108,7 +108,19 @@ def main(arguments: list[str]) -> int:
     print(f"{len(names)} files changed: {len(unit)} files of unit tests, {len(guests)} with guests")
     status = 0
     for group in (unit, guests):
-        command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "not full", *group]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "pytest",
+            "-n",
+            "2",
+            "--dist",
+            "loadfile",
+            "-m",
+            "not full",
+            *group,
+        ]
         # Status 5: no test is left without those that are only for `make test-all`.
         if group and (code := subprocess.run(command, cwd=ROOT, check=False).returncode) not in (0, 5):
             status = code

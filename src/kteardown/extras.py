@@ -35,4 +35,4 @@ def install_command(packages: Sequence[str]) -> str:
         return f"pipx inject kteardown {words}"
     if "/uv/tools/" in sys.prefix:
         return f"uv pip install --python {sys.executable} {words}"
-    return f"{sys.executable} -m pip install {words}"
+    return f"{sys.executable} -P -m pip install {words}"

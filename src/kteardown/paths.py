@@ -30,7 +30,7 @@ def shipped_table(name: str) -> dict[str, Any]:
 
 def cache_dir() -> Path:
     """Return the folder of what is built or downloaded: ``KTEARDOWN_CACHE``, or the user's cache folder."""
-    return Path(os.environ.get("KTEARDOWN_CACHE") or platformdirs.user_cache_dir(_APP))
+    return Path(os.environ.get("KTEARDOWN_CACHE") or platformdirs.user_cache_dir(_APP)).absolute()
 
 
 def runs_dir() -> Path:
@@ -40,7 +40,7 @@ def runs_dir() -> Path:
 
 def queue_dir() -> Path:
     """Return the folder of the queue: ``KTEARDOWN_QUEUE``, or ``queue`` in the user's data folder."""
-    return Path(os.environ.get("KTEARDOWN_QUEUE") or f"{platformdirs.user_data_dir(_APP)}/queue")
+    return Path(os.environ.get("KTEARDOWN_QUEUE") or f"{platformdirs.user_data_dir(_APP)}/queue").absolute()
 
 
 def programs_dir() -> Path | None:

@@ -28,7 +28,7 @@ from typing import IO, TextIO, cast
 
 import psutil
 
-from kteardown import seccomp
+from kteardown import seccomp, spawn
 from kteardown.errors import BuildError
 
 USER = 61997
@@ -170,7 +170,7 @@ class Sandbox:
         """
         for host in self.writable:
             if os.geteuid() == 0 and host.stat().st_uid != USER:
-                subprocess.run(["chown", "-R", "-h", f"{USER}:{USER}", str(host)], check=True)
+                spawn.run(["chown", "-R", "-h", f"{USER}:{USER}", str(host)], check=True)
         # Not that of the lab: a program of the same user can read the environment with which bwrap began.
         own = {"PATH": self._path(os.environ.get("PATH", os.defpath)), "LC_ALL": "C"}
         info, written = os.pipe()
@@ -179,7 +179,7 @@ class Sandbox:
             if self.confined:
                 before, descriptors = given.enter_context(self._confinement(environment, folder, written))
                 words = [*before, *self._program(argv)]
-            process = subprocess.Popen(
+            process = spawn.start(
                 words, cwd=None if self.confined else folder, env=own if self.confined else environment,
                 pass_fds=(*descriptors, written) if self.confined else (),
                 stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -266,7 +266,7 @@ def clean(folder: Path) -> None:
     texts = ("(", "-name", ".config", "-o", "-name", ".*.cmd", "-o", "-name", "kernel.release", ")")
     rest = (other, ("-mindepth", "24", "-delete"), (*texts, "-size", "+16M", "-delete"))
     for argv in (("chmod", "-R", "u+rwX", str(folder)), *((*find, *each) for each in rest)):
-        subprocess.run(argv, check=False, capture_output=True)
+        spawn.run(argv, check=False, capture_output=True)
 
 
 def _kept() -> tuple[str, ...]:

@@ -25,7 +25,7 @@ SILENT_S = 1200.0
 
 
 def command(*arguments: str | Path) -> str:
-    return shlex.join(map(str, (sys.executable, "-m", "kteardown", *arguments)))
+    return shlex.join(map(str, (sys.executable, "-P", "-m", "kteardown", *arguments)))
 
 
 def kteardown(l1: L1, runs: Path, *arguments: str | Path) -> str:

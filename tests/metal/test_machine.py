@@ -44,7 +44,7 @@ class Lab:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "XDG_CONFIG_HOME": str(self._place), "KTEARDOWN_RUNS": str(self.runs)}
-        argv = [sys.executable, "-m", "kteardown", *words]
+        argv = [sys.executable, "-P", "-m", "kteardown", *words]
         out, err = subprocess.PIPE, subprocess.STDOUT
         return subprocess.Popen(argv, cwd=self._place, env=environment, text=True, stdout=out, stderr=err)
 

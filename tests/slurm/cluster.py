@@ -234,7 +234,7 @@ class Site:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start kteardown."""
         return subprocess.Popen(
-            [sys.executable, "-m", "kteardown", *arguments],
+            [sys.executable, "-P", "-m", "kteardown", *arguments],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

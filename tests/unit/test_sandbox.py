@@ -192,7 +192,7 @@ def test_a_lower_limit_of_the_user_is_kept(work: Path) -> None:
         "argv = ['prlimit', '--raw', '--noheadings', '-o', 'HARD']\n"
         "print(sandbox.problem() or sandbox.capture(argv, []))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert {"500", str(8 << 20)} <= set(done.stdout.split())
 
 

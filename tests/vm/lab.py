@@ -125,7 +125,7 @@ def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boo
     file.write_text(experiment)
     runs = folder / "runs"
     done = subprocess.run(
-        [sys.executable, "-m", "kteardown", "run", str(file)],
+        [sys.executable, "-P", "-m", "kteardown", "run", str(file)],
         cwd=folder,  # Its workloads are found, too.
         env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
         capture_output=True,

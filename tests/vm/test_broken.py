@@ -60,7 +60,7 @@ def compare(
 
 def kteardown(*arguments: str, runs: Path, expect: int) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "kteardown", *arguments],
+        [sys.executable, "-P", "-m", "kteardown", *arguments],
         env={**os.environ, "KTEARDOWN_RUNS": str(runs), "COLUMNS": "120"},
         capture_output=True,
         text=True,

@@ -36,7 +36,7 @@ def hunted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = folder / "runs"
     runs.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "kteardown", "hunt", *QUICK, "--jobs", "1"],
+        [sys.executable, "-P", "-m", "kteardown", "hunt", *QUICK, "--jobs", "1"],
         env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -47,7 +47,7 @@ class Installed:
 
     def manage(self, *arguments: str) -> None:
         """Run the installer."""
-        command = [sys.executable, "-m", self.installer, *(["tool"] if self.installer == "uv" else [])]
+        command = [sys.executable, "-P", "-m", self.installer, *(["tool"] if self.installer == "uv" else [])]
         _run([*command, *arguments], self.home, self.environment)
 
     def kteardown(self, *arguments: str, **environment: str) -> str:
@@ -79,7 +79,7 @@ def _run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
 
 
 def _uv(*arguments: str) -> str:
-    return _run([sys.executable, "-m", "uv", *arguments], CHECKOUT, dict(os.environ))
+    return _run([sys.executable, "-P", "-m", "uv", *arguments], CHECKOUT, dict(os.environ))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_it_works_outside_the_checkout_and_is_removed_completely(
     # What only some commands need is added by the command that they print.
     _, command = copy.refused("history").split("install it: ")
     tool, *words = shlex.split(command)
-    _run([sys.executable, "-m", tool, *words], tmp_path, copy.environment)
+    _run([sys.executable, "-P", "-m", tool, *words], tmp_path, copy.environment)
     assert "no run has figures yet" in copy.kteardown("history")
     assert Path(".local/bin/kteardown") in copy.traces()
     copy.manage("uninstall", "kteardown")

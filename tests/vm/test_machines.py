@@ -222,7 +222,7 @@ def test_the_guest_ends_when_its_lab_ends(
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     lab = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(LAB.format(job=make_job("hang")))],
+        [sys.executable, "-P", "-c", textwrap.dedent(LAB.format(job=make_job("hang")))],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(temporary)},

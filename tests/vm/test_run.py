@@ -28,7 +28,7 @@ def kteardown(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line. Kernels come from the user's own cache."""
     done = subprocess.run(
-        [sys.executable, "-m", "kteardown", *arguments],
+        [sys.executable, "-P", "-m", "kteardown", *arguments],
         env={**os.environ, "KTEARDOWN_RUNS": str(runs), **environment},
         capture_output=True,
         text=True,
@@ -197,7 +197,7 @@ def test_an_interrupted_run_leaves_no_process_and_its_resume_measures_the_same_n
     runs = tmp_path / "runs"
     runs.mkdir()
     started = subprocess.Popen(
-        [sys.executable, "-m", "kteardown", *SMALL, *POINTS, "--jobs", "1"],
+        [sys.executable, "-P", "-m", "kteardown", *SMALL, *POINTS, "--jobs", "1"],
         env={**os.environ, "KTEARDOWN_RUNS": str(runs)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -113,9 +113,8 @@ def test_skeletons_run_as_they_are_and_their_patch_is_not_in_the_kernel(
 @pytest.mark.full
 def test_a_terminal_shows_the_boots_and_interim_results(tree: Path, own_runs: Path) -> None:
     """`script` provides a pseudo terminal."""
-    command = (
-        f"{sys.executable} -m kteardown compare zombies --source debian:6.12 --series ../my.mbox -v --jobs 1"
-    )
+    command = f"{sys.executable} -P -m kteardown compare zombies --source debian:6.12"
+    command += " --series ../my.mbox -v --jobs 1"
     shown = subprocess.run(
         ["script", "-qec", f"{command} {' '.join(SMALL)}", "/dev/null"],
         cwd=tree,

@@ -24,7 +24,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from kteardown import version
+from kteardown import spawn, version
 from kteardown.errors import INTERNAL, InputError, KteardownError, LabError
 from kteardown.visible import echo
 
@@ -139,6 +139,8 @@ app = typer.Typer(
     epilog=_EXIT_CODES,
 )
 _INTERRUPTED = 130
+_COMPLETES = {"_KTEARDOWN_COMPLETE", "_TYPER_COMPLETE_ARGS"}
+"""Variables with which a shell asks what may follow on its command line."""
 _HOST_HINT = (
     "check that it is there, that you may write to it, and that its disk has space; KTEARDOWN_CACHE and "
     "KTEARDOWN_RUNS name other folders for the cache and for runs."
@@ -164,9 +166,12 @@ def _options(
 
 def main() -> None:
     ended_by = _handle_signals()
+    notes = spawn.use_absolute_paths_only()
     # The standard streams lose what cannot be written to them.
     sys.stdout, output = _tolerant(sys.stdout, 1)
     sys.stderr, _ = _tolerant(sys.stderr, 2)
+    for note in notes if not _COMPLETES.intersection(os.environ) else ():
+        echo(f"kteardown: {note}", err=True)
     if os.geteuid() == 0:
         os.umask(0o022)  # Programs in the sandbox and QEMU, which are not root, read the cache.
     try:

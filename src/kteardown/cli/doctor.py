@@ -5,7 +5,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -21,7 +20,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from kteardown import sandbox
+from kteardown import sandbox, spawn
 from kteardown.cli import options
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
 from kteardown.kernels import cache_folder
@@ -306,7 +305,7 @@ def carry_out(commands: Sequence[Sequence[str]], out: Console, *, yes: bool) -> 
             return
     for argv in commands:
         # The shell reports a program that is not there.
-        if status := subprocess.run(["sh", "-c", shlex.join(argv)], check=False).returncode:
+        if status := spawn.run(["sh", "-c", shlex.join(argv)], check=False).returncode:
             raise LabError(
                 f"{shlex.join(argv)}: exit status {status}",
                 hint="fix what the command reports above, then try again.",

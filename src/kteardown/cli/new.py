@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
@@ -10,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from kteardown import spawn
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, did_you_mean, failing
 from kteardown.inputs.load import experiment_names, load_workload, parse_assignments, workload_names
@@ -128,7 +128,7 @@ def _person() -> str:
     asked = (["git", "config", "--get", key] for key in ("user.name", "user.email"))
     try:
         found = [
-            subprocess.run(each, capture_output=True, text=True, check=False).stdout.strip() for each in asked
+            spawn.run(each, capture_output=True, text=True, check=False).stdout.strip() for each in asked
         ]
     except OSError:  # There is no git.
         return ""

@@ -4,14 +4,13 @@ A program that is made of all of them prints it. With kinds of the user's, it is
 sandbox: their constructors run, too.
 """
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from kteardown import sandbox
+from kteardown import sandbox, spawn
 from kteardown.errors import InputError, did_you_mean
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
@@ -75,7 +74,7 @@ def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
     if own:
         listed = sandbox.capture([str(program)], [program], limits=_LIMITS)
     else:
-        listed = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
+        listed = spawn.run([str(program)], capture_output=True, text=True, check=True).stdout
     try:
         kinds = _kinds.validate_json(f"[{','.join(listed.splitlines())}]")
     except ValidationError as error:

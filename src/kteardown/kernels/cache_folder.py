@@ -5,13 +5,13 @@ import fcntl
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from kteardown import spawn
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import toolchain
 from kteardown.paths import sync
@@ -153,7 +153,7 @@ def remove(path: Path) -> None:
         try:
             shutil.rmtree(path)
         except RecursionError:  # A makefile of a patch can nest folders a thousand levels deep.
-            subprocess.run(["rm", "-rf", "--", str(path)], check=True)
+            spawn.run(["rm", "-rf", "--", str(path)], check=True)
 
 
 def copy_tree(source: Path, target: Path) -> None:

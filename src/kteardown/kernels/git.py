@@ -8,13 +8,13 @@ unpacked already, are hard links to those; no object is fetched.
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from kteardown import spawn
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.series import patches_in, slug
@@ -51,8 +51,8 @@ def run(*argv: str, git_dir: Path | str = os.devnull, cwd: Path | None = None, d
 
     All may read the files that it writes. Raises LabError if the disk is full.
     """
-    command, variables = [*_COMMAND, *argv], _environment() | {"GIT_DIR": str(git_dir)}
-    done = subprocess.run(
+    command, variables = [*_COMMAND, *argv], _environment() | {"GIT_DIR": str(Path(git_dir).absolute())}
+    done = spawn.run(
         command, check=False, capture_output=True, input=data, cwd=cwd, env=variables, umask=0o022
     )
     said = done.stderr.decode(errors="replace")
@@ -70,7 +70,15 @@ def prepare(git_dir: Path) -> None:
 def folders(repository: Path) -> tuple[Path, Path]:
     """Return the git folder of a work tree, and the one with the commits. Raises InputError."""
     # Of any owner: nothing of its configuration is executed, here and in a view.
-    argv = ["git", "-c", "safe.directory=*", "-C", str(repository), "rev-parse", "--path-format=absolute"]
+    argv = [
+        "git",
+        "-c",
+        "safe.directory=*",
+        "-C",
+        str(repository.absolute()),
+        "rev-parse",
+        "--path-format=absolute",
+    ]
     done = toolchain.capture([*argv, "--git-dir", "--git-common-dir"], env=_environment())
     if done.returncode:
         hint = "write git:PATH@REV with the path of a git tree."

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 import tuxmake
 
-from kteardown import sandbox
+from kteardown import sandbox, spawn
 from kteardown.errors import BuildError
 from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.apply_patches import PatchedFiles, copy_patched
@@ -197,7 +197,7 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
     output = tree.scratch / "output"
     cache_folder.remove(output)
     output.mkdir()
-    argv = [sys.executable, "-P", "-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast"]
+    argv = spawn.python("-m", "tuxmake", "--runtime", "null", "--verbose", "--fail-fast")
     argv += ["--directory", str(tree.path), "--build-dir", str(tree.path / BUILD)]
     argv += ["--output-dir", str(_OUTPUT if tree.view is not None else output)]
     argv += ["--jobs", str(os.cpu_count() or 1)]

@@ -10,6 +10,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from kteardown import spawn
 from kteardown.errors import InputError, LabError, MissingError
 from kteardown.kernels import archive, cache_folder
 from kteardown.kernels.unpack import MOST_UNPACKED
@@ -113,10 +114,10 @@ def _keyring(cache_dir: Path, reporter: Reporter) -> tuple[Path, frozenset[str]]
 
 def _problem(ball: Path, signature: Path, keyring: Path, keys: frozenset[str], task: Task) -> str:
     """Return why ``signature`` is not one of the uncompressed ``ball``; empty if it is."""
-    xz = subprocess.Popen(["xz", "-dc", str(ball)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    xz = spawn.start(["xz", "-dc", str(ball)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     argv = ["gpgv", "--status-fd", "1", "--keyring", str(keyring), str(signature), "-"]
     pipe = subprocess.PIPE
-    gpgv = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe)
+    gpgv = spawn.start(argv, stdin=pipe, stdout=pipe, stderr=pipe)
     assert xz.stdout and gpgv.stdin
     done = 0
     try:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from kteardown import spawn
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import apply_patches, cache_folder, git, release
 from kteardown.kernels.archive import Archive, Package
@@ -239,7 +239,7 @@ class Sources:
                     )
                 # Builds may use hard links to the files.
                 find = ["-type", "f", "-perm", "/222", "-exec", "chmod", "a-w", "{}", "+"]
-                subprocess.run(["find", str(folder), *find], check=True)
+                spawn.run(["find", str(folder), *find], check=True)
         return target
 
     def tree_path(self, source: Source) -> Path:

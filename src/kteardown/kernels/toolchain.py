@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from kteardown import spawn
 from kteardown.errors import InputError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import cache_dir
@@ -26,10 +27,10 @@ def capture(
 ) -> subprocess.CompletedProcess[str]:
     """Run a short command and capture its output. The caller must check the exit status.
 
-    ``text_in`` is its standard input, empty by default.
+    ``text_in`` is its standard input, empty by default. It runs as ``spawn.run`` does.
     """
     stdin = subprocess.DEVNULL if text_in is None else None
-    return subprocess.run(
+    return spawn.run(
         argv, check=False, capture_output=True, text=True, errors="replace", env=env, cwd=cwd,
         stdin=stdin, input=text_in,
     )  # fmt: skip

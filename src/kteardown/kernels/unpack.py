@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from kteardown import spawn
 from kteardown.errors import LabError, MissingError
 from kteardown.kernels import cache_folder, toolchain
 
@@ -154,7 +155,7 @@ def _running(
             before = running[-1].stdout if running else stdin or subprocess.DEVNULL
             error = errors[number] if errors else subprocess.DEVNULL
             try:
-                running.append(subprocess.Popen(argv, stdin=before, stdout=subprocess.PIPE, stderr=error))
+                running.append(spawn.start(argv, stdin=before, stdout=subprocess.PIPE, stderr=error))
             except FileNotFoundError as absent:
                 package = _PACKAGES.get(argv[0], argv[0])
                 raise MissingError(f"not installed on this host: {argv[0]}", [package]) from absent
@@ -199,7 +200,7 @@ def unpack_deb(deb: Path, folder: Path) -> None:
 def remove_special(folder: Path, *, links: bool) -> None:
     """Remove pipes, sockets and devices, which tar makes as well; symbolic links unless ``links``."""
     kept = ["!", "-type", "f", "!", "-type", "d", *(["!", "-type", "l"] if links else [])]
-    subprocess.run(["find", str(folder), "-xdev", *kept, "-delete"], check=True, capture_output=True)
+    spawn.run(["find", str(folder), "-xdev", *kept, "-delete"], check=True, capture_output=True)
 
 
 def deb_member(deb: Path, name: str) -> bytes:

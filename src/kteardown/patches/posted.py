@@ -185,8 +185,8 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
     argv = [program, "--no-interactive", "--no-stdin", "mbox"]
     argv += ["-o", str(work), "-n", "thread.mbx", "--", message_id]
     reporter.command(argv)
-    # Not in the current folder, whose git configuration could be that of a foreign repository.
-    done = toolchain.capture(argv, cwd=work)
+    # b4 reads the configuration of the git tree in which it runs.
+    done = toolchain.capture(argv)
     if (work / "thread.mbx").is_file():
         return
     said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]

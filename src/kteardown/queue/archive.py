@@ -53,6 +53,7 @@ def mails_of_list(where: str, days: float, cache: Path, reporter: Reporter) -> l
 def _fetched(name: str, since: datetime, cache: Path, reporter: Reporter) -> Path:
     """Fetch the mails of a list, of which the archive has a repository for each epoch, into the cache."""
     base = os.environ.get("KTEARDOWN_ARCHIVE") or _ARCHIVE
+    base = str(Path(base).absolute()) if Path(base).is_dir() else base
     target = cache / "archive" / name
     with cache_folder.locked(target, reporter, f"fetch {name}"), reporter.task(f"Fetching {name}"):
         if not target.is_dir():

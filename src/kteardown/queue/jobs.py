@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +22,7 @@ from typing import Literal, TypeVar
 import psutil
 from pydantic import BaseModel, ValidationError
 
-from kteardown import version
+from kteardown import spawn, version
 from kteardown.errors import InputError
 from kteardown.paths import cache_dir, end_of, key_of, replace_text
 from kteardown.queue import secret
@@ -203,8 +202,8 @@ def start(folder: Path) -> None:
         if lock is None:
             return
     with (folder / "log").open("ab") as log:
-        subprocess.Popen(
-            [sys.executable, "-m", "kteardown", "queue", "--run"],
+        spawn.start(
+            spawn.kteardown("queue", "--run"),
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, start_new_session=True,
         )  # fmt: skip
 
@@ -243,10 +242,11 @@ def _try(job: QueuedJob, lock: int) -> bool:
         return _end(job, None, f"its process was killed {_ATTEMPTS} times")
     what = [str(job.folder / "mail") if one == "mail" else one for one in job.asked.what]
     files = ["--json", str(job.folder / "answer.json"), "--markdown", str(job.folder / "page.md")]
-    argv = [sys.executable, "-m", "kteardown", "try", *what, *job.asked.arguments, *files, "--quiet"]
+    argv = spawn.kteardown("try", *what, *job.asked.arguments, *files, "--quiet")
+    # Paths in its arguments are of the folder in which they were given.
     cwd = job.asked.cwd if Path(job.asked.cwd).is_dir() else job.folder
     with (job.folder / "log").open("wb") as log:
-        process = subprocess.Popen(
+        process = spawn.start(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd, pass_fds=[lock]
         )
     why = ""

@@ -26,7 +26,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -34,6 +33,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from kteardown import spawn
 from kteardown.errors import InputError
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.record import LEAST, Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
@@ -267,12 +267,10 @@ def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[lis
     signs = max(sum(text.replace("(?", "").count(sign) for sign in "*+?{|") for text in expressions)
     if signs <= 1 and sum(len(text) ** 2 for text in texts) <= _STEPS_HERE:
         return match.search(expressions, texts)
-    program = [sys.executable, "-I", "-S", str(Path(match.__file__))]
+    program = spawn.python("-I", "-S", str(Path(match.__file__)))
     request = json.dumps([list(expressions), texts])
     try:
-        done = subprocess.run(
-            program, input=request, capture_output=True, text=True, check=True, timeout=SEARCH_S
-        )
+        done = spawn.run(program, input=request, capture_output=True, text=True, check=True, timeout=SEARCH_S)
     except subprocess.TimeoutExpired as error:
         wanted = " and ".join(f"/{text}/" for text in expressions)
         raise InputError(

@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from kteardown import spawn
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import replace_text
 from kteardown.vm.host import missing_qemu
@@ -73,7 +74,7 @@ def probe_boot(arch: Arch, acceleration: Acceleration) -> tuple[str, bool]:
             *("-accel", accelerator, "-m", "64", *options),
         ]
         try:
-            ended = subprocess.run(
+            ended = spawn.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired as error:

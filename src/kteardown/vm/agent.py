@@ -8,12 +8,11 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from kteardown import sandbox
+from kteardown import sandbox, spawn
 from kteardown.errors import BuildError, InputError, LabError, MissingError, failing
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import data_dir, key_of
@@ -116,7 +115,7 @@ def _built(
     with seal.building(cache, "the agent"):
         # Read once, so that the same contents are hashed and built.
         sources = {path: _read(file) if file in own else file.read_bytes() for path, file in files.items()}
-        version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+        version = spawn.run([compiler, "--version"], capture_output=True, check=False).stdout
         texts = (f"{path} {len(content)}\n".encode() + content for path, content in sources.items())
         agent = cache / "agent" / f"{arch}-{key_of(version + b''.join(texts))}{kind}"
         if seal.is_intact(agent, reporter):

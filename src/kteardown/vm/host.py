@@ -23,6 +23,7 @@ from typing import Any, get_args
 
 import psutil
 
+from kteardown import spawn
 from kteardown.errors import LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.record import LostTime
@@ -39,7 +40,7 @@ _DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
 def qemu_version(arch: Arch) -> str:
     """Return the version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError if it is not installed."""
     try:
-        output = subprocess.run(
+        output = spawn.run(
             [ARCHITECTURES[arch].qemu, "--version"], capture_output=True, text=True, check=True
         ).stdout
     except (OSError, subprocess.CalledProcessError) as error:

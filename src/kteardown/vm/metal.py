@@ -25,6 +25,7 @@ from typing import Annotated, Any, BinaryIO
 
 from pydantic import Field
 
+from kteardown import spawn
 from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.model.record import BootEnd
@@ -214,7 +215,7 @@ class MetalMachine:
                 powered, until = True, now + self.back_s
                 self.note(f"{self.host} does not come back: trying the power command once")
                 with suppress(subprocess.TimeoutExpired):
-                    subprocess.run(["sh", "-c", self.config.power_command], check=False, timeout=_REPLY_S)
+                    spawn.run(["sh", "-c", self.config.power_command], check=False, timeout=_REPLY_S)
 
     def _ending(self, boot: LoggedBoot, total_s: float, powered: bool) -> Ending:
         """Return how a boot ended whose machine is back."""
@@ -245,7 +246,7 @@ class MetalMachine:
         argv = [*_SSH, *self.config.ssh, "--", self.host, command]
         try:
             # In a session of its own, so that Ctrl-C reaches only the lab.
-            done = subprocess.run(
+            done = spawn.run(
                 argv, input=content, capture_output=True, timeout=limit_s, start_new_session=True, check=False
             )
         except subprocess.TimeoutExpired as error:
@@ -320,7 +321,7 @@ def _serial_line(command: str, console: Entry) -> Iterator[_SerialLine]:
         # A command that went on after a lab that was killed would keep the line from the next lab.
         argv = ("setpriv", *WITH_LAB, str(os.getpid()), "sh", "-c", command or "exec sleep infinity")
         null, also = subprocess.DEVNULL, subprocess.STDOUT
-        process = subprocess.Popen(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
+        process = spawn.start(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
         try:
             yield _SerialLine(process, written, stream)
         finally:

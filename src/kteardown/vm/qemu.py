@@ -18,6 +18,7 @@ from typing import IO
 import psutil
 from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 
+from kteardown import spawn
 from kteardown.door import Entry
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import check_machine
@@ -525,7 +526,7 @@ async def _started(
             lent, files, options = stack.enter_context(opened(job))
             lent_command = qemu_command(lent, records=writing, monitor=monitor)
             # Not that of asyncio: what it leaves open if it is cancelled ends with a traceback.
-            process = subprocess.Popen(
+            process = spawn.start(
                 [*confined, *prefix, *lent_command, *options, *sandbox],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from kteardown import spawn
 from kteardown.door import Entry
 from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.model.arch import ARCHITECTURES, Arch
@@ -80,7 +81,7 @@ def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
 
 @functools.cache
 def _works(command: Words) -> bool:
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+    return spawn.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
 @contextlib.contextmanager
@@ -216,7 +217,7 @@ def _lowest_version(arch: Arch, cache: Path) -> int:
     refused = build_library("coverage", "-DAPI=0", cache=cache, reporter=SilentReporter())
     argv = [known.qemu, "-M", "none", "-display", "none", "-plugin", str(refused)]
     try:
-        said = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60).stderr
+        said = spawn.run(argv, capture_output=True, text=True, check=False, timeout=60).stderr
     except FileNotFoundError as error:
         raise missing_qemu(arch) from error
     if match := re.search(r"minimum version of (\d+)", said):

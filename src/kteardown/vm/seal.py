@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
+from kteardown import spawn
 from kteardown.errors import BuildError, LabError, failing
 from kteardown.paths import replace_text, sync
 from kteardown.progress import Reporter
@@ -73,7 +74,7 @@ def _unconfined(argv: list[str], folder: Path) -> tuple[int, str]:
     # An outer `make demo` would pass its own flags to make.
     own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
     null = subprocess.DEVNULL
-    done = subprocess.run(argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False)
+    done = spawn.run(argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr or done.stdout
 
 
@@ -138,4 +139,4 @@ def _contents(target: Path) -> str:
 def _listed(target: Path, facts: str) -> list[bytes]:
     """Return every file and symbolic link: its path below ``target``, a tabulator, ``facts`` of find(1)."""
     argv = ["find", str(target), "!", "-type", "d", "-printf", rf"%P\t{facts}\0"]
-    return sorted(subprocess.run(argv, check=True, capture_output=True).stdout.split(b"\0")[:-1])
+    return sorted(spawn.run(argv, check=True, capture_output=True).stdout.split(b"\0")[:-1])

@@ -80,6 +80,6 @@ def test_a_damaged_file_gives_no_completions_and_no_error(tmp_path: Path) -> Non
 
 def test_the_completion_script_is_printed() -> None:
     # From a shell, whose name the option finds among the processes above it.
-    command = f"{shlex.quote(sys.executable)} -m kteardown --show-completion; exit $?"
+    command = f"{shlex.quote(sys.executable)} -P -m kteardown --show-completion; exit $?"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert "_KTEARDOWN_COMPLETE" in done.stdout

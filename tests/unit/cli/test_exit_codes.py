@@ -13,7 +13,7 @@ from kteardown import version
 from unit.cli.test_main import kteardown
 from unit.report.contexts import write_run
 
-PROGRAM = (sys.executable, "-m", "kteardown")
+PROGRAM = (sys.executable, "-P", "-m", "kteardown")
 
 
 def in_shell(redirection: str, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:

@@ -86,7 +86,7 @@ def test_a_console_is_visible_on_a_terminal_and_unchanged_in_a_file(run: RunDir)
     file.write_bytes(content)
     assert CliRunner().invoke(app, ["show", "last", "--console", "0"]).stdout_bytes == content
     terminal, inside = pty.openpty()
-    shown = [sys.executable, "-m", "kteardown", "show", "last", "--console", "0"]
+    shown = [sys.executable, "-P", "-m", "kteardown", "show", "last", "--console", "0"]
     subprocess.run(shown, stdout=inside, check=True)
     with os.fdopen(terminal, "rb", buffering=0) as stream, os.fdopen(inside, "wb"):
         assert stream.read(1000) == "a\\u001b[2J\r\nb\ufffd\r\n".encode()

@@ -125,7 +125,7 @@ def test_the_reproducers_are_written_if_the_reader_of_the_tables_is_gone(begun: 
     folder.save(folder.result_file, result.model_dump_json())
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "kteardown", "hunt", "--show", "last", "--reproducers", "written"]
+    command = [sys.executable, "-P", "-m", "kteardown", "hunt", "--show", "last", "--reproducers", "written"]
     subprocess.run(command, cwd=begun, stdout=writer, stderr=subprocess.DEVNULL, check=False)
     os.close(writer)
     assert sorted(path.name for path in (begun / "written").iterdir()) == ["flocks-exit-make.txt", "flocks.c"]

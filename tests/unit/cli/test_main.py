@@ -32,7 +32,7 @@ def kteardown(
         with processes.running(arguments, whole, cwd) as process:
             return process.end()
     return subprocess.run(
-        [*prefix, sys.executable, "-m", "kteardown", *arguments],
+        [*prefix, sys.executable, "-P", "-m", "kteardown", *arguments],
         env=whole,
         cwd=cwd,
         capture_output=True,
@@ -117,7 +117,7 @@ def test_a_signal_ends_a_process_of_the_background_and_leaves_nothing(
     with (
         cache_folder.locked(tree, SilentReporter(), "the test"),
         subprocess.Popen(
-            ["sh", "-c", script, "sh", sys.executable, "-m", "kteardown", *arguments],
+            ["sh", "-c", script, "sh", sys.executable, "-P", "-m", "kteardown", *arguments],
             env={**os.environ, "KTEARDOWN_CACHE": str(cache), "COLUMNS": "120", "TMPDIR": str(temporary)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

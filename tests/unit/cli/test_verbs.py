@@ -30,7 +30,7 @@ def texts() -> dict[str, dict[str, str]]:
 def imported(*command: str) -> set[str]:
     """Return the modules that Python imports for ``command``."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-X", "importtime", *command], capture_output=True, text=True, check=True
     )
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 

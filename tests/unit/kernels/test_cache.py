@@ -156,7 +156,7 @@ def test_prune_keeps_what_other_processes_use_and_says_so(tmp_path: Path) -> Non
     cache = Cache(tmp_path, reporter)
     used = kernel(cache, "aaaa")
     kernel(cache, "bbbb")
-    argv = [sys.executable, "-c", HOLDER, str(used)]
+    argv = [sys.executable, "-P", "-c", HOLDER, str(used)]
     users = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
     for user in users:
         assert user.stdout is not None and user.stdout.readline() == b"\n", "several hold it at once"
@@ -240,7 +240,7 @@ def test_the_key_depends_only_on_what_the_kernel_is_built_from(tmp_path: Path) -
 
 def test_concurrent_processes_make_a_folder_once_and_see_it_complete(tmp_path: Path) -> None:
     target, log = tmp_path / "kernels" / "k", tmp_path / "log"
-    argv = [sys.executable, "-c", BUILDER, str(target), str(log)]
+    argv = [sys.executable, "-P", "-c", BUILDER, str(target), str(log)]
     running = [
         subprocess.Popen([*argv, name], stdout=subprocess.PIPE, text=True) for name in ("one", "two", "three")
     ]
@@ -250,7 +250,7 @@ def test_concurrent_processes_make_a_folder_once_and_see_it_complete(tmp_path: P
 
 def test_a_killed_process_leaves_only_a_scratch_folder_which_the_next_removes(tmp_path: Path) -> None:
     target, log = tmp_path / "kernels" / "k", tmp_path / "log"
-    argv = [sys.executable, "-c", BUILDER, str(target), str(log)]
+    argv = [sys.executable, "-P", "-c", BUILDER, str(target), str(log)]
     victim = subprocess.Popen([*argv, "victim"], stdout=subprocess.DEVNULL)
     left = target.with_name(".k.tmp")
     while not left.is_dir() or not list(left.iterdir()):
@@ -293,7 +293,7 @@ def test_a_cache_where_no_program_may_run_is_refused(tmp_path: Path) -> None:
         "from pathlib import Path; from kteardown.kernels import cache_folder; "
         f"cache_folder.check_path(Path('{tmp_path}/new/cache'))"
     )
-    script = f'mount -t tmpfs -o "$0" none {tmp_path} && exec {sys.executable} -c "{check}"'
+    script = f'mount -t tmpfs -o "$0" none {tmp_path} && exec {sys.executable} -P -c "{check}"'
     said = [
         subprocess.run(
             ["unshare", "--map-root-user", "--mount", "sh", "-c", script, options],

@@ -131,7 +131,7 @@ def test_an_interrupt_leaves_no_compiler_running(tmp_path: Path) -> None:
         f"tree = Tree(Path({str(tmp_path)!r}), None, Path({str(tree.logs)!r}), 'x86_64');"
         "compile_tree(tree, 'x', 3, 3, SilentReporter())"
     )
-    lab = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    lab = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.DEVNULL)
     pid = tmp_path / "pid"
     while not pid.is_file() or not pid.read_text().strip():
         assert lab.poll() is None

@@ -18,7 +18,7 @@ from kteardown.queue import check, jobs
 DATA = Path(__file__).parents[2] / "data/mail"
 NO_PATCH = (DATA / "no-patch.eml").read_bytes()
 PATCH = (DATA / "quoted-printable.eml").read_bytes()
-COMMAND = shlex.join([sys.executable, "-m", "kteardown", "try", "-", "--format", "b4-check", "--full"])
+COMMAND = shlex.join([sys.executable, "-P", "-m", "kteardown", "try", "-", "--format", "b4-check", "--full"])
 
 
 @pytest.fixture

@@ -56,7 +56,9 @@ def until(state: str, job: jobs.QueuedJob) -> None:
 
 
 def worker() -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "kteardown", "queue", "--run"], stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "kteardown", "queue", "--run"], stdout=subprocess.PIPE
+    )
 
 
 def test_an_id_is_too_long_for_two_series_with_one(folder: Path) -> None:

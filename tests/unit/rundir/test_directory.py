@@ -141,7 +141,7 @@ def test_a_second_process_is_refused_and_the_first_continues(run: RunDir) -> Non
 
     def second() -> str:
         return subprocess.run(
-            [sys.executable, "-c", script, str(run.path)], capture_output=True, text=True, check=True
+            [sys.executable, "-P", "-c", script, str(run.path)], capture_output=True, text=True, check=True
         ).stdout.strip()
 
     with open_writer(run) as log:

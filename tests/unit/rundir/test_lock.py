@@ -24,7 +24,10 @@ def test_a_run_is_locked_while_another_process_writes_it(tmp_path: Path) -> None
     run = RunDir.create(tmp_path, "x")
     assert not is_locked(run)
     with subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(run.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-P", "-c", _HOLD, str(run.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as lab:
         assert lab.stdout is not None and lab.stdin is not None
         assert lab.stdout.readline() == "held\n"

@@ -33,7 +33,17 @@ def test_ran_before(): pass
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """The exit status and the output of pytest on the suite, with the options of this project's tests."""
-    command = [sys.executable, "-m", "pytest", "-q", "--journal", "journal", *arguments, "test_suite.py"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pytest",
+        "-q",
+        "--journal",
+        "journal",
+        *arguments,
+        "test_suite.py",
+    ]
     # Load only the plugin that the options need, not all that are installed.
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
     done = subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)

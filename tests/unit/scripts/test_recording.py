@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 def test_a_program_is_recorded_in_a_terminal(tmp_path: Path) -> None:
     file = tmp_path / "x.cast"
     code = "import os, sys; print(os.get_terminal_size().columns, sys.stdout.isatty()); sys.exit(3)"
-    assert recording.record(file, [sys.executable, "-c", code]) == 3
+    assert recording.record(file, [sys.executable, "-P", "-c", code]) == 3
     header = json.loads(file.read_text().splitlines()[0])
     assert (header["version"], header["width"]) == (2, recording.COLUMNS)
     command, events = recording.read(file)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kteardown.errors import LabError
-from kteardown.vm.qemu import need_descriptors
+from kteardown.vm.qemu import QemuMachine, need_descriptors
+from unit.vm.tiny_guest import RESET, tiny_job
 
 
 def test_a_host_without_names_of_descriptors_is_refused(tmp_path: Path) -> None:
@@ -13,3 +16,15 @@ def test_a_host_without_names_of_descriptors_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="missing does not exist") as error:
         need_descriptors(tmp_path / "missing")
     assert f"ln -s /proc/self/fd {tmp_path / 'missing'}" in error.value.hint
+
+
+@pytest.mark.skipif(not shutil.which("qemu-system-x86_64"), reason="it needs the emulator of x86-64")
+def test_the_firmware_of_a_guest_is_not_that_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """QEMU takes a file of this name in the folder in which it runs before its own."""
+    for name in ("bios-256k.bin", "linuxboot_dma.bin", "kvmvapic.bin", "efi-virtio.rom"):
+        (tmp_path / name).write_bytes(bytes(1 << 18))
+    monkeypatch.chdir(tmp_path)
+    end = QemuMachine().boot(replace(tiny_job(tmp_path, RESET), silence_s=60), lambda line: None)
+    assert "the guest reset itself" in end.detail

@@ -1,12 +1,8 @@
-"""Boots of a real QEMU that are stopped at each moment at which their thread waits: nothing is left of them.
-
-The guest's kernel is one of ours: it has the header of Linux, and halts.
-"""
+"""Boots of a real QEMU that are stopped at each moment at which they wait: nothing is printed or left."""
 
 from __future__ import annotations
 
 import gc
-import itertools
 import logging
 import shutil
 import threading
@@ -22,13 +18,11 @@ import pytest
 from kteardown.model.record import BootEnd
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
+from unit.vm.tiny_guest import HALT, RESET, tiny_job
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("qemu-system-x86_64"), reason="it needs the emulator of x86-64"
 )
-PATIENCE_S = 300
-HALT = b"\xf4\xeb\xfd"  # hlt; jmp to it
-RESET = b"\xb0\x06\xba\xf9\x0c\xee" + HALT  # mov al,6; mov dx,0xcf9; out dx,al: QEMU ends.
 
 
 class StoppedMachine(QemuMachine):
@@ -70,32 +64,6 @@ class _Watched:
                 given, step = error, steps.throw
 
 
-MakeJob = Callable[..., BootJob]
-
-
-@pytest.fixture
-def make_job(tmp_path: Path) -> MakeJob:
-    """Jobs of a kernel that executes ``code`` as soon as it has control; one of QEMU's CPUs runs it."""
-    files, numbers = tmp_path / "initramfs", itertools.count()
-    files.write_bytes(b"none")
-
-    def make(code: bytes, on_vcpus: Callable[[Sequence[int]], None] | None = None) -> BootJob:
-        number = next(numbers)
-        image = bytearray(4096)
-        image[0x1F1] = 1  # One sector of setup code.
-        image[0x1FE:0x208] = b"\x55\xaa" + b"\xeb\x66" + b"HdrS" + b"\x02\x02"  # It jumps over the header.
-        image[0x211] = 1  # The rest is loaded above 1 MB.
-        image[0x268 : 0x268 + len(code)] = code
-        file = tmp_path / f"bzImage-{number}"
-        file.write_bytes(image)
-        return BootJob(
-            image=file, initramfs=files, arch="x86_64", acceleration="mttcg", cpus=1, memory_mb=64, seed=1,
-            console=tmp_path / f"console-{number}", silence_s=PATIENCE_S, on_vcpus=on_vcpus,
-        )  # fmt: skip
-
-    return make
-
-
 @pytest.fixture
 def complaints(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> list[str]:
     """What would be printed on the standard error without an exception of a boot."""
@@ -108,7 +76,7 @@ def complaints(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     return found
 
 
-def stopped(make_job: MakeJob, code: bytes, *moments: int) -> int:
+def stopped(folder: Path, code: bytes, *moments: int) -> int:
     """Boot, stop at ``moments``, and return how often the boot waited. One that halts is stopped at last."""
     machine = StoppedMachine(*moments)
 
@@ -117,7 +85,7 @@ def stopped(make_job: MakeJob, code: bytes, *moments: int) -> int:
         machine.moments |= {machine.waited + 1} if code == HALT else set()
 
     with suppress(KeyboardInterrupt):
-        end = machine.boot(make_job(code, runs), lambda line: None)
+        end = machine.boot(tiny_job(folder, code, runs), lambda line: None)
         assert "the guest reset itself" in end.detail
     return machine.waited
 
@@ -125,16 +93,16 @@ def stopped(make_job: MakeJob, code: bytes, *moments: int) -> int:
 @pytest.mark.parametrize("code", [HALT, RESET], ids=["halt", "reset"])
 @pytest.mark.parametrize("again", [(), (1,)], ids=["once", "twice"])
 def test_a_boot_that_is_stopped_whenever_it_waits_ends_silently(
-    make_job: MakeJob,
+    tmp_path: Path,
     complaints: list[str],
     capfd: pytest.CaptureFixture[str],
     code: bytes,
     again: tuple[int, ...],
 ) -> None:
     def boot(moment: int) -> int:
-        return stopped(make_job, code, moment, *(moment + more for more in again))
+        return stopped(tmp_path, code, moment, *(moment + more for more in again))
 
-    whole = stopped(make_job, code)
+    whole = stopped(tmp_path, code)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(boot, range(1, whole + 1)))
     gc.collect()

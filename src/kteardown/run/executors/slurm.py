@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import platformdirs
 from pydantic import AfterValidator, Field
 
 import kteardown
+from kteardown import spawn
 from kteardown.errors import LabError, MissingError
 from kteardown.inputs.load import read_toml, validated
 from kteardown.model.workload import StrictModel
@@ -208,11 +208,10 @@ class Slurm:
 
 def script(config: SlurmConfig, command: Sequence[str]) -> str:
     """Return the script of a job that runs ``command``, a module of kteardown with its arguments."""
-    # Every word is quoted. -P: no folder in which others may write, such as /tmp, can replace a module. Nodes
-    # with the same Python use this kteardown.
+    # Every word is quoted. Nodes with the same Python use this kteardown.
     folder = str(Path(kteardown.__file__).resolve().parents[1])
     path = "" if config.python else f"export PYTHONPATH={shlex.quote(folder)}\n"
-    words = [config.python or sys.executable, "-P", "-m", *command]
+    words = spawn.python("-m", *command, program=config.python)
     return f"#!/bin/sh\n{path}exec {shlex.join(words)}\n"
 
 
@@ -220,7 +219,7 @@ def _run(argv: Sequence[str], text: str | None = None) -> str:
     environment = {name: value for name, value in os.environ.items() if _ENVIRONMENT.fullmatch(name)}
     environment["KTEARDOWN_CACHE"] = str(cache_dir().absolute())
     try:
-        done = subprocess.run(
+        done = spawn.run(
             argv, input=text, capture_output=True, text=True, env=environment, timeout=_TIMEOUT_S, check=False
         )
     except FileNotFoundError:
