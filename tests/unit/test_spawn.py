@@ -130,12 +130,13 @@ def test_a_job_of_the_queue_executes_nothing_of_the_folder_in_which_it_was_added
     jobs.add(queue, "by its path", ["./thread.mbox"], options)
     jobs.start(queue)
     end = time.monotonic() + PATIENCE_S
-    while not all(job.ended for job in jobs.jobs(queue)) and time.monotonic() < end:
+    while not all(job.ended for job in jobs.jobs(queue)) and not canary.exists():
+        assert time.monotonic() < end, (queue / "log").read_text()
         time.sleep(0.1)
+    assert not canary.exists(), canary.read_text()
     for job in jobs.jobs(queue):
         assert job.ended is not None and job.ended.exit_code == 2
         assert "tar:./missing.tar: there is no such file" in job.text("log")
-    assert not canary.exists(), canary.read_text()
 
 
 @pytest.mark.parametrize(
