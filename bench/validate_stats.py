@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -202,6 +203,7 @@ def run_all(names: Sequence[str], *, quick: bool, jobs: int) -> dict[str, Rows]:
 
     The figures do not depend on ``jobs``.
     """
+    os.environ["PYTHONSAFEPATH"] = "1"  # Of the processes, as -P: no module of the current folder.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         parts = {name: pool.submit(rows_of, name, quick=quick) for name in names}
         results = {}

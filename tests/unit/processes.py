@@ -63,6 +63,7 @@ def forked() -> ForkServerContext:
     with pytest.MonkeyPatch.context() as patch:
         # The fork server does not have the import path of this process.
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        patch.setenv("PYTHONSAFEPATH", "1")
         first = context.Process(target=os.getpid)
         first.start()
         first.join()

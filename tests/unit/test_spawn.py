@@ -222,6 +222,10 @@ def test_python_is_never_started_with_modules_of_the_current_folder() -> None:
         for place in python_without_p(file.read_text())
         if file != Path(__file__)
     ]
+    for file in modules("src", "scripts", "bench", "tests"):
+        text = file.read_text()
+        if re.search(r"\bget_context\(", text) and "PYTHONSAFEPATH" not in text:
+            found.append(f"{file.relative_to(ROOT)}: processes of multiprocessing without PYTHONSAFEPATH")
     for name in ("Makefile", "agent/Makefile", "scripts/setup", "scripts/image", ".ci/run", "Containerfile"):
         for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
             found += [f"{name}:{number}: {line}"] if _WITHOUT_P.search(line) else []
