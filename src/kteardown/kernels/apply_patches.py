@@ -22,6 +22,7 @@ from kteardown.errors import BuildError, InputError, damaged
 from kteardown.kernels import git
 
 _MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
+_MOST_FILES = 20_000
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
 # git looks for the name of a file at each space of this line, up to its end.
 _LONG_HEADER = re.compile(rb"^diff --git (?:[^\n]{4000}|(?:[^ \n]*+ ){20})", re.MULTILINE)
@@ -117,6 +118,11 @@ def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), cal
     if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
         limits = f"{_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
         raise InputError(f"{called} is a damaged patch: it has more than {limits}", hint=_SAVE_AGAIN)
+    # git sorts a file into those before it: the largest patch of Linux had 12,000.
+    if max(text.count(b"\ndiff --git "), text.count(b"\n+++ ")) > _MOST_FILES:
+        raise InputError(
+            f"{called} is a damaged patch: it has more than {_MOST_FILES:,} files", hint=_SAVE_AGAIN
+        )
     if _LONG_HEADER.search(text):
         said = "a line diff --git has more than 4,000 characters or 20 spaces"
         raise InputError(f"{called} is a damaged patch: {said}", hint=_SAVE_AGAIN)

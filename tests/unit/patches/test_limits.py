@@ -167,3 +167,10 @@ def test_an_mbox_of_many_empty_mails_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "many.mbox").write_bytes(b"From a Thu Jan  1 00:00:00 1970\n\n" * 20_001)
     with pytest.raises(InputError, match="more than 20,000 mails"):
         read(str(tmp_path / "many.mbox"), cache_dir=tmp_path, reporter=SilentReporter())
+
+
+def test_a_patch_of_more_files_than_a_tree_has_is_an_error(tmp_path: Path) -> None:
+    names = "".join(f"diff --git a/{n} b/x{n}\nrename from {n}\nrename to x{n}\n" for n in range(20_002))
+    what = mail(tmp_path / "many.patch", body=f"---\n{names}")
+    with pytest.raises(InputError, match="more than 20,000 files"):
+        read(what, cache_dir=tmp_path, reporter=SilentReporter())
