@@ -7,7 +7,7 @@ import pytest
 
 from kteardown.door import Entry
 from kteardown.vm.job import BootJob
-from unit.fake_machine import FakeBoot, FakeMachine
+from unit.fake_machine import HELLO, FakeBoot, FakeMachine
 
 
 def job(folder: Path, seed: int) -> BootJob:
@@ -20,7 +20,7 @@ def test_the_fake_machine_follows_its_script(tmp_path: Path) -> None:
     received: list[bytes] = []
     result = fake.boot(job(tmp_path, 5), received.append)
     assert (result.outcome, result.detail) == ("panic", "why")
-    assert received == [b"5", b"x"]
+    assert received == [HELLO, b"5", b"x"]
     assert (tmp_path / "console-5").read_bytes() == b"Oops"
     assert fake.jobs == [job(tmp_path, 5)]
 
@@ -30,7 +30,7 @@ def test_the_fake_machine_raises_after_its_lines(tmp_path: Path) -> None:
     received: list[bytes] = []
     with pytest.raises(OSError, match="disk full"):
         machine.boot(job(tmp_path, 1), received.append)
-    assert received == [b"one"]
+    assert received == [HELLO, b"one"]
 
 
 def test_nothing_boots_after_stop(tmp_path: Path) -> None:
