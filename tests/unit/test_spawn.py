@@ -165,7 +165,7 @@ def test_a_command_executes_nothing_of_the_current_folder(
 _STARTS = re.compile(
     r"subprocess\.(run|call|check_call|check_output|getoutput|getstatusoutput)"
     r"|asyncio\.(subprocess|create_subprocess_\w+)|\w+\.subprocess_(exec|shell)"
-    r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)|pty\.\w+|multiprocessing\b.*"
+    r"|os\.(system|popen|forkpty|exec\w+|spawn\w+|posix_spawnp?)|pty\.\w+|multiprocessing\b.*"
     r"|concurrent\.futures\.ProcessPoolExecutor"
 )
 _MODULES_THAT_START = {"pty", "multiprocessing", "concurrent.futures.process"}
