@@ -194,7 +194,8 @@ def _saved(folder: HuntFolder) -> HuntResult:
             f"{folder.name} has no result yet", hint=f"finish it: kteardown hunt --resume {folder.name}"
         )
     hint = f"hunt --resume {folder.name} writes it again."
-    with failing(f"{folder.result_file}: cannot be read", hint=hint), damaged(str(folder.result_file), hint=hint):
+    file = str(folder.result_file)
+    with failing(f"{file}: cannot be read", hint=hint), damaged(file, hint=hint):
         return HuntResult.model_validate_json(folder.result_file.content(LARGE))
 
 

@@ -23,6 +23,9 @@ from kteardown.kernels import git
 
 _MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
 _MOST_FILES = 20_000
+_MOST_OUTSIDE = 200_000
+_OUTSIDE = re.compile(rb"^[^ +\-\\@\n]", re.MULTILINE)
+"""A line that is in no hunk."""
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
 # git looks for the name of a file at each space of this line, up to its end.
 _LONG_HEADER = re.compile(rb"^diff --git (?:[^\n]{4000}|(?:[^ \n]*+ ){20})", re.MULTILINE)
@@ -115,17 +118,8 @@ def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), cal
     called = called or str(patch)
     with patch.open("rb") as stream:
         text = stream.read(_MOST_BYTES + 1)
-    if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
-        limits = f"{_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
-        raise InputError(f"{called} is a damaged patch: it has more than {limits}", hint=_SAVE_AGAIN)
-    # git sorts a file into those before it: the largest patch of Linux had 12,000.
-    if max(text.count(b"\ndiff --git "), text.count(b"\n+++ ")) > _MOST_FILES:
-        raise InputError(
-            f"{called} is a damaged patch: it has more than {_MOST_FILES:,} files", hint=_SAVE_AGAIN
-        )
-    if _LONG_HEADER.search(text):
-        said = "a line diff --git has more than 4,000 characters or 20 spaces"
-        raise InputError(f"{called} is a damaged patch: {said}", hint=_SAVE_AGAIN)
+    if too_large := _too_large(text):
+        raise InputError(f"{called} is a damaged patch: it has {too_large}", hint=_SAVE_AGAIN)
     whole, found = (_listed(text, patch, strip, called) for strip in (0, 1))
     if isinstance(whole, ReadPatch) and isinstance(found, InputError):
         found = whole
@@ -144,6 +138,22 @@ def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), cal
         if too_long or not normal or ".git" in map(str.lower, parts):
             raise _refused(called, f"has a file name that a kernel tree cannot have: {name[:99]!r}")
     return found
+
+
+def _too_large(text: bytes) -> str:
+    """Return what a patch has too much of, for git or for the parser of its hunks; empty: nothing."""
+    if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
+        limits = f"{_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
+        return f"more than {limits}"
+    # git sorts a file into those before it: the largest patch of Linux had 12,000.
+    if max(text.count(b"\ndiff --git "), text.count(b"\n+++ ")) > _MOST_FILES:
+        return f"more than {_MOST_FILES:,} files"
+    # The parser tries a dozen expressions on each of these lines: a patch of 20,000 files has 80,000.
+    if sum(1 for _ in _OUTSIDE.finditer(text)) > _MOST_OUTSIDE:
+        return f"more than {_MOST_OUTSIDE:,} lines outside of hunks"
+    if _LONG_HEADER.search(text):
+        return "a line diff --git of more than 4,000 characters or 20 spaces"
+    return ""
 
 
 def read_series(tree: Path, patches: Sequence[Path]) -> list[ReadPatch]:

@@ -79,7 +79,7 @@ def test_a_full_disk_of_temporary_files_is_named(
 
 
 @pytest.mark.parametrize(
-    "body", [2_000_000 * "--- a", 400_000 * "depends on\n", "depends on [1]\n" * 900 + 900_000 * "\n"]
+    "body", [2_000_000 * "--- a", 150_000 * "depends on\n", "depends on [1]\n" * 900 + 900_000 * "\n"]
 )
 def test_text_that_nearly_is_a_diff_or_names_another_series_is_read_quickly(
     body: str, tmp_path: Path
@@ -173,4 +173,10 @@ def test_a_patch_of_more_files_than_a_tree_has_is_an_error(tmp_path: Path) -> No
     names = "".join(f"diff --git a/{n} b/x{n}\nrename from {n}\nrename to x{n}\n" for n in range(20_002))
     what = mail(tmp_path / "many.patch", body=f"---\n{names}")
     with pytest.raises(InputError, match="more than 20,000 files"):
+        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+
+
+def test_a_patch_with_more_lines_between_its_hunks_than_files_need_is_an_error(tmp_path: Path) -> None:
+    what = mail(tmp_path / "many.patch", body=f"---\n{DIFF}" + "rename to x\n" * 200_001)
+    with pytest.raises(InputError, match="more than 200,000 lines outside of hunks"):
         read(what, cache_dir=tmp_path, reporter=SilentReporter())
