@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,21 +78,12 @@ static int by_ptrace(void)
 	return ptrace(PTRACE_SEIZE, victim, 0, 0) ? -1 : 0;
 }
 
-static int by_vm(void)
-{
-	char byte;
-	struct iovec own = {&byte, 1}, its = {(void *)forged, 1};
-
-	/* Another program may have nothing at this address. */
-	return process_vm_readv(victim, &own, 1, &its, 1, 0) == 1 || errno == EFAULT ? 0 : -1;
-}
-
 static const struct {
 	const char *name;
 	int (*take)(void);
 } ways[] = {
 	{"pidfd_getfd", by_pidfd}, {"descriptors", by_proc}, {"memory", by_memory},
-	{"ptrace", by_ptrace}, {"process_vm", by_vm}, {"device", open_port},
+	{"ptrace", by_ptrace}, {"device", open_port},
 };
 
 static void try_all(const char *user)

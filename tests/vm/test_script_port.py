@@ -17,7 +17,7 @@ from kteardown.script.describe import describe, write
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 SCRIPT = Path(__file__).with_name("guest_forger.c")
-WAYS = ("pidfd_getfd", "descriptors", "memory", "ptrace", "process_vm", "device")
+WAYS = ("pidfd_getfd", "descriptors", "memory", "ptrace", "device")
 
 
 def boot(image: Path, folder: Path, forge: str) -> tuple[Record, ...]:
