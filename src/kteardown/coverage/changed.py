@@ -112,6 +112,8 @@ class _Scanner:
         """What was declared so far: all before the first brace."""
         self._first = 0
         self._braces = False
+        self._name = ""
+        """Of the function whose body the first brace begins; empty if it begins none."""
 
     def directive(self, found: re.Match[str], first: int, last: int) -> None:
         """Take a line of the preprocessor."""
@@ -130,18 +132,22 @@ class _Scanner:
         self._first = self._first or line
         if token == "{":
             self._depth += 1
-            self._braces = True
+            if not self._braces:
+                self._braces = True
+                self._name = function_name(self._head)
         elif token == "}":
             self._depth = max(self._depth - 1, 0)
         elif not self._braces:
             self._head.append(token)
         if self._depth:
             return
-        name = function_name(self._head) if self._braces else ""
-        if token == ";" or (token == "}" and name):
-            kind: Kind = "function" if name and token == "}" else "declaration"
-            self.items.append(Item(kind, name or _declared_name(self._head), self._first, line))
-            self._head, self._first, self._braces = [], 0, False
+        if token == ";" or (token == "}" and self._name):
+            kind: Kind = "function" if self._name and token == "}" else "declaration"
+            self.items.append(Item(kind, self._name or _declared_name(self._head), self._first, line))
+            self._head = []
+            self._first = 0
+            self._braces = False
+            self._name = ""
 
 
 def function_name(head: Sequence[str]) -> str:
@@ -150,26 +156,26 @@ def function_name(head: Sequence[str]) -> str:
     A system call has the name of the function that its macro makes for its body.
     """
     depth = 0
-    named: list[tuple[str, str]] = []
+    named: list[tuple[int, str, str]] = []
     for at, token in enumerate(head):
         if token == "(":
             before = head[at - 1] if at else ""
             if depth == 0 and re.match(r"[A-Za-z_]", before) and not _ATTRIBUTE.fullmatch(before):
-                named.append((before, head[at + 1] if at + 1 < len(head) else ""))
+                named.append((at - 1, before, head[at + 1] if at + 1 < len(head) else ""))
             depth += 1
         elif token == ")":
             depth -= 1
         elif token == "=" and depth == 0:
             return ""
     # An annotation may follow directly after the parameters: void f(void) __acquires(lock).
-    while len(named) > 1 and named[-1][0].startswith("__") and head[-1] == ")":
-        at = len(head) - 1 - list(reversed(head)).index(named[-1][0])
+    while len(named) > 1 and named[-1][1].startswith("__") and head[-1] == ")":
+        at = named[-1][0]
         if at == 0 or head[at - 1] != ")":
             break
         named.pop()
     if not named:
         return ""
-    name, argument = named[-1]
+    _, name, argument = named[-1]
     call = _SYSCALL.fullmatch(name)
     if call:
         return f"__do_{'compat_' if call[1] else ''}sys_{argument}"

@@ -100,3 +100,18 @@ def test_anything_can_be_read(text: str) -> None:
     last = text.count("\n") + 1
     assert all(1 <= item.first <= item.last <= last for item in items(text))
     assert code_of(text).count("\n") == text.count("\n")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"struct {'a ' * 200_000}{{}} {'b ' * 200_000}",
+        f"int f(void) {'__x(b) ' * 200_000}{{ }}",
+        f"{'a ' * 200_000}{{ {'} ' * 200_000}",
+    ],
+    ids=["words", "annotations", "braces"],
+)
+def test_a_long_declaration_is_read_once(text: str) -> None:
+    """A scan of all of its words at each further word would take hours."""
+    assert len(items(text)) <= 1
