@@ -30,7 +30,7 @@ from kteardown.patches import config_of_series
 from kteardown.patches.find_base import TriedSource, code_only, failing_hunks, merge, with_less_context
 from kteardown.patches.posted import read
 from kteardown.progress import SilentReporter
-from kteardown.queue.archive import as_mbox, numbers_of_threads
+from kteardown.queue.archive import MOST_MAILS, as_mbox, numbers_of_threads
 from kteardown.vm import kernel_log
 
 MAILS = sorted((Path(__file__).parents[1] / "tests" / "data" / "mail").iterdir())
@@ -92,7 +92,7 @@ def read_patch(content: bytes, folder: Path) -> None:
 
 def read_archive(content: bytes, folder: Path) -> None:
     """Find the threads of a mailing list, of which each line "From " begins a mail."""
-    mails = content.split(b"\nFrom ")
+    mails = content.split(b"\nFrom ")[:MOST_MAILS]
     for thread in numbers_of_threads(mails):
         as_mbox([mails[number] for number in thread])
 

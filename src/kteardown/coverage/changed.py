@@ -22,7 +22,7 @@ from kteardown.patches.config_of_series import changed_lines
 Kind = Literal["function", "macro", "declaration"]
 
 _NOT_CODE = re.compile(
-    r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+    r"""//(?:\\\n|[^\n])*+|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'""", re.DOTALL
 )
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIRECTIVE = re.compile(r"\s*+#\s*+(\w*+)\s*+(\w*+)")
@@ -69,8 +69,8 @@ def items(text: str) -> list[Item]:
                 last, more = next(lines, (last, ""))
             scanner.directive(directive, number, last)
         else:
-            for token in _TOKEN.findall(line):
-                scanner.token(token, number)
+            for token in _TOKEN.finditer(line):
+                scanner.token(token[0], number)
     return sorted(scanner.items, key=lambda item: (item.first, item.last))
 
 

@@ -23,7 +23,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _ARCHIVE = "https://lore.kernel.org"
 _ID = re.compile(r"<([^<>\s]+)>")
 _POSTED = re.compile(r"\s*+\[(?=[^\]]*?(?:PATCH|RFC))[^\]]*+\]", re.IGNORECASE)
-_MOST_MAILS, _MOST_BYTES = 20_000, 500_000_000
+MOST_MAILS = 20_000
+_MOST_BYTES = 500_000_000
 _MOST_EPOCHS = 100
 _NUMBERS = TypeAdapter(list[list[int]])
 _KEPT = 50_000
@@ -82,7 +83,7 @@ def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:
 
     Of more than may be in memory, the newest.
     """
-    asked = ["log", "--all", f"--since={since.isoformat()}", f"--max-count={_MOST_MAILS}", "--format=%H:m"]
+    asked = ["log", "--all", f"--since={since.isoformat()}", f"--max-count={MOST_MAILS}", "--format=%H:m"]
     names = git.read(repository, *asked).out
     with git.view(repository) as git_dir:
         form = "--batch-check=%(objectname) %(objectsize) %(objecttype)"
