@@ -282,18 +282,17 @@ def test_an_analysis_prints_no_more_than_a_limit(
 ) -> None:
     if there_is_none:
         monkeypatch.setattr("kteardown.sandbox.problem", lambda: "bwrap is not installed")
-    monkeypatch.setattr("kteardown.sandbox.ANALYSIS", Limits(output_mb=1))
-    assert len(sandbox.capture(["head", "-c", "1M", "/dev/zero"], [])) == 1 << 20
+    limits = Limits(output_mb=1)
+    assert len(sandbox.capture(["head", "-c", "1M", "/dev/zero"], [], limits=limits)) == 1 << 20
     with pytest.raises(BuildError, match="the analysis with yes was stopped: it printed more than 1 MB"):
-        sandbox.capture(["yes"], [])
+        sandbox.capture(["yes"], [], limits=limits)
 
 
-def test_an_analysis_ends_and_its_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_analysis_ends_and_its_memory_is_limited() -> None:
     kilobytes = int(sandbox.capture(["sh", "-c", "ulimit -v"], []))
     assert kilobytes <= 4 << 20
-    monkeypatch.setattr("kteardown.sandbox.ANALYSIS", Limits(total_s=2))
     with pytest.raises(BuildError, match="it took more than 2 s"):
-        sandbox.capture(["sh", "-c", "while sleep 0.1; do echo; done"], [])
+        sandbox.capture(["sh", "-c", "while sleep 0.1; do echo; done"], [], limits=Limits(total_s=2))
 
 
 def test_nothing_runs_on_that_could_replace_what_was_checked(work: Path, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def _shortened(text: bytes) -> bytes:
     return text if len(text) <= 2 * _MOST_TEXT else text[:_MOST_TEXT] + b"\n" + text[-_MOST_TEXT:]
 
 
-def _texts(parts: list[mime.Part]) -> Iterator[tuple[Message, bytes]]:
+def _texts(parts: list[mime.MailPart]) -> Iterator[tuple[Message, bytes]]:
     """Yield the headers of the parts that people read or apply, each with its decoded text."""
     for part in parts:
         named = str(part.headers.get_filename() or "").endswith((".patch", ".diff", ".txt"))

@@ -27,7 +27,7 @@ _PLAIN = ("", "7bit", "8bit", "binary")
 
 
 @dataclass(frozen=True)
-class Part:
+class MailPart:
     """A part of a mail that has no parts itself: its headers, and where its text is in the mail."""
 
     headers: Message
@@ -68,21 +68,21 @@ def headers_of(mail: bytes, start: int = 0, end: int | None = None) -> tuple[Mes
     return headers, place
 
 
-def parts_of(mail: bytes) -> tuple[Message, list[Part]]:
+def parts_of(mail: bytes) -> tuple[Message, list[MailPart]]:
     """Return the headers of a mail, and its parts without parts. Raises ValueError as ``headers_of``.
 
     And if it has more parts, or parts in parts, than any mail has.
     """
     headers, start = headers_of(mail)
-    found: list[Part] = []
-    for part in _leaves(Part(headers, mail, start, len(mail)), 0):
+    found: list[MailPart] = []
+    for part in _leaves(MailPart(headers, mail, start, len(mail)), 0):
         if len(found) == _MOST_PARTS:
             raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
         found.append(part)
     return headers, found
 
 
-def _leaves(whole: Part, depth: int) -> Iterator[Part]:
+def _leaves(whole: MailPart, depth: int) -> Iterator[MailPart]:
     if depth > _MOST_DEPTH:
         raise ValueError(f"it has parts in parts, more than {_MOST_DEPTH} deep")
     main, kind = whole.headers.get_content_maintype(), whole.headers.get_content_type()
@@ -99,12 +99,12 @@ def _leaves(whole: Part, depth: int) -> Iterator[Part]:
         yield whole
 
 
-def _part(whole: Part, start: int, end: int) -> Part:
+def _part(whole: MailPart, start: int, end: int) -> MailPart:
     headers, text = headers_of(whole.mail, start, end)
-    return Part(headers, whole.mail, text, end)
+    return MailPart(headers, whole.mail, text, end)
 
 
-def _spans(whole: Part, boundary: bytes) -> Iterator[tuple[int, int]]:
+def _spans(whole: MailPart, boundary: bytes) -> Iterator[tuple[int, int]]:
     """Yield where each part between lines with ``boundary`` begins and ends."""
     line = re.compile(rb"\n--" + re.escape(boundary) + rb"(--)?[ \t]*+\r?(?=\n|\Z)")
     start = 0

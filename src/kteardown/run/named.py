@@ -26,8 +26,9 @@ from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.visible import on_one_line
 
-_ON = re.compile(r"(.+) on (\S+:.*)")
-_RANGE = re.compile(r"git:(?:(.*)@)?[^@]+\.\..*")
+# What is before the end takes whatever comes: no search begins anew at each character.
+_ON = re.compile(r"(.+) on (\S+:.*)", re.DOTALL)
+_RANGE = re.compile(r"git:(?:(.*)@)?[^@]+\.\..*", re.DOTALL)
 
 
 class Named(NamedTuple):

@@ -42,6 +42,7 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
         "kteardown.cli",
         "kteardown.errors",
         "kteardown.packages",
+        "kteardown.spawn",
         "kteardown.visible",
     }
     assert modules & {*HEAVY, "pydantic", "jinja2", "psutil"} == set()
