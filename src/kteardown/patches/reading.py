@@ -42,16 +42,21 @@ def limited(what: str, read: Callable[[], T], form: TypeAdapter[T]) -> T:
     """
     with tempfile.TemporaryDirectory(prefix="kteardown-") as folder:
         readable, writable = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _work(read, form, writable, folder)
+        child = 0
         try:
+            # An interrupt right after the fork would leave a process without an end.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            child = os.fork()
+            if child == 0:
+                _work(read, form, writable, folder)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             os.close(writable)
             _into_own_group(child)
             raw = _received(readable)
         finally:
             os.close(readable)
-            _end(child)
+            if child:
+                _end(child)
     try:
         answer = json.loads(raw)
         kind = answer["kind"]
@@ -110,6 +115,7 @@ def _work(read: Callable[[], T], form: TypeAdapter[T], writable: int, folder: st
         os.setpgid(0, 0)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         gc.freeze()  # Else a collection would copy all memory of the parent.
         tempfile.tempdir = folder
         _limit()
