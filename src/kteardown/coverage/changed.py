@@ -62,6 +62,8 @@ def items(text: str) -> list[Item]:
     scanner = _Scanner()
     lines = iter(enumerate(code_of(text).split("\n"), 1))
     for number, line in lines:
+        if not line:
+            continue
         directive = _DIRECTIVE.match(line)
         if directive:
             last, more = number, line

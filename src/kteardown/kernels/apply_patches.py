@@ -27,8 +27,14 @@ _MOST_OUTSIDE = 200_000
 _OUTSIDE = re.compile(rb"^[^ +\-\\@\n]", re.MULTILINE)
 """A line that is in no hunk."""
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
-# git looks for the name of a file at each space of this line, up to its end.
-_LONG_HEADER = re.compile(rb"^diff --git (?:[^\n]{4000}|(?:[^ \n]*+ ){20})", re.MULTILINE)
+# git looks for the name of a file at each space of the first line, up to its end, and keeps a name for each
+# folder of the others.
+_LONG_HEADER = re.compile(
+    rb"^(?:diff --git (?:[^ \n]*+ ){20}"
+    rb"|(?:diff --git|(?:rename|copy) (?:from|to)) [^\n]{4000}"
+    rb"|(?:---|\+\+\+) (?:[^/\n]*+/){200})",
+    re.MULTILINE,
+)
 _SAVE_AGAIN = "save the patch again, without line wrapping."
 _CORRUPT = re.compile(r"corrupt patch at (?:line |\S*:)(\d+)")
 _AS_SENT = (
@@ -152,7 +158,7 @@ def _too_large(text: bytes) -> str:
     if sum(1 for _ in _OUTSIDE.finditer(text)) > _MOST_OUTSIDE:
         return f"more than {_MOST_OUTSIDE:,} lines outside of hunks"
     if _LONG_HEADER.search(text):
-        return "a line diff --git of more than 4,000 characters or 20 spaces"
+        return "a name of a file of more than 4,000 characters, 20 spaces or 200 folders"
     return ""
 
 

@@ -73,9 +73,13 @@ def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
     """Return for each line the symbols that must be set so that it is compiled: at most 100."""
     around: list[tuple[str, ...]] = []
     every: list[tuple[str, ...]] = []
+    symbols: tuple[str, ...] = ()
     for line in lines:
-        directive = _DIRECTIVE.match(line)
-        word, condition = (directive[1], directive[2]) if directive else ("", "")
+        directive = _DIRECTIVE.match(line) if line else None
+        if directive is None:
+            every.append(symbols)
+            continue
+        word, condition = directive.groups()
         if word in ("if", "ifdef", "ifndef"):
             plain = word != "ifndef" and not re.search(r"\|\||!", condition)
             around.append(tuple(_SYMBOL.findall(condition)) if plain else ())
@@ -83,7 +87,8 @@ def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
             around[-1] = ()
         elif word == "endif" and around:
             around.pop()
-        every.append(tuple(symbol for symbols in around[:10] for symbol in symbols[:10]))
+        symbols = tuple(symbol for level in around[:10] for symbol in level[:10])
+        every.append(symbols)
     return every
 
 

@@ -19,6 +19,7 @@ TRIAL_MARK = "kteardown: trial "
 _EXCERPT = 40
 """Lines of a report that are kept; the whole console is in the run directory."""
 _LONGEST = 300
+_MOST_LINES = 100_000
 _WRITTEN = 20_000
 """As many lines as the agent reports of a log."""
 
@@ -34,8 +35,11 @@ _MARK = re.compile(rf"^{re.escape(TRIAL_MARK)}(\d+)")
 
 
 def lines_of(console: str) -> list[str]:
-    """Return the lines of a console that are not empty, without timestamps and control characters."""
-    plain = (plain_line(line) for line in re.split(r"[\r\n]+", console))
+    """Return the lines of a console that are not empty, without timestamps and control characters.
+
+    Of more than 100,000 lines they are the last ones: 4 MB of a real log have 60,000.
+    """
+    plain = (plain_line(line) for line in re.split(r"[\r\n]+", console)[-_MOST_LINES:])
     return [line[:_LONGEST] for line in plain if line]
 
 

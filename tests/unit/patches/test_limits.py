@@ -103,7 +103,10 @@ ANSWERED = "x"
 SLOW = {
     "a name in a line of a diff": (f"--- {LONG * 'a'}\n+++ b\n{DIFF}", ANSWERED),
     "a line of git": (f"diff --git a/{LONG * 'a'}\n{DIFF}", "is a damaged patch"),
-    "names with spaces": (f"diff --git a/{LONG * ' a'}\n{DIFF}", "more than 4,000 characters or 20 spaces"),
+    "names with spaces": (
+        f"diff --git a/{LONG * ' a'}\n{DIFF}",
+        "more than 4,000 characters, 20 spaces or 200 folders",
+    ),
     "a message id": (f"depends on <{LONG * '1'}\n{DIFF}", ANSWERED),
     "message ids": (f"depends on {LONG // 3 * '<1@'}\n{DIFF}", ANSWERED),
 }
