@@ -103,10 +103,9 @@ ANSWERED = "x"
 SLOW = {
     "a name in a line of a diff": (f"--- {LONG * 'a'}\n+++ b\n{DIFF}", ANSWERED),
     "a line of git": (f"diff --git a/{LONG * 'a'}\n{DIFF}", "is a damaged patch"),
-    "names with spaces": (
-        f"diff --git a/{LONG * ' a'}\n{DIFF}",
-        "more than 4,000 characters, 20 spaces or 200 folders",
-    ),
+    "names with spaces": (f"diff --git a/{LONG * ' a'}\n{DIFF}", "20 spaces"),
+    "many folders": (f"{DIFF}\ndiff --git a/b a/b\n--- a/b\n+++ {LONG * 'a/'}\n", "200 folders"),
+    "a new name": (f"{DIFF}\ndiff --git a/b a/c\nrename from b\nrename to {LONG * 'c'}\n", "4,000"),
     "a message id": (f"depends on <{LONG * '1'}\n{DIFF}", ANSWERED),
     "message ids": (f"depends on {LONG // 3 * '<1@'}\n{DIFF}", ANSWERED),
 }
