@@ -26,6 +26,7 @@ _MOST_FILES = 20_000
 _MOST_OUTSIDE = 200_000
 _OUTSIDE = re.compile(rb"^[^ +\-\\@\n]", re.MULTILINE)
 """A line that is in no hunk."""
+_LONG_LINE = re.compile(rb"^[^\n]{1000000}", re.MULTILINE)
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
 # git looks for the name of a file at each space of the first line, up to its end, and keeps a name for each
 # folder of the others.
@@ -151,6 +152,8 @@ def _too_large(text: bytes) -> str:
     if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
         limits = f"{_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
         return f"more than {limits}"
+    if _LONG_LINE.search(text):
+        return "a line of more than 1,000,000 bytes"
     # git sorts a file into those before it: the largest patch of Linux had 12,000.
     if max(text.count(b"\ndiff --git "), text.count(b"\n+++ ")) > _MOST_FILES:
         return f"more than {_MOST_FILES:,} files"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
+from kteardown.kernels import apply_patches
 from kteardown.patches import reading
 from kteardown.patches.posted import message_id, read, resolve
 from kteardown.progress import SilentReporter
@@ -79,7 +80,7 @@ def test_a_full_disk_of_temporary_files_is_named(
 
 
 @pytest.mark.parametrize(
-    "body", [2_000_000 * "--- a", 150_000 * "depends on\n", "depends on [1]\n" * 900 + 900_000 * "\n"]
+    "body", [150_000 * "--- a", 150_000 * "depends on\n", "depends on [1]\n" * 900 + 900_000 * "\n"]
 )
 def test_text_that_nearly_is_a_diff_or_names_another_series_is_read_quickly(
     body: str, tmp_path: Path
@@ -182,3 +183,9 @@ def test_a_patch_with_more_lines_between_its_hunks_than_files_need_is_an_error(t
     what = mail(tmp_path / "many.patch", body=f"---\n{DIFF}" + "rename to x\n" * 200_001)
     with pytest.raises(InputError, match="more than 200,000 lines outside of hunks"):
         read(what, cache_dir=tmp_path, reporter=SilentReporter())
+
+
+def test_a_patch_with_a_line_of_a_megabyte_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "long.patch").write_text(f"{1_000_000 * 'a'}\n{DIFF}")
+    with pytest.raises(InputError, match="a line of more than 1,000,000 bytes"):
+        apply_patches.read(tmp_path / "long.patch")
