@@ -34,7 +34,7 @@ OF_OS = {"link", "open", "remove", "rename", "replace", "rmdir", "symlink", "tru
 OF_SHUTIL = {"disk_usage", "get_terminal_size", "which"}
 """The functions of shutil that are allowed: they change no file."""
 OTHER_FILES = {
-    "bisect.py": "the git folder of a bisection, which git reads as well",
+    "bisect.py": "the git folder of a bisection, in the cache",
     "cli/__init__.py": "texts of this package, /dev/null",
     "cli/bisect.py:_moved": "the patch of a layout twin, in the cache",
     "cli/bundle.py:export_boot": "a new folder that the user named",

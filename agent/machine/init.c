@@ -10,11 +10,12 @@
  * panics or hangs has to say is in its console, where the agent names each trial.
  *
  * Arguments on the kernel's command line:
- *   kteardown.boot=RUN:N:KEY  the run and the boot of its plan, which every line repeats, and the
- * key with which each line is signed; no line has the key itself kteardown.records=ttyS1   the
- * serial line, or pmsg0; without it ttyS0 kteardown.end=poweroff    switch the machine off at the
- * end; without it, reset it kteardown.fault=panic     do that instead of running the agent: panic,
- * or hang
+ *
+ * - kteardown.boot=RUN:N:KEY: the run, the boot of its plan, and the key with which each line is
+ *   signed. Every line repeats the first two; no line has the key.
+ * - kteardown.records=ttyS1: the serial line, or pmsg0; without it ttyS0.
+ * - kteardown.end=poweroff: switch the machine off at the end; without it, reset it.
+ * - kteardown.fault=panic: do that instead of running the agent: panic, or hang.
  *
  * On the machine's own system, "arm SECONDS" arms its watchdog and leaves it armed.
  */

@@ -141,7 +141,7 @@ class Entry:
         ``permissions``.
         """
         data = content.encode() if isinstance(content, str) else content
-        partial = f"{self.name[:200]}.{secrets.token_hex(8)}.partial"
+        partial = f".{secrets.token_hex(8)}.partial"
         with self._above() as folder:
             flags = _FILE | os.O_WRONLY | os.O_CREAT | os.O_EXCL
             try:

@@ -201,6 +201,7 @@ def test_stop_ends_a_boot_of_another_thread(make_job: MakeJob) -> None:
 
 LAB = """
     import sys
+    from kteardown.door import Entry
     from kteardown.vm.job import BootJob
     from kteardown.vm.qemu import QemuMachine
     from pathlib import PosixPath

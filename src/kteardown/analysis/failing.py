@@ -34,8 +34,11 @@ def points_that_turned(
 
 
 def _is_beyond(row: Comparison, direction: Direction) -> bool:
-    """Return whether the whole interval of a point without a verdict is in ``direction``."""
-    if row.verdict != "inconclusive" or row.ci is None:
+    """Return whether the whole interval of a point without a verdict is in ``direction``.
+
+    A saving that is not seen outside of the kernel's own figure is none.
+    """
+    if row.verdict != "inconclusive" or row.ci is None or row.outside == "contradicts":
         return False
     low, high = row.ci
     is_lower = (direction == "better") == (row.better == "lower")

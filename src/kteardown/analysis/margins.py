@@ -71,8 +71,11 @@ class Margins:
         """Return whether a change is not worse than its margin; None if that is not certain.
 
         Without an interval, its verdict decides. That it is worse at all must hold after the correction for
-        the number of tests, which the verdict has.
+        the number of tests, which the verdict has. A saving that is not seen outside of the kernel's own
+        figure is not certain.
         """
+        if one.outside == "contradicts":
+            return None
         if one.ci is None or one.ratio is None:
             return {"better": True, "same": True, "worse": False}.get(one.verdict)
         low, high = (

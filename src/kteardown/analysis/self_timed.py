@@ -20,6 +20,8 @@ from kteardown.model.workload import Metric, Workload
 
 LEAST = 0.5
 """The share of a claimed saving that has to appear outside."""
+_OF_PROCESSORS = "cpu_us"
+"""The metric of a script that is a sum over processors."""
 _ALONE = "alone"
 """Metrics that no call contains."""
 
@@ -191,7 +193,10 @@ def _saved(pair: Pair, whole: Pair | None) -> float:
     if unit == "share":
         sides = (whole.base.quantile(quantile), whole.changed.quantile(quantile))
         return before * sides[0] - after * sides[1]
-    return (before - after) * (1000 if unit == "us" else 1)
+    saved = (before - after) * (1000 if unit == "us" else 1)
+    # The times of several processors add up: of those the whole can save the same share.
+    share = (before - after) / before * whole.base.quantile(quantile) if before > 0 else saved
+    return min(saved, share) if pair.figure.metric == _OF_PROCESSORS else saved
 
 
 def _added(parts: Iterable[tuple[int, OwnSaving]]) -> tuple[float, Saving | None]:

@@ -149,12 +149,14 @@ def conclude(
 
 def _is_met(metric: MetricVerdict, width: Rule) -> bool:
     """Return whether a metric has a verdict, or its interval extends at most ``width`` to either side."""
+    # More boots do not confirm a figure that is not seen from outside.
+    if metric.outside == "contradicts":
+        return True
     if isinstance(width, Margins):
         ignored = width.as_steps and metric.metric not in width.of_metric
         return ignored or metric.verdict in ("broken", "mixed") or width.keeps(metric) is not None
     # Without an interval, the test is whether it has a verdict other than inconclusive.
     if width is None or metric.ci is None or not metric.ratio:
-        # More boots do not confirm a figure that is not seen from outside.
-        return metric.verdict != "inconclusive" or metric.outside == "contradicts"
+        return metric.verdict != "inconclusive"
     low, high = metric.ci
     return max(math.log(high / metric.ratio), math.log(metric.ratio / low)) <= math.log1p(width)

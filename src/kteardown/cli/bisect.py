@@ -453,9 +453,13 @@ def bisect(
         confidence = {"confidence": search.confidence_of_step(count)}
         experiment = experiment.model_copy(update={"design": experiment.design.model_copy(update=confidence)})
     question = json.dumps([experiment.model_dump_json(), base, last, metric, outcome])
-    folder = runs_dir() / f"bisect-{key_of(question.encode())}"
-    with cache_folder.locked(folder / "git", reporter, "the same bisection"):
-        walk = Walk(repository, folder / "git", path or (), first_parent=first_parent)
+    key = key_of(question.encode())
+    folder = runs_dir() / f"bisect-{key}"
+    # Not in that folder, which can come from a stranger: git executes hooks and what its configuration names.
+    git_dir = cache_dir() / "bisections" / key
+    folder.mkdir(parents=True, exist_ok=True)
+    with cache_folder.locked(git_dir, reporter, "the same bisection"):
+        walk = Walk(repository, git_dir, path or (), first_parent=first_parent)
         judging = Judge(walk, folder, (first, last), experiment, reporter, execution)
         _ends(judging, folder, metric, outcome)
         if judged:

@@ -228,6 +228,8 @@ def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
         if not facts:  # A panic before the first process.
             continue
         machines.add(on_one_line(", ".join(f"{name} {value}" for name, value in facts.items())))
+        if not build:  # It panicked, and counts as a fault alone.
+            continue
         if (seen.setdefault(kernel, build), seen.setdefault(build, kernel)) != (build, kernel):
             raise InputError(
                 f"boot {index} should have run {kernel}, and ran the kernel of other boots",

@@ -140,7 +140,8 @@ def _beside(kept: RunDir, experiment: Experiment) -> Experiment:
         source = f"git:{source.removeprefix('git:').partition('@')[0]}@{built.rpartition('@')[2]}"
     if unnamed := {*paths_of(source)} - {*paths_of(experiment.source)}:
         raise InputError(
-            f"--against {kept.name}: its base is of {min(unnamed)}: used only if you name it again",
+            f"--against {kept.name}: its base is of {min(unnamed)}: kteardown uses it only if you name "
+            "it again",
             hint="if it is what you want to use, name it with --source.",
         )
     elsewhere = experiment.source != source

@@ -156,7 +156,7 @@ def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter
     folder = HuntFolder.find(name)
     request = folder.request()
     _need_unchanged(folder, context, but=("against", "locks", "own"))
-    named.need(request.named, asked.own or (), folder.name, f"kteardown hunt --resume {name}")
+    named.need(request.named, asked.own or (), folder.name, f"kteardown hunt --resume {shlex.quote(name)}")
     flow.check(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)

@@ -42,7 +42,9 @@ def run(
                 hint=f"run `kteardown run --resume {resume}`.",
             )
         found = find_runs(resume)
-        named.need(named.of_runs(found), own or (), found.name, f"kteardown run --resume {resume}")
+        named.need(
+            named.of_runs(found), own or (), found.name, f"kteardown run --resume {shlex.quote(resume)}"
+        )
     else:
         if own:
             raise InputError(

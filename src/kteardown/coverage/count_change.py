@@ -14,6 +14,7 @@ from kteardown.errors import KteardownError
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
+from kteardown.model.experiment import MachineSpec
 from kteardown.model.record import BASE, ParamValue
 from kteardown.model.result import ChangeCost, Comparison, Result
 from kteardown.model.workload import Workload
@@ -59,16 +60,25 @@ def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float
     if why := _why_not(base, variant):
         return why
     sources = Sources(cache_dir(), reporter)
-    tree = sources.tree(sources.identify(base[0].source))
+    source = sources.identify(base[0].source)
+    if source.id != base[1].source:
+        return "the source of base has changed since it was built"
+    tree = sources.tree(source)
     changed = changed_for_certain(changed_functions(variant[0].patches, tree), variant[1])
     functions = {one.id for one in changed if one.kind == "function"}
     if not functions:
         return "the series changes no function"
-    point = next(one for one in snapshot.plan.points if (one.workload, one.shown) == (c.workload, c.point))
+    points = snapshot.plan.points
+    point = next((one for one in points if (one.workload, one.shown) == (c.workload, c.point)), None)
+    if point is None:
+        return "the plan does not have its point"
     params = {name: point.params[name] for name in workload.parameters}
+    swept = {name: point.params[name] for name in snapshot.experiment.machine.swept}
+    machine = snapshot.experiment.machine.model_copy(update=swept)
     images = [base[1], variant[1]]
     costs = []
-    for image, booted in zip(images, _boots(snapshot, workload, params, images, reporter), strict=True):
+    boots = _boots(snapshot, workload, params, machine, images, reporter)
+    for image, booted in zip(images, boots, strict=True):
         trial = booted.trials[-1]
         if not trial.ran:
             return f"{workload.name} did not run in the guest that counts: {trial.detail}"
@@ -90,14 +100,15 @@ def _boots(
     snapshot: Snapshot,
     workload: Workload,
     params: Mapping[str, ParamValue],
+    machine: MachineSpec,
     images: Sequence[KernelImage],
     reporter: Reporter,
 ) -> list[CountedBoot]:
     """Boot each kernel once. The last trial counts: in the first one a kernel does some things only once."""
     # A script finds what it left behind if it runs twice.
     points = [params] * (1 if workload.script else 2)
-    qemu, bootable = QemuMachine(reporter.command), create.bootable(snapshot.run)
-    experiment = snapshot.experiment
+    qemu = QemuMachine(reporter.command)
+    bootable = create.bootable(snapshot.run)
     boots = [
         partial(
             boot_counted,
@@ -105,9 +116,10 @@ def _boots(
             workload,
             points,
             reporter,
-            folder=experiment.folder,
-            machine=experiment.machine,
+            folder=snapshot.experiment.folder,
+            machine=machine,
             qemu=qemu,
+            place=snapshot.run.folder,
         )
         for image in images
     ]

@@ -281,8 +281,15 @@ def _inlined(path: Path, folder: Path, own: Mapping[str, Path], seen: set[Path])
 
     def replace(match: re.Match[str]) -> str:
         name = match[1]
-        places = (own.get(Path(name).name), path.parent / name, folder / name)
-        header = next(place for place in places if place is not None and place.is_file())
+        shipped = [place for place in (path.parent / name, folder / name) if _is_below(place, folder)]
+        places = (own.get(Path(name).name), *shipped)
+        header = next((place for place in places if place is not None and place.is_file()), None)
+        if header is None:  # A file of the host is not copied into what is given to others.
+            return match[0]
         return "" if header in seen else _inlined(header, folder, own, seen)
 
     return _INCLUDE.sub(replace, _SPDX.sub("", path.read_text()))
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())

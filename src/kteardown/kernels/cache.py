@@ -29,7 +29,7 @@ _DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, Recursi
 FOLDERS = (
     *("trees", "sources", "downloads", "lists", "logs", "resolved", "layout"),
     # Of a user's patches, of bisections, of mailing lists, and of scripts; boots of all.
-    *("series", "histories", "mail", "archive", "scripts", "coverage", "boots"),
+    *("series", "histories", "bisections", "mail", "archive", "scripts", "coverage", "boots"),
     # ``machines`` is what `doctor --machine` proved.
     *("agent", "plugins", "programs", "machines"),
     # Of earlier versions: lists of packages, and what ccache kept of a series.

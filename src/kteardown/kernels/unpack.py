@@ -105,7 +105,7 @@ def _program(magic: bytes) -> list[str]:
 def untar(magic: bytes, *arguments: str) -> list[list[str]]:
     """Return the stages that unpack a tarball that begins with ``magic`` by ``tar -x`` with ``arguments``."""
     limit = ["head", "-c", str(MOST_UNPACKED)]
-    return [_program(magic), limit, ["tar", "-x", "--no-same-owner", *arguments]]
+    return [_program(magic), limit, ["tar", "-x", "--no-same-owner", "--no-same-permissions", *arguments]]
 
 
 def pipe(stages: Sequence[list[str]], folder: Path, what: str, hint: str, most_bytes: int = 0) -> bytes:

@@ -46,10 +46,12 @@ def limited(what: str, read: Callable[[], T], form: TypeAdapter[T]) -> T:
         try:
             # An interrupt right after the fork would leave a process without an end.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-            child = os.fork()
-            if child == 0:
-                _work(read, form, writable, folder)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            try:
+                child = os.fork()
+                if child == 0:
+                    _work(read, form, writable, folder)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             os.close(writable)
             _into_own_group(child)
             raw = _received(readable)

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import psutil
-from pydantic import BaseModel, ValidationError
+from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from kteardown import spawn, version
+from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.paths import cache_dir, end_of, key_of, replace_text
 from kteardown.queue import secret
@@ -50,7 +51,7 @@ class QueuedSeries(BaseModel):
     """``mail`` is the file of the job."""
     arguments: list[str]
     cwd: str
-    at: datetime
+    at: AwareDatetime
     code: str = ""
     """By which the user's own jobs are known (``queue.secret``); empty in jobs of earlier versions."""
 
@@ -65,7 +66,7 @@ class _Started(BaseModel):
     pid: int
     began: float
     """When the process began, in seconds of the epoch: another one may get its number."""
-    at: datetime
+    at: AwareDatetime
 
 
 class JobEnd(BaseModel):
@@ -73,7 +74,7 @@ class JobEnd(BaseModel):
 
     exit_code: int | None
     why: str = ""
-    at: datetime
+    at: AwareDatetime
 
 
 class JobAnswer(BaseModel):
@@ -89,7 +90,7 @@ class QueuedJob:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.id = folder.name
-        self.asked = QueuedSeries.model_validate_json((folder / "job.json").read_bytes())
+        self.asked = QueuedSeries.model_validate_json((Entry(folder) / "job.json").content())
 
     @property
     def ended(self) -> JobEnd | None:
@@ -125,7 +126,7 @@ class QueuedJob:
 
 def _read(file: Path, kind: type[_Model]) -> _Model | None:
     with suppress(OSError, ValidationError):
-        return kind.model_validate_json(file.read_bytes())
+        return kind.model_validate_json(Entry.of(file).content())
     return None
 
 
@@ -237,7 +238,8 @@ def _try(job: QueuedJob, lock: int) -> bool:
     before = _read(job.folder / "started.json", _Started)
     attempt = before.attempt + 1 if before else 1
     if not _is_own(job):
-        return _end(job, None, "it was not added by this user; to try it, remove it and add it again")
+        why = "this user did not add it, or an earlier version did"
+        return _end(job, None, f"{why}; `kteardown queue --cancel {job.id[:SHOWN_DIGITS]}` removes it")
     if attempt > _ATTEMPTS:
         return _end(job, None, f"its process was killed {_ATTEMPTS} times")
     what = [str(job.folder / "mail") if one == "mail" else one for one in job.asked.what]

@@ -94,18 +94,20 @@ def boot_counted(
     seed: int = 1,
     qemu: QemuMachine | None = None,
     also: Also = "",
+    place: Entry | None = None,
     on_record: Callable[[Record], None] = lambda record: None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
     ``folder``: of a workload that is not shipped. ``counted``: load the plugin; ``also`` ("later") as for the
-    agent. ``qemu`` boots it, and another thread may stop it. ``on_record`` gets each record as it comes.
+    agent. ``qemu`` boots it, and another thread may stop it. ``place``: the run that keeps the files of a
+    script. ``on_record`` gets each record as it comes.
     Raises GuestError if the guest fails, LabError, InputError.
     """
     planned = _planned(workload, points, seed)
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Entry(Path(name))
-        initramfs = _initramfs(here, kernel, workload, planned, folder, reporter, also)
+        initramfs = _initramfs(here, place or here, kernel, workload, planned, folder, reporter, also)
         memory_mb = machine.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
         counts = here.path / "counts"
@@ -188,6 +190,7 @@ def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter, a
 
 def _initramfs(
     here: Entry,
+    place: Entry,
     kernel: Bootable,
     workload: Workload,
     planned: PlannedBoot,
@@ -204,7 +207,7 @@ def _initramfs(
         plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
         modules=kernel.modules,
         programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
-        archives=script_archives({workload.name: workload}, folder, here, DEFAULT_ARCH, reporter),
+        archives=script_archives({workload.name: workload}, folder, place, DEFAULT_ARCH, reporter),
     )
 
 

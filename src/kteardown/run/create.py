@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kteardown import version
 from kteardown.door import LARGE, Entry
-from kteardown.errors import InputError
+from kteardown.errors import InputError, damaged
 from kteardown.kernels import build, cache_folder, layout_twin
 from kteardown.kernels.prebuilt import is_prebuilt
 from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
@@ -39,6 +39,7 @@ from kteardown.rundir.snapshot import Snapshot, read_json
 from kteardown.vm import host
 
 _TWIN_PATCH = "layout-twin.patch"
+_RESTORE = "restore the run directory from a copy."
 _kernel_request = TypeAdapter(KernelRequest)
 _kernel_image = TypeAdapter(KernelImage)
 _RUNS = 50
@@ -127,11 +128,14 @@ def missing_kernels(run: RunDir) -> list[KernelRequest]:
 def needed_requests(run: RunDir) -> list[KernelRequest]:
     """Return the kernels that may be built for a run when it is resumed. Raises InputError if it is damaged.
 
-    They are those that are missing, and base if its layout twin may be added.
+    They are those that are missing, and base if its layout twin may be added, or if what a series changes in
+    its source may be counted.
     """
-    found, twin = missing_kernels(run), (run.path / _TWIN_PATCH).exists()
-    base = _json(run.folder / "requests.json").get(BASE)
-    return [*found, *([_request(run, BASE, base)] if base and twin else [])]
+    requests = _json(run.folder / "requests.json")
+    base = requests.get(BASE)
+    with damaged(str(run.folder / "requests.json"), hint=_RESTORE):
+        is_read = (run.folder / _TWIN_PATCH).exists() or any(one.get("patches") for one in requests.values())
+    return [*missing_kernels(run), *([_request(run, BASE, base)] if base and is_read else [])]
 
 
 def bootable(run: RunDir) -> dict[str, Bootable]:
@@ -140,24 +144,27 @@ def bootable(run: RunDir) -> dict[str, Bootable]:
     Raises InputError if an image is not whole, or a file is not in the cache: what is booted, and what the
     guests get, is not chosen by the files of a run.
     """
-    kernels: dict[str, Bootable] = {}
-    for name, fields in _json(run.kernels_file).items():
-        image = Path(fields["image"])
-        for file in (image, *map(Path, fields["modules"])):
-            if not file.resolve().is_relative_to(cache_dir().resolve()):
-                raise InputError(
-                    f"{run.kernels_file}: {file}, of {name}, is not in the cache {cache_dir()}",
-                    hint="run the experiment again; with another cache, set KTEARDOWN_CACHE to it.",
-                )
-        if image.is_file():
-            cache_folder.hold(image.parent)
-        if not image.is_file() or file_hash(image) != fields["image_hash"]:
+    with damaged(str(run.kernels_file), hint=_RESTORE):
+        kernels = {name: _bootable(run, name, fields) for name, fields in _json(run.kernels_file).items()}
+        return {**kernels, TWIN: kernels[BASE]}
+
+
+def _bootable(run: RunDir, name: str, fields: Mapping[str, Any]) -> Bootable:
+    image, modules = Path(fields["image"]), tuple(map(Path, fields["modules"]))
+    for file in (image, *modules):
+        if not file.resolve().is_relative_to(cache_dir().resolve()):
             raise InputError(
-                f"the image of {name} is damaged, or no longer in the cache: {image}",
-                hint="run the experiment again, which builds the image again.",
+                f"{run.kernels_file}: {file}, of {name}, is not in the cache {cache_dir()}",
+                hint="run the experiment again; with another cache, set KTEARDOWN_CACHE to it.",
             )
-        kernels[name] = Bootable(image, tuple(map(Path, fields["modules"])))
-    return {**kernels, TWIN: kernels[BASE]}
+    if image.is_file():
+        cache_folder.hold(image.parent)
+    if not image.is_file() or file_hash(image) != fields["image_hash"]:
+        raise InputError(
+            f"the image of {name} is damaged, or no longer in the cache: {image}",
+            hint="run the experiment again, which builds the image again.",
+        )
+    return Bootable(image, modules)
 
 
 def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
@@ -165,7 +172,8 @@ def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
     fields, known = _json(run.folder / "requests.json"), _json(run.kernels_file)
     if name not in fields or name not in known:
         raise InputError(f"the run does not say what {name} is made of", hint="start the run anew.")
-    image = _kernel_image.validate_python({"name": name, "series": "", **known[name]})
+    with damaged(str(run.kernels_file), hint=_RESTORE):
+        image = _kernel_image.validate_python({"name": name, "series": "", **known[name]})
     return _request(run, name, fields[name]), image
 
 
@@ -192,7 +200,8 @@ def _base_request(snapshot: Snapshot) -> KernelRequest:
 
 
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
-    found = _kernel_request.validate_python({"name": name, **fields})
+    with damaged(str(run.folder / "requests.json"), hint=_RESTORE):
+        found = _kernel_request.validate_python({"name": name, **fields})
     patches = tuple(run.plain_file(str(patch)) for patch in found.patches)
     fragments = run.kept_fragments(found.fragments)
     return replace(found, patches=patches, backports=(), fragments=fragments)

@@ -51,6 +51,8 @@ _MOST = 1_000_000
 _CUT = 1000
 """The agent does not cut texts of a record that have fewer characters in all."""
 _SHOWN = 200
+_AROUND = ("", "checked", "unfinished")
+"""The steps of a script's report at which comes what the agent measures around it: counts and a profile."""
 
 
 class ForgedError(Exception):
@@ -271,7 +273,11 @@ class _RunningScript(_RunningTrial):
     def _begin_repetition(self, number: int) -> None:
         super()._begin_repetition(number)
         self._step: str = ""
-        """How far the report of the repetition is: samples, output, ended, checked."""
+        """How far the report of the repetition is: samples, output, ended, checked.
+
+        ``unfinished``: the script did not end, or did not begin, and only what the agent measures around
+        every repetition is reported.
+        """
 
     def _wrong_end(self, record: TrialEnd) -> str:
         whole = self._step == "checked" and self.repetition + 1 == self.trial.warmup + self.trial.repetitions
@@ -284,22 +290,26 @@ class _RunningScript(_RunningTrial):
 
     def _wrong_sample(self, record: Record) -> str:
         assert isinstance(record, Sample)
-        wanted = ("", "samples") if record.metric in _OF_EVERY_SCRIPT else ("checked",)
+        is_of_script = record.metric in _OF_EVERY_SCRIPT
+        wanted = ("", "samples") if is_of_script else _AROUND
         if self._step not in wanted or self._count["metric", record.metric]:
             return "no sample of a script comes now"
-        self._step = self._step or "samples"
+        self._step = self._step or ("samples" if is_of_script else "unfinished")
         return super()._wrong_sample(record)
 
     def _wrong_check(self, record: Record) -> str:
         assert isinstance(record, Check)
-        wanted = "ended" if record.name == "ended" else "checked"
-        if self._step != wanted or self._count["invariant", record.name]:
+        wanted = ("ended",) if record.name == "ended" else _AROUND
+        if self._step not in wanted or self._count["invariant", record.name]:
             return "no check of a script comes now"
-        self._step = "checked"
+        self._step = "checked" if record.name == "ended" else self._step or "unfinished"
         return super()._wrong_check(record)
 
     def _wrong_profile(self, record: Record) -> str:
-        return super()._wrong_profile(record) if self._step == "checked" else "the script has not ended"
+        if self._step not in _AROUND:
+            return "the script has not ended"
+        self._step = self._step or "unfinished"
+        return super()._wrong_profile(record)
 
     def _wrong_other(self, record: Record) -> str:
         if not isinstance(record, OutputLine | Delta | ScriptEnd):

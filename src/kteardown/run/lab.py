@@ -282,7 +282,7 @@ def remembered_place(run: RunDir, on: str | None) -> str:
         )
     if on is None and kept:
         raise InputError(
-            f"{run.name} began on {on_one_line(kept)}: boots are sent there only if you name it again",
+            f"{run.name} began on {on_one_line(kept)}: kteardown sends boots there only if you name it again",
             hint=f"add --on {shlex.quote(on_one_line(kept))}, or another place; --on {LOCAL} is this host.",
         )
     if on is None:

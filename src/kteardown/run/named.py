@@ -21,13 +21,13 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Workload
 from kteardown.patches.posted import message_id
 from kteardown.run import create
+from kteardown.run.resolve import ON_SOURCE
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.visible import on_one_line
 
 # What is before the end takes whatever comes: no search begins anew at each character.
-_ON = re.compile(r"(.+) on (\S+:.*)", re.DOTALL)
 _RANGE = re.compile(r"git:(?:(.*)@)?[^@]+\.\..*", re.DOTALL)
 
 
@@ -53,8 +53,11 @@ def of_variant(variant: str) -> Iterator[Named]:
     """Yield what a variant names: a source, or a series that has no name of its own, on a source."""
     if is_source(variant) and not _RANGE.fullmatch(variant):
         yield from of_source(variant)
+        # A hunt takes what follows the last one of its source.
+        if " on " in variant:
+            yield from of_source(variant.rpartition(" on ")[2])
         return
-    elsewhere = _ON.fullmatch(variant)
+    elsewhere = ON_SOURCE.fullmatch(variant)
     if elsewhere:
         yield from of_source(elsewhere[2])
     series = split_part(elsewhere[1] if elsewhere else variant)[0]
@@ -119,7 +122,7 @@ def need(named: Iterable[Named], typed: Sequence[str], what: str, command: str) 
     if missing:
         texts = [f"{text} ({', '.join(dict.fromkeys(whats))})" for text, whats in missing.items()]
         raise InputError(
-            f"{what} names {'; '.join(texts)}: used only if you name it again",
+            f"{what} names {'; '.join(texts)}: kteardown uses it only if you name it again",
             hint=f"if it is what you want to use: {command}{options([*typed, *missing])}",
         )
 

@@ -33,7 +33,8 @@ from kteardown.patches import posted
 from kteardown.paths import cache_dir
 
 # A series on another source than base.
-_ON_SOURCE = re.compile(r"(.+) on (\S+:.*)")
+ON_SOURCE = re.compile(r"(.+) on (\S+:.*)", re.DOTALL)
+"""A series on a source that is named with it."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
     if is_source(variant):
         check(variant)
         return replace(base, name=variant, source=variant), None
-    if elsewhere := _ON_SOURCE.fullmatch(variant):
+    if elsewhere := ON_SOURCE.fullmatch(variant):
         chosen, source = posted.resolve(elsewhere[1]), elsewhere[2]
         check(source)
         name = f"{chosen.label} on {source}"

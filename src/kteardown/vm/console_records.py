@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +108,9 @@ class LoggedBoot:
 
     @property
     def raw_records(self) -> list[bytes]:
-        """The lines of the agent, as far as they are there."""
-        lines = [line for number, line in sorted(self.lines.items()) if number != _MACHINE]
-        return lines[:-1] if self.sent else lines
+        """The lines of the agent; of a boot without its end, those before the first that is missing."""
+        whole = takewhile(self.lines.__contains__, count(_MACHINE + 1))
+        return [self.lines[number] for number in whole if not self.lines[number].startswith(_SENT)]
 
     @property
     def error(self) -> str:
@@ -192,7 +193,7 @@ class Consoles:
             # A kernel that panics before its first process prints its command line with the log.
             now, key = self._now, (named[1].decode(), int(named[2]))
             if now is None or (now.token, now.boot) != key:
-                self._begin((*key, ""), self._take_before())
+                self._begin((*key, ""), _of_this_kernel(self._take_before()))
         if line.strip():
             self._print(line[:_CONSOLE_LINE].decode(errors="replace"))
 
@@ -241,6 +242,12 @@ class Consoles:
             self.bytes -= len(console.popleft())
         self.bytes += len(line)
         console.append(line)
+
+
+def _of_this_kernel(lines: list[str]) -> list[str]:
+    """Return the lines from the one with which a kernel begins its log; all if there is none."""
+    starts = [number for number, line in enumerate(lines) if "Linux version " in line]
+    return lines[starts[-1] :] if starts else lines
 
 
 def read_logs(files: Sequence[Path], key_of: KeyOf) -> Consoles:

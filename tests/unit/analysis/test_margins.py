@@ -51,6 +51,11 @@ def test_an_interval_decides(found: MetricVerdict, kept: bool | None) -> None:
     assert Margins(0.02).keeps(found) is kept
 
 
+def test_a_saving_that_is_not_seen_from_outside_is_not_certain() -> None:
+    found = verdict(0.15, 0.14, 0.16, "inconclusive").model_copy(update={"outside": "contradicts"})
+    assert Margins(0.02).keeps(found) is None
+
+
 def test_a_run_ends_when_its_margin_is_decided() -> None:
     rule = parse_until("margin=5%")
     ends = {}

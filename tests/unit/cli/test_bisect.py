@@ -20,6 +20,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, PatchSet
 from kteardown.model.result import Result as Measured
+from kteardown.paths import cache_dir
 from kteardown.report import saved
 from kteardown.rundir.find import RunFolder
 from unit.report.contexts import write_run
@@ -227,7 +228,7 @@ def test_two_of_the_same_command_take_turns(
     taken: list[bool] = []
 
     def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
-        (lock,) = (tree.parent / "runs").glob("bisect-*/.locks/git.lock")
+        (lock,) = (cache_dir() / "bisections" / ".locks").glob("*.lock")
         with suppress(Timeout), FileLock(lock).acquire(timeout=0):
             taken.append(True)
         return whole(judge, folders, **design)
@@ -351,3 +352,16 @@ def test_what_cannot_be_bisected_is_refused_before_anything_is_measured(
     assert isinstance(done.exception, InputError)
     assert message in done.exception.message
     assert not measured
+
+
+def test_nothing_of_a_foreign_folder_is_executed(tree: Path, measured: list[int]) -> None:
+    assert bisect(tree).exit_code == 0
+    (folder,) = (tree.parent / "runs").glob("bisect-*")
+    hook = folder / "git/hooks/post-index-change"
+    hook.parent.mkdir(parents=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tree.parent}/executed\n")
+    hook.chmod(0o755)
+    (folder / "git/config").write_text(f"[core]\nfsmonitor = touch {tree.parent}/executed\n")
+    assert bisect(tree).exit_code == 0
+    assert not (tree.parent / "executed").exists()
+    assert hook.exists(), "git has its folder elsewhere"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kteardown.analysis.failing import points_that_turned
 from kteardown.cli.options import FailOn
 from kteardown.cli.outcome import gate
 from kteardown.errors import BrokenError, GateError, InputError, KteardownError
@@ -142,3 +143,11 @@ def test_the_better_direction_of_a_metric_decides_what_turned() -> None:
         result = result.model_copy(update={"comparisons": turned})
         assert exit_code(result, WORKLOADS, FailOn.worse) == expected
         check_agreement(result, WORKLOADS)
+
+
+def test_a_point_that_is_not_seen_from_outside_did_not_turn() -> None:
+    over_all = PLAIN.metric_verdicts[0].model_copy(update={"verdict": "mixed"})
+    row = PLAIN.comparisons[0].model_copy(update={"verdict": "inconclusive", "ci": (0.14, 0.16)})
+    assert points_that_turned(over_all, [row], "better") == [row]
+    forged = row.model_copy(update={"outside": "contradicts"})
+    assert points_that_turned(over_all, [forged], "better") == []

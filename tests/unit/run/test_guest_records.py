@@ -372,3 +372,25 @@ def test_recorded_boots_of_a_hunt_pass(stage: str) -> None:
     for attempt in counting.attempts(RunDir(DATA / "hunt/recorded" / stage).records()):
         boot = plan_from(attempt.records)
         take(boot, [line for line in guest_lines(attempt.records, boot) if line["type"] != "bye"], HUNT)
+
+
+@pytest.mark.parametrize("sent", ["profile", "nothing"])
+def test_a_script_that_does_not_end_fails_its_trial_and_is_not_forged(sent: str) -> None:
+    """If SIGKILL does not end it, the agent reports only what it measures around the repetition."""
+    trial = PlannedTrial(
+        index=0, workload="mine", params={}, warmup=0, repetitions=2, profile_ns=9, script={"a_ns": "a"}
+    )
+    at: Fields = {"trial": 0, "repetition": 0}
+    profile = {"type": "profile", **at, "period_ns": 9, "stretch_ns": 90, "cpus": 1, "samples": 1, "lost": 0}
+    around = [profile, {"type": "stack", **at, "stack": "a;b", "count": 1, "ns": 9}]
+    body = around if sent == "profile" else []
+    failed = {"type": "trial_end", "trial": 0, "status": "failed", "detail": "processes are left"}
+    lines = [HELLO, start_of(trial), *body, failed, {"type": "bye", "trials": 1}]
+    assert len(take(boot_of(trial), lines)) == len(lines)
+    passed = [HELLO, start_of(trial), *body, {**failed, "status": "ok"}]
+    with pytest.raises(ForgedError):
+        take(boot_of(trial), passed)
+    printed = {"type": "sample", **at, "metric": "whole_ns", "value": 5}
+    if sent == "profile":
+        with pytest.raises(ForgedError):
+            take(boot_of(trial), [HELLO, start_of(trial), *body, printed])

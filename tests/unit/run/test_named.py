@@ -138,6 +138,7 @@ def test_a_run_is_sent_to_a_machine_only_if_that_is_typed(tmp_path: Path, run: R
         ({"against": ["lore:1@example.org on debian:6.12"]}, "--own lore:1@example.org"),
         ({"against": ["./series/x@2"]}, "--own ./series/x"),
         ({"against": ["git:/src/linux@v1..v2"]}, "--own /src/linux"),
+        ({"source": "debian-image:6.12 on git:/src/linux@HEAD"}, "--own /src/linux"),
         ({"locks": "patched:/src/p@git:/src/linux@v6.12"}, "--own /src/p --own /src/linux"),
     ],
 )
@@ -232,3 +233,17 @@ def test_lists_and_completion_compile_and_execute_nothing_of_the_current_folder(
 def test_the_canary_of_these_tests_is_found_when_it_is_executed(theirs: Path) -> None:
     subprocess.run([theirs / "bin/gcc"], check=True, capture_output=True)
     assert (theirs / "executed").exists()
+
+
+def test_what_is_read_to_count_a_series_is_typed(run: RunDir, tmp_path: Path) -> None:
+    base = {"source": f"git:{tmp_path}/linux@v6.12", "patches": []}
+    made = {**base, "patches": ["series/x/1.patch"], "series": VARIANT}
+    (run.folder / "requests.json").replace(json.dumps({"base": base, VARIANT: made}))
+    assert [one.text for one in named.of_runs(RunFolder.of(run))] == [f"{tmp_path}/linux"]
+
+
+@pytest.mark.parametrize("damage", [{"image": 5}, {"modules": []}, {"image": "\0", "modules": 5}, []])
+def test_a_damaged_list_of_kernels_is_an_error(run: RunDir, damage: object) -> None:
+    run.kernels_file.replace(json.dumps({"base": damage}))
+    with pytest.raises(InputError, match=r"kernels\.json"):
+        create.bootable(run)
