@@ -7,7 +7,7 @@ whose source it is written, and those into which that one was inlined.
 import bisect
 import re
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -155,16 +155,46 @@ class DebugInfo:
         """Return how many instructions were executed in ``functions`` and in what is inlined into them."""
         return sum(counts[address] for address in self._within(counts, functions))
 
-    def with_callees(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> float:
+    def with_callees(
+        self,
+        counts: Mapping[int, int],
+        functions: Collection[FunctionId],
+        least_shares: Mapping[str, float] | None = None,
+    ) -> float:
         """Return how many instructions were executed in ``functions`` and in all that they call.
 
-        Of a function that others call too, their part of its calls counts, as in gprof. Calls through
-        pointers are not known, and the scheduler is not followed.
+        Of a function that others call too, their part of its calls counts, as in gprof, and at least its part
+        in ``least_shares``. Calls through pointers are not known, and the scheduler is not followed.
         """
         own = self._within(counts, functions)
         rest: dict[int, int] = defaultdict(int)
         for address in counts.keys() - own:
             rest[self._symbol(address)] += counts[address]
+        shares = self._shares(counts, own)
+        least = {start: (least_shares or {}).get(name, 0.0) for start, name in self._unique().items()}
+        return sum(counts[at] for at in own) + sum(
+            count * max(shares.get(to, 0.0), least.get(to, 0.0)) for to, count in rest.items()
+        )
+
+    def shares_of_callees(
+        self, counts: Mapping[int, int], functions: Collection[FunctionId]
+    ) -> dict[str, float]:
+        """Return by name the part of each function that counts in ``with_callees``.
+
+        Where a variant calls a function through a pointer instead, its part in base is known all the same.
+        """
+        shares = self._shares(counts, self._within(counts, functions))
+        names = self._unique()
+        return {names[start]: share for start, share in shares.items() if start in names}
+
+    def _unique(self) -> dict[int, str]:
+        """Return by address the names that only one function has."""
+        often = Counter(self._names)
+        named = zip(self._starts, self._names, strict=True)
+        return {start: name for start, name in named if often[name] == 1}
+
+    def _shares(self, counts: Mapping[int, int], own: Collection[int]) -> dict[int, float]:
+        """Return by its address the part of each function that the instructions at ``own`` call."""
         callers: dict[int, list[tuple[int, int]]] = defaultdict(list)
         apart = {start for start, name in zip(self._starts, self._names, strict=True) if name == _SCHEDULER}
         for at, to in calls_of(self._vmlinux):
@@ -180,7 +210,7 @@ class DebugInfo:
                 share = min(sum(n * shares.get(at, 0.0) for at, n in known) / counts[to], 1.0)
                 moved = max(moved, share - shares.get(to, 0.0))
                 shares[to] = share
-        return sum(counts[at] for at in own) + sum(n * shares.get(to, 0.0) for to, n in rest.items())
+        return shares
 
     def _symbol(self, address: int) -> int:
         """Return the address of the function that ``address`` is in."""

@@ -77,13 +77,16 @@ def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float
     machine = snapshot.experiment.machine.model_copy(update=swept)
     images = [base[1], variant[1]]
     costs = []
+    shares: dict[str, float] = {}
     boots = _boots(snapshot, workload, params, machine, images, reporter)
     for image, booted in zip(images, boots, strict=True):
         trial = booted.trials[-1]
         if not trial.ran:
             return f"{workload.name} did not run in the guest that counts: {trial.detail}"
         info = DebugInfo(image.image.parent)
-        costs.append(info.with_callees(counts_of(trial.executed, inside=True), functions))
+        counts = counts_of(trial.executed, inside=True)
+        costs.append(info.with_callees(counts, functions, shares))
+        shares = shares or info.shares_of_callees(counts, functions)
     return costs[0], costs[1]
 
 

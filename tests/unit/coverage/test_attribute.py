@@ -97,6 +97,10 @@ def test_a_cost_has_its_part_of_what_others_call_too(program: Path) -> None:
     cost = {name: len(each) for name, each in blocks.items()}
     found = info.with_callees(counts, {FunctionId("p.c", "changed")})
     assert found == pytest.approx(2 * cost["changed"] + 2 * cost["helper"] + 2 * cost["deep"])
+    # Where another kernel calls them through a pointer, which is not seen, they count all the same.
+    shares = info.shares_of_callees(counts, {FunctionId("p.c", "changed")})
+    unseen = info.with_callees(counts, {FunctionId("p.c", "absent")}, shares)
+    assert unseen == pytest.approx(2 * cost["helper"] + 2 * cost["deep"])
     # The scheduler is not followed, only counted where it is changed.
     other = info.with_callees(counts, {FunctionId("p.c", "other")})
     assert other == pytest.approx(3 * cost["other"] + 6 * cost["helper"] + 6 * cost["deep"])
