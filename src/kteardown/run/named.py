@@ -21,7 +21,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Workload
 from kteardown.patches.posted import message_id
 from kteardown.run import create
-from kteardown.run.resolve import ON_SOURCE
+from kteardown.run.resolve import series_and_source
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import Snapshot, load
@@ -57,10 +57,10 @@ def of_variant(variant: str) -> Iterator[Named]:
         if " on " in variant:
             yield from of_source(variant.rpartition(" on ")[2])
         return
-    elsewhere = ON_SOURCE.fullmatch(variant)
-    if elsewhere:
-        yield from of_source(elsewhere[2])
-    series = split_part(elsewhere[1] if elsewhere else variant)[0]
+    series, source = series_and_source(variant)
+    if source:
+        yield from of_source(source)
+    series = split_part(series)[0]
     if message_id(series):
         yield Named(series, "patches of an archive")
     elif span := _RANGE.fullmatch(series):

@@ -32,9 +32,8 @@ from kteardown.model.workload import Workload
 from kteardown.patches import posted
 from kteardown.paths import cache_dir
 
-# A series on another source than base.
-ON_SOURCE = re.compile(r"(.+) on (\S+:.*)", re.DOTALL)
-"""A series on a source that is named with it."""
+# What is before the end takes whatever comes: no search begins anew at each character.
+_ON_SOURCE = re.compile(r"(.+) on (\S+:.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,12 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     )
 
 
+def series_and_source(variant: str) -> tuple[str, str]:
+    """Return the parts of ``SERIES on SOURCE``; the source is empty if the variant names none."""
+    elsewhere = _ON_SOURCE.fullmatch(variant)
+    return (elsewhere[1], elsewhere[2]) if elsewhere else (variant, "")
+
+
 def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selection | None]:
     """Return the request for a variant of ``base``, and its series if it has one.
 
@@ -110,12 +115,12 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
     if is_source(variant):
         check(variant)
         return replace(base, name=variant, source=variant), None
-    if elsewhere := ON_SOURCE.fullmatch(variant):
-        chosen, source = posted.resolve(elsewhere[1]), elsewhere[2]
+    series, source = series_and_source(variant)
+    chosen = posted.resolve(series)
+    if source:
         check(source)
         name = f"{chosen.label} on {source}"
         return replace(_patched(base, chosen), name=name, source=source), chosen
-    chosen = posted.resolve(variant)
     return _patched(base, chosen), chosen
 
 
