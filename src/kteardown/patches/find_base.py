@@ -384,6 +384,7 @@ def _present(
 
 def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:
     file, any_found = "", False
+    whole: set[str] = set()
     for line in said.splitlines():
         if match := _FILE.match(line):
             file = apply_patches.unquoted(match[1])
@@ -394,6 +395,10 @@ def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[Fa
             yield FailingHunk(patch, file, number, text)
         elif match := _WHOLE.match(line):
             any_found = True
+            # A patch can have a file a thousand times: there is such a line for each, for all hunks.
+            if match[1] in whole:
+                continue
+            whole.add(match[1])
             there = match[2].startswith("already")
             reason = "there is such a file already" if there else "there is no such file"
             for text in hunks.get(match[1], [""]):

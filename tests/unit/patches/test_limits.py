@@ -10,6 +10,7 @@ import pytest
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import apply_patches
 from kteardown.patches import reading
+from kteardown.patches.find_base import TriedSource, failing_hunks
 from kteardown.patches.posted import message_id, read, resolve
 from kteardown.progress import SilentReporter
 
@@ -189,3 +190,14 @@ def test_a_patch_with_a_line_of_a_megabyte_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "long.patch").write_text(f"{1_000_000 * 'a'}\n{DIFF}")
     with pytest.raises(InputError, match="a line of more than 1,000,000 bytes"):
         apply_patches.read(tmp_path / "long.patch")
+
+
+@pytest.mark.timeout(120)
+def test_a_file_that_a_patch_makes_many_times_has_its_hunks_once(tmp_path: Path) -> None:
+    made = "diff --git a/new.c b/new.c\nnew file mode 100644\n--- /dev/null\n+++ b/new.c\n@@ -0,0 +1 @@\n+a\n"
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/new.c").write_text("a\n")
+    patch = tmp_path / "0001-x.patch"
+    patch.write_text(f"---\n{1_000 * made}")
+    failing = failing_hunks(TriedSource("tree", "tree", "fails"), tmp_path / "tree", [patch]).failing
+    assert len(failing) <= 1_000
