@@ -203,7 +203,8 @@ def main() -> None:
     arguments = parser.parse_args()
     counts, worst = Counter[str](), {name: (0.0, 0.0) for name in arguments.targets}
     faults = 0
-    number, end = arguments.first, time.monotonic() + arguments.seconds
+    number = arguments.first
+    end = time.monotonic() + arguments.seconds
     shown = time.monotonic()
     while time.monotonic() < end:
         chance = random.Random(f"{arguments.seed}:{number}")

@@ -186,7 +186,8 @@ def _place(pair: Pair, metric: str) -> tuple[str, Key, str, str, str]:
 
 def _saved(pair: Pair, whole: Pair | None) -> float:
     """Return the saving in ns; of a share, the saved part of the whole. 0 if there is none to compare."""
-    quantile, unit = pair.figure.quantile, pair.figure.spec.unit
+    quantile = pair.figure.quantile
+    unit = pair.figure.spec.unit
     before, after = (side.quantile(quantile) for side in (pair.base, pair.changed))
     if whole is None:
         return 0.0
@@ -201,7 +202,8 @@ def _saved(pair: Pair, whole: Pair | None) -> float:
 
 def _added(parts: Iterable[tuple[int, OwnSaving]]) -> tuple[float, Saving | None]:
     """Return the sum of claims, each added (1) or subtracted (-1), and of their wholes; None without any."""
-    claimed, low, middle, high, known = 0.0, 0.0, 0.0, 0.0, False
+    claimed = low = middle = high = 0.0
+    known = False
     for sign, claim in parts:
         shown = claim.shown
         if shown is None:
@@ -216,7 +218,8 @@ def _added(parts: Iterable[tuple[int, OwnSaving]]) -> tuple[float, Saving | None
 
 def _not_shown(first: Pair, whole: Saving, parts: Iterable[tuple[int, OwnSaving]]) -> str:
     """Return in words that the call that contains the claims does not have their saving."""
-    spec, quantile = first.figure.spec, first.figure.quantile
+    spec = first.figure.spec
+    quantile = first.figure.quantile
     before = sum(claim.whole.base.quantile(quantile) for _, claim in parts if claim.whole is not None)
     change = _percent(1 - whole.middle / before) if before else ""
     still = whole.low <= 0 <= whole.high or change in ("", "+0.0%", "-0.0%")

@@ -182,7 +182,9 @@ def _choose(
     Of a boot with two different ends none is used, unless one log of it is ``asked`` for.
     """
     ends: dict[int, list[LoggedBoot]] = {}
-    said, void, why = [], [], {}
+    said = []
+    void = []
+    why = {}
     for boot in boots:
         if boot.boot >= len(plan.boots):
             said.append(f"boot {boot.boot} is not in the plan")
