@@ -110,7 +110,8 @@ class Entry:
 
     def count(self, word: bytes, most: int = LARGE) -> int:
         """Return how often ``word`` is in the file. Raises as ``content``; little of it is in memory."""
-        found, rest = 0, b""
+        found = 0
+        rest = b""
         with self.stream() as stream:
             self._size_of(stream, most)
             while chunk := stream.read(_CHUNK):
@@ -218,7 +219,8 @@ class Entry:
         """
         self.plain()
         with self._above() as here, other._above() as there:
-            ours, theirs = self.names[-1], other.names[-1]
+            ours = self.names[-1]
+            theirs = other.names[-1]
             try:
                 os.link(ours, theirs, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
             except FileExistsError:

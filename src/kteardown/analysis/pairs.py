@@ -64,7 +64,8 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
                 logs = log_ratios(before.quantiles(figure.quantile), after.quantiles(figure.quantile))
                 found = over_nodes(found, logs, data.nodes, data.rules)
             # One step of what is printed at most, and that is not little.
-            step, value = figure.spec.resolution, before.quantile(figure.quantile)
+            step = figure.spec.resolution
+            value = before.quantile(figure.quantile)
             one_step = abs(after.quantile(figure.quantile) - value) <= step
             coarse = one_step and step > data.rules.same_within * abs(value)
             own = replace(supporting, coarse=coarse)

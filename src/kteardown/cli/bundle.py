@@ -148,7 +148,8 @@ def _adopt(
 ) -> Iterator[str]:
     """Write the boots of whole blocks to the run; yield what a reader must know. Raises InputError."""
     found = load(run)
-    plan, reports = found.plan, reports_of(found.workloads)
+    plan = found.plan
+    reports = reports_of(found.workloads)
     chosen, said = _choose(plan, boots, asked)
     yield from said
     _check_machine(plan, chosen)

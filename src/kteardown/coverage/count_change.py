@@ -55,7 +55,8 @@ def count_changes(snapshot: Snapshot, result: Result, reporter: Reporter, *, her
 
 def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float, float] | str:
     """Return the instructions in the changed functions of base and the variant, or why they are not known."""
-    run, workload = snapshot.run, snapshot.workloads[c.workload]
+    run = snapshot.run
+    workload = snapshot.workloads[c.workload]
     base, variant = create.built(run, BASE), create.built(run, c.variant)
     if why := _why_not(base, variant):
         return why

@@ -51,7 +51,8 @@ def run(*argv: str, git_dir: Path | str = os.devnull, cwd: Path | None = None, d
 
     All may read the files that it writes. Raises LabError if the disk is full.
     """
-    command, variables = [*_COMMAND, *argv], _environment() | {"GIT_DIR": str(Path(git_dir).absolute())}
+    command = [*_COMMAND, *argv]
+    variables = _environment() | {"GIT_DIR": str(Path(git_dir).absolute())}
     done = spawn.run(
         command, check=False, capture_output=True, input=data, cwd=cwd, env=variables, umask=0o022
     )
