@@ -27,9 +27,7 @@ SAMPLE = '{"boot":0,"attempt":0,"type":"sample","trial":0,"repetition":1,"metric
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a finished run."""
-    run = killable.make_run(tmp_path_factory.mktemp("runs"), "instructions")
-    killable.measure(run.path)
-    return run.path
+    return killable.finished_run(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture

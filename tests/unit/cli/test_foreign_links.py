@@ -29,9 +29,7 @@ TEXT = "a line\nthe last line has no end"
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a finished run."""
-    run = killable.make_run(tmp_path_factory.mktemp("runs"), "instructions")
-    killable.measure(run.path)
-    return run.path
+    return killable.finished_run(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture

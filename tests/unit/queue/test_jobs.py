@@ -232,3 +232,10 @@ def test_processes_that_begin_at_once_have_one_secret(
     assert len(codes) == 1
     assert [file.name for file in (tmp_path / "kteardown").iterdir()] == ["secret"]
     assert not is_sealed("", ["try"], b"") and not is_sealed("\u00e9", ["try"], b"")
+
+
+@pytest.mark.timeout(60)
+def test_a_job_that_is_a_pipe_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / (32 * "a")).mkdir()
+    os.mkfifo(tmp_path / (32 * "a") / "job.json")
+    assert jobs.jobs(tmp_path) == []

@@ -59,6 +59,13 @@ def make_run(root: Path, clock: Clock) -> RunDir:
     return run
 
 
+def finished_run(folder: Path) -> Path:
+    """Return a run in ``folder`` that was measured to its end, on the instruction clock."""
+    run = make_run(folder, "instructions")
+    measure(run.path)
+    return run.path
+
+
 def measure(path: Path) -> None:
     """Boot the rest of the run at ``path`` and write its result."""
     run = RunDir.open(path)
