@@ -47,7 +47,7 @@ from kteardown.run.resolve import base_and_variants, experiment_for, experiment_
 from kteardown.run.resolve import experiment_of as replication
 from kteardown.script.describe import Described, content_id, describe, is_script, write
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.qemu import qemu_command
+from kteardown.vm.qemu_command import qemu_command
 
 State = Literal["stale", "older", "current", "not measured"]
 """``stale``: boots on this tree gave other figures; ``older``: a dependency has changed since."""

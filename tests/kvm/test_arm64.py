@@ -23,7 +23,7 @@ from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu import qemu_command
+from kteardown.vm.qemu_command import qemu_command
 from kvm import arm64_programs
 from kvm.conftest import listed
 from kvm.l1 import L1, Setting, kernel

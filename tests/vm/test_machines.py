@@ -141,7 +141,9 @@ def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob) -> None:
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_a_guest_that_suspends_to_memory_is_woken(make_job: MakeJob, cpus: int) -> None:
     def run(seed: int) -> list[bytes]:
-        result, lines = boot(make_job("suspend", acceleration="icount", cpus=cpus, seed=seed))
+        result, lines = boot(
+            make_job("suspend", acceleration="icount", cpus=cpus, seed=seed, has_script=True)
+        )
         assert result.outcome == "ok", result.detail
         return lines
 

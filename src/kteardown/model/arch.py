@@ -59,6 +59,8 @@ class Architecture:
     host_cpu: str
     """That of the host under KVM."""
     kernel_arguments: tuple[str, ...]
+    one_cpu_arguments: tuple[str, ...]
+    """More arguments, for a guest on the instruction clock in which one CPU is possible."""
     perf_event_open: int
     """The number of this system call."""
     emulated_counters: bool

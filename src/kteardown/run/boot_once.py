@@ -120,6 +120,7 @@ def boot_counted(
             cpus=machine.largest("cpus") or workload.cpus,
             memory_mb=memory_mb,
             kernel_args=machine.kernel_args,
+            has_script=workload.script is not None,
             possible_cpus=machine.largest("possible_cpus"),
             numa_nodes=machine.largest("numa_nodes"),
             seed=planned.seed,

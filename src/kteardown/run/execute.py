@@ -409,6 +409,7 @@ def boot_job(
         console=console,
         silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
         kernel_args=lab.kernel_args,
+        has_script=bool(lab.archives),
         possible_cpus=boot.machine.get("possible_cpus", plan.possible_cpus),
         numa_nodes=boot.machine.get("numa_nodes", plan.numa_nodes),
         on_vcpus=host.vcpus if host else None,

@@ -19,7 +19,8 @@ from kteardown.paths import cache_dir, key_of
 from kteardown.progress import SilentReporter
 from kteardown.vm.host import qemu_version
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu import QemuMachine, qemu_command
+from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.qemu_command import qemu_command
 from kteardown.vm.qemu_library import main_loop_library
 
 

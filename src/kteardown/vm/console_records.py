@@ -28,7 +28,7 @@ from kteardown.errors import InputError, failing
 from kteardown.model.record import AgentError, BootEnd, Hello, Record, parse
 from kteardown.vm.job import BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, said_at_end
-from kteardown.vm.qemu import GIVEN
+from kteardown.vm.qemu_command import GIVEN
 
 _LINE = re.compile(
     rb"@kteardown (?P<signed>(?P<token>[0-9a-f]{16}) (?P<boot>\d{1,6}) (?P<attempt>[0-9a-f]{8}) "

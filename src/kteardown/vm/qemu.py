@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -21,14 +21,14 @@ from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 from kteardown import spawn
 from kteardown.door import Entry
 from kteardown.errors import LabError, MissingError
-from kteardown.inputs.load import check_machine
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.model.record import BootEnd
-from kteardown.paths import read_or_empty, shipped_table
+from kteardown.paths import read_or_empty
 from kteardown.vm.cpu_pinning import pinned
 from kteardown.vm.host import missing_qemu
-from kteardown.vm.job import HUGE_PAGE_MB, BootJob
+from kteardown.vm.job import BootJob
 from kteardown.vm.kernel_log import Ending, RecordsSeen, said_at_end
+from kteardown.vm.qemu_command import qemu_command
 from kteardown.vm.qemu_library import confinement, opened, preloaded
 
 # QEMU answers late on a loaded host. After this time, no answer is expected any more.
@@ -51,9 +51,6 @@ _HOST_S = 3600.0
 _CHUNK = 1 << 16
 _LINE_MB, _PORT_MB = 1, 256
 """The most that a record, and all of a guest, may have; the largest boots write a few MB."""
-RECORDS_PORT = "kteardown.records"
-
-GIVEN = shipped_table("vm/qemu")
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20
 _CONSOLE_BYTES = 4 << 20
@@ -292,81 +289,6 @@ class RecordLines(RecordsSeen):
             raise TooMuchError(f"the guest wrote a record of more than {_LINE_MB} MB")
         if self._bytes > _PORT_MB << 20:
             raise TooMuchError(f"the guest wrote more than {_PORT_MB} MB of records")
-
-
-def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
-    """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine.
-
-    QEMU inherits ``records``, the writing end of a pipe, and ``monitor``, a connected stream socket that
-    speaks QMP.
-    """
-    check_machine(job.cpus, job.possible_cpus, job.numa_nodes, job.memory_mb, "")
-    possible = job.possible_cpus or job.cpus
-    pages = f"hugetlb=on,hugetlbsize={HUGE_PAGE_MB}M,share=off,prealloc=on"
-    backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
-    memory = ("-object", backend, "-machine", "memory-backend=ram")
-    known = ARCHITECTURES[job.arch]
-    emulated = ("-M", known.board + known.emulated_board_options, "-cpu", known.emulated_cpu)
-    return [
-        *(known.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-        *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
-        *GIVEN["accelerator"][job.acceleration],
-        *("-m", str(job.memory_mb), "-seed", str(job.seed)),
-        *(memory if job.huge_pages and not job.numa_nodes else ()),
-        *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
-        *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
-        *("-append", " ".join(kernel_arguments(job))),
-        *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
-        *_records_device(records),
-        *("-chardev", f"socket,id=monitor,fd={monitor}", "-qmp", "chardev:monitor"),
-        *(("-plugin", ",".join(map(_escaped, job.plugin))) if job.plugin else ()),
-    ]
-
-
-def kernel_arguments(job: BootJob) -> Sequence[str]:
-    """Return the arguments of the kernel. Those of the job come last, and so override the others."""
-    arguments = [*ARCHITECTURES[job.arch].kernel_arguments, *GIVEN["kernel_arguments"]]
-    if job.possible_cpus and job.possible_cpus != job.cpus:
-        # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
-        # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.
-        arguments.append(f"maxcpus={job.cpus}")
-    # The random numbers that the kernel uses before user space starts (for the order of free pages and of
-    # slab objects) come from a pool to which random_init_early() adds the command line. The seed of QEMU
-    # gets into that pool only on boards with a device tree.
-    arguments.append(f"kteardown.seed={job.seed}")
-    return [*arguments, *job.kernel_args]
-
-
-def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
-    # Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin,
-    # so that the few that come online are not all on the first node.
-    words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
-    for node in range(nodes):
-        size_mb = memory_mb * (node + 1) // nodes - memory_mb * node // nodes
-        node_cpus = "".join(f",cpus={cpu}" for cpu in range(node, cpus, nodes))
-        words += ["-object", f"memory-backend-ram,id=memory{node},size={size_mb}M"]
-        words += ["-numa", f"node,nodeid={node},memdev=memory{node}{node_cpus}"]
-    return words
-
-
-def _records_device(pipe: int) -> list[str]:
-    """Return the options of the virtio-serial port, which writes to a pipe so that the guest need not wait.
-
-    Without ioeventfd, the thread of the virtual CPUs transfers the data. With it, QEMU's main thread would,
-    while the guest counts the instructions that it executes while it waits: the instruction count would
-    depend on time on the host. The driver sets up a pair of queues for every possible port, by default 31.
-    Port 0 is reserved for a console, so at least two ports are needed.
-    """
-    return [
-        *("-chardev", f"file,id=records,path=/dev/fd/{pipe}"),
-        *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=2"),
-        *("-device", f"virtserialport,chardev=records,name={RECORDS_PORT}"),
-    ]
-
-
-def _escaped(text: str) -> str:
-    """Escape a value of a QEMU option list: a comma would end it."""
-    return text.replace(",", ",,")
 
 
 def need_descriptors(folder: Path = Path("/dev/fd")) -> None:

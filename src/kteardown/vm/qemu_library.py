@@ -29,6 +29,7 @@ from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 from kteardown.vm.agent import Also, agent_addresses
+from kteardown.vm.direct_boot import without_decompressor
 from kteardown.vm.host import missing_qemu, qemu_version
 from kteardown.vm.job import Acceleration, BootJob
 
@@ -98,7 +99,10 @@ def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
             # A descriptor that QEMU duplicates: a run directory may be on a disk that has no other owners.
             name(job.console.create())
             options = ("-add-fd", f"fd={inherit[0]},set=1")
-            lent = replace(job, image=Path(name(readable(job.image))), console=Entry(Path("/dev/fdset/1")))
+            is_direct = job.acceleration == "icount" and not job.has_script
+            kernel = without_decompressor(job.image) if is_direct else None
+            image = Path(name(kernel or readable(job.image)))
+            lent = replace(job, image=image, console=Entry(Path("/dev/fdset/1")))
             lent = replace(lent, initramfs=Path(name(readable(job.initramfs))))
             if job.plugin:
                 library, out = (Path(word.partition("=")[2]) for word in job.plugin[:2])

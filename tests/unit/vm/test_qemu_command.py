@@ -9,9 +9,9 @@ import pytest
 from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.model.arch import Arch
-from kteardown.vm import qemu
+from kteardown.vm import qemu_command as module
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.qemu import kernel_arguments
+from kteardown.vm.qemu_command import kernel_arguments
 
 JOB = BootJob(
     image=Path("/k/bzImage"),
@@ -27,7 +27,7 @@ JOB = BootJob(
 
 
 def qemu_command(job: BootJob) -> list[str]:
-    return qemu.qemu_command(job, records=8, monitor=9)
+    return module.qemu_command(job, records=8, monitor=9)
 
 
 def after(command: list[str], option: str) -> str:
@@ -128,3 +128,30 @@ def test_under_kvm_a_guest_is_never_migrated() -> None:
     assert after(qemu_command(replace(JOB, acceleration="kvm")), "-cpu") == "host,migratable=no"
     arm = replace(JOB, arch="arm64", acceleration="kvm")
     assert after(qemu_command(arm), "-cpu") == "host"
+
+
+def one_cpu(**fields: object) -> BootJob:
+    return replace(JOB, cpus=1, **fields)  # type: ignore[arg-type]
+
+
+def test_a_guest_with_one_possible_cpu_does_not_calibrate_the_apic_timer() -> None:
+    assert "noapictimer" in kernel_arguments(one_cpu())
+
+
+@pytest.mark.parametrize("fields", [{"cpus": 2}, {"possible_cpus": 32}])
+def test_a_guest_with_several_possible_cpus_keeps_the_apic_timer(fields: dict[str, int]) -> None:
+    # Without it, only one CPU has high-resolution timers.
+    assert "noapictimer" not in kernel_arguments(replace(one_cpu(), **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("acceleration", ["mttcg", "kvm"])
+def test_the_wall_clock_keeps_the_apic_timer(acceleration: Acceleration) -> None:
+    assert "noapictimer" not in kernel_arguments(one_cpu(acceleration=acceleration))
+
+
+@pytest.mark.parametrize(
+    ("fields", "skipped"),
+    [({}, True), ({"has_script": True}, False), ({"acceleration": "kvm"}, False)],
+)
+def test_a_script_can_read_the_formats_of_tracepoints(fields: dict[str, object], skipped: bool) -> None:
+    assert ("initcall_blacklist=trace_eval_init" in kernel_arguments(one_cpu(**fields))) is skipped
