@@ -43,7 +43,7 @@ class Host:
     """A fresh machine: a suite of Debian, and what its user has or lacks."""
 
     suite: str
-    steps: str = "demo doctor try hunt wall test"
+    steps: str = "demo doctor try hunt equal wall test"
     sudo: bool = True
     python: str = ""
     """A version of Python that is not the distribution's, first in the path: ``3.12``."""
@@ -61,6 +61,8 @@ STEPS = {
     "doctor": f"{KTEARDOWN} doctor",
     "try": f"{KTEARDOWN} try series/freezer-skip-exited --source debian:6.12 {QUICK}",
     "hunt": f"{KTEARDOWN} hunt --source debian-image:6.12 --kinds pipes",
+    # Equal boots on the instruction clock, which depends on the version of QEMU.
+    "equal": ".venv/bin/python bench/equal_boots.py",
     "wall": f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --clock wall "
     "--boots 3 --repetitions 2 --set zombies=3000",
     # The wheel by pipx, where the checkout is not to be found.
@@ -82,10 +84,10 @@ STEPS |= {
 MATRIX = {
     "debian-12": Host("bookworm"),
     "debian-12-python-3.12": Host("bookworm", "demo try", python="3.12"),
-    "debian-13": Host("trixie", "demo doctor try hunt wall installed test"),
+    "debian-13": Host("trixie", "demo doctor try hunt equal wall installed test"),
     "debian-13-no-sudo": Host("trixie", "refused", sudo=False),
     "debian-13-no-apt": Host("trixie", "demo try hunt", sudo=False, packages="base gpgv", without=NO_APT),
-    "debian-unstable": Host("sid", f"demo doctor try hunt wall test {' '.join(COMPILERS)}"),
+    "debian-unstable": Host("sid", f"demo doctor try hunt equal wall test {' '.join(COMPILERS)}"),
 }
 
 
@@ -253,7 +255,7 @@ def table(root: Path) -> str:
     """Return the table of the recorded hosts as Markdown; each step has its seconds."""
     record_file = root / RECORD
     records = json.loads(record_file.read_text()) if record_file.exists() else {}
-    names = ["demo", "doctor", "try", "hunt", "wall", "installed", "test"]
+    names = ["demo", "doctor", "try", "hunt", "equal", "wall", "installed", "test"]
     lines = [f"| host | {' | '.join(VERSIONS)} | {' | '.join(names)} |", "|---" * (len(names) + 4) + "|"]
     for host, record in records.items():
         cells = [record["versions"].get(program, "") for program in VERSIONS]
