@@ -51,6 +51,7 @@ def finish(run: RunDir, reporter: Reporter, where: Where) -> Result:
     snapshot = load(run)
     until = snapshot.experiment.design.until
     so_far = partial(forecast_text.interim_rows_of, run)
+    of_base = partial(forecast_text.lines_of_base, run)
     facts = proof_of(where.on).facts if where.on.startswith(SSH) else host.facts()
     with open_writer(run, facts) as log:
         expected, left = forecast_rest(snapshot, log, where.jobs)
@@ -59,7 +60,9 @@ def finish(run: RunDir, reporter: Reporter, where: Where) -> Result:
                 reporter.note(line)
         result = analyse_and_save(snapshot) if until and log.finished() else None
         while True:
-            snapshot = measure(snapshot, log, reporter, expected, where, after=result, interim=so_far)
+            snapshot = measure(
+                snapshot, log, reporter, expected, where, after=result, interim=so_far, of_base=of_base
+            )
             result = analyse_and_save(snapshot)
             if result.stopping is not None:
                 reporter.note(forecast_text.look_summary(result, snapshot.workloads))

@@ -30,6 +30,7 @@ from kteardown.model.result import Result
 from kteardown.progress import InterimResult, Reporter, SilentReporter
 from kteardown.report import saved
 from kteardown.report.forecast_text import interim_rows, interim_rows_of
+from kteardown.report.sections.growth import growth_lines
 from kteardown.run import create, lab
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, find_runs, mark_both_clocks
@@ -552,6 +553,31 @@ def test_base_boots_while_its_variant_is_built(
     complete(run, guest(0.5, 0.01), monkeypatch)
     assert _comparisons(run) == _comparisons(whole)
     assert booted(run) == {BASE: 4, VARIANT: 4}
+
+
+def test_what_one_more_costs_base_is_shown_before_its_variant_is_built(
+    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = threading.Event()
+
+    class Watching(Notes):
+        def note(self, text: str) -> None:
+            super().note(text)
+            if "freezing the remaining tasks" in text:
+                shown.set()
+
+    def built_once_shown(_: Reporter) -> Built:
+        assert shown.wait(60)
+        return built_variant(run)
+
+    run, notes = make_run(seeds=4, points=(0, 300, 600)), Watching()
+    lacking_its_variant(run, monkeypatch, built_once_shown)
+    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.0)))
+    result = pipeline.finish(run, notes, lab.Where(jobs=1))
+    # What the report says of base, when there is a variant to compare.
+    last = growth_lines(result, load(run).workloads, BASE)
+    assert [line.strip() for line in notes.lines if "(zombies)" in line] == last
+    assert last[0] == "freezing user space: 100.0 instructions for one more (zombies), linear"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), BuildError("it does not compile", hint="fix it.")])

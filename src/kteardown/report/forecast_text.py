@@ -1,4 +1,4 @@
-"""Describe what a plan takes and what it can decide, and the verdicts at a look."""
+"""Describe what a plan takes and what it can decide, the first figures, and the verdicts at a look."""
 
 from collections.abc import Mapping
 
@@ -6,12 +6,14 @@ from kteardown.errors import KteardownError
 from kteardown.kernels.request import Building
 from kteardown.model.experiment import Design
 from kteardown.model.plan import DesignPower
+from kteardown.model.record import BASE
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult
 from kteardown.report.charts import written
 from kteardown.report.formatting import Scale, change, decimals, parameter, scale, verdict_counts
 from kteardown.report.metrics import headline_rows, is_headline, metric_name
+from kteardown.report.sections.growth import growth_lines
 from kteardown.report.table import Block, Table
 from kteardown.run.forecast import REHEARSAL, Forecast
 from kteardown.rundir.directory import RunDir
@@ -45,6 +47,18 @@ def interim_rows_of(run: RunDir) -> list[InterimResult]:
         return interim_rows(analyse_run(snapshot), snapshot.workloads)
     except KteardownError:
         return []
+
+
+def lines_of_base(run: RunDir) -> list[str]:
+    """Return what one more object costs base, before a variant was measured; empty if no law is known."""
+    from kteardown.analysis.conclude import analyse_run
+
+    try:
+        snapshot = load(run)
+        lines = growth_lines(analyse_run(snapshot), snapshot.workloads, BASE)
+    except KteardownError:
+        return []
+    return ["the first figures, of base alone:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def interim_rows(result: Result, workloads: Mapping[str, Workload]) -> list[InterimResult]:

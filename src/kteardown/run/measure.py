@@ -37,17 +37,24 @@ def measure(
     *,
     after: Result | None = None,
     interim: Callable[[], Sequence[InterimResult]] = tuple,
+    of_base: Callable[[], Sequence[str]] = tuple,
 ) -> Snapshot:
     """Boot the rest of the plan, with ``--until`` only up to the next look, and return the run as it is then.
 
-    ``after`` is the result of the last look; ``interim`` returns the comparisons so far. Raises LabError,
-    BuildError; records that were written before are kept.
+    ``after`` is the result of the last look; ``interim`` returns the comparisons so far; ``of_base`` returns
+    the lines about base that are shown if it boots while the variants are built. Raises LabError, BuildError;
+    records that were written before are kept.
     """
     due, run = measurable(_due(snapshot, after), snapshot.kernels), snapshot.run
 
     def boot(plan: Plan) -> None:
         show = partial(reporter.interim_results, interim)
         execute(plan, create.bootable(run), lab, log, reporter, expected.weight, show)
+
+    def boot_base(plan: Plan) -> None:
+        boot(plan)
+        for line in of_base() if plan.boots else ():
+            reporter.note(line)
 
     while True:
         finished = log.finished()
@@ -56,7 +63,7 @@ def measure(
             log.agent_hash = lab.agent_hash
             with suppress(NotBuiltError):
                 if missing := create.missing_kernels(run):
-                    _build_meanwhile(snapshot, due, missing, boot, lab, reporter)
+                    _build_meanwhile(snapshot, due, missing, boot_base, lab, reporter)
                 boot(measurable(due, load_kernels(run)))
         snapshot = load(run)
         due = _plan_rest_of_hung(snapshot, log, reporter)

@@ -36,6 +36,24 @@ def law_tables(material: Material) -> list[Table]:
     return [_table(result, material.workloads, laws) for laws in groups.values()]
 
 
+def growth_lines(result: Result, workloads: Mapping[str, Workload], kernel: str) -> list[str]:
+    """Return what one more object costs on ``kernel``, a line for each headline metric with a known law."""
+    lines = []
+    for law in result.laws:
+        if law.kernel != kernel or not is_headline(workloads, law.workload, law.metric):
+            continue
+        name = metric_name(workloads, law.workload, law.metric)
+        at = f" at {point_text(law.point)}" if law.point else ""
+        if law.model == "constant":
+            lines.append(f"{name}{at}: constant over {law.param}")
+        elif law.model != "unknown" and law.per_unit is not None:
+            unit = scale(law.unit, result.clock, [law.per_unit])
+            cost = f"{number(law.per_unit / unit.divisor)} {unit.unit}"
+            model = _LAW_NAMES.get(law.model, law.model)
+            lines.append(f"{name}{at}: {cost} for one more ({law.param}), {model}")
+    return lines
+
+
 def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law]) -> Table:
     first = laws[0]
     unit = scale(first.unit, result.clock, [law.per_unit or 0.0 for law in laws])
