@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -51,6 +52,11 @@ def test_what_is_kept_of_the_report_is_on_one_screen_with_its_verdicts() -> None
     assert table[1].split()[-1] == "verdict"
     # Above it are the command and the lines with the run directory and the forecast.
     assert len("\n\n".join(kept).splitlines()) + 4 <= recording.ROWS
+
+
+def test_the_recording_shows_what_make_demo_runs() -> None:
+    rule = (ROOT / "Makefile").read_text(encoding="utf-8").split("\ndemo: ")[1].split("\n\n")[0]
+    assert f"@.venv/bin/{shlex.join(recording.DEMO)}" in rule.replace("\t", "").splitlines()
 
 
 def test_pauses_are_shortened_and_close_events_joined() -> None:
