@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kteardown import sandbox
+from kteardown.coverage.direct_calls import DirectCalls
 from kteardown.errors import InputError, MissingError
 from kteardown.kernels.source_lines import Chain, Frame, parse_addr2line
 from kteardown.vm.qemu_library import TrialBlocks
@@ -92,6 +93,7 @@ class DebugInfo:
         self._starts = sorted(found)
         self._names = [found[start] for start in self._starts]
         self._places: dict[int, _Place | None] = {}
+        self._targets: dict[int, int | None] = {}
         self._functions, self._entries, self._lines = _Numbers(), _Numbers(), _Numbers()
 
     def learn(self, addresses: Iterable[int]) -> None:
@@ -171,7 +173,8 @@ class DebugInfo:
         for address in counts.keys() - own:
             rest[self._symbol(address)] += counts[address]
         shares = self._shares(counts, own)
-        least = {start: (least_shares or {}).get(name, 0.0) for start, name in self._unique().items()}
+        unique = self._unique() if least_shares else {}
+        least = {start: (least_shares or {}).get(name, 0.0) for start, name in unique.items()}
         return sum(counts[at] for at in own) + sum(
             count * max(shares.get(to, 0.0), least.get(to, 0.0)) for to, count in rest.items()
         )
@@ -197,8 +200,8 @@ class DebugInfo:
         """Return by its address the part of each function that the instructions at ``own`` call."""
         callers: dict[int, list[tuple[int, int]]] = defaultdict(list)
         apart = {start for start, name in zip(self._starts, self._names, strict=True) if name == _SCHEDULER}
-        for at, to in calls_of(self._vmlinux):
-            if at in counts and counts.get(to) and to not in own and to not in apart:
+        for at, to in self._calls(counts):
+            if counts.get(to) and to not in own and to not in apart:
                 callers[to].append((-1 if at in own else self._symbol(at), counts[at]))
         # The share of each function, by its address, that counts; that of all in ``own`` is 1.
         shares, moved = {-1: 1.0}, 1.0
@@ -211,6 +214,16 @@ class DebugInfo:
                 moved = max(moved, share - shares.get(to, 0.0))
                 shares[to] = share
         return shares
+
+    def _calls(self, addresses: Iterable[int]) -> list[tuple[int, int]]:
+        """Return each direct call of a function at ``addresses``, in their order, and where it leads."""
+        wanted = sorted(addresses)
+        if new := [at for at in wanted if at not in self._targets]:
+            code, functions = DirectCalls(self._vmlinux), set(self._starts)
+            for at in new:
+                to = code.target(at)
+                self._targets[at] = to if to in functions else None
+        return [(at, to) for at in wanted if (to := self._targets[at]) is not None]
 
     def _symbol(self, address: int) -> int:
         """Return the address of the function that ``address`` is in."""
@@ -258,7 +271,6 @@ def _id(frame: Frame) -> FunctionId:
 Callers = Mapping[FunctionId, Collection[FunctionId]]
 
 
-@lru_cache(maxsize=2)
 def calls_of(vmlinux: Path) -> tuple[tuple[int, int], ...]:
     """Return each direct call of a kernel: the addresses of the instruction and of what it calls."""
     # Python takes longer to read millions of lines than grep.
