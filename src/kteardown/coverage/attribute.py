@@ -92,7 +92,10 @@ class DebugInfo:
         found = {int(parts[0], 16): parts[2] for parts in symbols if len(parts) == 3 and parts[1] in "tTwW"}
         self._starts = sorted(found)
         self._names = [found[start] for start in self._starts]
+        self._apart = {start for start, name in found.items() if name == _SCHEDULER}
         self._places: dict[int, _Place | None] = {}
+        self._start_of: dict[int, int] = {}
+        """By address, that of the function that it is in."""
         self._targets: dict[int, int | None] = {}
         self._functions, self._entries, self._lines = _Numbers(), _Numbers(), _Numbers()
 
@@ -101,6 +104,7 @@ class DebugInfo:
         wanted = set(addresses) - self._places.keys()
         for address, chain in self._look_up(wanted).items():
             self._places[address] = self._place(address, chain)
+            self._start_of[address] = self._symbol(address)
 
     def chains(self, addresses: Iterable[int]) -> dict[int, tuple[FunctionId, ...]]:
         """Return the functions of each address, the innermost inlined one first."""
@@ -171,7 +175,7 @@ class DebugInfo:
         own = self._within(counts, functions)
         rest: dict[int, int] = defaultdict(int)
         for address in counts.keys() - own:
-            rest[self._symbol(address)] += counts[address]
+            rest[self._start_of[address]] += counts[address]
         shares = self._shares(counts, own)
         unique = self._unique() if least_shares else {}
         least = {start: (least_shares or {}).get(name, 0.0) for start, name in unique.items()}
@@ -199,10 +203,9 @@ class DebugInfo:
     def _shares(self, counts: Mapping[int, int], own: Collection[int]) -> dict[int, float]:
         """Return by its address the part of each function that the instructions at ``own`` call."""
         callers: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        apart = {start for start, name in zip(self._starts, self._names, strict=True) if name == _SCHEDULER}
         for at, to in self._calls(counts):
-            if counts.get(to) and to not in own and to not in apart:
-                callers[to].append((-1 if at in own else self._symbol(at), counts[at]))
+            if counts.get(to) and to not in own and to not in self._apart:
+                callers[to].append((-1 if at in own else self._start_of[at], counts[at]))
         # The share of each function, by its address, that counts; that of all in ``own`` is 1.
         shares, moved = {-1: 1.0}, 1.0
         for _ in range(100):  # They only grow, and recursion is rare.

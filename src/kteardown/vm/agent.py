@@ -4,6 +4,7 @@ An agent with C files that are not shipped is built in the sandbox, since a comp
 ``#include`` names, and a shell reads the names of the files.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -80,8 +81,7 @@ def agent_addresses(
     with_symbols = _built(arch, cache, reporter, *_program(own, also), symbols, kind="-symbols")
     if shutil.which("nm") is None:
         raise MissingError("nm is not installed", ["binutils"])
-    text = sandbox.capture(["nm", str(with_symbols)], [with_symbols])
-    known = {name: int(address, 16) for address, name in _GLOBAL_FUNCTION.findall(text)}
+    known = _global_functions(with_symbols)
     absent = [name for name in names if name not in known]
     if absent:
         raise LabError(
@@ -89,6 +89,13 @@ def agent_addresses(
             hint="restore agent/core; the coverage plugin is given the addresses of these functions.",
         )
     return [known[name] for name in names]
+
+
+@functools.cache
+def _global_functions(program: Path) -> dict[str, int]:
+    """Return the addresses of the functions of ``program``, whose path has a hash of its contents."""
+    text = sandbox.capture(["nm", str(program)], [program])
+    return {name: int(address, 16) for address, name in _GLOBAL_FUNCTION.findall(text)}
 
 
 def _built(
@@ -115,7 +122,7 @@ def _built(
     with seal.building(cache, "the agent"):
         # Read once, so that the same contents are hashed and built.
         sources = {path: _read(file) if file in own else file.read_bytes() for path, file in files.items()}
-        version = spawn.run([compiler, "--version"], capture_output=True, check=False).stdout
+        version = _version(compiler)
         texts = (f"{path} {len(content)}\n".encode() + content for path, content in sources.items())
         agent = cache / "agent" / f"{arch}-{key_of(version + b''.join(texts))}{kind}"
         if seal.is_intact(agent, reporter):
@@ -134,6 +141,11 @@ def _built(
         confined = bool(own) and not sandbox.problem()
         with reporter.task(f"Building {program} for {arch}"):
             return seal.make(agent, sources, argv, target, reporter, error, confined=confined)
+
+
+@functools.cache
+def _version(compiler: str) -> bytes:
+    return spawn.run([compiler, "--version"], capture_output=True, check=False).stdout
 
 
 def _need_sandbox(own: Sequence[Path]) -> None:
