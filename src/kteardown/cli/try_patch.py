@@ -57,11 +57,13 @@ from kteardown.paths import cache_dir, data_dir
 from kteardown.report import charts, try_page
 from kteardown.report.formatting import share
 from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried
+from kteardown.run.beside import boot_and_count
 from kteardown.run.create import build_kernels, settle, spreads
 from kteardown.run.resolve import experiment_for, resolve
 from kteardown.rundir.find import all_runs
 from kteardown.script.describe import ENDINGS
 from kteardown.visible import echo
+from kteardown.vm.qemu import QemuMachine
 
 _MOST = 2
 """So many of the proposed workloads are run; the others are named."""
@@ -207,11 +209,15 @@ def measure(
         if tried.error:
             return tried
         run = start(experiments, reporter, execution, ablate=kernels.ablate)
-        boot_rest(run, reporter, execution, repeat=True)
         changed = changed_for_certain(chosen.changed, image)
-        exercise = choice.exercise
+        count = partial(count_executions, choice, tried.kernels, experiments[0], asked, changed, reporter)
+        boot = partial(boot_rest, run, reporter, execution, repeat=True)
         if choice in left:
-            exercise = count_executions(choice, tried.kernels, experiments[0], asked, changed, reporter)
+            exact = all(one.design.clock == "instructions" for one in experiments)
+            exercise = boot_and_count(boot, count, reporter, exact=exact)
+        else:
+            boot()
+            exercise = choice.exercise
         material = material_of_folder(run)
         found.append(replace(choice, run=run.name, material=material, exercise=exercise, only_counted=False))
     error = None
@@ -554,6 +560,7 @@ def count_executions(
     asked: Overrides,
     changed: Sequence[ChangedFunction],
     reporter: TerminalReporter,
+    qemu: QemuMachine | None = None,
 ) -> Exercise:
     """Boot base and the variant and count how often the changed lines are executed, and what they cost."""
     workload = load_workload(experiment.workloads[0].workload, experiment.folder)
@@ -566,7 +573,9 @@ def count_executions(
     own |= {name: small(name, points[0][name], workload) for name in other}
     seeds = min(experiment.design.seeds, _SEEDS)
     try:
-        found = executed(kernels, workload, own, changed, reporter, folder=experiment.folder, seeds=seeds)
+        found = executed(
+            kernels, workload, own, changed, reporter, folder=experiment.folder, seeds=seeds, qemu=qemu
+        )
     except (GuestError, LabError) as error:
         return Exercise((f"{choice.workload}: not counted: {error.message}",))
     # Without the code of both kernels, nothing says whether a changed macro or structure is executed.

@@ -34,6 +34,7 @@ from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_coun
 from kteardown.run.execute import Bootable
 from kteardown.run.repeat import RepeatingMachine
 from kteardown.script.describe import Described
+from kteardown.vm.qemu import QemuMachine
 
 _DOUBLINGS = math.log2(5)
 """From the larger of the sizes at which executions are counted to the default one."""
@@ -101,6 +102,7 @@ def executed(
     *,
     folder: str = "",
     seeds: int = 1,
+    qemu: QemuMachine | None = None,
 ) -> Exercised:
     """Return what of ``changed`` the stretch of ``workload`` executes, and what that costs.
 
@@ -110,7 +112,8 @@ def executed(
     """
     sizes = two_sizes(workload, params)
     # A trial at the small size first, for what the kernel does only once.
-    booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds)
+    machine = qemu or RepeatingMachine(reporter.command)
+    booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds, machine)
     functions = {one.id for one in changed if one.kind == "function"}
     costs: list[list[float]] = []
     whole: list[list[float]] = []
@@ -140,9 +143,9 @@ def _booted(
     reporter: Reporter,
     folder: str,
     seeds: int,
+    qemu: QemuMachine,
 ) -> list[list[tuple[CountedTrial, ...]]]:
     """Return for each kernel and each seed the trials, without the first. ^C ends the guests."""
-    qemu = RepeatingMachine(reporter.command)
     boot = partial(boot_counted, folder=folder, qemu=qemu, also="later")
     boots = [
         partial(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)

@@ -4,9 +4,12 @@ With more CPUs the order of their turns may differ from boot to boot (METHODOLOG
 """
 
 import json
+import os
+import threading
+import time
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,17 +26,31 @@ from kteardown.vm.qemu import QemuMachine
 from kteardown.vm.qemu_command import qemu_command
 from kteardown.vm.qemu_library import main_loop_library
 
+_LOOK_S = 0.1
+_SETTLED_S = 1.0
+"""Another boot that follows one that has ended has begun by then."""
+
 
 class RepeatingMachine(QemuMachine):
     """Boots kernels in QEMU; of an equal boot that ended well, it returns the records that the cache has.
 
-    ``BootEnd.kept_from`` then says when that boot was run. On the wall clock every boot is run.
+    ``BootEnd.kept_from`` then says when that boot was run. On the wall clock every boot is run. A machine
+    that is ``patient`` runs boots only on CPUs of the host that the others in this process leave idle.
     """
+
+    def __init__(
+        self, on_command: Callable[[list[str]], None] = lambda argv: None, *, patient: bool = False
+    ) -> None:
+        super().__init__(on_command)
+        self._patient = patient
+        if patient:
+            _guests.expect_more()
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         """Run one boot to its end, or repeat it. Raises as ``QemuMachine.boot``."""
         if job.acceleration != "icount" or (job.possible_cpus or job.cpus) > 1:
-            return super().boot(job, on_line)
+            with self._turn():
+                return super().boot(job, on_line)
         counts = (Entry.of(Path(word[4:])) for word in job.plugin if word.startswith("out="))
         outputs = [job.console, *counts]
         path = cache_dir() / "boots" / f"{_identity(job)}.json.z"
@@ -50,12 +67,55 @@ class RepeatingMachine(QemuMachine):
             on_line(line)
 
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        end = super().boot(job, keep)
+        with self._turn():
+            end = super().boot(job, keep)
         if end.outcome == "ok":
             again = end.model_copy(update={"duration_s": 0.0, "first_record_s": None, "kept_from": began})
             texts = [file.content(LARGE).decode("latin-1") for file in outputs]
             _write(path, {"end": again.model_dump(mode="json"), "lines": lines, "outputs": texts})
         return end
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Run a boot in the block, after a wait if this machine is patient; ``stop`` ends the wait."""
+        while not (began := _guests.begin(patient=self._patient)) and not self._stopped:
+            time.sleep(_LOOK_S)
+        try:
+            yield
+        finally:
+            if began:
+                _guests.end(patient=self._patient)
+
+
+class _Guests:
+    """The guests of all machines of this process. May be used from several threads at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self._expected_s = 0.0
+        """Until then, of ``time.monotonic()``, another guest is expected that does not wait."""
+
+    def expect_more(self) -> None:
+        self._expected_s = time.monotonic() + _SETTLED_S
+
+    def begin(self, *, patient: bool) -> bool:
+        """Count a guest that begins, and return True; False if a patient one has to wait."""
+        with self._lock:
+            busy = self._running >= (os.cpu_count() or 1) or time.monotonic() < self._expected_s
+            if patient and busy:
+                return False
+            self._running += 1
+            return True
+
+    def end(self, *, patient: bool) -> None:
+        with self._lock:
+            self._running -= 1
+            if not patient:
+                self.expect_more()
+
+
+_guests = _Guests()
 
 
 def _identity(job: BootJob) -> str:
