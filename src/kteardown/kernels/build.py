@@ -24,6 +24,7 @@ from kteardown.kernels import (
     kconfig,
     object_changes,
     prebuilt,
+    same_files,
     toolchain,
 )
 from kteardown.kernels.cache import Cache
@@ -273,6 +274,9 @@ class _Builder:
         """
         objects, arch = self._objects(plan), plan.request.arch
         key = plan.key if patched else plan.base_key
+        files = same_files.digest(plan.base_key, patched) if patched else ""
+        if files and same_files.reuse(self._kernels, files, key, plan.request.series):
+            return
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
         with cache_folder.scratch(objects) as work:
@@ -300,6 +304,7 @@ class _Builder:
                         "changed_objects": changed,
                         "changed_functions": differing,
                         "moved_functions": moved,
+                        "files": files,
                     }
                     self._publish(plan, tree, key, plan.request.series, steps=steps, began=began, **more)
                 return

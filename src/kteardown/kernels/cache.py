@@ -22,9 +22,9 @@ from kteardown.vm import seal
 
 # To be increased when the same inputs produce another image, or when the layout of an entry changes.
 _FORMAT = 4
-_META = "kernel.json"
+META = "kernel.json"
 _image = TypeAdapter(KernelImage)
-_DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What a damaged description raises."""
 FOLDERS = (
     *("trees", "sources", "downloads", "lists", "logs", "resolved", "layout"),
@@ -103,7 +103,7 @@ class Cache:
                 if not seal.is_intact(folder, self._reporter):
                     cache_folder.remove(folder)
                     return None
-        image = _image.validate_python(json.loads((folder / _META).read_text())["image"] | {"name": name})
+        image = _image.validate_python(json.loads((folder / META).read_text())["image"] | {"name": name})
         more = {name: tuple(map(folder.joinpath, each)) for name, each in image.optional_modules.items()}
         modules = tuple(map(folder.joinpath, image.modules))
         return replace(image, image=folder / image.image, modules=modules, optional_modules=more)
@@ -113,7 +113,7 @@ class Cache:
         fields = {"image": asdict(image), "size_kb": cache_folder.size_kb([folder]), **more}
         del fields["image"]["name"]
         text = json.dumps(fields, indent=1, default=lambda path: str(path.relative_to(folder)))
-        (folder / _META).write_text(text + "\n")
+        (folder / META).write_text(text + "\n")
 
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
         """Return the compile steps of the most recently used kernel of this kind; None without one."""
@@ -123,13 +123,17 @@ class Cache:
     def built(self, arch: Arch, what: Literal["steps", "seconds"], *, variant: bool) -> list[float]:
         """Return the steps, or the seconds, of the kernels that were built here, the last used one last."""
         found: list[tuple[float, float]] = []
-        for path in self._folders("kernels"):
-            with suppress(*_DAMAGED):
-                fields = json.loads((path / _META).read_text())
+        for path in self.folders():
+            with suppress(*DAMAGED):
+                fields = json.loads((path / META).read_text())
                 mine = fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant
                 if mine and fields.get(what):
                     found.append((path.stat().st_mtime, float(fields[what])))
         return [value for _, value in sorted(found)]
+
+    def folders(self) -> Iterator[Path]:
+        """Return the folders of the finished kernels."""
+        return self._folders("kernels")
 
     def entries(self) -> list[CacheEntry]:
         """Return the finished kernels, the most recently used first.
@@ -137,12 +141,12 @@ class Cache:
         The source of a kernel whose description cannot be read is ``damaged``.
         """
         found = []
-        for path in self._folders("kernels"):
+        for path in self.folders():
             try:
-                fields = json.loads((path / _META).read_text())
+                fields = json.loads((path / META).read_text())
                 facts = [str(fields["image"][name]) for name in ("source", "series", "arch", "release")]
                 size = int(fields["size_kb"])
-            except _DAMAGED:
+            except DAMAGED:
                 facts, size = ["damaged"], cache_folder.size_kb([path])
             found.append(CacheEntry("kernels", path.name, path, size, _modified(path), *facts))
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
