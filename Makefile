@@ -33,7 +33,7 @@ help:
 	@echo "make tables    the published tables and figures, from results/ into the texts"
 	@echo "make results   the published results and their state; with NAME=... measures one again"
 	@echo "make confirm   whether the published figures still hold, from a few boots (NAME=..., WORKLOAD=... for some)"
-	@echo "make release-check  lint, and no result is older than what it depends on"
+	@echo "make release-check  lint, and neither a result nor the full run of the tests is older than what it depends on"
 	@echo "make coverage  which kernel functions each workload executes, in boots of their own (SOURCE=... for one kernel)"
 	@echo "make series-form  checkpatch, git am and seven kinds of builds of each series (NAME=... for one)"
 	@echo "make docs      the documentation as a site, in build/site"
@@ -174,7 +174,7 @@ confirm: .venv/.ready-dev
 	@$(PY) scripts/confirm.py $(if $(WORKLOAD),--workload $(WORKLOAD)) $(NAME)
 
 release-check: lint
-	$(PY) scripts/results.py release-check
+	$(PY) scripts/full_run.py check; tests=$$?; $(PY) scripts/results.py release-check && exit $$tests
 
 results-analyse: .venv/.ready-dev
 	@$(PY) scripts/results.py analyse $(NAME)

@@ -3,7 +3,7 @@
     full_run.py begin              before the tests: notes what they are about to test
     full_run.py keep               during them: keeps which tests have passed, for another day or machine
     full_run.py record SUITE...    after them: writes the result, from the journal of each suite
-    full_run.py check              warns of what changed since the recorded run; never fails
+    full_run.py check              fails, and says why, where the recorded run is not one of this tree
 
 A result is recorded only if every test passed and nothing that it vouches for changed while the tests ran.
 A run that failed or was interrupted is continued: tests that passed on the same content are not run again.
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import journal
-from content_ids import files_id, listed
+from content_ids import files_id, listed, what_counts
 
 ROOT = Path(__file__).parents[1]
 WHOLE = ("agent", "kernels")
@@ -64,6 +64,8 @@ def content_ids(root: Path) -> Ids:
     """The content id of each unit."""
     units: dict[str, list[str]] = {}
     for name in listed(root, (*WHOLE, *EACH)):
+        if what_counts(name, (root / name).read_bytes()) is None:
+            continue
         units.setdefault(unit_of(name), []).append(name)
     return {unit: files_id(root, names) for unit, names in sorted(units.items())}
 
@@ -216,20 +218,29 @@ def record(root: Path, names: list[str]) -> int:
     return 0
 
 
-def check(root: Path) -> str:
-    """The warning that `make lint` prints, or that the recorded run is up to date."""
+def outdated(root: Path) -> str:
+    """Why the recorded run is not one of this tree; empty if nothing that it vouches for has changed."""
     recorded = _recorded(root)
     if not recorded:
-        return "warning: no full run of the tests is recorded: `make test-all` was never run on this tree"
+        return "no full run of the tests is recorded: `make test-all` was never run on this tree"
     if stale := changed(recorded["vouches_for"], content_ids(root)):
         return (
-            f"warning: changed since the full run of the tests on {recorded['date']}: {', '.join(stale)}; "
+            f"changed since the full run of the tests on {recorded['date']}: {', '.join(stale)}; "
             "run `make test-all` before this is handed over"
         )
     if "suites" not in recorded:
         so_far = _counted(recorded["passed"])
-        return f"warning: the full run of the tests is not complete: {so_far}; `make test-all` goes on"
-    return f"full run: nothing that it vouches for has changed since {recorded['date']}"
+        return f"the full run of the tests is not complete: {so_far}; `make test-all` goes on"
+    return ""
+
+
+def check(root: Path) -> int:
+    """Say whether the recorded run is one of this tree."""
+    if why := outdated(root):
+        print(f"full run: {why}", file=sys.stderr)
+        return 1
+    print(f"full run: nothing that it vouches for has changed since {_recorded(root)['date']}")
+    return 0
 
 
 def main(arguments: list[str]) -> int:
@@ -242,8 +253,7 @@ def main(arguments: list[str]) -> int:
         case ["record", *names] if names:
             return record(ROOT, names)
         case ["check"]:
-            print(check(ROOT))
-            return 0
+            return check(ROOT)
     print(__doc__, file=sys.stderr)
     return 2
 

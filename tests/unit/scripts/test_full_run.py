@@ -67,30 +67,47 @@ def test_the_result_has_counts_times_and_what_it_vouches_for(recorded: Path) -> 
     assert result["suites"]["unit"] == {"passed": 1, "failed": 0, "skipped": 1, "duration_s": 62}
     assert result["suites"]["vm"]["passed"] == 2
     assert list(result["vouches_for"]) == sorted(set(UNITS.values()))
-    assert full_run.check(recorded).startswith("full run: nothing")
+    assert full_run.outdated(recorded) == ""
 
 
 @pytest.mark.parametrize(("file", "unit"), UNITS.items())
 def test_a_change_of_one_file_is_named(recorded: Path, file: str, unit: str) -> None:
     (recorded / file).write_text("changed")
-    assert f"on 2026-01-02: {unit}; run `make test-all`" in full_run.check(recorded)
+    assert f"on 2026-01-02: {unit}; run `make test-all`" in full_run.outdated(recorded)
 
 
 def test_new_moved_and_several_changes_are_named(recorded: Path) -> None:
     (recorded / "series/new").mkdir()
     (recorded / "series/new/0001-a.patch").write_text("new")
     (recorded / "agent/core/main.c").rename(recorded / "agent/core/moved.c")
-    assert "on 2026-01-02: agent, series/new; run" in full_run.check(recorded)
+    assert "on 2026-01-02: agent, series/new; run" in full_run.outdated(recorded)
+
+
+def test_a_release_is_refused_where_the_full_run_is_older(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dry = subprocess.run(
+        ["make", "-n", "-C", full_run.ROOT, "release-check"], capture_output=True, text=True, check=True
+    )
+    assert "scripts/full_run.py check" in dry.stdout
+    monkeypatch.setattr(full_run, "ROOT", recorded)
+    assert full_run.main(["check"]) == 0
+    assert "since 2026-01-02" in capsys.readouterr().out
+    (recorded / "series/gate/0001-a.patch").write_text("changed")
+    (recorded / "workloads/zombies.toml").write_text("changed")
+    assert full_run.main(["check"]) == 1
+    assert "on 2026-01-02: series/gate, workloads/zombies;" in capsys.readouterr().err
 
 
 def test_what_is_not_vouched_for_or_is_removed_makes_nothing_stale(recorded: Path) -> None:
     (recorded / "docs/page.md").write_text("changed")
+    (recorded / "series/README.md").write_text("new")
     (recorded / "tests/data/series/gate-broken/0001-a.patch").unlink()
-    assert full_run.check(recorded).startswith("full run: nothing")
+    assert full_run.outdated(recorded) == ""
 
 
 def test_a_tree_without_a_result_says_so(tree: Path) -> None:
-    assert "`make test-all` was never run" in full_run.check(tree)
+    assert "`make test-all` was never run" in full_run.outdated(tree)
 
 
 @pytest.mark.parametrize("vm", [{"a": "passed", "b": "failed"}, {"a": "skipped"}, {}])
@@ -181,7 +198,7 @@ def test_a_run_is_continued_from_what_was_kept_in_the_tree(
     journaled(tree, "vm", a="passed", b="failed", c="passed")
     assert full_run.keep(tree) == 0
     assert "2 tests of vm passed" in capsys.readouterr().out
-    assert "is not complete: 2 tests of vm passed" in full_run.check(tree)
+    assert "is not complete: 2 tests of vm passed" in full_run.outdated(tree)
 
     shutil.rmtree(full_run.begun_file(tree).parent)
     full_run.begin(tree)
@@ -196,7 +213,7 @@ def test_a_run_is_continued_from_what_was_kept_in_the_tree(
         )
     full_run.begin(tree)
     assert full_run.record(tree, ["vm"]) == 0
-    assert full_run.check(tree).startswith("full run: nothing")
+    assert full_run.outdated(tree) == ""
 
 
 def test_what_was_kept_of_other_content_is_not_gone_on_from(tree: Path) -> None:
@@ -204,7 +221,7 @@ def test_what_was_kept_of_other_content_is_not_gone_on_from(tree: Path) -> None:
     journaled(tree, "vm", a="passed")
     full_run.keep(tree)
     (tree / "agent/core/main.c").write_text("changed")
-    assert "changed since the full run of the tests on 2026-01-02: agent" in full_run.check(tree)
+    assert "changed since the full run of the tests on 2026-01-02: agent" in full_run.outdated(tree)
     assert full_run.keep(tree) == 1
     full_run.begin(tree)
     assert not list(full_run.begun_file(tree).parent.glob("*.ndjson"))
