@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,20 @@ SOURCES = Path(kteardown.__file__).parent
 NAMES = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"UnpackError"}
 
 
-def raised(text: str) -> Iterator[tuple[int, str, ast.expr | None]]:
+@cache
+def nodes() -> list[tuple[str, ast.Call | ast.Assign]]:
+    """Every call and assignment of the sources, with the name of its file."""
+    return [
+        (str(path.relative_to(SOURCES)), node)
+        for path in sorted(SOURCES.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call | ast.Assign)
+    ]
+
+
+def raised(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str, ast.expr | None]]:
     """Yield line, class and hint of every error constructed in a source. MissingError makes its own hint."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             if name in NAMES - {"MissingError", "Exception", "Sequence"}:
@@ -43,14 +55,12 @@ def has_text(hint: ast.expr | None) -> bool:
     ],
 )
 def test_an_error_without_a_hint_is_found(source: str, ok: bool) -> None:
-    assert [has_text(hint) for _, _, hint in raised(source)] == [ok]
+    assert [has_text(hint) for _, _, hint in raised(ast.walk(ast.parse(source)))] == [ok]
 
 
 def test_every_error_in_the_sources_has_a_hint() -> None:
     found = [
-        (f"{path.relative_to(SOURCES)}:{line}: {name}", hint)
-        for path in sorted(SOURCES.rglob("*.py"))
-        for line, name, hint in raised(path.read_text())
+        (f"{file}:{line}: {name}", hint) for file, node in nodes() for line, name, hint in raised([node])
     ]
     assert len(found) > 100
     assert [where for where, hint in found if not has_text(hint)] == []
@@ -91,17 +101,16 @@ def texts_of_errors() -> Iterator[tuple[str, str, ast.expr]]:
 
     A hint in a variable or in a constant of a module is found where it is assigned.
     """
-    for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            where = f"{path.relative_to(SOURCES)}:{getattr(node, 'lineno', 0)}"
-            match node:
-                case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in NAMES:
-                    yield from ((where, "message", value) for value in node.args[:1])
-                    yield from ((where, "hint", one.value) for one in node.keywords if one.arg == "hint")
-                case ast.Call():
-                    yield from ((where, "hint", one.value) for one in node.keywords if one.arg == "hint")
-                case ast.Assign(targets=[ast.Name(id="hint" | "_FREE_SPACE" | "_HOST_HINT")]):
-                    yield where, "hint", node.value
+    for file, node in nodes():
+        where = f"{file}:{node.lineno}"
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in NAMES:
+                yield from ((where, "message", value) for value in node.args[:1])
+                yield from ((where, "hint", one.value) for one in node.keywords if one.arg == "hint")
+            case ast.Call():
+                yield from ((where, "hint", one.value) for one in node.keywords if one.arg == "hint")
+            case ast.Assign(targets=[ast.Name(id="hint" | "_FREE_SPACE" | "_HOST_HINT")]):
+                yield where, "hint", node.value
 
 
 def test_messages_and_hints_begin_in_lower_case() -> None:

@@ -66,6 +66,11 @@ class Guests:
 
 @pytest.fixture
 def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guests:
+    # The agent takes seconds to build: it is that of the user's cache.
+    agents = cache_dir() / "agent"
+    agents.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/agent").symlink_to(agents)
     for name in ("CACHE", "RUNS"):
         monkeypatch.setenv(f"KTEARDOWN_{name}", str(tmp_path / name.lower()))
     made = Guests(tmp_path / "runs")

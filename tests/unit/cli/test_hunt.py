@@ -29,7 +29,8 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def hunt(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = kteardown("hunt", *arguments, home=home)
+    # The program of all kinds takes seconds to build: it is that of the user's cache.
+    done = kteardown("hunt", *arguments, home=home, KTEARDOWN_CACHE=str(cache_dir()))
     assert done.returncode == 2, done
     assert "what to do: " in done.stderr
     return done

@@ -42,8 +42,6 @@ def test_every_file_is_written_and_the_gate_applied_whatever_reads_the_page(
     assert "freezer-skip-exited: worse: none; better: freeze_user_ns" in (tmp_path / "comment").read_text()
     assert ElementTree.parse(tmp_path / "junit").getroot().tag == "testsuites"
     assert (tmp_path / "json").stat().st_size and (tmp_path / "markdown").stat().st_size
-    gated = (*verb[:3], "--json", str(tmp_path / "j"), "--fail-on", "inconclusive")
-    assert kteardown(*gated, home=tmp_path, prefix=shell).returncode in (0, 1, 5)
 
 
 def test_a_folder_that_vanishes_loses_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
