@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 RATE = 0.05
 """How often a result is called stale though nothing changed: at most, all its figures together.
@@ -45,7 +45,8 @@ class Spread:
         if not self.df:
             return 0
         of_the_other = math.pi / (2 * boots) if boots else 1
-        return float(stats.t.isf(rate / 2, self.df)) * self.sd * math.sqrt(1 + of_the_other)
+        # scipy.stats.t.isf() gives the same in a hundred times the time.
+        return -float(special.stdtrit(self.df, rate / 2)) * self.sd * math.sqrt(1 + of_the_other)
 
 
 def spread_of(sd: float, samples: int, boots: int) -> Spread:
