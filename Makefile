@@ -97,7 +97,7 @@ test: .venv/.ready-dev
 	$(VM_TESTS) tests/kvm -m "not full"
 
 # COMMIT=...: what differs from that commit, by default from the last one.
-test-changed: lint
+test-changed: .venv/.ready-dev
 	$(PY) scripts/changed_tests.py $(COMMIT)
 
 test-all: lint

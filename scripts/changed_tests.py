@@ -1,12 +1,15 @@
-"""Runs the tests that a change can affect.
+"""Runs the steps of lint and the tests that a change can affect.
 
     changed_tests.py [COMMIT]      of all that differs from COMMIT, new files included; by default from HEAD,
                                    or, if nothing differs, from the commit before
 
+A step of lint runs if a file that it reads has changed (``LINT``).
+
 A test can be affected by the modules that it imports, directly or not, and by files of which it, or what it
 imports of the tests, names the folder or the file. A test that runs commands of kteardown imports all of it.
 Tests with guests are affected by what decides how a guest runs (``GUESTS``), and by a single workload or
-series only if they name it, as ``full_run.affected`` says. What everything depends on (``ALL``) affects all.
+series only if they name it, as ``full_run.affected`` says. After a change of a module run those that are
+about it (``ABOUT``), not all that use it: `make test` does. What everything depends on (``ALL``) affects all.
 """
 
 from __future__ import annotations
@@ -14,31 +17,49 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import grimp
 
-from content_ids import listed
+from content_ids import listed, what_counts
 from full_run import affected, unit_of
 
 ROOT = Path(__file__).parents[1]
+LINT = {
+    "ruff": r"\.py$",
+    "mypy": r"\.py$",
+    "layers": r"^src/.*\.py$",
+    "sizes": r"\.(py|[ch])$",
+    "doors": r"^(src|scripts)/.*\.py$",
+    "words": r"",
+    "texts": r"^series/",
+    "agent": r"^agent/",
+    "plugins": r"^(plugins|agent)/",
+    "results": r"",
+    "coverage": r"^(agent|coverage|kernels|scripts|series|src|workloads)/",
+}
+"""The steps of lint, and what matches the files that each reads."""
 ALL = ("pyproject.toml", "Makefile", "scripts/setup", "tests/__init__.py", ".ci/run")
+PYTEST = (sys.executable, "-P", "-m", "pytest")
 GUESTS = ("agent", "experiments", "kernels", "plugins", "series", "workloads")
 """Folders that decide how a guest runs."""
-_CODE = [
-    "vm",
-    "run",
-    "rundir",
-    "kernels",
-    "patches",
-    "inputs",
-    "model",
-    "sandbox",
-    "pipeline",
-    "hunt",
-    "coverage",
-]
+ABOUT = {
+    "coverage": ("coverage", "try"),
+    "hunt": ("hunt",),
+    "inputs": ("run",),
+    "kernels": ("kernels", "escape", "after_a_hostile_build"),
+    "model": ("run",),
+    "patches": ("try",),
+    "pipeline": ("run",),
+    "run": ("repeat", "run"),
+    "rundir": ("run",),
+    "sandbox": ("escape", "after_a_hostile_build"),
+    "script": ("script", "script_agent", "script_port"),
+    "seccomp": ("escape", "after_a_hostile_build"),
+    "vm": ("machines", "repeat"),
+}
+"""By package or module: the files of tests/vm that are about it. Each guest of the others uses it, too."""
 _COMMAND = re.compile(r"""\bkteardown\.cli\b|["']kteardown["']|\bkteardown (?:run|try|compare|plan)\b""")
 
 
@@ -54,6 +75,14 @@ def changed(root: Path, since: str | None) -> list[str]:
     return names or ([] if since else git("diff", "--name-only", "-z", "HEAD~1"))
 
 
+def lint_steps(names: Iterable[str]) -> list[str]:
+    """The steps of lint that a change of the files ``names`` can affect."""
+    names = list(names)
+    if any(name in (*ALL, "requirements-dev.txt") for name in names):
+        return list(LINT)
+    return [step for step, read in LINT.items() if any(re.search(read, name) for name in names)]
+
+
 def affected_tests(root: Path, names: Iterable[str]) -> list[str]:
     """The test files that a change of the files ``names`` can affect."""
     names = sorted(names)
@@ -62,12 +91,27 @@ def affected_tests(root: Path, names: Iterable[str]) -> list[str]:
     guests = [name for name in everything if name.startswith(("tests/vm/", "tests/kvm/test_ends"))]
     if any(name in ALL or Path(name).name == "conftest.py" for name in names):
         return unit + guests
-    found = _by_imports(root, names, unit) | {name for name in names if name in unit + guests}
-    code = tuple(f"src/kteardown/{part}{end}" for part in _CODE for end in ("/", ".py"))
-    if any(name.startswith(code) or name.startswith(("tests/vm/", "tests/kvm/")) for name in names):
-        return sorted(found | set(guests))
-    units = dict.fromkeys(unit_of(name) for name in names if name.partition("/")[0] in GUESTS)
-    return sorted(found | affected(root, list(units), guests))
+    found = _by_imports(root, names, unit) | {name for name in names if name in unit}
+    # Not a text: nothing of a cover letter is built or run.
+    decide = [
+        name for name in names if name.partition("/")[0] in GUESTS and what_counts(name, b"") is not None
+    ]
+    units = dict.fromkeys(map(unit_of, decide))
+    return sorted(found | affected(root, list(units), guests) | _with_guests(root, names, guests))
+
+
+def _with_guests(root: Path, names: Iterable[str], guests: Collection[str]) -> set[str]:
+    """Those of ``guests`` that are about a module of ``names``, or use a file of tests that is among them."""
+    found = set()
+    for path in map(Path, names):
+        if path.parts[:2] == ("src", "kteardown"):
+            about = ABOUT.get(Path(path.parts[2]).stem, ())
+            found |= {f"tests/vm/test_{name}.py" for name in about}
+        elif path.parts[:2] in (("tests", "vm"), ("tests", "kvm")):
+            # What is no module is run in guests.
+            word = re.compile(rf"\b{path.stem}\b" if path.suffix == ".py" else "")
+            found |= {name for name in guests if name == str(path) or word.search((root / name).read_text())}
+    return found & set(guests)
 
 
 def _by_imports(root: Path, names: Iterable[str], tests: Iterable[str]) -> set[str]:
@@ -100,27 +144,20 @@ def _module(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, and return the exit status of pytest."""
+    """Run lint and then the tests, and return the exit status."""
     names = changed(ROOT, arguments[0] if arguments else None)
+    steps = " ".join(lint_steps(names))
+    print(f"lint: {steps}", flush=True)
+    if code := subprocess.run(["make", "lint", f"LINT={steps}"], cwd=ROOT, check=False).returncode:
+        return code
     tests = affected_tests(ROOT, names)
     guests = [name for name in tests if not name.startswith("tests/unit/")]
     unit = sorted(set(tests) - set(guests))
-    print(f"{len(names)} files changed: {len(unit)} files of unit tests, {len(guests)} with guests")
+    said = f"{len(names)} files changed: {len(unit)} files of unit tests, {len(guests)} with guests"
+    print(said, flush=True)
     status = 0
-    for group in (unit, guests):
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "pytest",
-            "-n",
-            "2",
-            "--dist",
-            "loadfile",
-            "-m",
-            "not full",
-            *group,
-        ]
+    for group, dist in ((unit, "worksteal"), (guests, "loadfile")):
+        command = [*PYTEST, "-n", "2", "--dist", dist, "-m", "not full", *group]
         # Status 5: no test is left without those that are only for `make test-all`.
         if group and (code := subprocess.run(command, cwd=ROOT, check=False).returncode) not in (0, 5):
             status = code

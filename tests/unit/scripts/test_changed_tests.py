@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from changed_tests import ROOT, affected_tests, changed
+from changed_tests import ABOUT, LINT, ROOT, affected_tests, changed, lint_steps
 
 
 def split(*names: str) -> tuple[set[str], set[str]]:
@@ -22,6 +22,7 @@ def split(*names: str) -> tuple[set[str], set[str]]:
         ("docs/glossary.md", "README.md"),
         ("src/kteardown/report/charts/forest.py",),
         ("results/freezer/result.json",),
+        ("series/freezer-skip-exited/0000-cover-letter.md",),
     ],
 )
 def test_pages_reports_and_results_need_no_guest(names: tuple[str, ...]) -> None:
@@ -41,10 +42,35 @@ def test_a_module_affects_the_tests_that_import_it_through_others() -> None:
     assert {"tests/unit/analysis/test_faults.py", "tests/unit/rundir/test_snapshot.py"} <= unit
 
 
-@pytest.mark.parametrize("name", ["src/kteardown/vm/qemu.py", "agent/core/trial.c", "pyproject.toml"])
+@pytest.mark.parametrize("name", ["agent/core/trial.c", "tests/vm/guest_init.c", "pyproject.toml"])
 def test_what_decides_how_a_guest_runs_affects_all_guests(name: str) -> None:
     _, guests = split(name)
     assert {"tests/vm/test_run.py", "tests/vm/test_masskill.py", "tests/kvm/test_ends.py"} <= guests
+
+
+def test_a_module_affects_the_guests_that_are_about_it() -> None:
+    _, guests = split("src/kteardown/vm/qemu.py")
+    assert guests == {"tests/vm/test_machines.py", "tests/vm/test_repeat.py"}
+    about = {f"tests/vm/test_{name}.py" for names in ABOUT.values() for name in names}
+    assert about == {name for name in about if (ROOT / name).is_file()}
+    packages = {path.stem for path in (ROOT / "src/kteardown").iterdir()}
+    assert packages >= set(ABOUT)
+
+
+def test_a_file_of_the_tests_with_guests_affects_those_that_use_it() -> None:
+    _, guests = split("tests/vm/test_run.py")
+    assert {"tests/vm/test_run.py", "tests/vm/test_profile.py"} <= guests
+    assert "tests/vm/test_machines.py" not in guests
+    assert split("tests/vm/test_crowd.py")[1] == {"tests/vm/test_crowd.py"}
+
+
+def test_a_text_needs_few_steps_of_lint_and_a_module_no_compiler() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert f"LINT := {' '.join(LINT)}\n" in makefile
+    assert set(lint_steps(["docs/glossary.md"])) == {"words", "results"}
+    assert {"agent", "plugins"} & set(lint_steps(["src/kteardown/vm/qemu.py"])) == set()
+    assert {"agent", "sizes", "coverage"} <= set(lint_steps(["agent/core/trial.c"]))
+    assert set(lint_steps(["docs/glossary.md", "pyproject.toml"])) == set(LINT)
 
 
 def test_a_series_affects_the_guests_that_name_it() -> None:
