@@ -1,5 +1,6 @@
 """Libraries that only some verbs need, as extras of pyproject.toml."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -34,5 +35,5 @@ def install_command(packages: Sequence[str]) -> str:
     if "/pipx/" in sys.prefix:
         return f"pipx inject kteardown {words}"
     if "/uv/tools/" in sys.prefix:
-        return f"uv pip install --python {sys.executable} {words}"
-    return f"{sys.executable} -P -m pip install {words}"
+        return f"uv pip install --python {shlex.quote(sys.executable)} {words}"
+    return f"{shlex.quote(sys.executable)} -P -m pip install {words}"

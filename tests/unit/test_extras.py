@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tomllib
 from pathlib import Path
@@ -57,7 +58,7 @@ def test_every_extra_of_users_is_known() -> None:
     [
         ("/home/a/.local/share/pipx/venvs/kteardown", "pipx inject kteardown duckdb"),
         ("/home/a/.local/share/uv/tools/kteardown", "uv pip install --python"),
-        ("/home/a/kteardown/.venv", f"{sys.executable} -P -m pip install duckdb"),
+        ("/home/a/kteardown/.venv", f"{shlex.quote(sys.executable)} -P -m pip install duckdb"),
     ],
 )
 def test_the_command_depends_on_how_kteardown_was_installed(

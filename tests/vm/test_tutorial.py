@@ -6,6 +6,7 @@ The base kernel is that of the freezer experiment, which other tests need as wel
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_skeletons_run_as_they_are_and_their_patch_is_not_in_the_kernel(
 @pytest.mark.full
 def test_a_terminal_shows_the_boots_and_interim_results(tree: Path, own_runs: Path) -> None:
     """`script` provides a pseudo terminal."""
-    command = f"{sys.executable} -P -m kteardown compare zombies --source debian:6.12"
+    command = f"{shlex.quote(sys.executable)} -P -m kteardown compare zombies --source debian:6.12"
     command += " --series ../my.mbox -v --jobs 1"
     shown = subprocess.run(
         ["script", "-qec", f"{command} {' '.join(SMALL)}", "/dev/null"],

@@ -293,10 +293,10 @@ def test_a_cache_where_no_program_may_run_is_refused(tmp_path: Path) -> None:
         "from pathlib import Path; from kteardown.kernels import cache_folder; "
         f"cache_folder.check_path(Path('{tmp_path}/new/cache'))"
     )
-    script = f'mount -t tmpfs -o "$0" none {tmp_path} && exec {sys.executable} -P -c "{check}"'
+    script = f'mount -t tmpfs -o "$0" none {tmp_path} && exec "$1" -P -c "{check}"'
     said = [
         subprocess.run(
-            ["unshare", "--map-root-user", "--mount", "sh", "-c", script, options],
+            ["unshare", "--map-root-user", "--mount", "sh", "-c", script, options, sys.executable],
             check=False, capture_output=True, text=True,
         ).stderr
         for options in ("nosuid", "noexec")
