@@ -214,7 +214,8 @@ class L1:
         name = ARCHITECTURES[self.setting.arch].qemu
         script = self.jobs / "bin" / name
         script.parent.mkdir(exist_ok=True)
-        script.write_text(f'#!/bin/sh\nexec /usr/bin/{name} {shlex.join(self.setting.guest_options)} "$@"\n')
+        options = shlex.join(self.setting.guest_options)
+        script.write_text(f'#!/bin/sh\nPATH=${{PATH#*:}}\nexec {name} {options} "$@"\n')
         script.chmod(0o755)
 
     def _share(self, tag: str, source: Path, cache: str) -> Path:
@@ -260,7 +261,7 @@ class L1:
     def _environment(self) -> str:
         kept = {
             "PATH": f"{self.jobs / 'bin'}:{os.environ['PATH']}",
-            "HOME": "/tmp",
+            "HOME": str(self.jobs / "home"),
             "TERM": "dumb",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             "PYTHONDONTWRITEBYTECODE": "1",

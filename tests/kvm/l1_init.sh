@@ -8,7 +8,6 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm /root /low /up /jobs
 mount -t devpts pts /dev/pts
-mount -t tmpfs shm /dev/shm
 ln -s /proc/self/fd /dev/fd
 for number in 0 1 2; do ln -s /proc/self/fd/$number /dev/"$(echo stdin stdout stderr | cut -d' ' -f$((number + 1)))"; done
 for module in $(cat /modules/order); do insmod "/modules/$module" || echo "cannot load $module"; done
@@ -16,9 +15,10 @@ mount -t virtiofs -o ro tree /low && mount -t virtiofs jobs /jobs || poweroff -f
 mount -t tmpfs up /up
 mkdir /up/changed /up/work
 mount -t overlay -o lowerdir=/low,upperdir=/up/changed,workdir=/up/work tree /root
-mount -t tmpfs tmp /root/tmp
 jobs=$(cat /jobs/place)
-mkdir -p "/root$jobs"
+mkdir -p /root/tmp /root/dev/shm "/root$jobs"
+# A checkout, a home or a cache of the host may be there, too.
+mount --bind /root/dev/shm /dev/shm
 for folder in proc sys dev; do mount --rbind /$folder /root/$folder; done
 mount --bind /jobs "/root$jobs"
 ifconfig lo 127.0.0.1 up
