@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,10 +20,39 @@ MakeJob = Callable[..., BootJob]
 Boot = Callable[[BootJob], tuple[BootEnd, list[bytes], int]]
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache without boots."""
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(folder))
+    shutil.rmtree(folder / "boots", ignore_errors=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first() -> dict[str, tuple[bytes, list[bytes]]]:
+    """What the cache has of the first boot, by the name of its file: that file and the records."""
+    return {}
+
+
+@pytest.fixture
+def booted(
+    make_job: MakeJob, boot: Boot, cache: Path, first: dict[str, tuple[bytes, list[bytes]]]
+) -> tuple[BootJob, Path, list[bytes]]:
+    """A job that the cache has, its file there, and its records. It is booted for the first test only."""
+    job, boots = make_job("bye", acceleration="icount"), cache / "boots"
+    if not first:
+        lines = boot(job)[1]
+        first |= {file.name: (file.read_bytes(), lines) for file in boots.iterdir()}
+    ((name, (content, lines)),) = first.items()
+    boots.mkdir(exist_ok=True)
+    (boots / name).write_bytes(content)
+    assert boot(job)[1:] == (lines, 0)
+    return job, boots / name, lines
 
 
 @pytest.fixture
@@ -53,9 +83,10 @@ def test_an_equal_boot_is_repeated_to_the_byte(make_job: MakeJob, boot: Boot) ->
 @pytest.mark.parametrize(
     "other", [{"seed": 2}, {"memory_mb": 144}, {"kernel_args": ("guest=bye", "quiet")}, {"image": "other"}]
 )
-def test_another_boot_is_run(make_job: MakeJob, boot: Boot, tmp_path: Path, other: dict[str, object]) -> None:
-    job = make_job("bye", acceleration="icount")
-    boot(job)
+def test_another_boot_is_run(
+    booted: tuple[BootJob, Path, list[bytes]], boot: Boot, tmp_path: Path, other: dict[str, object]
+) -> None:
+    job = booted[0]
     if "image" in other:
         # The same instructions, but not the same file.
         other = {"image": tmp_path / "other"}
@@ -65,11 +96,9 @@ def test_another_boot_is_run(make_job: MakeJob, boot: Boot, tmp_path: Path, othe
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "other"])
 def test_a_damaged_boot_of_the_cache_is_run_again(
-    make_job: MakeJob, boot: Boot, cache: Path, damage: str
+    booted: tuple[BootJob, Path, list[bytes]], boot: Boot, damage: str
 ) -> None:
-    job = make_job("bye", acceleration="icount")
-    _, lines, _ = boot(job)
-    (kept,) = (cache / "boots").iterdir()
+    job, kept, lines = booted
     content = kept.read_bytes()
     damaged = {
         "cut": content[:-20],
