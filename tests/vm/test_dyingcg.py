@@ -86,29 +86,34 @@ def test_a_kernel_that_gives_the_pages_to_the_parent_has_no_dying_cgroup(tmp_pat
         assert trial.samples["dying_count"] == [0]
 
 
-def test_a_cgroup_in_use_is_charged_and_read(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
+    """The trials of one boot with cgroups that are in use, and with pages of removed ones."""
     (boot,) = run(
-        tmp_path,
+        tmp_path_factory.mktemp("used"),
         '[[workloads]]\nworkload = "chargeloop"\n'
-        'params = {kind = ["private", "shared"], rounds = "10", reads = "5"}\n',
+        'params = {kind = ["private", "shared"], rounds = "10", reads = "5"}\n'
+        '[[workloads]]\nworkload = "dyingfault"\n'
+        'params = {owner = ["living", "dying"], levels = [1, 3], rounds = [10]}\n',
     )
+    return boot.trials
+
+
+def test_a_cgroup_in_use_is_charged_and_read(used: list[lab.Trial]) -> None:
     workload = load_workload("chargeloop")
-    assert [trial.params["kind"] for trial in boot.trials] == ["private", "shared"]
-    for trial in boot.trials:
+    trials = [trial for trial in used if trial.workload == "chargeloop"]
+    assert [trial.params["kind"] for trial in trials] == ["private", "shared"]
+    for trial in trials:
         assert trial.status == "ok", (trial.params, trial.detail)
         assert set(trial.samples) == set(workload.metrics)
         assert trial.checks == {"empty": [True]}
 
 
-def test_pages_of_a_removed_cgroup_are_used(tmp_path: Path) -> None:
-    (boot,) = run(
-        tmp_path,
-        '[[workloads]]\nworkload = "dyingfault"\n'
-        'params = {owner = ["living", "dying"], levels = [1, 3], rounds = [10]}\n',
-    )
+def test_pages_of_a_removed_cgroup_are_used(used: list[lab.Trial]) -> None:
     workload = load_workload("dyingfault")
-    assert len(boot.trials) == 4
-    for trial in boot.trials:
+    trials = [trial for trial in used if trial.workload == "dyingfault"]
+    assert len(trials) == 4
+    for trial in trials:
         assert trial.status == "ok", (trial.params, trial.detail)
         assert trial.checks == {name: [True] for name in workload.invariants}
         dying = trial.params["levels"] if trial.params["owner"] == "dying" else 0
