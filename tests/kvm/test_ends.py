@@ -26,8 +26,6 @@ GUESTS: dict[str, Guest] = {
     **{name: ("bye", machine) for name, machine in MACHINES.items()},
     **{how: (how, changes) for how, changes, _, _ in ENDS},
 }
-FULL = {"two", "off", "error", "exit", "crash", "flood", "oom"}
-"""What KVM does not decide: tests/vm has these ends, and the machines have two CPUs, too."""
 
 PROBE = """
 import json, pathlib, tempfile
@@ -35,11 +33,6 @@ from kteardown.vm import acceleration
 found = acceleration.best_wall_acceleration("x86_64", cache=pathlib.Path(tempfile.mkdtemp()))
 print(json.dumps([found.acceleration, found.reason]))
 """
-
-
-def named(names: list[str]) -> list[Any]:
-    """The names as parameters of a test."""
-    return [pytest.param(name, marks=pytest.mark.full if name in FULL else ()) for name in names]
 
 
 def test_the_probe_finds_kvm(l1: L1) -> None:
@@ -70,7 +63,7 @@ def ended(boot: Boot, request: pytest.FixtureRequest) -> dict[str, dict[str, Any
     return dict(zip(asked, boot([GUESTS[name] for name in asked]), strict=True))
 
 
-@pytest.mark.parametrize("name", named(list(MACHINES)))
+@pytest.mark.parametrize("name", MACHINES)
 def test_a_guest_that_says_bye_and_powers_off_is_ok(ended: dict[str, dict[str, Any]], name: str) -> None:
     result = ended[name]
     assert (result["outcome"], result["detail"]) == ("ok", "")
@@ -79,7 +72,7 @@ def test_a_guest_that_says_bye_and_powers_off_is_ok(ended: dict[str, dict[str, A
     assert result["command"][result["command"].index("-accel") + 1] == "kvm"
 
 
-@pytest.mark.parametrize("name", named([how for how, *_ in ENDS]))
+@pytest.mark.parametrize("name", [how for how, *_ in ENDS])
 def test_every_other_end_has_its_outcome(ended: dict[str, dict[str, Any]], name: str) -> None:
     result = ended[name]
     ((outcome, detail),) = [(outcome, detail) for how, _, outcome, detail in ENDS if how == name]
