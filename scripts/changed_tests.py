@@ -49,15 +49,15 @@ ABOUT = {
     "hunt": ("hunt",),
     "inputs": ("run",),
     "kernels": ("kernels", "escape", "after_a_hostile_build"),
-    "model": ("run",),
+    "model": ("clock_of_guests", "run"),
     "patches": ("try",),
     "pipeline": ("run",),
-    "run": ("repeat", "run"),
+    "run": ("repeat", "run", "try"),
     "rundir": ("run",),
     "sandbox": ("escape", "after_a_hostile_build"),
     "script": ("script", "script_agent", "script_port"),
     "seccomp": ("escape", "after_a_hostile_build"),
-    "vm": ("machines", "repeat"),
+    "vm": ("bundle", "clock_of_guests", "machines", "repeat"),
 }
 """By package or module: the files of tests/vm that are about it. Each guest of the others uses it, too."""
 _COMMAND = re.compile(r"""\bkteardown\.cli\b|["']kteardown["']|\bkteardown (?:run|try|compare|plan)\b""")

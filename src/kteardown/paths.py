@@ -24,7 +24,7 @@ def data_dir(kind: str) -> Path:
 
 
 def shipped_table(name: str) -> dict[str, Any]:
-    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder: ``vm/qemu``."""
+    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder: ``vm/qemu_command``."""
     return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
 

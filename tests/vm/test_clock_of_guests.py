@@ -33,10 +33,12 @@ def test_timers_have_high_resolution(make_job: MakeJob, cpus: int, device: str) 
     assert "tsc" in said
 
 
-@pytest.mark.parametrize("has_script", [False, True])
-def test_only_a_script_sees_values_in_the_formats_of_tracepoints(make_job: MakeJob, has_script: bool) -> None:
+@pytest.mark.parametrize("has_own_programs", [False, True])
+def test_only_a_script_sees_values_in_the_formats_of_tracepoints(
+    make_job: MakeJob, has_own_programs: bool
+) -> None:
     job = make_job("timers", acceleration="icount")
-    said = details(replace(job, has_script=has_script))
+    said = details(replace(job, has_own_programs=has_own_programs))
     (text,) = [line for line in said if line.startswith("print fmt")]
-    assert ("{ TLB_FLUSH_ON_TASK_SWITCH," in text) is not has_script
-    assert ("{ 0," in text) is has_script
+    assert ("{ TLB_FLUSH_ON_TASK_SWITCH," in text) is not has_own_programs
+    assert ("{ 0," in text) is has_own_programs

@@ -147,7 +147,7 @@ def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob) -> None:
 def test_a_guest_that_suspends_to_memory_is_woken(make_job: MakeJob, cpus: int) -> None:
     def run(seed: int) -> list[bytes]:
         result, lines = boot(
-            make_job("suspend", acceleration="icount", cpus=cpus, seed=seed, has_script=True)
+            make_job("suspend", acceleration="icount", cpus=cpus, seed=seed, has_own_programs=True)
         )
         assert result.outcome == "ok", result.detail
         return lines

@@ -48,7 +48,7 @@ from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import Experiment
-from kteardown.model.plan import Spread
+from kteardown.model.plan import Plan, Spread
 from kteardown.model.point import points_of as points_of_experiment
 from kteardown.model.record import BASE, ParamValue
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
@@ -59,8 +59,10 @@ from kteardown.report.formatting import share
 from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried
 from kteardown.run.beside import boot_and_count
 from kteardown.run.create import build_kernels, settle, spreads
+from kteardown.run.forecast import jobs_of
 from kteardown.run.resolve import experiment_for, resolve
 from kteardown.rundir.find import all_runs
+from kteardown.rundir.snapshot import load_plan
 from kteardown.script.describe import ENDINGS
 from kteardown.visible import echo
 from kteardown.vm.qemu import QemuMachine
@@ -213,8 +215,9 @@ def measure(
         count = partial(count_executions, choice, tried.kernels, experiments[0], asked, changed, reporter)
         boot = partial(boot_rest, run, reporter, execution, repeat=True)
         if choice in left:
-            exact = all(one.design.clock == "instructions" for one in experiments)
-            exercise = boot_and_count(boot, count, reporter, exact=exact)
+            exact = len(run.runs) == 1 and _is_exact(experiments[0], load_plan(run.runs[0]))
+            most = jobs_of(experiments[0], execution.jobs)
+            exercise = boot_and_count(boot, count, reporter, exact=exact, jobs=most)
         else:
             boot()
             exercise = choice.exercise
@@ -232,6 +235,11 @@ def measure(
             hint=_OTHER,
         )
     return replace(tried, measured=tuple(found), error=error)
+
+
+def _is_exact(experiment: Experiment, plan: Plan) -> bool:
+    """Return whether no other work of the host changes a figure."""
+    return experiment.design.clock == "instructions" and (plan.possible_cpus or plan.cpus) == 1
 
 
 def _built(experiment: Experiment, tried: Tried, reporter: TerminalReporter) -> tuple[Tried, KernelImage]:

@@ -623,6 +623,7 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
         acceleration="icount",
         reports=REPORTS,
         jobs=jobs or os.cpu_count() or 1,
+        has_own_programs=bool(request.own_kinds),
     )
     options = Options(
         budget_minstr=request.budget_minstr,

@@ -207,6 +207,12 @@ def own_sources(workloads: Mapping[str, Workload], own_folder: str = "") -> list
     return own
 
 
+def runs_own_programs(workloads: Mapping[str, Workload]) -> bool:
+    """Return whether programs of the user run in a guest: a script, or a workload that is not shipped."""
+    shipped = {*workload_names(), *stress_names()}
+    return any(name not in shipped or workload.script is not None for name, workload in workloads.items())
+
+
 def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """Return the sorted programs that the guests need in addition to the agent."""
     wanted: set[str] = set()

@@ -13,17 +13,23 @@ T = TypeVar("T")
 
 
 def boot_and_count(
-    boot: Callable[[], object], count: Callable[[QemuMachine], T], reporter: Reporter, *, exact: bool
+    boot: Callable[[], object],
+    count: Callable[[QemuMachine], T],
+    reporter: Reporter,
+    *,
+    exact: bool,
+    jobs: int,
 ) -> T:
     """Call ``boot``, which measures, and ``count``; return what the latter returns.
 
-    ``exact``: on the instruction clock, on which no other work of the host changes a figure, they run
-    together: the guests that count use the CPUs that the others leave idle. Raises what either raises.
+    ``exact``: on the instruction clock with one CPU, where no other work of the host changes a figure, they
+    run together: the guests that count use the CPUs that the others leave idle, and no more than ``jobs``
+    run at the same time. Raises what either raises.
     """
     if not exact:
         boot()
         return count(RepeatingMachine(reporter.command))
-    qemu = RepeatingMachine(reporter.command, patient=True)
+    qemu = RepeatingMachine(reporter.command, patient=True, most=jobs)
     with beside(lambda: count(qemu), qemu) as counted:
         boot()
         return counted()

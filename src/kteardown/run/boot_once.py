@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kteardown.door import LARGE, Entry
 from kteardown.errors import GuestError, InputError, LabError
-from kteardown.inputs.load import own_sources
+from kteardown.inputs.load import own_sources, runs_own_programs
 from kteardown.kernels import prebuilt
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
@@ -120,7 +120,7 @@ def boot_counted(
             cpus=machine.largest("cpus") or workload.cpus,
             memory_mb=memory_mb,
             kernel_args=machine.kernel_args,
-            has_script=workload.script is not None,
+            has_own_programs=runs_own_programs({workload.name: workload}),
             possible_cpus=machine.largest("possible_cpus"),
             numa_nodes=machine.largest("numa_nodes"),
             seed=planned.seed,

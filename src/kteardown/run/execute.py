@@ -77,6 +77,8 @@ class GuestSetup:
     """The programs that the guests have in addition to the agent."""
     archives: tuple[Path, ...] = ()
     """Archives in the format of an initramfs with the files of scripts."""
+    has_own_programs: bool = False
+    """As in ``BootJob``."""
     first: Path | None = None
     """The first process of a machine that is not of this lab, which runs the agent."""
     lost_limit: float | None = None
@@ -409,7 +411,7 @@ def boot_job(
         console=console,
         silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
         kernel_args=lab.kernel_args,
-        has_script=bool(lab.archives),
+        has_own_programs=lab.has_own_programs,
         possible_cpus=boot.machine.get("possible_cpus", plan.possible_cpus),
         numa_nodes=boot.machine.get("numa_nodes", plan.numa_nodes),
         on_vcpus=host.vcpus if host else None,

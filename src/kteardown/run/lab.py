@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
-from kteardown.inputs.load import own_sources, uncounted
+from kteardown.inputs.load import own_sources, runs_own_programs, uncounted
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import cache_folder, prebuilt
 from kteardown.kernels.source import Sources, file_hash
@@ -108,6 +108,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         archives=script_archives(
             snapshot.workloads, experiment.folder, snapshot.run.folder, spec.arch, reporter
         ),
+        has_own_programs=runs_own_programs(snapshot.workloads),
         first=build_machine_init(spec.arch, cache=cache_dir(), reporter=reporter) if best == METAL else None,
         executor=cluster,
     )

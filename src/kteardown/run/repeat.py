@@ -35,14 +35,20 @@ class RepeatingMachine(QemuMachine):
     """Boots kernels in QEMU; of an equal boot that ended well, it returns the records that the cache has.
 
     ``BootEnd.kept_from`` then says when that boot was run. On the wall clock every boot is run. A machine
-    that is ``patient`` runs boots only on CPUs of the host that the others in this process leave idle.
+    that is ``patient`` runs boots only where the others in this process leave CPUs of the host idle, and at
+    most ``most`` guests of all run then.
     """
 
     def __init__(
-        self, on_command: Callable[[list[str]], None] = lambda argv: None, *, patient: bool = False
+        self,
+        on_command: Callable[[list[str]], None] = lambda argv: None,
+        *,
+        patient: bool = False,
+        most: int | None = None,
     ) -> None:
         super().__init__(on_command)
         self._patient = patient
+        self._most = most or os.cpu_count() or 1
         if patient:
             _guests.expect_more()
 
@@ -78,7 +84,7 @@ class RepeatingMachine(QemuMachine):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Run a boot in the block, after a wait if this machine is patient; ``stop`` ends the wait."""
-        while not (began := _guests.begin(patient=self._patient)) and not self._stopped:
+        while not (began := _guests.begin(patient=self._patient, most=self._most)) and not self._stopped:
             time.sleep(_LOOK_S)
         try:
             yield
@@ -99,10 +105,10 @@ class _Guests:
     def expect_more(self) -> None:
         self._expected_s = time.monotonic() + _SETTLED_S
 
-    def begin(self, *, patient: bool) -> bool:
-        """Count a guest that begins, and return True; False if a patient one has to wait."""
+    def begin(self, *, patient: bool, most: int) -> bool:
+        """Count a guest that begins, and return True; False if a patient one has to wait, as for ``most``."""
         with self._lock:
-            busy = self._running >= (os.cpu_count() or 1) or time.monotonic() < self._expected_s
+            busy = self._running >= most or time.monotonic() < self._expected_s
             if patient and busy:
                 return False
             self._running += 1

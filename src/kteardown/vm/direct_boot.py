@@ -8,6 +8,7 @@ resets the machine for that, and writes the kernel as it was at the start over t
 
 import os
 import struct
+import threading
 import zlib
 from functools import lru_cache
 from pathlib import Path
@@ -20,11 +21,13 @@ _PAYLOAD_AT = 0x248
 _HEADER_BYTES = 0x250
 _GZIP, _GZIP_WINDOW = b"\x1f\x8b", 31
 # A kernel with all that Debian builds in has 60 MB; a hostile one must not fill the memory of the host.
-_MOST_BYTES = 256 << 20
+_MOST_PACKED_BYTES, _MOST_BYTES = 64 << 20, 256 << 20
 _ELF = b"\x7fELF"
 # The note that has the entry, XEN_ELFNOTE_PHYS32_ENTRY of include/xen/interface/elfnote.h: the lengths of its
 # owner and of the address, its type, and its owner.
 _PVH_NOTES = tuple(struct.pack("<III4s", 4, address_bytes, 18, b"Xen\0") for address_bytes in (4, 8))
+
+_unpacking = threading.Lock()
 
 
 def without_decompressor(image: Path) -> BinaryIO | None:
@@ -34,11 +37,16 @@ def without_decompressor(image: Path) -> BinaryIO | None:
     has to start the image itself. Raises OSError.
     """
     status = image.stat()
-    kernel = _kernel_of(image, status.st_ino, status.st_mtime_ns, status.st_size)
+    if status.st_size > _MOST_PACKED_BYTES:
+        return None
+    # Boots that begin together would unpack the same kernel, each for itself.
+    with _unpacking:
+        kernel = _kernel_of(image, status.st_ino, status.st_mtime_ns, status.st_size)
     if kernel is None:
         return None
-    file = os.fdopen(os.memfd_create("kernel"), "w+b", buffering=0)
+    file = os.fdopen(os.memfd_create("kernel"), "w+b")
     file.write(kernel)
+    file.flush()
     return file
 
 
@@ -55,8 +63,8 @@ def _unpacked(image: bytes) -> bytes | None:
     sectors = image[_SECTORS_AT] or _DEFAULT_SECTORS
     offset, length = struct.unpack_from("<II", image, _PAYLOAD_AT)
     start = (1 + sectors) * _SECTOR_BYTES + offset
-    payload = image[start : start + length]
-    if not payload.startswith(_GZIP):
+    payload = memoryview(image)[start : start + length]
+    if payload[: len(_GZIP)] != _GZIP:
         return None
     stream = zlib.decompressobj(_GZIP_WINDOW)
     try:

@@ -30,7 +30,7 @@ class BootJob:
     silence_s: float
     """Seconds without a record after which the guest is hung; ``vm.qemu`` says of which clock."""
     kernel_args: tuple[str, ...] = ()
-    has_script: bool = False
+    has_own_programs: bool = False
     """Whether programs of the user run in the guest, which may suspend it to memory, or read the formats of
     tracepoints. A guest without them starts sooner on the instruction clock, and can do neither."""
     possible_cpus: int | None = None

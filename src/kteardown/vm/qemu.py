@@ -80,7 +80,10 @@ class Monitor:
         """Connect to QEMU. Return False if it closed the connection."""
         try:
             await self._client.connect(connection)
-        except QMPError:
+        # If QEMU ends right after its greeting, the library raises these, also where it was cancelled.
+        except (QMPError, OSError, EOFError, AssertionError):
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise asyncio.CancelledError from None
             return False
         return True
 

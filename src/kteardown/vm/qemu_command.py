@@ -47,7 +47,7 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
     arguments = [*known.kernel_arguments, *GIVEN["kernel_arguments"]]
     if job.acceleration == "icount":
         arguments += known.one_cpu_arguments if (job.possible_cpus or job.cpus) == 1 else ()
-        arguments += () if job.has_script else GIVEN["without_script"]
+        arguments += () if job.has_own_programs else GIVEN["without_script"]
     if job.possible_cpus and job.possible_cpus != job.cpus:
         # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
         # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.

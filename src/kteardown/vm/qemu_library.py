@@ -99,7 +99,7 @@ def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
             # A descriptor that QEMU duplicates: a run directory may be on a disk that has no other owners.
             name(job.console.create())
             options = ("-add-fd", f"fd={inherit[0]},set=1")
-            is_direct = job.acceleration == "icount" and not job.has_script
+            is_direct = job.acceleration == "icount" and not job.has_own_programs
             kernel = without_decompressor(job.image) if is_direct else None
             image = Path(name(kernel or readable(job.image)))
             lent = replace(job, image=image, console=Entry(Path("/dev/fdset/1")))

@@ -19,6 +19,7 @@ from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import file_hash
 from kteardown.progress import SilentReporter
+from kteardown.spawn import python
 from unit.vm.test_seal import Notes
 
 HOLDER = """
@@ -35,6 +36,7 @@ import sys, time
 from pathlib import Path
 from kteardown.kernels import cache_folder
 from kteardown.progress import SilentReporter
+from kteardown.spawn import python
 
 target, log = Path(sys.argv[1]), Path(sys.argv[2])
 with cache_folder.locked(target, SilentReporter(), "build"):
@@ -293,10 +295,10 @@ def test_a_cache_where_no_program_may_run_is_refused(tmp_path: Path) -> None:
         "from pathlib import Path; from kteardown.kernels import cache_folder; "
         f"cache_folder.check_path(Path('{tmp_path}/new/cache'))"
     )
-    script = f'mount -t tmpfs -o "$0" none {tmp_path} && exec "$1" -P -c "{check}"'
+    script = f'mount -t tmpfs -o "$0" none {tmp_path} && exec "$@" -c "{check}"'
     said = [
         subprocess.run(
-            ["unshare", "--map-root-user", "--mount", "sh", "-c", script, options, sys.executable],
+            ["unshare", "--map-root-user", "--mount", "sh", "-c", script, options, *python()],
             check=False, capture_output=True, text=True,
         ).stderr
         for options in ("nosuid", "noexec")

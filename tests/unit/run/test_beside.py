@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 
 import pytest
@@ -24,28 +23,28 @@ class Machine(QemuMachine):
 
 
 @pytest.fixture
-def guests(monkeypatch: pytest.MonkeyPatch) -> repeat._Guests:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+def guests() -> repeat._Guests:
     return repeat._Guests()
 
 
 def test_a_patient_guest_waits_for_an_idle_cpu(guests: repeat._Guests) -> None:
-    assert [guests.begin(patient=patient) for patient in (False, False, True, False)] == [1, 1, 0, 1]
+    assert [guests.begin(patient=patient, most=2) for patient in (False, False, True, False)] == [1, 1, 0, 1]
     guests.end(patient=True)
-    assert not guests.begin(patient=True)
+    assert not guests.begin(patient=True, most=2)
     guests.end(patient=True)
-    assert guests.begin(patient=True)
+    assert guests.begin(patient=True, most=2)
 
 
 def test_the_guest_that_follows_one_is_awaited(
     guests: repeat._Guests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert guests.begin(patient=False)
+    monkeypatch.setattr(repeat, "_SETTLED_S", 3600)
+    assert guests.begin(patient=False, most=2)
     guests.end(patient=False)
-    assert not guests.begin(patient=True)
+    assert not guests.begin(patient=True, most=2)
     monkeypatch.setattr(repeat, "_SETTLED_S", 0)
     guests.expect_more()
-    assert guests.begin(patient=True)
+    assert guests.begin(patient=True, most=2)
 
 
 def test_the_block_gets_what_the_work_returns() -> None:
@@ -66,6 +65,7 @@ def test_an_error_of_the_block_ends_the_guests() -> None:
     machine = Machine()
     with pytest.raises(GuestError), beside(lambda: machine.stopped.wait(60), machine):
         raise GuestError("a guest that is measured failed", hint="")
+    assert machine.stopped.is_set()
 
 
 def test_an_error_of_the_work_is_raised_where_it_is_awaited() -> None:

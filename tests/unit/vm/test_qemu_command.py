@@ -151,7 +151,7 @@ def test_the_wall_clock_keeps_the_apic_timer(acceleration: Acceleration) -> None
 
 @pytest.mark.parametrize(
     ("fields", "skipped"),
-    [({}, True), ({"has_script": True}, False), ({"acceleration": "kvm"}, False)],
+    [({}, True), ({"has_own_programs": True}, False), ({"acceleration": "kvm"}, False)],
 )
 def test_a_script_can_read_the_formats_of_tracepoints(fields: dict[str, object], skipped: bool) -> None:
     assert ("initcall_blacklist=trace_eval_init" in kernel_arguments(one_cpu(**fields))) is skipped
