@@ -50,7 +50,7 @@ def test_what_decides_how_a_guest_runs_affects_all_guests(name: str) -> None:
 
 def test_a_module_affects_the_guests_that_are_about_it() -> None:
     _, guests = split("src/kteardown/vm/qemu.py")
-    assert guests == {"tests/vm/test_machines.py", "tests/vm/test_repeat.py"}
+    assert guests == {f"tests/vm/test_{name}.py" for name in ABOUT["vm"]}
     about = {f"tests/vm/test_{name}.py" for names in ABOUT.values() for name in names}
     assert about == {name for name in about if (ROOT / name).is_file()}
     packages = {path.stem for path in (ROOT / "src/kteardown").iterdir()}
