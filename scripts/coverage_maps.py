@@ -16,6 +16,7 @@ from dataclasses import astuple, replace
 from math import log2
 from pathlib import Path
 
+from claims import guest
 from content_ids import agent_id, agent_sources, files_id, text_id, workload_id
 from kteardown.coverage.attribute import Counts, DebugInfo
 from kteardown.coverage.executed import coverage_of
@@ -54,15 +55,16 @@ class _Printer(SilentReporter):
 
 
 def ids() -> dict[str, str]:
-    """The content id of each shipped workload: its description, code and points, and the plugin."""
+    """The content id of each shipped workload: its description, code and points, the plugin and the guest."""
     found = {}
+    booted = guest("x86_64", "icount")
     for name in workload_names():
         if name not in LEFT_OUT:
             agent = agent_id(ROOT, agent_sources(ROOT, [name]))
             plugin = files_id(ROOT, ["plugins/coverage.c"])
             workload = load_workload(name)
             points = json.dumps(points_of(workload))
-            found[name] = text_id(agent + plugin + workload_id(workload) + points)
+            found[name] = text_id(agent + plugin + workload_id(workload) + points + booted)
     return found
 
 

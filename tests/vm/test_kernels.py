@@ -120,6 +120,28 @@ def test_a_change_of_one_file_compiles_few_files_and_keeps_the_tree(tmp_path: Pa
     shutil.rmtree(found["a"].image.parent)
 
 
+def test_the_same_files_of_another_mail_need_no_build_and_no_objects_of_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"Restarting tasks of {tmp_path.parent.name}"
+    patch = write_patch(tmp_path / "0001-a.patch", "Restarting tasks", text)
+    first = ensure(KernelRequest("a", SOURCE, (patch,), "a"))["a"]
+    again = tmp_path / "0001-b.patch"
+    again.write_text(f"Reviewed-by: A Person <a@example.org>\n---\n{patch.read_text()}")
+
+    # The objects of base may have been pruned.
+    monkeypatch.setattr(build._Builder, "_objects", lambda self, plan: tmp_path / "pruned" / "objects")
+    (tmp_path / "pruned").mkdir()
+    recorder = Recorder()
+    second = ensure(KernelRequest("b", SOURCE, (again,), "b"), reporter=recorder)["b"]
+    assert second.image != first.image
+    assert second.image_hash == first.image_hash
+    assert second.series == "b"
+    assert not any("make" in argv for argv in recorder.commands)
+    for image in (first, second):
+        shutil.rmtree(image.image.parent)
+
+
 def test_a_patch_that_does_not_apply_is_reported_before_a_build(tmp_path: Path) -> None:
     patch = write_patch(tmp_path / "0001-bad.patch", "freeze_processes", "x")
     patch.write_text(patch.read_text().replace("\n ", "\n something else ", 1))

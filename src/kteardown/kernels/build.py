@@ -243,10 +243,7 @@ class _Builder:
                 with _may_fail(plan.request, left_out), locked:
                     image = self._kernels.lookup(plan.key, plan.request.name)
                     if image is None:
-                        if plan.key == plan.base_key or not tree.is_dir():
-                            self._build(plan, None)
-                        if plan.key != plan.base_key:
-                            self._build(plan, patched[plan.key])
+                        self._make(plan, patched[plan.key])
                         image = self._kernels.lookup(plan.key, plan.request.name)
                     assert image is not None
                     images[plan.request.name] = image
@@ -265,18 +262,29 @@ class _Builder:
         folder.mkdir()
         return apply_patches.apply(tree, plan.request.patches, folder, plan.source.id)
 
-    def _build(self, plan: _Plan, patched: apply_patches.PatchedFiles | None) -> None:
+    def _make(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> None:
+        """Publish the kernel of ``plan``: one that was built of the same files, or a new one."""
+        if plan.key == plan.base_key:
+            self._build(plan, None)
+            return
+        # Before base is built: its objects may have been pruned, and an equal kernel needs none.
+        files = same_files.digest(plan.base_key, patched)
+        if same_files.reuse(self._kernels, files, plan.key, plan.request.series):
+            return
+        if not self._objects(plan).is_dir():
+            self._build(plan, None)
+        self._build(plan, patched, files)
+
+    def _build(self, plan: _Plan, patched: apply_patches.PatchedFiles | None, files: str = "") -> None:
         """Build the unpatched kernel of ``plan``, and keep its objects for the variants.
 
         It is built from scratch, or from the objects of the source to which a patched one adds patches.
 
-        With ``patched``, build the patched one, starting from these objects.
+        With ``patched``, whose files have the digest ``files``, build the patched one, starting from these
+        objects.
         """
         objects, arch = self._objects(plan), plan.request.arch
         key = plan.key if patched else plan.base_key
-        files = same_files.digest(plan.base_key, patched) if patched else ""
-        if files and same_files.reuse(self._kernels, files, key, plan.request.series):
-            return
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()
         with cache_folder.scratch(objects) as work:

@@ -1,7 +1,8 @@
 """Boot guests that count what a kernel executes beside those that are measured."""
 
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -10,6 +11,9 @@ from kteardown.run.repeat import RepeatingMachine
 from kteardown.vm.qemu import QemuMachine
 
 T = TypeVar("T")
+
+_GUEST_ENDS_S = 5.0
+"""A guest that is stopped has ended by then, and its files are removed."""
 
 
 def boot_and_count(
@@ -40,12 +44,23 @@ def beside(work: Callable[[], T], qemu: QemuMachine) -> Iterator[Callable[[], T]
     """Call ``work``, which boots guests in ``qemu``, in a thread while the block runs.
 
     The block gets what waits for it and returns what it returns, or raises what it raises. An error of the
-    block and ^C end the guests.
+    block and ^C end the guests. What ``work`` computes after its guests is not awaited then.
     """
-    with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(work)
-        try:
-            yield working.result
-        except BaseException:
-            qemu.stop()
-            raise
+    future: Future[T] = Future()
+    # A thread of an executor would be awaited when Python ends.
+    working = threading.Thread(target=_complete, args=(future, work), daemon=True)
+    working.start()
+    try:
+        yield future.result
+    except BaseException:
+        qemu.stop()
+        working.join(_GUEST_ENDS_S)
+        raise
+    working.join()
+
+
+def _complete(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)

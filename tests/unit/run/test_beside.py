@@ -7,8 +7,10 @@ import threading
 import pytest
 
 from kteardown.errors import GuestError, InputError
+from kteardown.progress import SilentReporter
+from kteardown.run import beside as module
 from kteardown.run import repeat
-from kteardown.run.beside import beside
+from kteardown.run.beside import beside, boot_and_count
 from kteardown.vm.qemu import QemuMachine
 
 
@@ -77,3 +79,40 @@ def test_an_error_of_the_work_is_raised_where_it_is_awaited() -> None:
         reached = True
         result()
     assert reached
+
+
+def test_an_interrupt_awaits_the_guests_but_not_what_is_computed_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_GUEST_ENDS_S", 0.1)
+    machine = Machine()
+    computed = threading.Event()
+    with pytest.raises(KeyboardInterrupt), beside(computed.wait, machine):
+        raise KeyboardInterrupt
+    assert machine.stopped.is_set()
+    assert not computed.is_set()
+    computed.set()
+
+
+def test_guests_that_count_run_beside_those_that_measure_where_figures_are_exact() -> None:
+    counting = threading.Event()
+
+    def count(qemu: QemuMachine) -> int:
+        counting.set()
+        return 3
+
+    def boot() -> None:
+        assert counting.wait(60)
+
+    assert boot_and_count(boot, count, SilentReporter(), exact=True, jobs=2) == 3
+
+
+def test_guests_that_count_follow_those_that_measure_on_the_wall_clock() -> None:
+    order = []
+
+    def count(qemu: QemuMachine) -> int:
+        order.append("count")
+        return 3
+
+    assert boot_and_count(lambda: order.append("boot"), count, SilentReporter(), exact=False, jobs=2) == 3
+    assert order == ["boot", "count"]
