@@ -47,7 +47,7 @@ def test_quiet_and_noisy_workloads() -> None:
     size = {one: smallest(experiment_for(one, "debian:6.12")) for one in ("zombies", "pipechain")}
     # Less than the margin of "same" has no other verdict, however quiet a metric is.
     assert size["zombies"] == experiment_for("zombies", "debian:6.12").design.same_within == 0.02
-    assert size["pipechain"] > 2 * size["zombies"]
+    assert size["pipechain"] > size["zombies"]
     # With fewer seeds, less can be seen; with one, the spread says nothing.
     quick = [
         smallest(apply(experiment_for("threadexit", "debian:6.12"), Overrides(seeds=seeds)))
