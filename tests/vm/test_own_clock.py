@@ -47,8 +47,9 @@ def test_the_call_contradicts_a_forged_saving_and_agrees_with_an_honest_one(tmp_
         "freeze_remaining_ns": {"inconclusive"},
     }
     assert verdicts(result, HONEST)["freeze_user_ns"] == {"better"}
-    assert "unconfirmed" in next(line for line in result["sentence"].splitlines() if FORGED in line)
-    assert "unconfirmed" not in next(line for line in result["sentence"].splitlines() if HONEST in line)
+    for variant, is_unconfirmed in ((FORGED, True), (HONEST, False)):
+        line = next(line for line in result["sentence"].splitlines() if variant in line)
+        assert ("a figure of its own" in line) == is_unconfirmed
     assert not (run / "counted.json").exists()
 
 

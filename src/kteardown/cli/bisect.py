@@ -36,6 +36,7 @@ from kteardown.progress import Task
 from kteardown.report.charts import draw
 from kteardown.report.forecast_text import duration
 from kteardown.report.formatting import number
+from kteardown.report.publication import Publication
 from kteardown.run import named
 from kteardown.run.forecast import forecast_of
 from kteardown.run.resolve import resolve
@@ -428,7 +429,7 @@ def bisect(
     first_parent: Annotated[bool, typer.Option("--first-parent")] = False,
     judge: Annotated[str, typer.Option(metavar="REV")] = "",
 ) -> None:
-    reporter = execution.begin()
+    reporter = execution.begin("a bisection", ("page", "facts"))
     _check(designed, outcome, execution)
     repository, base, first, last = _span(source, good, bad, series, reporter)
     metric = (scripted.metric or [""])[0].partition("=")[0]
@@ -471,13 +472,13 @@ def bisect(
         (drawn,) = draw([chart], "svg", folder)
         facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
     text = page(judging, found, facts)
-    forms = {"json": json.dumps(facts, indent=1) + "\n"}
-    execution.publish(lambda form: forms.get(form, text), lambda: echo(text, nl=False), lambda: None)
+    publication = Publication(text.partition("\n")[0], page=text, facts=facts)
+    execution.publish(publication, lambda: echo(text, nl=False), lambda: None)
 
 
 def _check(designed: Designed, outcome: str, execution: options.Execution) -> None:
-    if execution.fail_on or execution.junit_file:
-        raise InputError("a bisection has no --fail-on and no --junit", hint="read its answer with --json.")
+    if execution.fail_on:
+        raise InputError("a bisection has no --fail-on", hint="read its answer with --json.")
     if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
         raise InputError(
             "a bisection takes neither --clock both nor --until, and with --outcome no --clock wall",

@@ -1,7 +1,6 @@
 """``kteardown gate``: whether a kernel is worse than a kept run or a branch, by more than a margin."""
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,6 @@ import typer
 
 from kteardown.analysis.conclude import across, check_alike, last_agent
 from kteardown.analysis.dataset import headlines
-from kteardown.analysis.failing import fails
 from kteardown.analysis.margins import Margins
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import check_broken
@@ -21,15 +19,17 @@ from kteardown.errors import GateError, InputError, KteardownError, NotBuiltErro
 from kteardown.extras import need
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.inputs.options import Overrides, apply
+from kteardown.judge.verdicts import Outcome
 from kteardown.kernels import git
 from kteardown.kernels.source import file_hash, paths_of
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir
-from kteardown.report.formats import junit, markdown
+from kteardown.report.formats import markdown
 from kteardown.report.formatting import point_text
 from kteardown.report.material import Material
-from kteardown.report.metrics import headline_rows, metric_sentence
+from kteardown.report.metrics import metric_sentence
+from kteardown.report.publication import Publication
 from kteardown.report.sentence import sentence
 from kteardown.run import lab
 from kteardown.rundir.directory import RunDir
@@ -38,6 +38,7 @@ from kteardown.rundir.snapshot import load
 from kteardown.visible import echo, visible
 
 _WORDS = {True: "pass", False: "FAIL", None: "uncertain"}
+_PASSES: Mapping[Outcome, bool | None] = {"pass": True, "unsure": None, "fail": False, "broken": False}
 
 
 @dataclass(frozen=True)
@@ -178,12 +179,9 @@ def _measured(
 
 
 def _metric_lines(material: Material) -> Iterator[GateLine]:
-    for group, _, rows, metric in headline_rows(material.result, material.workloads):
-        whole = metric.verdict if metric else "inconclusive"
-        broken = "broken" in (whole, *(row.verdict for row in rows))
-        is_good = True if whole in ("better", "same") else None
-        passes = False if broken or fails(metric, rows, "worse") else is_good
-        yield GateLine(passes, metric_sentence(group, rows, metric), group.key)
+    for variant in material.answer.variants:
+        for finding in variant.headlines:
+            yield GateLine(_PASSES[finding.outcome], metric_sentence(finding), finding.group.key)
 
 
 def _drift_lines(
@@ -231,37 +229,31 @@ def _publish(
         *(f"note: {note}" for note in material.result.notes if note.startswith("both runs differ")),
     ]
 
-    def text_of(form: str) -> str:
-        if form == "json":
-            try:
-                gates()
-                passes = True
-            except KteardownError:
-                passes = False
-            return json.dumps(as_facts(material, lines, against, passes=passes), indent=1) + "\n"
-        if form == "junit":
-            answer = sentence(material.result, material.workloads)
-            return junit.render_all([material], answer, drifts={line.metric: line.text for line in drifted})
-        if form == "comment":
-            return visible(markdown.comment(material, [markdown.listed(page)]))
-        return visible(f"{markdown.listed(page)}\n\n{markdown.report(material)}")
-
     def gates() -> None:
-        check_broken(material.name, material.result)
+        check_broken(material)
         if drifted:
             raise GateError(drifted[0].text, hint="see all its runs with `kteardown history --order time`.")
-        # What is uncertain fails in addition.
-        for fail_on in dict.fromkeys((options.FailOn.worse, execution.fail_on or options.FailOn.worse)):
-            apply_gate(material.name, material.result, material.workloads, fail_on)
+        apply_gate(material, execution.fail_on or options.FailOn.worse)
 
-    execution.publish(text_of, lambda: echo(visible("\n".join(page))), gates)
+    try:
+        gates()
+        passes = True
+    except KteardownError:
+        passes = False
+    publication = Publication(
+        sentence(material.result, material.workloads),
+        (material.answer,),
+        material,
+        page=markdown.listed(page) + "\n",
+        facts=as_facts(material, lines, against, passes=passes),
+        drifts={line.metric: line.text for line in drifted},
+    )
+    execution.publish(publication, lambda: echo(visible("\n".join(page))), gates)
 
 
 def _nothing(against: str, execution: options.Execution) -> None:
     """Report that both kernels are the same, so that there is nothing to measure."""
     text = f"pass: nothing in the kernel differs from {against}"
-    forms = {
-        "json": json.dumps({"run": "", "against": against, "passes": True, "lines": []}, indent=1),
-        "junit": junit.render_all([], text).rstrip("\n"),
-    }
-    execution.publish(lambda form: visible(forms.get(form, text)) + "\n", lambda: echo(text), lambda: None)
+    facts = {"run": "", "against": against, "passes": True, "lines": []}
+    publication = Publication(text, page=f"{text}\n", facts=facts)
+    execution.publish(publication, lambda: echo(text), lambda: None)

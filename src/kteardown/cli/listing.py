@@ -22,12 +22,12 @@ from kteardown.inputs.load import (
     workload_names,
 )
 from kteardown.inputs.published import load_posting, posting_names
+from kteardown.judge.metrics import name_of
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
 from kteardown.kernels.source import check
 from kteardown.paths import cache_dir
 from kteardown.report import saved
-from kteardown.report.metrics import name_of
 from kteardown.rundir.find import RunFolder, all_folders
 from kteardown.rundir.snapshot import load
 from kteardown.visible import echo

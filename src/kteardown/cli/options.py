@@ -10,7 +10,7 @@ import inspect
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -21,6 +21,8 @@ import typer
 
 from kteardown.cli import complete
 from kteardown.errors import InputError, KteardownError, LabError
+from kteardown.report import formats
+from kteardown.report.formats import FORMATS
 from kteardown.visible import echo
 
 # Every verb imports this module, and its help needs nothing else; the functions below import what they use.
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kteardown.cli.terminal import TerminalReporter
+    from kteardown.report.publication import Publication
 
 _out = partial(typer.Option, rich_help_panel="Execution and output")
 
@@ -47,17 +50,25 @@ FailOnOption = Annotated[FailOn | None, _out("--fail-on", metavar="VERDICT")]
 QuietOption = Annotated[bool, _out("-q", "--quiet")]
 
 
-@dataclass(frozen=True)
-class Execution:
-    """How a run is executed, and the files that it writes."""
+_Files: Any = dataclasses.make_dataclass(
+    "_Files",
+    [
+        (f"{name}_file", Annotated[Path | None, _out(f"--{name}")], dataclasses.field(default=None))
+        for name, form in FORMATS.items()
+        if form.option
+    ],
+    frozen=True,
+    kw_only=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution(_Files):  # type: ignore[misc]
+    """How a run is executed, and the files that it writes: one option for each format that has one."""
 
     jobs: Annotated[int | None, _out("--jobs", min=1)] = None
     on: Annotated[str | None, _out("--on", "--machine", metavar="WHERE")] = None
     require: Annotated[Literal["kvm"] | None, _out("--require")] = None
-    json_file: Annotated[Path | None, _out("--json")] = None
-    markdown_file: Annotated[Path | None, _out("--markdown")] = None
-    comment_file: Annotated[Path | None, _out("--comment")] = None
-    junit_file: Annotated[Path | None, _out("--junit")] = None
     fail_on: FailOnOption = None
     verbose: VerboseOption = False
     quiet: QuietOption = False
@@ -65,12 +76,12 @@ class Execution:
     @property
     def files(self) -> dict[str, Path]:
         """The files to write, by the format of a report."""
-        given = {form: getattr(self, f"{form}_file") for form in ("json", "markdown", "comment", "junit")}
-        return {form: file for form, file in given.items() if file}
+        given = {name: getattr(self, f"{name}_file", None) for name in FORMATS}
+        return {name: file for name, file in given.items() if file}
 
     def publish(
         self,
-        text_of: Callable[[str], str],
+        publication: "Publication",
         show: Callable[[], None],
         gates: Callable[[], None],
         *,
@@ -78,11 +89,11 @@ class Execution:
     ) -> None:
         """Write the files, show the page, and apply the gates. Each is done whatever becomes of the others.
 
-        ``text_of`` makes the text of a format. ``kept``: the command that makes it again from the run. Raises
+        ``kept``: the command that makes it again from the run. Raises
         what the gates raise, or else the first error; the others are printed.
         """
         steps: list[Callable[[], None]] = [
-            *(partial(_write, file, form, text_of, kept) for form, file in self.files.items()),
+            *(partial(_write, file, form, publication, kept) for form, file in self.files.items()),
             show,
             gates,
         ]
@@ -99,10 +110,14 @@ class Execution:
             echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
         raise raised
 
-    def begin(self) -> "TerminalReporter":
-        """Check these options, before anything is built, and return the reporter. Raises InputError."""
+    def begin(self, command: str = "it", offered: Collection[str] = formats.ALL) -> "TerminalReporter":
+        """Check these options, before anything is built, and return the reporter. Raises InputError.
+
+        ``offered``: what the publication of the command has, for formats that need it.
+        """
         from kteardown.run import lab
 
+        formats.check(self.files, offered, command)
         need_writable(*self.files.values())
         lab.check_place(self.on)
         return reporter(self.verbose, self.quiet)
@@ -196,9 +211,9 @@ def need_writable(*files: Path | None) -> None:
             )
 
 
-def _write(file: Path, form: str, text_of: Callable[[str], str], kept: str) -> None:
+def _write(file: Path, form: str, publication: "Publication", kept: str) -> None:
     try:
-        write_text(file, text_of(form))
+        write_text(file, formats.render(form, publication))
     except KteardownError as error:
         if kept:
             error.hint = f"{error.hint} The result is kept: {kept} --format {form}"

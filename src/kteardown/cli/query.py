@@ -24,7 +24,7 @@ from kteardown.rundir.snapshot import load_workloads
 from kteardown.visible import echo
 
 if TYPE_CHECKING:
-    from kteardown.sql.database import Answer
+    from kteardown.sql.database import QueryResult
 
 _WIDE = 100_000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -72,7 +72,7 @@ def parameters_of(runs: Sequence[RunDir]) -> dict[str, bool]:
     }
 
 
-def _csv(answer: "Answer") -> None:
+def _csv(answer: "QueryResult") -> None:
     """Print the rows as CSV. A text that a spreadsheet would take for a formula has an apostrophe first."""
     out = io.StringIO()
     rows = ([_flat(value) for value in row] for row in answer.rows)
@@ -83,7 +83,7 @@ def _csv(answer: "Answer") -> None:
     echo(out.getvalue(), nl=False)
 
 
-def _table(answer: "Answer") -> None:
+def _table(answer: "QueryResult") -> None:
     rows = list(answer.rows)
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(answer.columns):

@@ -10,7 +10,7 @@ import typer
 
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
-from kteardown.cli.outcome import check_broken, check_built, material_of_folder
+from kteardown.cli.outcome import gate, material_of_folder
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
 from kteardown.errors import InputError
@@ -68,17 +68,15 @@ def replicate(
     execution = options.Execution(jobs=jobs)
     found = start(experiments, reporter, execution, command=command_line(source))
     results = boot_rest(found, reporter, execution)
-    size = ""
+    material, size = material_of_folder(found), ""
     if script:
         first = experiments[0]
         size = load_workload(first.workloads[0].workload, first.folder).law
         known = measured_with(known, script, size)
-        text.brief(material_of_folder(found), options.output())
+        text.brief(material, options.output())
     _write(json_file, known, [_report(known, result, size) for result in results])
     reporter.note(f"the whole report: kteardown report {found.name}")
-    for result in results:
-        check_broken(found.name, result)
-        check_built(result)
+    gate(material, None)
 
 
 def our_series(posting: Posting) -> str:

@@ -6,21 +6,23 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.outcome import gate, material_of_folder, written
+from kteardown.cli.outcome import gate, material_of_folder
 from kteardown.errors import InputError, LabError, failing
 from kteardown.extras import need
-from kteardown.report.formats import text
+from kteardown.report import formats
+from kteardown.report.formats import FORMATS, text
 from kteardown.report.material import BothMaterial, Material, Measured
+from kteardown.report.publication import of_run
 from kteardown.rundir.find import find_runs
 from kteardown.visible import echo
 
-_FORMATS = ("text", "html", "cover", "markdown", "json", "comment", "junit", "svg", "png")
 _PICTURES = ("svg", "png")
+_FORMATS = ("text", *FORMATS, *_PICTURES)
 
 
 def _format(text: str) -> str:
     """Check the name of a format. Raises InputError."""
-    if text == "csv":
+    if text == "csv" and text not in _FORMATS:
         raise InputError(
             "--format csv: a report is not written as a table",
             hint="use `kteardown export RUN --to FOLDER`, which writes comparisons.csv and the other tables.",
@@ -68,8 +70,8 @@ def report(
         text.report(material, options.output())
     else:
         _make(material, form, output, chart)
-    for one in material.clocks:
-        gate(one.name, one.result, one.workloads, fail_on)
+    if fail_on is not None:
+        gate(material, fail_on)
 
 
 def _make(material: Measured, form: str, output: Path | None, chart: str) -> None:
@@ -87,12 +89,13 @@ def _make(material: Measured, form: str, output: Path | None, chart: str) -> Non
             "--output: --format text is only for the terminal",
             hint="use --format cover or markdown for a file.",
         )
-    made = written(material, form)
+    made = formats.render(form, of_run(material))
     if output is None and form == "html":
         output = Path(f"{_file_name(material)}.html")
         echo(str(output))
     if output is None or str(output) == "-":
-        echo(made, nl=False)
+        # On a terminal a line ends as all lines do, also in a format whose files have other ends.
+        echo(made.replace("\r\n", "\n"), nl=False)
     else:
         options.write_text(output, made)
 

@@ -10,7 +10,7 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.outcome import check_broken, check_built, gate, material_of_folder, written
+from kteardown.cli.outcome import gate, material_of_folder
 from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
@@ -20,6 +20,7 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
 from kteardown.report.formats import text
+from kteardown.report.publication import of_run
 from kteardown.run import lab, named
 from kteardown.run.resolve import base_and_variants
 from kteardown.rundir.directory import RunDir
@@ -108,16 +109,9 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     """
     boot_rest(found, reporter, execution)
     material = material_of_folder(found)
-    text_of, show = partial(written, material), partial(text.brief, material, options.output())
-
-    def gates() -> None:
-        for one in material.clocks:
-            check_broken(one.name, one.result)
-            check_built(one.result)
-        for one in material.clocks:
-            gate(one.name, one.result, one.workloads, execution.fail_on)
-
-    execution.publish(text_of, show, gates, kept=f"kteardown report {found.name}")
+    show = partial(text.brief, material, options.output())
+    gates = partial(gate, material, execution.fail_on)
+    execution.publish(of_run(material), show, gates, kept=f"kteardown report {found.name}")
 
 
 def _resume_command(found: RunFolder, on: str) -> str:

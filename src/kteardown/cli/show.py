@@ -23,6 +23,7 @@ from kteardown.coverage.propose import matching, propose
 from kteardown.door import LARGE
 from kteardown.errors import InputError, KteardownError, did_you_mean, failing
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names
+from kteardown.judge.metrics import name_of
 from kteardown.kernels.cache import Cache, CacheEntry
 from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
@@ -31,7 +32,7 @@ from kteardown.model.workload import Metric
 from kteardown.paths import cache_dir, data_dir, shipped_table
 from kteardown.report import saved
 from kteardown.report.formatting import scale, share
-from kteardown.report.metrics import help_of, name_of
+from kteardown.report.metrics import help_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, all_runs, find_run, find_runs
 from kteardown.rundir.snapshot import load, load_plan

@@ -12,15 +12,16 @@ import typer
 from kteardown import version
 from kteardown.cli import options
 from kteardown.cli.listing import run_fields
-from kteardown.cli.outcome import material_of_folder, written
+from kteardown.cli.outcome import material_of_folder
 from kteardown.cli.show import Fields, boot_rows, boots_done
 from kteardown.errors import GuestError, InputError, LabError, damaged, failing
 from kteardown.extras import need
 from kteardown.history.lines import LEAST, HistoryFilter, history_of
+from kteardown.judge.verdicts import VERDICTS
 from kteardown.paths import replace_text
-from kteardown.report import history_tables, saved
+from kteardown.report import formats, history_tables, saved
 from kteardown.report.formats.html import page
-from kteardown.report.formatting import VERDICTS
+from kteardown.report.publication import of_run
 from kteardown.rundir.directory import started
 from kteardown.rundir.find import RunFolder, all_folders, all_runs
 from kteardown.rundir.writer import is_locked
@@ -131,6 +132,6 @@ def _page_of(found: RunFolder, to: Path) -> tuple[str, bool]:
     newest = max(run.result_file.status().st_mtime_ns for run in found.runs)
     if file.is_file() and not file.is_symlink() and file.stat().st_mtime_ns >= newest:
         return file.name, False
-    _save(file, written(material_of_folder(found, samples=True), "html"))
+    _save(file, formats.render("html", of_run(material_of_folder(found, samples=True))))
     os.utime(file, ns=(newest, newest), follow_symlinks=False)
     return file.name, True

@@ -16,8 +16,8 @@ from rich.progress import Task as Bar
 from rich.table import Column, Table
 from rich.text import Text
 
+from kteardown.judge.verdicts import STYLES
 from kteardown.progress import InterimResult, Reporter, Task
-from kteardown.report.console import STYLES
 from kteardown.report.forecast_text import duration
 
 _PLAIN_INTERVAL_S = 15.0

@@ -99,7 +99,7 @@ def try_patch(
 ) -> None:
     if form:
         return check_for_b4(what)
-    reporter = execution.begin()
+    reporter = execution.begin("try", ("answers", "page", "facts"))
     named = [*(workload or ()), *scripts_in(script or ())]
     quick = replace(designed, quick=designed.quick or not full)
     tried = prepare(what, kernels, quick, named, source or [], reporter, fetch=not dry_run)
@@ -115,7 +115,7 @@ def try_patch(
         text = try_page.page(tried)
         shown = try_page.first_page(tried, text) if sys.stdout.isatty() else text
         show = partial(echo, shown, nl=False)
-    execution.publish(partial(try_page.written, tried, text), show, partial(check, tried, execution))
+    execution.publish(try_page.publication(tried, text), show, partial(check, tried, execution))
 
 
 def prepare(
@@ -316,13 +316,13 @@ def with_fewer_sizes(experiment: Experiment) -> Experiment:
 
 def check(tried: Tried, execution: options.Execution) -> None:
     """Raise BrokenError, what kept the series from being measured, or GateError, in this order."""
-    materials = [material for one in tried.measured for material in one.materials]
+    materials = [one.material for one in tried.measured if one.material is not None]
     for material in materials:
-        check_broken(material.name, material.result)
+        check_broken(material)
     if tried.error:
         raise tried.error
     for material in materials:
-        gate(material.name, material.result, material.workloads, execution.fail_on)
+        gate(material, execution.fail_on)
 
 
 def _chosen_by_code(tried: Tried, kernels: Kernels, designed: Designed, reporter: TerminalReporter) -> Tried:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from kteardown.errors import InputError, KteardownError, damaged
+from kteardown.judge.verdicts import Outcome
 from kteardown.kernels import git
 from kteardown.patches import mails, reading
 from kteardown.queue import jobs
@@ -24,14 +25,7 @@ TRACKING = "B4_TRACKING_FILE"
 """The variable with which b4 names a file about the series, if it has a branch."""
 _MOST_BYTES = 32_000_000
 _ONE_MAIL = "give one mail: a cover letter or a patch."
-_OF_VERDICT: dict[str, Status] = {
-    "same": "pass",
-    "better": "pass",
-    "inconclusive": "warn",
-    "worse": "fail",
-    "broken": "fail",
-}
-_OF_EXIT: dict[int, Status] = {3: "fail", 6: "fail"}
+_OF_OUTCOME: dict[Outcome, Status] = {"pass": "pass", "unsure": "warn", "fail": "fail", "broken": "fail"}
 
 
 def check(raw: bytes, arguments: Sequence[str], folder: Path) -> list[dict[str, str]]:
@@ -74,10 +68,8 @@ def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
     if ended.exit_code is None:
         return "warn", f"not measured: {ended.why}"
     said = answer.sentence.splitlines()
-    if said and ended.exit_code in (0, 1):
-        return _OF_VERDICT.get(answer.verdict, "warn"), said[0]
     if said:
-        return _OF_EXIT.get(ended.exit_code, "warn"), said[0]
+        return _OF_OUTCOME[answer.outcome], said[0]
     lines = [line for line in job.text("log").splitlines() if line.startswith("kteardown: ")]
     why = lines[-1].removeprefix("kteardown: ") if lines else f"exit code {ended.exit_code}"
     return "warn", f"not measured: {why}"

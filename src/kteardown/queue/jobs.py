@@ -25,6 +25,7 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 from kteardown import spawn, version
 from kteardown.door import Entry
 from kteardown.errors import InputError
+from kteardown.judge.verdicts import Outcome
 from kteardown.paths import cache_dir, end_of, key_of, replace_text
 from kteardown.queue import secret
 
@@ -78,10 +79,10 @@ class JobEnd(BaseModel):
 
 
 class JobAnswer(BaseModel):
-    """Of the JSON of `kteardown try`: the answer in lines, and the verdict of the first."""
+    """Of the JSON of `kteardown try`: the answer in lines, and what it means for a gate."""
 
     sentence: str = ""
-    verdict: str = ""
+    outcome: Outcome = "unsure"
 
 
 class QueuedJob:

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
+from kteardown.judge.metrics import Group
+from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.result import Verdict
 from kteardown.report.formatting import WORDS, number, probability, share
-from kteardown.report.metrics import Group
 from kteardown.visible import on_one_line, visible
 
 if TYPE_CHECKING:
@@ -412,7 +413,7 @@ def svg_file(chart: Chart) -> str:
             rows += [(r.label, "picture", drawn.lines + r.picture, f"{r.text} {r.verdict}") for r in mine]
         height = top + _ROW_PX * len(rows)
         body = draw_as("file_of_forest", drawn, rows, top)
-    assets = asset("charts.css"), asset("symbols.svg")
+    assets = verdict_rules() + asset("charts.css"), asset("symbols.svg")
     whole = draw_as("file", chart.title, width, height + _EDGE_PX, FONT, *assets, body)
     return visible(re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: LIGHT.get(name[1], name[0]), whole))
 
@@ -501,6 +502,17 @@ def _scale(axis: Axis, values: Sequence[float]) -> AxisScale:
 def asset(name: str) -> str:
     """Return a file of ``report/page``."""
     return (files("kteardown.report") / "page" / name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def verdict_rules() -> str:
+    """Return the rules of CSS for the verdicts, whose colours are in ``colours.tsv``."""
+    rules = (
+        f".{verdict}{{color:var(--{verdict})}}.answer.{verdict}{{border-color:var(--{verdict})}}"
+        f".pill.{verdict}{{background:var(--{verdict}-soft)}}"
+        for verdict in VERDICTS
+    )
+    return "".join(rules)
 
 
 Form = Literal["svg", "png"]

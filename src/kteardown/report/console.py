@@ -1,6 +1,6 @@
 """The console of everything that is printed with colours or as a table: no text of a run commands it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -8,17 +8,6 @@ from rich.segment import Segment
 from rich.text import Text
 
 from kteardown.visible import visible
-
-STYLES: Mapping[str | None, str] = {
-    "broken": "bold white on red",
-    "better": "green",
-    "worse": "bold red",
-    "mixed": "bold magenta",
-    "same": "cyan",
-    "inconclusive": "yellow",
-    None: "",
-}
-"""By verdict."""
 
 
 class TextConsole(Console):

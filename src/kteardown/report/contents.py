@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kteardown.analysis.timing import NO_LIMIT
+from kteardown.judge.metrics import groups, headlines, is_headline, metric_name, variants
+from kteardown.judge.verdicts import most_alarming
 from kteardown.model.result import Outlier, Result, Timing, VoidTrials
 from kteardown.model.workload import Workload
 from kteardown.report.charts import written
@@ -18,12 +20,10 @@ from kteardown.report.formatting import (
     percent,
     point_text,
     size_of,
-    tone,
     verdict_counts,
     with_remedy,
 )
 from kteardown.report.material import Material
-from kteardown.report.metrics import groups, headlines, is_headline, metric_name, variants
 from kteardown.report.sections.ablation import ablation_sentences, ablation_tables
 from kteardown.report.sections.changes import headline_table, metric_tables
 from kteardown.report.sections.fault_lines import (
@@ -97,11 +97,20 @@ def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
         for variant in variants(result):
             mine = group.of(variant)
             points = verdict_counts(c.verdict for c in mine)
+            alarm = most_alarming(c.verdict for c in mine)
             changes = _span([c.ratio, c.ratio] for c in mine if c.ratio is not None)
             intervals = [(c.null_ci, c.layout_ci) for c in mine]
             twins = [_span(filter(None, cis)) for cis in zip(*intervals, strict=True)]
             if mine:
-                rows.append([f"{group.name} ({group.key})", variant, (points, tone(mine)), changes, *twins])
+                rows.append(
+                    [
+                        f"{group.name} ({group.key})",
+                        variant,
+                        (points, alarm),
+                        changes,
+                        *twins,
+                    ]
+                )
     if not rows:
         return []
     names = ("metric", "variant", "points", "change", "A/A", "layout")

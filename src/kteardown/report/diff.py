@@ -16,12 +16,12 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError
+from kteardown.judge.metrics import metric_label, metric_name, name_of, with_statistic
 from kteardown.model.clock import value_unit
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Judged, KernelFacts, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import percent, point_text
-from kteardown.report.metrics import metric_label, metric_name, name_of, with_statistic
 from kteardown.report.table import Block, Table
 from kteardown.rundir.environment import differences
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kteardown.errors import KteardownError
+from kteardown.judge.metrics import headline_rows, is_headline, metric_name
 from kteardown.kernels.request import Building
 from kteardown.model.experiment import Design
 from kteardown.model.plan import DesignPower
@@ -12,7 +13,6 @@ from kteardown.model.workload import Workload
 from kteardown.progress import InterimResult
 from kteardown.report.charts import written
 from kteardown.report.formatting import Scale, change, decimals, parameter, scale, verdict_counts
-from kteardown.report.metrics import headline_rows, is_headline, metric_name
 from kteardown.report.sections.growth import growth_lines
 from kteardown.report.table import Block, Table
 from kteardown.run.forecast import REHEARSAL, Forecast

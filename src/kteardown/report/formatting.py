@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.clock import Clock
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, OneClock, Part, Verdict
 from kteardown.paths import shipped_table
-
-VERDICTS: tuple[Verdict, ...] = ("broken", "better", "worse", "mixed", "same", "inconclusive")
 
 WORDS: Mapping[str, Any] = shipped_table("report/words")
 """The longer texts of reports."""
@@ -80,6 +79,24 @@ def percent(ratio: float, decimals: int = 1) -> str:
     """Return a ratio as a change in percent: 0.39 is ``-61.0%``."""
     # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
     return f"{round((ratio - 1) * 100, decimals) + 0.0:+,.{decimals}f}%"
+
+
+def percent_of(size: float) -> str:
+    """Return a size for a sentence, with two digits that matter: ``61%``, ``1.0%``, ``0.34%``."""
+    value = 100 * size
+    if value >= 9.95:
+        return f"{value:,.0f}%"
+    if value >= 0.995:
+        return f"{value:.1f}%"
+    return f"{value:.2g}%" if value >= 0.01 else "less than 0.01%"
+
+
+def saved_percent(ratio: float) -> str:
+    """Return what a ratio below 1 saves: as ``percent_of``, and ``99.7%`` where nearly all is saved."""
+    value = 100 * (1 - ratio)
+    if not 99.5 <= value < 100:
+        return percent_of(1 - ratio)
+    return next((f"{value:.{n}f}%" for n in (1, 2, 3) if round(value, n) < 100), "99.999%")
 
 
 def counted(number: int, what: str) -> str:
@@ -203,10 +220,3 @@ def verdict_counts(verdicts: Iterable[Verdict]) -> str:
     """Return how often each verdict occurs: ``5 better, 1 same``."""
     counts = Counter(verdicts)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-
-
-def tone(comparisons: Iterable[Comparison]) -> Verdict:
-    """Return one verdict for several comparisons, the most alarming that occurs."""
-    found = {comparison.verdict for comparison in comparisons}
-    order: tuple[Verdict, ...] = ("broken", "worse", "mixed", "better", "inconclusive", "same")
-    return next((verdict for verdict in order if verdict in found), "inconclusive")

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from kteardown.history.lines import UNPATCHED, History, Line, RunFigure, Shift, release_key
+from kteardown.judge.metrics import name_of
 from kteardown.report.charts import Axis, Mark, Plot, markup, of_kernel, written
 from kteardown.report.formatting import Scale, percent, point_text, scale
-from kteardown.report.metrics import name_of, point_cells
+from kteardown.report.metrics import point_cells
 from kteardown.report.table import Block, Table, Text
 
 _BARS = "▁▂▃▄▅▆▇█"

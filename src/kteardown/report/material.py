@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.published import Posting
+from kteardown.judge.answer import Answer, judge
 from kteardown.model.clock import CLOCKS
 from kteardown.model.result import BothClocks, Evidence, Result
 from kteardown.model.workload import Workload
@@ -26,9 +28,14 @@ class Material:
         """Return the material of each clock that was measured: this one."""
         return (self,)
 
+    @cached_property
+    def answer(self) -> Answer:
+        """Return what the run says, from which every format has its first lines."""
+        return judge(self.result, self.workloads)
+
     @property
-    def answer(self) -> Result | BothClocks:
-        """Return what the first lines of a report are about."""
+    def whole(self) -> Result | BothClocks:
+        """Return the result, with all clocks that were measured."""
         return self.result
 
 
@@ -41,9 +48,14 @@ class BothMaterial:
     """Of the instruction clock, and of the wall clock."""
     both: BothClocks
 
+    @cached_property
+    def answer(self) -> Answer:
+        """Return what the run says on both clocks together."""
+        return judge(self.both, self.workloads)
+
     @property
-    def answer(self) -> Result | BothClocks:
-        """Return what the first lines of a report are about."""
+    def whole(self) -> Result | BothClocks:
+        """Return the result, with all clocks that were measured."""
         return self.both
 
     @property

@@ -1,71 +1,37 @@
-"""The result in lines, with which every report begins: one for each variant, in a fixed form.
+"""The headline: the answer in the words of a person, one sentence for each variant.
 
-``VARIANT: worse: METRIC CHANGE; better: METRIC CHANGE and 2 more; undecided: METRIC; 6 points (wall)``
+    With freezer-skip-exited, freezing user space takes 61% fewer instructions on average over 6 points;
+    nothing got measurably worse.
 
-``unconfirmed`` are figures that the kernel or the script made itself, which would be better.
-
-The clauses are in the order of ``_TONES``. ``worse`` and ``better`` are always there, with ``none`` if
-nothing is; of a broken variant nothing else is said. A metric has its key, and the smallest and the largest
-change of the points with this verdict; on both clocks, the mean change on each. What does not fit into a line
-is counted.
+What got worse is said first, then what got better, in the words of the metrics, by how much and where; then
+what is inconclusive. Metrics that are no headline metrics are "other metrics". ``judge.answer`` has decided
+everything.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kteardown.analysis.failing import Direction, points_that_turned
-from kteardown.model.clock import Clock
+from kteardown.judge.answer import DIRECTIONS, Direction, MetricAnswer, VariantAnswer, judge
+from kteardown.model.clock import CLOCKS, Clock
 from kteardown.model.record import BASE
-from kteardown.model.result import (
-    BothClocks,
-    Comparison,
-    FaultStatus,
-    MetricVerdict,
-    Result,
-    Uncompared,
-    Verdict,
-)
+from kteardown.model.result import BothClocks, Fault, FaultStatus, Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.diff import revisions_in
-from kteardown.report.formatting import counted, share, size_of, tone, with_remedy
-from kteardown.report.metrics import groups, is_headline, variants, verdict_of
+from kteardown.report.formatting import counted, percent_of, point_text, saved_percent, size_of, with_remedy
+from kteardown.report.metrics import is_activity
 from kteardown.visible import on_one_line
 
-WIDTH = 100
-_TONES: Mapping[str, Verdict] = {
-    "broken": "broken",
-    "maybe broken": "broken",
-    "worse": "worse",
-    "not compared": "inconclusive",
-    "unconfirmed": "inconclusive",
-    "better": "better",
-    "undecided": "inconclusive",
-    "the same": "same",
-    "no effect": "same",
-}
-"""The clauses in their order, with the tone of a line whose first clause it is."""
-_ALWAYS: tuple[Direction, ...] = ("worse", "better")
-_SAME = ("the same", "no effect")
-_FAULTS = ("broken", "maybe broken", "not compared")
-_OWN = "unconfirmed"
-_NEVER_LEFT_OUT = (*_FAULTS, "worse", _OWN)
-_LONGEST_NAME = 24
-"""Clauses are left out before the name of a variant is cut to less."""
-_STEPS = (
-    *((label, 1, False) for label in (*_ALWAYS, _OWN, "undecided")),
-    ("", 0, False),
-    *((label, 3, True) for label in _FAULTS),
-    *((label, 1, True) for label in (*_ALWAYS, _OWN)),
-    ("", 1, False),
-    *((label, named, True) for named in (2, 3) for label in (*_ALWAYS, _OWN)),
-    *((label, named, False) for label in ("undecided", *_SAME) for named in (0, 1, 2, 3)),
-    ("undecided", 1, True),
-    *(("", number, False) for number in (2, 3, 4, 5)),
-)
-"""What a line has if there is room, the most important first: a clause, how many metrics of it are named, and
-whether with all that is said of them. Without a clause: the end with this number."""
-_KINDS = {"oom": "out of memory", "agent-error": "agent error", "invariant": "failed invariant"}
+_LONGEST_NAME = 40
+_NAMED = 2
+"""So many metrics, faults and points are named; of more, the number is given."""
+_FAULTS = {"oom": "out of memory", "agent-error": "agent error", "invariant": "failed invariant"}
+_LEVELS = re.compile(r"\b(cost|latency|percentile|median)\b")
+"""What is in the names of times that are lower or higher, and not shorter or longer."""
+_TIMES = 1.995
+"""A larger ratio is said as "2 times"."""
+_LONGEST_PLACE = 50
+"""Points are named in a sentence if that takes no more characters."""
 
 
 class VariantLine(NamedTuple):
@@ -73,15 +39,6 @@ class VariantLine(NamedTuple):
 
     tone: Verdict
     text: str
-
-
-class _Item(NamedTuple):
-    """A metric or a fault of a clause: what is said of it if there is room, and if there is not."""
-
-    long: str
-    short: str
-    size: float = 0.0
-    headline: bool = True
 
 
 def sentence(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> str:
@@ -92,216 +49,256 @@ def sentence(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> 
 def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> list[VariantLine]:
     """Return a line for each variant, and one for base if it fails: what alarms most is first."""
     results = [result] if isinstance(result, Result) else list(result.results.values())
-    absent = dict.fromkeys(name for one in results for name in one.not_built)
-    asked = dict.fromkeys(name for one in results for name in one.requested or variants(one))
-    found = [_of_variant(results, workloads, name) for name in asked if name not in absent]
-    if base := _faults(results, BASE, "base"):
-        found.append(_line(BASE, {"broken": base}))
-    found.sort(key=lambda line: list(_TONES.values()).index(line.tone))
-    if not asked:
-        found.append(VariantLine("inconclusive", f"{BASE}: there is nothing to compare it with"))
-    nothing = [_cut(name, "nothing of it is in the kernel that was built") for name in absent]
-    return [VariantLine("inconclusive", text) for text in nothing] + found
+    answer = judge(result, workloads)
+    said = [_of_variant(variant, results, workloads) for variant in answer.variants]
+    if base := _faults(answer.base, "base", several=len(results) > 1):
+        said.insert(0, VariantLine("broken", f"{BASE} is broken: {base}."))
+    if not answer.variants:
+        said.append(VariantLine("inconclusive", f"{BASE}: there is nothing to compare it with"))
+    return said
 
 
-def _of_variant(results: Sequence[Result], workloads: Mapping[str, Workload], variant: str) -> VariantLine:
+def _of_variant(
+    variant: VariantAnswer, results: Sequence[Result], workloads: Mapping[str, Workload]
+) -> VariantLine:
+    name, several = _cut(variant.name), len(results) > 1
     left = sum(one.boots_left for one in results)
-    unfinished = any(one.unfinished for one in results)
-    so_far = f"so far{f', {left} boots left' if left else ''}: " if unfinished else ""
-    if broken := _faults(results, variant, "broken"):
-        return _line(variant, {"broken": broken}, so_far)
-    rows = [c for one in results for c in one.asked_for if c.variant == variant]
-    suspected = _faults(results, variant, "suspected")
-    lost = _lost(results, workloads, variant, rows)
-    if not rows and not suspected and not lost:
-        sound = all(one.boots.get("ok") == sum(one.boots.values()) and not one.voids for one in results)
-        nothing = "no fault, and no metric is compared" if sound else "not compared with base"
-        return VariantLine("inconclusive", _cut(variant, so_far + nothing))
-    clauses = {"worse": [], "better": [], **_metrics(results, workloads, variant)}
-    clauses |= {"maybe broken": suspected, "not compared": lost}
-    end = counted(len(set(map(_place, rows))), "point")
-    clocks = results[0].clock if len(results) == 1 else "both clocks"
-    ends = [end, f"{end} ({clocks})"]
-    for text in _endings(results, workloads, variant, rows):
-        end = f"{text}; {end}"
-        ends += [end, f"{end} ({clocks})"]
-    return _line(variant, clauses, so_far, ends)
+    so_far = f"So far{f', with {left} boots left' if left else ''}: " if variant.is_unfinished else ""
+    if not variant.is_built:
+        return VariantLine(variant.tone, f"{name}: nothing of it is in the kernel that was built")
+    if broken := _faults(variant, "broken", several=several):
+        return VariantLine(variant.tone, f"{so_far}{name} is broken: {broken}.")
+    suspected = _faults(variant, "suspected", several=several)
+    clauses = [f"{name} may be broken: {suspected}"] if suspected else []
+    if variant.findings:
+        clauses += _changes(variant, name, several=several)
+    elif not suspected and not variant.lost:
+        sound = "no fault, and no metric is compared"
+        clauses.append(f"{name}: {sound if variant.is_sound else 'not compared with base'}")
+    if variant.lost:
+        lost = _lost(variant)
+        clauses.append(lost if clauses else f"{name}: {lost}")
+    clauses += _endings(variant, results, workloads)
+    text = "; ".join(clauses)
+    return VariantLine(variant.tone, f"{so_far}{text if so_far else _capital(text, name)}.")
 
 
-def _metrics(
-    results: Sequence[Result], workloads: Mapping[str, Workload], variant: str
-) -> dict[str, list[_Item]]:
-    """Return the metrics of each clause: first the headline metrics, then the largest changes."""
-    found: dict[str, dict[tuple[str, str], dict[Clock, _Item]]] = {}
-    for result in results:
-        every = [(group, rows) for group in groups(result, workloads) if (rows := group.of(variant))]
-        # Of a workload that this version does not know, all metrics count.
-        known = any(is_headline(workloads, group.workload, group.metric) for group, _ in every)
-        for group, rows in every:
-            headline = not known or is_headline(workloads, group.workload, group.metric)
-            for label, item in _labels(rows, verdict_of(result, group, variant), headline=headline):
-                # Equal to the digit is a word of one clock.
-                clause = "the same" if label in _SAME and len(results) > 1 else label
-                mine = found.setdefault(clause, {}).setdefault((group.workload, group.key), {})
-                mine[result.clock] = item
-    return {
-        label: sorted(
-            (_on_clocks(key, items, both=len(results) > 1) for (_, key), items in mine.items()),
-            key=lambda item: (not item.headline, -item.size),
-        )
-        for label, mine in found.items()
+def _changes(variant: VariantAnswer, name: str, *, several: bool) -> list[str]:
+    """Return what got worse, what got better, and what is inconclusive."""
+    turned = {direction: _metrics_that_turned(variant, direction) for direction in DIRECTIONS}
+    clauses: list[str] = []
+    for direction, metrics in turned.items():
+        headlines = [metric for metric in metrics if metric[0].headline]
+        others = len(metrics) - len(headlines) if direction == "better" else 0
+        if headlines:
+            clauses.append(_turned(headlines, direction, others, several=several))
+    if others_worse := [metric for metric in turned["worse"] if not metric[0].headline]:
+        clauses.append(f"other metrics: {_turned(others_worse, 'worse', 0, several=several)}")
+    if not clauses and turned["better"]:
+        clauses.append(f"other metrics: {_turned(turned['better'], 'better', 0, several=several)}")
+    if clauses:
+        clauses[0] = f"with {name}, {clauses[0]}"
+        clauses += [
+            f"nothing got measurably {direction}" for direction, metrics in turned.items() if not metrics
+        ][:1]
+    if own := [finding for finding in variant.findings if finding.unconfirmed]:
+        whose = "is better only by a figure of its own, which is not seen from outside"
+        clauses.append(f"{'' if clauses else f'with {name}, '}{_list(_names(own))} {whose}")
+    unsure = [
+        finding
+        for finding in variant.headlines
+        if finding.outcome == "unsure" and not finding.unconfirmed and not finding.is_turned("better")
+    ]
+    if not clauses:
+        return _unchanged(variant, name, unsure)
+    if unsure:
+        clauses.append(f"inconclusive: {_list(_names(unsure))}")
+    return clauses
+
+
+def _unchanged(variant: VariantAnswer, name: str, unsure: Sequence[MetricAnswer]) -> list[str]:
+    """Return what is said if nothing got better or worse."""
+    clauses = []
+    if same := [finding for finding in variant.headlines if finding.verdict == "same"]:
+        margins = [finding.evidence.same_within or 0 for finding in same if finding.evidence]
+        how = f" by more than {100 * max(margins):g}%" if any(margins) else ""
+        if all(finding.is_equal for finding in same):
+            how = ": every figure is equal to the digit"
+        clauses.append(f"{name} does not change {_list(_names(same))}{how}")
+    if unsure:
+        names = _list(_names(unsure))
+        first = f"inconclusive: {names}" if clauses else f"it is unclear whether {name} changes {names}"
+        clauses.append(first + _unseen(unsure))
+    return clauses or [f"{name} changes nothing that is measured"]
+
+
+def _unseen(findings: Sequence[MetricAnswer]) -> str:
+    """Return which changes of some metrics were probably not seen; empty if that is not known."""
+    mde = max((finding.evidence.mde or 0 for finding in findings if finding.evidence), default=0)
+    if not mde:
+        return ""
+    return f" (changes below {percent_of(mde) if mde < 1 else f'a factor of {1 + mde:,.2g}'} may go unseen)"
+
+
+def _metrics_that_turned(variant: VariantAnswer, direction: Direction) -> list[list[MetricAnswer]]:
+    """Return the metrics that turned, each with its findings by clock: headlines and large ones first."""
+    metrics: dict[tuple[str, str], list[MetricAnswer]] = {}
+    for finding in variant.findings:
+        if finding.is_turned(direction):
+            metrics.setdefault((finding.group.workload, finding.group.key), []).append(finding)
+
+    def order(metric: Sequence[MetricAnswer]) -> tuple[bool, float]:
+        return not metric[0].headline, -max(map(_size, metric))
+
+    return sorted(metrics.values(), key=order)
+
+
+def _turned(
+    metrics: Sequence[Sequence[MetricAnswer]], direction: Direction, others: int, *, several: bool
+) -> str:
+    """Return what the metrics did: the first of them with their changes, and how many more there are.
+
+    ``others``: how many more metrics did so that are no headline metrics.
+    """
+    said: list[str] = []
+    for metric in metrics[:_NAMED]:
+        texts: list[str] = []
+        for finding in metric:
+            verb, change = change_words(finding, direction)
+            clock = f" on the {_clock(finding.clock)}" if several else ""
+            texts.append(f"{change}{clock}" if texts else f"{finding.group.name} {verb} {change}{clock}")
+        said.append(" and ".join(texts))
+    if more := len(metrics) - len(said) + others:
+        said.append(f"{counted(more, 'more metric')} got {direction}")
+    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))
+
+
+def change_words(finding: MetricAnswer, direction: Direction) -> tuple[str, str]:
+    """Return the verb for a metric, and by how much it changed and where: ``takes``, ``61% less time``."""
+    name, unit = finding.group.name, finding.group.unit
+    is_time = unit in ("ns", "us")
+    is_gerund = is_activity(name)
+    up = (direction == "worse") == (finding.group.better == "lower")
+    size = _span(finding, direction)
+    if size is None:
+        return "got", f"{direction}, without a ratio{_where(finding, direction)}"
+    if is_time and is_gerund:
+        what = "instructions" if finding.clock == "instructions" else "time"
+        less = "fewer" if what == "instructions" else "less"
+        times = f"{size} as many instructions" if what == "instructions" else f"{size} as long"
+        text = times if size.endswith("times") else f"{size} {'more' if up else less} {what}"
+        return "takes", text + _where(finding, direction)
+    words = ("larger", "smaller") if unit == "kb" else ("higher", "lower")
+    if is_time and not _LEVELS.search(name):
+        words = ("longer", "shorter")
+    positive = {"larger": "large", "higher": "high", "longer": "long"}[words[0]]
+    text = f"{size} as {positive}" if size.endswith("times") else f"{size} {words[0] if up else words[1]}"
+    return "is" if name.lower().startswith("the ") else "got", text + _where(finding, direction)
+
+
+def _span(finding: MetricAnswer, direction: Direction) -> str | None:
+    """Return the size of a change: of the whole if that turned, else the smallest and largest of points."""
+    whole = finding.whole
+    ratios = [point.ratio for point in finding.turned(direction) if point.ratio is not None]
+    if whole is not None and whole.verdict == direction:
+        ratios = [whole.ratio] if whole.ratio is not None else []
+    if not ratios:
+        return None
+    first, last = min(ratios, key=size_of), max(ratios, key=size_of)
+    if first >= _TIMES:
+        ends = dict.fromkeys(f"{ratio:,.3g}" for ratio in (first, last))
+        return f"{' to '.join(ends)} times"
+    ends = dict.fromkeys(
+        saved_percent(ratio) if ratio < 1 else percent_of(ratio - 1) for ratio in (first, last)
+    )
+    return " to ".join(ends)
+
+
+def _where(finding: MetricAnswer, direction: Direction) -> str:
+    """Return the points at which a metric turned; empty if it has only one."""
+    turned, points = finding.turned(direction), len(finding.points)
+    if points == 1:
+        return ""
+    if finding.verdict == direction and finding.whole is not None:
+        return f" on average over {points} points"
+    named = " and ".join(point_text(point.point) for point in turned)
+    if len(turned) in (0, points):
+        return f" at all {points} points"
+    if len(turned) > _NAMED or len(named) > _LONGEST_PLACE:
+        return f" at {len(turned)} of {points} points"
+    return f" at {named}"
+
+
+def _size(finding: MetricAnswer) -> float:
+    ratios = [point.ratio for point in finding.points if point.ratio is not None]
+    return max(map(size_of, ratios), default=0.0)
+
+
+def _faults(kernel: VariantAnswer, status: FaultStatus, *, several: bool) -> str:
+    """Return the faults of a kernel, those in the same words once; empty without one."""
+    texts: dict[str, None] = {}
+    for clock, fault in kernel.with_status(status):
+        texts[_fault(fault, kernel.name) + (f" on the {_clock(clock)}" if several else "")] = None
+    return _list(list(texts), "more fault")
+
+
+def _fault(fault: Fault, kernel: str) -> str:
+    text = f"{_FAULTS.get(fault.kind, fault.kind)} in {len(fault.boots)} of {counted(fault.of, 'boot')}"
+    return text if kernel == BASE else f"{text} (base in {fault.base_boots} of {fault.base_of})"
+
+
+def _lost(variant: VariantAnswer) -> str:
+    lost = {(point.workload, *sorted(point.point.items())) for _, point in variant.lost}
+    compared = {
+        (finding.group.workload, *sorted(point.point.items()))
+        for finding in variant.findings
+        for point in finding.points
     }
-
-
-def _labels(
-    rows: Sequence[Comparison], metric: MetricVerdict | None, *, headline: bool
-) -> Iterator[tuple[str, _Item]]:
-    """Yield each clause in which a metric is, on one clock, with what is said of it there."""
-    whole, named = (metric.verdict if metric else tone(rows)), False
-    for label in _ALWAYS:
-        mine = points_that_turned(metric, rows, label)
-        if mine or whole == label:
-            named = True
-            yield label, _change_item(label, mine, rows, metric)._replace(headline=headline)
-    own = [c for c in rows if c.outside == "contradicts"]
-    if own:
-        named = True
-        yield _OWN, _change_item(_OWN, own, rows, metric)._replace(headline=headline)
-    if whole == "same" and headline:
-        equal = all(c.exact and c.ratio == 1 for c in rows)
-        yield "no effect" if equal else "the same", _Item("", "")
-    elif headline and ((whole == "inconclusive" and not own) or (whole == "mixed" and not named)):
-        mde = metric.mde if metric else None
-        yield "undecided", _Item(f"(smallest detectable {share(mde)})" if mde else "", "")
-
-
-def _change_item(
-    label: str, mine: Sequence[Comparison], rows: Sequence[Comparison], metric: MetricVerdict | None
-) -> _Item:
-    """Return the span of the changes at the points ``mine``; in short, the mean of all or the largest."""
-    ratios = sorted((c.ratio for c in mine if c.ratio is not None), key=size_of)
-    at = f" at {len(mine)} of {len(rows)}" if 0 < len(mine) < len(rows) else ""
-    mean = metric.ratio if metric and metric.verdict == label else None
-    ends = list(dict.fromkeys(map(_change, ratios[:1] + ratios[-1:] if ratios else [mean])))
-    long = " to ".join(ends) + at
-    short = f"mean {_change(mean)}" if mean is not None else f"up to {ends[-1]}{at}"
-    size = max(map(size_of, ratios), default=0.0 if mean is None else size_of(mean))
-    return _Item(long, min(short, long, key=len), size)
-
-
-def _on_clocks(key: str, items: Mapping[Clock, _Item], *, both: bool) -> _Item:
-    """Return what is said of a metric; if there are two clocks, in short and with the clock of each."""
-    first, *others = items.values()
-    said = [first.long, first.short]
-    if both and {other.short for other in others} == {first.short}:
-        said = [first.short] * 2
-    elif both:
-        texts = [f"{item.short.removeprefix('mean ')} {clock}".lstrip() for clock, item in items.items()]
-        said = ["/".join(texts)] * 2
-    long, short = (f"{key} {text}".rstrip() for text in said)
-    return _Item(long, short, max(item.size for item in items.values()), first.headline)
-
-
-def _faults(results: Sequence[Result], kernel: str, status: FaultStatus) -> list[_Item]:
-    """Return the faults of a kernel, those in the same words once, with their clock if there are two."""
-    found: dict[_Item, None] = {}
-    for result in results:
-        clock = f", {result.clock}" if len(results) > 1 else ""
-        for fault in result.faults:
-            if fault.kernel == kernel and fault.status == status:
-                short = f"{_KINDS.get(fault.kind, fault.kind)} in {len(fault.boots)} of {fault.of} boots"
-                base = "" if kernel == BASE else f"base in {fault.base_boots} of {fault.base_of}"
-                inside = f"{base}{clock}".lstrip(", ")
-                found[_Item(f"{short} ({inside})" if inside else short, short)] = None
-    return list(found)
-
-
-def _lost(
-    results: Sequence[Result], workloads: Mapping[str, Workload], variant: str, rows: Sequence[Comparison]
-) -> list[_Item]:
-    """Return at how many points the variant was not compared, on any clock."""
-    silent = {n for n, known in workloads.items() if not any(m.compare for m in known.metrics.values())}
-    missing = [u for one in results for u in one.uncompared if u.variant == variant]
-    lost = {_place(u) for u in missing if u.workload not in silent}
-    total = len(lost | set(map(_place, rows)))
-    texts = (f"{len(lost)} of {counted(total, 'point')}", f"{len(lost)} of {total}")
-    return [_Item(*texts)] if lost else []
-
-
-def _place(of: Comparison | Uncompared) -> tuple[object, ...]:
-    return of.workload, *sorted(of.point.items())
+    verb = "was" if len(lost) == 1 else "were"
+    return f"{len(lost)} of {counted(len(lost | compared), 'point')} {verb} not compared"
 
 
 def _endings(
-    results: Sequence[Result], workloads: Mapping[str, Workload], variant: str, rows: Sequence[Comparison]
+    variant: VariantAnswer, results: Sequence[Result], workloads: Mapping[str, Workload]
 ) -> list[str]:
     """Return what makes the next run decide, and what a revision keeps of the one before, without figures.
 
     Each is there only if one text is right for all points and clocks.
     """
-    reasons = {c.reason for c in rows if c.verdict == "inconclusive"}
-    options = {with_remedy(text, one.clock).removeprefix(f"{text}, ") for text in reasons for one in results}
-    about = f"{variant} "
+    reasons = {
+        (point.reason, finding.clock)
+        for finding in variant.findings
+        for point in finding.points
+        if point.verdict == "inconclusive"
+    }
+    options = {with_remedy(text, clock).removeprefix(f"{text}, ") for text, clock in reasons}
+    about = f"{variant.name} "
     texts = [text for one in results for text in revisions_in(one, workloads) if text.startswith(about)]
     kept = {re.sub(r" \([^()]*\)", "", text).removeprefix(about) for text in texts}
-    return [found.pop() for found in (options - reasons, kept) if len(found) == 1]
+    return [one.pop() for one in (options - {text for text, _ in reasons}, kept) if len(one) == 1]
 
 
-def _line(
-    kernel: str, clauses: Mapping[str, Sequence[_Item]], so_far: str = "", ends: Sequence[str] = ()
-) -> VariantLine:
-    """Return a line of at most ``WIDTH`` columns, with as many of ``_STEPS`` as there is room for.
+def _names(findings: Iterable[MetricAnswer]) -> list[str]:
+    return list(dict.fromkeys(finding.group.name for finding in findings))
 
-    ``ends``: what may be its end, the shortest first.
-    """
+
+def _list(texts: Sequence[str], more: str = "more metric") -> str:
+    """Return the first texts, and how many more there are: ``a and b``, ``a, b and 3 more metrics``."""
+    named = list(texts if len(texts) <= _NAMED + 1 else texts[:_NAMED])
+    if len(texts) > len(named):
+        named.append(counted(len(texts) - len(named), more))
+    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
+
+
+def _clock(clock: Clock) -> str:
+    return CLOCKS[clock].removeprefix("the ")
+
+
+def _cut(kernel: str) -> str:
     name = on_one_line(kernel)
-    shown = [label for label in _TONES if clauses.get(label) or (label in clauses and label in _ALWAYS)]
-    tone: Verdict = next((_TONES[label] for label in shown if clauses[label]), "inconclusive")
-    form: dict[str, tuple[int, bool]] = {label: (0, False) for label in shown if label not in _SAME}
-
-    def text(form: Mapping[str, tuple[int, bool]]) -> str:
-        texts = [f"{one}: {_listed(one, clauses[one], *form[one])}" for one in shown if one in form]
-        left_out = ["..."] if not set(shown) <= {*form, *_SAME} else []
-        return so_far + "; ".join([*texts, *left_out, *([ends[form[""][0]]] if "" in form else [])])
-
-    room = WIDTH - 2 - min(len(name), _LONGEST_NAME)
-    for label in [label for label in reversed(form) if label not in _NEVER_LEFT_OUT]:
-        if len(text(form)) > room:
-            del form[label]
-    if len(text(form)) > room and "maybe broken" in form:
-        form["maybe broken"] = (-1, False)
-    for label, named, long in _STEPS:
-        known = named < len(ends) if not label else label in form or (label in _SAME and label in shown)
-        more = {**form, label: (named, long)}
-        if label == "worse" and clauses.get(label) and len(text(more)) + 2 + len(name) > WIDTH:
-            more.pop("undecided", None)  # What is worse is named before what is undecided.
-        if known and len(text(more)) + 2 + len(name) <= WIDTH:
-            form = more
-    return VariantLine(tone, _cut(kernel, text(form)))
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
 
-def _listed(label: str, items: Sequence[_Item], named: int, long: bool) -> str:
-    """Return the first items and how many more there are; ``none`` without one."""
-    texts = [item.long if long else item.short for item in items]
-    if named < 0:
-        return counted(len(texts), "fault")
-    named = max(named, 1) if label in _FAULTS else named
-    if len(texts) <= named or not texts:
-        return ", ".join(texts) or "none"
-    if not named:
-        return counted(len(texts), "metric")
-    return f"{', '.join(texts[:named])} and {len(texts) - named} more"
-
-
-def _cut(kernel: str, text: str) -> str:
-    """Return the line of a kernel, whose name is cut where the line would be too long."""
-    name, room = on_one_line(kernel), WIDTH - len(text) - 2
-    return f"{name if len(name) <= room else name[: max(room - 3, 0)] + '...'}: {text}"
-
-
-def _change(ratio: float | None) -> str:
-    """Return a change: ``-61%``, ``+5.8%``; one decimal below 10%, and where nearly everything is saved."""
-    if ratio is None:
-        return "(no ratio)"
-    whole = 0.0995 <= (size := abs(ratio - 1)) < 0.995 or ratio > 1.1
-    return f"{'+' if ratio >= 1 else '-'}{f'{size:,.0%}' if whole else f'{size:.1%}'}"
+def _capital(text: str, name: str) -> str:
+    """Return a sentence with a capital, unless it begins with a variant, which keeps its name."""
+    return text if text.startswith(name) else f"{text[:1].upper()}{text[1:]}"

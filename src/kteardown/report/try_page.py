@@ -1,35 +1,31 @@
 """The answer of ``kteardown try``: one page about a posted series, in 72 columns, for a reply on the list."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
-from textwrap import indent
 from typing import Any
 
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.executed import PathCost
 from kteardown.errors import KteardownError
+from kteardown.judge.answer import outcome_of_error
+from kteardown.judge.verdicts import OUTCOME_OF, VERDICTS, Outcome, worst
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import with_short_commit
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.find_base import Base
 from kteardown.patches.posted import PostedSeries
 from kteardown.report import charts
 from kteardown.report.contents import limits
-from kteardown.report.formats import junit
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.formats.text import LINES
 from kteardown.report.formatting import percent
 from kteardown.report.material import Material, Measured
+from kteardown.report.publication import Publication
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.visible import on_one_line, visible
 
-_ORDER: tuple[Verdict, ...] = ("broken", "worse", "better", "inconclusive", "same")
-"""Which verdict is first, if there are several."""
-_NO_CHANGE = ("same", "inconclusive")
 _MANY = 8
 _OF_SERIES = (
     *("name", "title", "revision", "message_id", "author", "date", "base_commit"),
@@ -170,21 +166,16 @@ def plan(tried: Tried) -> str:
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
 
-def written(tried: Tried, page: str, form: str) -> str:
-    """Return the answer in a format: ``json``, ``markdown`` (which is ``page``), ``comment``, ``junit``."""
-    if form == "json":
-        return as_json(tried)
-    if form == "comment":
-        return indent(page, "    ")
-    if form == "junit":
-        materials = [material for one in tried.measured for material in one.materials]
-        return junit.render_all(materials, sentence(tried), tried.error.message if tried.error else "")
-    return page
+def publication(tried: Tried, page: str) -> Publication:
+    """Return what the command says; ``page`` is for a mail."""
+    answers = tuple(one.material.answer for one in tried.measured if one.material is not None)
+    error = tried.error.message if tried.error else ""
+    return Publication(sentence(tried), answers, page=page, is_plain=True, facts=as_facts(tried), error=error)
 
 
-def as_json(tried: Tried) -> str:
-    """Return everything that is known as JSON, for scripts."""
-    fields: dict[str, Any] = {
+def as_facts(tried: Tried) -> dict[str, Any]:
+    """Return everything that is known, for scripts."""
+    return {
         "series": {name: getattr(tried.posted, name) for name in _OF_SERIES},
         "base": {
             "source": tried.base.source,
@@ -218,11 +209,10 @@ def as_json(tried: Tried) -> str:
         "not_executed": tried.chosen.not_executed,
         "costs": costs(tried),
         "sentence": sentence(tried),
-        "verdict": found[0].tone if (found := answers(tried)) else "",
+        "outcome": outcome(tried),
         "exit_code": tried.error.exit_code if tried.error else 0,
         "command": tried.command,
     }
-    return json.dumps(fields, indent=1) + "\n"
 
 
 def sentence(tried: Tried) -> str:
@@ -231,6 +221,20 @@ def sentence(tried: Tried) -> str:
         return "\n".join(line.text for line in found)
     reason = tried.error.message if tried.error else "nothing was measured"
     return f"{reason[:1].upper()}{reason[1:]}."
+
+
+def outcome(tried: Tried) -> Outcome:
+    """Return what the series means for a gate: the worst of its workloads, or why it was not measured."""
+    outcomes: list[Outcome] = []
+    for one in tried.measured:
+        if one.material is not None:
+            measured = one.material.answer.outcome
+            # It is not claimed that a change that was not executed changes nothing.
+            is_idle = one.exercise.exercised is False and measured == "pass"
+            outcomes.append("unsure" if is_idle else measured)
+    if tried.error is not None:
+        outcomes.append(outcome_of_error(tried.error))
+    return worst(outcomes)
 
 
 def costs(tried: Tried) -> list[str]:
@@ -245,17 +249,16 @@ def answers(tried: Tried) -> list[VariantLine]:
     found: list[VariantLine] = []
     for one in tried.measured:
         if one.material is not None:
-            answer = lines(one.material.answer, one.material.workloads)
+            answer = lines(one.material.whole, one.material.workloads)
             if one.exercise.exercised is False:
                 text = (
                     f"Not exercised: {one.workload} ran, and executed no line that the series changes. "
                     "Its figures say nothing about the series."
                 )
-                # It is not claimed that a change that was not executed has the same figures.
-                answer = [line for line in answer if line.tone not in _NO_CHANGE]
+                answer = [line for line in answer if OUTCOME_OF[line.tone] in ("broken", "fail")]
                 answer.append(VariantLine("inconclusive", text))
             found += answer
-    return sorted(found, key=lambda line: _ORDER.index(line.tone))
+    return sorted(found, key=lambda line: VERDICTS.index(line.tone))
 
 
 def compared(tried: Tried) -> list[str]:

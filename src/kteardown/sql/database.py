@@ -53,7 +53,7 @@ FROM (SELECT params, unnest(json_keys(params)) AS key FROM counted) GROUP BY key
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """The result of a query: the names of the columns, and an iterator over the rows."""
 
     columns: tuple[str, ...]
@@ -68,7 +68,7 @@ class Database:
     skipped: Mapping[str, str]
     """Why runs are left out, by name."""
 
-    def query(self, sql: str) -> Answer:
+    def query(self, sql: str) -> QueryResult:
         """Run ``sql``. Raises InputError if it does not only read, or with DuckDB's message if it fails."""
         try:
             statements = self._connection.extract_statements(sql)
@@ -87,7 +87,7 @@ class Database:
             first = self._connection.fetchmany(_ROWS) if described else []
         except duckdb.Error as error:
             raise _refused(error) from error
-        return Answer(tuple(column[0] for column in described), self._rows(first, kinds))
+        return QueryResult(tuple(column[0] for column in described), self._rows(first, kinds))
 
     def save(self, table: str, file: Path, form: str) -> int:
         """Write ``table`` to ``file`` as ``csv`` or ``parquet``; return the number of rows.

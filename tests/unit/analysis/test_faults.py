@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.analysis.both_clocks import both_clocks
+from kteardown.judge.answer import judge
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.record import (
@@ -27,7 +28,6 @@ from kteardown.report.formats import cover
 from kteardown.report.material import Material, side_by_side
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_summary
 from kteardown.report.sections.fault_lines import (
-    broken_message,
     fault_lines,
     fault_sentence,
     uncompared_sentences,
@@ -123,9 +123,14 @@ def of_variant(*blocks: int, change: Change) -> dict[tuple[str, int], Change]:
     return {(VARIANT, block): change for block in blocks}
 
 
+def is_broken(found: Result) -> bool:
+    """Return whether a run with this result ends as one with a broken variant."""
+    return judge(found, WORKLOADS).outcome == "broken"
+
+
 def test_nothing_is_broken_in_a_good_run() -> None:
     found = result({})
-    assert (found.faults, found.uncompared, fault_lines(found), broken_message(found)) == ((), (), [], "")
+    assert (found.faults, found.uncompared, fault_lines(found), is_broken(found)) == ((), (), [], False)
 
 
 @pytest.mark.parametrize("outcome", ["panic", "hang", "oom", "agent-error"])
@@ -220,7 +225,7 @@ def test_what_base_does_too_is_not_the_fault_of_the_variant() -> None:
     }
     found = result(everywhere)
     assert {(f.kernel, f.status) for f in found.faults} == {(VARIANT, "base too"), ("base", "base")}
-    assert not broken_message(found)
+    assert not is_broken(found)
     assert all(c.verdict != "broken" for c in found.comparisons)
 
 
@@ -245,7 +250,7 @@ def test_what_some_boots_of_several_cpus_do_is_no_proof(change: Change) -> None:
         *(0, 3),
     )
     assert fault.p == pytest.approx(0.5)
-    assert not broken_message(found)
+    assert not is_broken(found)
     (line, *_) = fault_lines(found)
     assert line.text.startswith(f"suspected to be broken: {VARIANT}: ") and "boot more" in line.text
 
@@ -328,7 +333,7 @@ def test_a_broken_part_of_an_ablation_does_not_break_the_series() -> None:
     part = PatchSet(series=VARIANT, patches=(1,), total=2, for_ablation=True)
     facts = found.kernels[VARIANT].model_copy(update={"patch_set": part})
     found = found.model_copy(update={"kernels": {**found.kernels, VARIANT: facts}})
-    assert not broken_message(found)
+    assert not is_broken(found)
     assert fault_lines(found)[0].text.startswith("a part of an ablation")
 
 
@@ -339,9 +344,10 @@ def test_a_variant_that_is_broken_on_one_clock_has_no_claim_on_the_other() -> No
     both = side_by_side("x", exact, wall)
     assert [line.tone for line in lines(both.clocks[1].result, WORKLOADS)] == ["broken"]
     (line,) = lines(both.both, WORKLOADS)
-    assert line == ("broken", f"{VARIANT}: broken: panic in 1 of 3 boots (base in 0 of 3, instructions)")
+    how = "panic in 1 of 3 boots (base in 0 of 3) on the instruction clock"
+    assert line == ("broken", f"{VARIANT} is broken: {how}.")
     assert clock_summary(both.both, WORKLOADS) is None
-    assert "| the last line" in cover.render(both)
+    assert "| the last line" in cover.of_run(both)
 
 
 @pytest.mark.parametrize(("bad", "status"), [(1, "suspected"), (4, "broken")])
@@ -350,7 +356,7 @@ def test_on_the_wall_clock_the_counts_decide(bad: int, status: str) -> None:
     (fault,) = found.faults
     assert (fault.status, fault.of, fault.base_of) == (status, 4, 8)
     assert fault.p is not None and (fault.p < 0.05) == (status == "broken")
-    assert bool(broken_message(found)) == (status == "broken")
+    assert is_broken(found) == (status == "broken")
     assert any(line.text.startswith(("BROKEN", "suspected")) for line in fault_lines(found))
 
 
@@ -371,4 +377,4 @@ def test_a_fault_of_the_twin_is_a_fault_of_base() -> None:
 def test_no_fault_of_base_alone_breaks_a_variant(changes: dict[tuple[str, int], Change]) -> None:
     found = result(changes, "wall", boots=4)
     assert all(f.kernel == "base" for f in found.faults)
-    assert not broken_message(found)
+    assert not is_broken(found)

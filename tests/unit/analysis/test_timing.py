@@ -122,7 +122,7 @@ def test_every_format_has_the_line() -> None:
     material = contexts.wall()
     made = replace(material, result=timed(material.result, NESTED))
     assert "nested KVM on EPYC" in markdown.report(Material("", made.result, made.workloads, None))
-    assert "nested KVM on EPYC" in " ".join(cover.render(made).split())
+    assert "nested KVM on EPYC" in " ".join(cover.of_run(made).split())
     assert "nested KVM on EPYC" in html_report(made)
     assert json.loads(json.dumps(made.result)).timing == NESTED
     assert [text for name, text in facts(made.result) if name == "time"] == timing_lines(made.result.timing)

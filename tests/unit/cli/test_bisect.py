@@ -341,8 +341,8 @@ def test_wrong_input_is_an_error(tree: Path, measured: list[int], argv: list[str
         ),
         (["--metric", "freeze_user"], "zombies has no such metric; did you mean 'freeze_user_ns'?"),
         (["--judge", "nothing"], "'nothing' is not a commit of"),
-        (["--fail-on", "worse"], "no --fail-on and no --junit"),
-        (["--junit", "bisect.xml"], "no --fail-on and no --junit"),
+        (["--fail-on", "worse"], "a bisection has no --fail-on"),
+        (["--junit", "bisect.xml"], "--junit: a bisection has no verdicts, which this format shows"),
     ],
 )
 def test_what_cannot_be_bisected_is_refused_before_anything_is_measured(

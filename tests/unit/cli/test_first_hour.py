@@ -20,6 +20,7 @@ from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, apply, on_clocks
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
+from kteardown.report.material import Material
 from kteardown.run import create, forecast
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir
@@ -124,14 +125,14 @@ def test_a_failed_gate_always_has_a_reason() -> None:
     rows = tuple(c.model_copy(update={"verdict": "worse", "reason": ""}) for c in result.comparisons)
     update = {"comparisons": rows, "metric_verdicts": ()}
     with pytest.raises(GateError) as failed:
-        gate("run", result.model_copy(update=update), WORKLOADS, options.FailOn.worse)
+        gate(Material("run", result.model_copy(update=update), WORKLOADS), options.FailOn.worse)
     assert "at zombies=0 (" in failed.value.message
     assert not failed.value.message.rstrip().endswith(":")
 
 
 def test_a_listed_run_has_its_result_and_no_two_look_alike(runs: RunDir) -> None:
     printed = CliRunner().invoke(app, ["list", "runs"]).stdout
-    assert "freezer-skip-exited: worse: none; better:" in " ".join(printed.split())
+    assert "With freezer-skip-exited, freezing user space takes" in " ".join(printed.split())
     (runs.path / "experiment.json").write_text("{}")
     assert "unreadable: " in CliRunner().invoke(app, ["list", "runs"]).stdout
 

@@ -11,18 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.failing import points_that_turned
 from kteardown.cli.options import FailOn
 from kteardown.cli.outcome import gate
 from kteardown.errors import BrokenError, GateError, InputError, KteardownError
 from kteardown.inputs.load import load_workload
+from kteardown.judge.answer import judge
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Workload
-from kteardown.report.formats import junit
 from kteardown.report.material import Material
-from kteardown.report.metrics import headline_rows
 from kteardown.report.sentence import lines
 from unit.analysis.test_metric_verdicts import ONE, SIZES, costs
+from unit.report.rendered import TEXTS
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -32,7 +31,7 @@ INTERVALS = (None, (0.8, 0.9), (0.95, 1.05), (1.03, 1.14), (0.9, 1.0), (1.0, 1.1
 
 def exit_code(result: Result, workloads: Mapping[str, Workload], fail_on: FailOn) -> int:
     try:
-        gate("run", result, workloads, fail_on)
+        gate(Material("run", result, workloads), fail_on)
     except KteardownError as error:
         return error.exit_code
     return 0
@@ -47,16 +46,21 @@ def is_skipped(case: Xml.Element, metrics: Mapping[str, MetricVerdict | None]) -
 
 def check_agreement(result: Result, workloads: Mapping[str, Workload]) -> None:
     """Assert that the exit codes and the cases agree, in both directions."""
-    root = Xml.fromstring(junit.render(Material("run", result, workloads)))
+    root = Xml.fromstring(TEXTS["junit"](Material("run", result, workloads)))
     failures, errors = (len(root.findall(f".//{kind}")) for kind in ("failure", "error"))
     worse = exit_code(result, workloads, FailOn.worse)
     assert bool(worse) == bool(failures or errors)
     if not errors:
         assert (worse in (GateError.exit_code, BrokenError.exit_code)) == bool(failures)
-        metrics = {f"{group.workload}.{group.key}.{variant}": metric for group, variant, _, metric in
-                   headline_rows(result, workloads)}  # fmt: skip
+        answer = Material("run", result, workloads).answer
+        metrics = {
+            f"{finding.group.workload}.{finding.group.key}.{variant.name}": finding.whole
+            for variant in answer.variants
+            for finding in variant.headlines
+        }
         skipped = any(is_skipped(case, metrics) for case in root.iter("testcase"))
-        assert (exit_code(result, workloads, FailOn.inconclusive) == GateError.exit_code) == skipped
+        gate_fails = exit_code(result, workloads, FailOn.inconclusive) == GateError.exit_code
+        assert gate_fails == (skipped or worse == GateError.exit_code)
 
 
 def simulated(ratios: Mapping[int, float], noise: Noise, seed: int) -> Result:
@@ -146,8 +150,10 @@ def test_the_better_direction_of_a_metric_decides_what_turned() -> None:
 
 
 def test_a_point_that_is_not_seen_from_outside_did_not_turn() -> None:
-    over_all = PLAIN.metric_verdicts[0].model_copy(update={"verdict": "mixed"})
-    row = PLAIN.comparisons[0].model_copy(update={"verdict": "inconclusive", "ci": (0.14, 0.16)})
-    assert points_that_turned(over_all, [row], "better") == [row]
-    forged = row.model_copy(update={"outside": "contradicts"})
-    assert points_that_turned(over_all, [forged], "better") == []
+    point: tuple[Verdict, tuple[float, float]] = ("inconclusive", (0.14, 0.16))
+    result = with_points(PLAIN, [point] * len(PLAIN.comparisons), ["mixed"] * len(PLAIN.metric_verdicts))
+    (variant,) = judge(result, WORKLOADS).variants
+    assert all(finding.turned("better") == finding.points for finding in variant.headlines)
+    forged = tuple(row.model_copy(update={"outside": "contradicts"}) for row in result.comparisons)
+    (variant,) = judge(result.model_copy(update={"comparisons": forged}), WORKLOADS).variants
+    assert not any(finding.turned("better") for finding in variant.headlines)

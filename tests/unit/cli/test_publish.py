@@ -13,6 +13,7 @@ import pytest
 from kteardown.cli.options import Execution, FailOn, need_writable
 from kteardown.cli.run import finish
 from kteardown.errors import GateError, InputError
+from kteardown.report.publication import Publication
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from unit.cli.test_main import kteardown
@@ -39,7 +40,7 @@ def test_every_file_is_written_and_the_gate_applied_whatever_reads_the_page(
     verb = ("run", "--resume", run.name, *everything(tmp_path), "--fail-on", "worse")
     done = kteardown(*verb, home=tmp_path, prefix=shell)
     assert done.returncode == (5 if "full" in redirection else 0), done.stderr
-    assert "freezer-skip-exited: worse: none; better: freeze_user_ns" in (tmp_path / "comment").read_text()
+    assert "With freezer-skip-exited, freezing user space takes" in (tmp_path / "comment").read_text()
     assert ElementTree.parse(tmp_path / "junit").getroot().tag == "testsuites"
     assert (tmp_path / "json").stat().st_size and (tmp_path / "markdown").stat().st_size
 
@@ -52,7 +53,8 @@ def test_a_folder_that_vanishes_loses_one_file(tmp_path: Path, capsys: pytest.Ca
     shutil.rmtree(tmp_path / "gone")
 
     def publish(gates: Callable[[], None]) -> None:
-        execution.publish(lambda form: form, lambda: page.append("page"), gates, kept="kteardown report RUN")
+        said = Publication("headline", page="comment", facts={"page": 1})
+        execution.publish(said, lambda: page.append("page"), gates, kept="kteardown report RUN")
 
     with pytest.raises(InputError, match="gone/j: cannot be written") as lost:
         publish(lambda: page.append("gate"))

@@ -23,11 +23,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
-        ("cover", "- freezer-skip-exited: worse: none; "),
-        ("markdown", "- **freezer-skip-exited: worse: none; "),
+        ("cover", "- With freezer-skip-exited, freez"),
+        ("markdown", "- **With freezer-skip-exited, freez"),
         ("json", "{"),
-        ("comment", "- **freezer-skip-exited: worse: none; "),
-        ("junit", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: freezer-skip-exited'),
+        ("comment", "- **With freezer-skip-exited, freez"),
+        (
+            "junit",
+            '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: With freezer-skip-exited, ',
+        ),
     ],
 )
 def test_text_goes_to_standard_output_or_to_a_file(
@@ -47,7 +50,7 @@ def test_a_table_is_exported(home: Path) -> None:
     done = kteardown("report", "--format", "csv", home=home)
     assert done.returncode == 2
     assert "kteardown export" in done.stderr
-    assert "one of: text, html" in kteardown("report", "--format", "doc", home=home).stderr
+    assert "one of: text, " in kteardown("report", "--format", "doc", home=home).stderr
 
 
 def test_html_without_output_goes_to_the_current_folder(home: Path) -> None:

@@ -75,7 +75,7 @@ def test_an_experiment_has_its_last_result(home: Path) -> None:
     pipeline.analyse_and_save(load(run))
     (last,) = fields("experiment", "freezer")["last_run"]
     assert last["name"] == run.name
-    assert last["result"].startswith("freezer-skip-exited: worse: none; better: freeze_user_ns")
+    assert last["result"].startswith("With freezer-skip-exited, freezing user space takes ")
 
 
 def test_a_source_has_its_map() -> None:

@@ -42,7 +42,7 @@ def test_b4_gets_queued_and_then_the_answer(folder: Path, tmp_path: Path) -> Non
     (job,) = jobs.jobs(folder)
     assert job.asked.arguments == ["--full"]
     assert job.asked.what == ["mail"]
-    (job.folder / "answer.json").write_text('{"sentence": "worse: all of it", "verdict": "worse"}')
+    (job.folder / "answer.json").write_text('{"sentence": "worse: all of it", "outcome": "fail"}')
     (job.folder / "page.md").write_text("the page\n")
     (job.folder / "ended.json").write_text('{"exit_code": 0, "at": "2026-01-01T00:00:00Z"}')
     (found,) = of_b4(PATCH, tmp_path)
@@ -50,25 +50,26 @@ def test_b4_gets_queued_and_then_the_answer(folder: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "verdict, exit_code, status",
+    "outcome, exit_code, status",
     [
-        ("better", 0, "pass"),
-        ("same", 0, "pass"),
-        ("inconclusive", 0, "warn"),
-        ("worse", 0, "fail"),
-        ("worse", 1, "fail"),
+        ("pass", 0, "pass"),
+        ("unsure", 0, "warn"),
+        ("unsure", 4, "warn"),
+        ("unsure", 7, "warn"),
+        ("fail", 0, "fail"),
+        ("fail", 1, "fail"),
+        ("fail", 3, "fail"),
         ("broken", 6, "fail"),
-        ("", 3, "fail"),
-        ("", 7, "warn"),
-        ("", 8, "warn"),
-        ("", 4, "warn"),
-        ("new", 0, "warn"),
+        (None, 0, "warn"),
     ],
 )
-def test_the_status_is_that_of_the_series(folder: Path, verdict: str, exit_code: int, status: str) -> None:
+def test_the_status_is_that_of_the_series(
+    folder: Path, outcome: str | None, exit_code: int, status: str
+) -> None:
     job = jobs.add(folder, "one", ["mail"], [], b"x")
     (job.folder / "ended.json").write_text(f'{{"exit_code": {exit_code}, "at": "2026-01-01T00:00:00Z"}}')
-    (job.folder / "answer.json").write_text(json.dumps({"sentence": "first\nsecond", "verdict": verdict}))
+    answer = {"sentence": "first\nsecond"} | ({"outcome": outcome} if outcome else {})
+    (job.folder / "answer.json").write_text(json.dumps(answer))
     assert check.status_of(job) == (status, "first")
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kteardown.judge.metrics import metric_name
 from kteardown.report.charts import (
     DARK,
     LIGHT,
@@ -29,7 +30,6 @@ from kteardown.report.charts import (
 )
 from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material
-from kteardown.report.metrics import metric_name
 from kteardown.report.sections import changes, samples
 from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.changes import (

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from kteardown import pipeline
 from kteardown.cli.diff import print_difference
 from kteardown.cli.listing import run_fields
-from kteardown.cli.outcome import TEXTS, material_of_folder, written
+from kteardown.cli.outcome import material_of_folder
 from kteardown.history.lines import LEAST, HistoryFilter, history_of
 from kteardown.model.clock import CLOCKS
 from kteardown.model.record import parse
@@ -35,6 +35,7 @@ from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
 from kteardown.sql.database import TABLES, database
 from unit.report.contexts import write_run
+from unit.report.rendered import TEXTS, written
 from unit.simulation import freezer
 
 LARGE, SMALL = 2**63 - 1, 2.0**-64

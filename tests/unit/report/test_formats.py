@@ -10,15 +10,15 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from kteardown.cli.outcome import TEXTS, written
 from kteardown.model.clock import Clock
 from kteardown.model.result import Fault, Uncompared
 from kteardown.model.workload import Metric
 from kteardown.report.contents import limits
-from kteardown.report.formats import cover, markdown
+from kteardown.report.formats import comment, cover
 from kteardown.report.formatting import scale
 from kteardown.report.material import Material
 from unit.report.contexts import instructions, rich, wall
+from unit.report.rendered import TEXTS, written
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -42,7 +42,7 @@ def test_every_format_ends_with_a_newline_and_accepts_an_empty_result(name: str)
 
 @pytest.mark.parametrize("make", [instructions, rich, wall])
 def test_a_cover_letter_has_72_columns_of_plain_text(make: object) -> None:
-    text = cover.render({instructions: instructions, rich: rich, wall: wall}[make]())  # type: ignore[index]
+    text = cover.of_run({instructions: instructions, rich: rich, wall: wall}[make]())  # type: ignore[index]
     assert text.isascii()
     assert max(map(len, text.splitlines())) <= cover.WIDTH
 
@@ -55,10 +55,10 @@ def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
     comparisons += tuple(
         c.model_copy(update={"point": {**long, **other, **c.point}}) for c in plain.result.comparisons
     )
-    text = cover.render(
+    text = cover.of_run(
         Material("x", plain.result.model_copy(update={"comparisons": comparisons}), plain.workloads)
     )
-    assert "* " in text
+    assert "\n    base " in text
     assert max(map(len, text.splitlines())) <= cover.WIDTH
 
 
@@ -119,7 +119,7 @@ def broken(material: Material) -> Material:
 
 def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
     text = TEXTS["comment"](rich())
-    assert text.startswith("- **freezer-skip-exited: ")
+    assert text.startswith("- **With freezer-skip-exited, ")
     assert "| freezing user space | freezer-skip-exited" in re.sub(" +", " ", text)
     assert text.count("<details>") == text.count("</details>") > 5
     assert "did not fit" not in text
@@ -132,14 +132,14 @@ def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
     result = rich().result.model_copy(update={"comparisons": rows})
     large = replace(rich(), result=result, workloads={**rich().workloads, "zombies": workload})
     long = TEXTS["comment"](large)
-    assert 40_000 < len(long) <= markdown.COMMENT_LIMIT
+    assert 40_000 < len(long) <= comment.COMMENT_LIMIT
     assert re.search(r"\d+ parts of the report did not fit into a comment: `kteardown report", long)
     assert long.count("<details>") == long.count("</details>")
 
 
 def test_a_comment_has_the_log_of_a_broken_kernel() -> None:
     text = written(broken(rich()), "comment")
-    assert text.startswith("- **freezer-skip-exited: broken: panic in 1 of 2 boots")
+    assert text.startswith("- **freezer-skip-exited is broken: panic in 1 of 2 boots")
     assert "````\n\\u001b[31mKernel panic\n```\n<here>\n````" in text
 
 

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from kteardown.cli.outcome import TEXTS, written
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, Result, Uncompared, VoidTrials
 from kteardown.report.console import TextConsole
-from kteardown.report.formats import markdown, text
+from kteardown.report.formats import comment, markdown, text
 from kteardown.report.material import Material
 from unit.report.contexts import rich
+from unit.report.rendered import TEXTS, written
 
 VARIANT = "freezer-skip-exited"
 HARMLESS = "harmless"
@@ -154,7 +154,7 @@ def test_no_format_has_a_text_that_acts(words: str) -> None:
     Xml.fromstring(made["junit"])
     check_markdown(made["markdown"], "markdown")
     check_markdown(made["comment"], "comment")
-    assert len(made["comment"]) <= markdown.COMMENT_LIMIT
+    assert len(made["comment"]) <= comment.COMMENT_LIMIT
     out = TextConsole(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     text.report(material, out)
     assert isinstance(out.file, io.StringIO)

@@ -93,7 +93,7 @@ def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
 def test_the_verdict_is_first_and_every_comparison_is_in_a_table(page: Page) -> None:
     text = page.text
     assert text.index("Limits") < text.index("One row is one point")
-    assert "freezer-skip-exited: worse: none; better: " in text
+    assert "With freezer-skip-exited, freezing user space takes " in text
     rows = [attrs for tag, attrs in page.elements if tag == "tr" and attrs.get("data-verdict")]
     expected = [(c.variant, c.metric, c.verdict) for c in rich().result.asked_for]
     assert [(row["data-variant"], row["data-verdict"]) for row in rows] == [one[::2] for one in expected]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kteardown.inputs.load import load_workload
+from kteardown.judge.metrics import headlines, variants
 from kteardown.model.result import Result
 from kteardown.report.forecast_text import interim_rows
 from kteardown.report.formatting import change, decimals
-from kteardown.report.metrics import headlines, variants
 
 WORKLOADS = {name: load_workload(name) for name in ("zombies", "zombies_cgroup")}
 

@@ -10,8 +10,10 @@ import pytest
 from kteardown.cli.options import FailOn
 from kteardown.cli.outcome import gate
 from kteardown.errors import GateError
+from kteardown.judge.answer import judge
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
-from kteardown.report.metrics import headlines, metric_sentence, verdict_of
+from kteardown.report.material import Material
+from kteardown.report.metrics import metric_sentence
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
 SIZES = (0, 3000, 6000, 9000)
@@ -31,8 +33,8 @@ def made(ratios: Mapping[int, float], noise: Noise | None = None, boots: int = 3
 
 
 def words(result: Result) -> str:
-    group = headlines(result, WORKLOADS)[0]
-    return metric_sentence(group, group.of(VARIANT), verdict_of(result, group, VARIANT))
+    (variant,) = judge(result, WORKLOADS).variants
+    return metric_sentence(variant.headlines[0])
 
 
 def changed(result: Result, point: int, **update: object) -> Result:
@@ -52,7 +54,7 @@ def test_a_metric_is_before_its_points() -> None:
     better = made({3000: 0.5, 6000: 0.5, 9000: 0.5})
     assert words(better) == subject.format("better") + "-40.5% exact; 3 better, 1 same"
     mixed = made({0: 1.3, 3000: 0.5, 6000: 0.5, 9000: 0.5})
-    assert words(mixed) == subject.format("mixed") + "-36.5% exact; 3 better, 1 worse"
+    assert words(mixed) == subject.format("mixed") + "-36.5% exact; 1 worse, 3 better"
     assert words(made({})).endswith(": +0.0% exact; identical; 4 same")
 
 
@@ -82,15 +84,15 @@ def test_the_gate_looks_at_metrics_and_for_worse_at_their_points(
     result = made(ratios)
     if fails:
         with pytest.raises(GateError) as error:
-            gate("run", result, WORKLOADS, verdict)
+            gate(Material("run", result, WORKLOADS), verdict)
         assert "freezing user space" in error.value.message
     else:
-        gate("run", result, WORKLOADS, verdict)
+        gate(Material("run", result, WORKLOADS), verdict)
 
 
 def test_inconclusive_points_do_not_make_a_decided_metric_fail() -> None:
     verdict: Verdict = "inconclusive"
     result = changed(made(dict.fromkeys(SIZES, 0.5)), 0, verdict=verdict)
-    gate("run", result, WORKLOADS, FailOn.inconclusive)
+    gate(Material("run", result, WORKLOADS), FailOn.inconclusive)
     with pytest.raises(GateError):
-        gate("run", with_metric(result, verdict=verdict), WORKLOADS, FailOn.inconclusive)
+        gate(Material("run", with_metric(result, verdict=verdict), WORKLOADS), FailOn.inconclusive)

@@ -11,13 +11,13 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from kteardown.cli.outcome import TEXTS
+from kteardown.judge.metrics import metric_name, name_of
 from kteardown.report.charts import Plot
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
 from kteardown.report.material import Material
-from kteardown.report.metrics import metric_name, name_of
 from unit.report.contexts import rich, wall
+from unit.report.rendered import TEXTS
 from unit.simulation import WORKLOADS
 
 _KEY = re.compile(r"\b[a-z0-9_]+_(?:ns|us|kb|count|share)\b(?! p\d)")

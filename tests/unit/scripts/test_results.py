@@ -479,7 +479,7 @@ def test_the_part_of_a_report_on_a_terminal(measured: Path) -> None:
     claim = claims.load(measured, "zombie")
     spec = claims.TableSpec(metrics=("freeze_user_ns",), terminal=True)
     text = "\n\n".join(splice.paragraphs(claim, spec))
-    assert text.startswith("    freezer-skip-exited: worse: none; better: freeze_user_ns ")
+    assert text.startswith("    With freezer-skip-exited, freezing user space takes ")
     assert "freezer: How much do zombies" in text
     assert "zombies: growth of freezing user space with zombies" in text
     assert "thaw_ns" not in text.split("Measured")[0]

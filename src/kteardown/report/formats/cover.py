@@ -1,4 +1,4 @@
-"""The text for a cover letter: the result in lines, the tables that it is from, and their limits.
+"""The text for a cover letter: what the change does, in sentences with figures, and their limits.
 
 Plain ASCII text of at most 72 columns. The command that repeats the run, and names that are longer than a
 line, are on lines of their own and are not broken.
@@ -7,42 +7,51 @@ line, are on lines of their own and are not broken.
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from kteardown.judge.metrics import Group, headline_rows
 from kteardown.model.result import Comparison, Result
 from kteardown.report.contents import as_sentence, limits
 from kteardown.report.formatting import change, decimals, scale
 from kteardown.report.material import BothMaterial, Measured
-from kteardown.report.metrics import Group, headline_rows, point_cells
+from kteardown.report.metrics import point_cells
+from kteardown.report.prose import change_sentences
+from kteardown.report.publication import Publication
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_tables, least_seen, rate_sentences
-from kteardown.report.sections.changes import brief_table
 from kteardown.report.sections.fault_lines import fault_lines, reported_faults
 from kteardown.report.sentence import lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line
 
+NEEDS = ("material",)
 WIDTH = 72
 _GAP = 2
 _FAULT_LINES = 24
 
 
-def render(material: Measured) -> str:
+def render(publication: Publication) -> str:
+    """Return the whole text, with a newline at the end."""
+    return of_run(publication.run)
+
+
+def of_run(material: Measured) -> str:
     """Return the whole text, with a newline at the end; on both clocks it begins with how they relate."""
     if isinstance(material, BothMaterial):
         results, failed = list(material.both.results.values()), clock_faults(material.both)
-        both, workloads, brief = material.both, material.workloads, None
+        both, workloads = material.both, material.workloads
         # The limits of each clock, without what the other clock would add, and those of the pair.
         each = [text for one in material.clocks for text in limits(one.result, alone=False)]
         pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
         texts = list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
     else:
         results, failed = [material.result], fault_lines(material.result)
-        brief, texts = brief_table(material.result, material.workloads), limits(material.result)
-    first = "\n".join(wrapped(line.text, "- ") for line in lines(material.answer, material.workloads))
+        texts = limits(material.result)
+    first = "\n".join(wrapped(line.text, "- ") for line in lines(material.whole, material.workloads))
     parts = [first, wrapped(material.result.question), *(wrapped(cell.text, "- ") for cell in failed)]
     for fault in (fault for one in results for fault in reported_faults(one) if fault.excerpt):
         # What the kernel printed is a quotation: its lines are not wrapped.
         quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.excerpt[:_FAULT_LINES]]
         parts.append("\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted]))
-    parts += [layout(table) for table in (brief, *tables(material)) if table]
+    parts += [wrapped(" ".join(texts)) for texts in change_sentences(material)]
+    parts += map(layout, tables(material))
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in texts)]))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(material.result.command)}")
     return "\n\n".join(parts) + "\n"
@@ -76,22 +85,35 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
 
 
 def layout(table: Table) -> str:
-    """Return the table under its title.
-
-    A table that is too wide is laid out with a paragraph for each row.
-    """
+    """Return the table under its title; of one that is too wide, each row has two lines."""
     block = table.cut(WIDTH, _GAP)[0]
     names, rows = block.columns, [tuple(cell.text for cell in row) for row in block.rows]
+    laid_out = [_aligned(block, names, rows)]
     if block.width(_GAP) > WIDTH:
-        named = [", ".join(f"{name} {text}" for name, text in zip(names, row, strict=True)) for row in rows]
-        lines = [wrapped(text, "* ") for text in named]
-    else:
-        lines = []
-        for row in (names, *rows):
-            cells = zip(names, row, block.widths, strict=True)
-            padded = [text.ljust(n) if name in block.left else text.rjust(n) for name, text, n in cells]
-            lines.append((" " * _GAP).join(padded).rstrip())
-    return "\n".join([wrapped(table.title + ":"), "", *lines])
+        figures = [name for name in names if name in _FIGURES]
+        first = next((n for n, name in enumerate(names) if name in figures), len(names))
+        laid_out = []
+        for row in rows:
+            place = ", ".join(f"{name} {text}" for name, text in zip(names[:first], row, strict=False))
+            said = ", ".join(
+                text if name in _FIGURES[2:] else f"{name} {text}"
+                for name, text in zip(names[first:], row[first:], strict=True)
+            )
+            laid_out += [wrapped(place), wrapped(said, "    ")] if place else [wrapped(said)]
+    return "\n".join([wrapped(table.title + ":"), "", *laid_out])
+
+
+_FIGURES = ("base", "changed", "change", "verdict")
+"""The columns of a table that are not the point."""
+
+
+def _aligned(block: Block, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = []
+    for row in (names, *rows):
+        cells = zip(names, row, block.widths, strict=True)
+        padded = [text.ljust(n) if name in block.left else text.rjust(n) for name, text, n in cells]
+        lines.append((" " * _GAP).join(padded).rstrip())
+    return "\n".join(lines)
 
 
 def wrapped(text: str, first: str = "") -> str:

@@ -13,14 +13,25 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from kteardown.judge.metrics import metric_name, variants
+from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.result import Comparison
 from kteardown.report import contents
-from kteardown.report.charts import Chart, Forest, Gallery, asset, markup, stylesheet, templates
+from kteardown.report.charts import (
+    Chart,
+    Forest,
+    Gallery,
+    asset,
+    markup,
+    stylesheet,
+    templates,
+    verdict_rules,
+)
 from kteardown.report.contents import limits
 from kteardown.report.formats.json import metrics_in_words
-from kteardown.report.formatting import VERDICTS, WORDS, without_options
+from kteardown.report.formatting import WORDS, without_options
 from kteardown.report.material import BothMaterial, Material, Measured
-from kteardown.report.metrics import metric_name, variants
+from kteardown.report.publication import Publication
 from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.changes import cards, comparison_table, forest_plots, forests
@@ -58,6 +69,14 @@ class Section:
 
     def __bool__(self) -> bool:
         return bool(self.galleries or self.tables or self.plots or self.rows or self.sentences)
+
+
+NEEDS = ("material",)
+
+
+def render(publication: Publication) -> str:
+    """Return the page of a run."""
+    return html_report(publication.run)
 
 
 def html_report(material: Measured) -> str:
@@ -150,7 +169,7 @@ def page(template: str, **values: Any) -> str:
     environment.globals |= {
         "theme": stylesheet(),
         "symbols": f'<svg width="0" height="0" class="defs" aria-hidden="true">{asset("symbols.svg")}</svg>',
-        "style": asset("charts.css") + asset("report.css"),
+        "style": verdict_rules() + asset("charts.css") + asset("report.css"),
     }
     return environment.get_template(template).render(values)
 

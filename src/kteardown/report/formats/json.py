@@ -6,16 +6,25 @@ It has what a reader needs to understand it without the workloads: its sentence,
 import json
 from collections.abc import Mapping
 
+from kteardown.judge.metrics import is_headline, metric_name
 from kteardown.model.clock import value_unit
 from kteardown.model.result import BothClocks, MetricFacts, Result
 from kteardown.model.workload import Workload
 from kteardown.report.diff import parse
 from kteardown.report.material import BothMaterial, Measured
-from kteardown.report.metrics import help_of, is_headline, metric_name
+from kteardown.report.metrics import help_of
+from kteardown.report.publication import Publication
 from kteardown.report.sentence import sentence
 
 
-def render(material: Measured) -> str:
+def render(publication: Publication) -> str:
+    """Return the facts of the command, or else the result of its run."""
+    if publication.facts:
+        return json.dumps(publication.facts, indent=1) + "\n"
+    return of_run(publication.run)
+
+
+def of_run(material: Measured) -> str:
     """Return the JSON of a run with its words; that of a run on both clocks has the results of each."""
     if not isinstance(material, BothMaterial):
         return dumps(in_words(material.result, material.workloads))

@@ -8,9 +8,9 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from kteardown.judge.verdicts import STYLES
 from kteardown.model.clock import CLOCKS
 from kteardown.report import contents
-from kteardown.report.console import STYLES
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_summary, clock_tables
 from kteardown.report.sections.changes import brief_table
@@ -31,7 +31,7 @@ def report(material: Measured, console: Console, *, alone: bool = True) -> None:
     least 80 columns.
     """
     result = material.result
-    show_sentence(lines(material.answer, material.workloads), console)
+    show_sentence(lines(material.whole, material.workloads), console)
     if isinstance(material, BothMaterial):
         console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
         console.print()
@@ -125,7 +125,7 @@ _FAULTS = 3
 def brief(material: Measured, console: Console) -> None:
     """Print the result in lines, the headline metrics, one growth law, and where the rest is."""
     result, workloads = material.result, material.workloads
-    answer, laws = lines(material.answer, workloads), law_tables(material.clocks[0])[:1]
+    answer, laws = lines(material.whole, workloads), law_tables(material.clocks[0])[:1]
     if isinstance(material, BothMaterial):
         faults, table = clock_faults(material.both), clock_summary(material.both, workloads)
     else:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
 from operator import mul
 
+from kteardown.judge.metrics import PointKey, metric_name
 from kteardown.model.result import Ablation, Part, Result
 from kteardown.model.workload import Workload
 from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, slug
 from kteardown.report.formatting import WORDS, change_of, decimals, point_text, portion
 from kteardown.report.material import Material
-from kteardown.report.metrics import PointKey, metric_name
 from kteardown.report.table import Block, Table
 
 _BAR = 10

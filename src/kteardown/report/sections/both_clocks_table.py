@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from kteardown.judge.metrics import is_headline, metric_label, metric_name
 from kteardown.model.clock import CLOCKS
 from kteardown.model.result import READINGS, BothClocks, ClockReading, OneClock, Reading, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.charts import written
 from kteardown.report.formatting import WORDS, change_of, decimals, percent, size_of
-from kteardown.report.metrics import is_headline, metric_label, metric_name, point_cells
+from kteardown.report.metrics import point_cells
 from kteardown.report.sections.fault_lines import fault_lines
 from kteardown.report.table import Block, Cell, Table, Text
 

@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
+from kteardown.judge.answer import MetricAnswer
+from kteardown.judge.deciding import is_far_from_no_change
+from kteardown.judge.metrics import Group, PointKey, groups, headline_rows, variants
+from kteardown.judge.verdicts import VERDICTS, most_alarming
+from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.charts import Chart, Forest, Row, draw_as, slug
 from kteardown.report.formatting import (
-    VERDICTS,
     WORDS,
     change,
     decimals,
@@ -26,22 +29,12 @@ from kteardown.report.formatting import (
     point_text,
     probability,
     scale,
-    tone,
     verdict_counts,
     with_remedy,
 )
 from kteardown.report.material import Material
-from kteardown.report.metrics import (
-    Group,
-    PointKey,
-    groups,
-    headline_rows,
-    metric_change,
-    metric_sentence,
-    point_cells,
-    points_of,
-    variants,
-)
+from kteardown.report.metrics import metric_change, metric_sentence, point_cells, points_of, verdict_text
+from kteardown.report.prose import why_unsure
 from kteardown.report.table import Block, Cell, LongRow, LongRows, LongTable, Table, Text
 
 
@@ -68,7 +61,8 @@ def headline_table(result: Result, group: Group) -> Table:
                 cells.append((None,) * (5 if wall else 3))
                 continue
             tests = (detectable(here.mde), probability(here.p_rank)) if wall else ()
-            size, judged = (change(here, digits), here.verdict), (here.verdict, here.verdict)
+            size = (change(here, digits), here.verdict)
+            judged = (verdict_text(here, here.base.boots), here.verdict)
             cells.append((unit.text(here.changed.compared), size, *tests, judged))
         columns = ("changed", variant, *(("mde", "rank p") if wall else ()), "verdict")
         blocks.append(Block.of(columns, cells, left=("verdict",)))
@@ -116,15 +110,18 @@ _EXPLAINED = ("inconclusive", "mixed")
 
 def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
     """Return a row for each headline metric and variant that is not broken, without tests; None if empty."""
-    rows = []
+    rows, notes = [], list[str]()
     for group, variant, mine, metric in headline_rows(result, workloads):
         if not result.broken(variant):
-            verdict = metric.verdict if metric else tone(mine)
+            verdict = metric.verdict if metric else most_alarming(c.verdict for c in mine)
             size = metric_change(metric, mine) if metric else "-"
             points = points_of(metric) if metric else f"{len(mine)} points"
             rows.append((group.name, variant, (size, verdict), points, (verdict, verdict)))
+            if metric and is_far_from_no_change(metric):
+                notes.append(f"{group.name}, {variant}: {why_unsure(metric, result.clock)}")
     columns = ("metric", "variant", "change", "points", "verdict")
-    return Table("Headline metrics", Block.of(columns, rows, left=columns)) if rows else None
+    block = Block.of(columns, rows, left=columns)
+    return Table("Headline metrics", block, notes=tuple(notes)) if rows else None
 
 
 def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
@@ -152,8 +149,8 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
     reasons: dict[str, dict[str, None]] = {}
     for name, m in found:
         if m.verdict in _EXPLAINED and m.reason:
-            reasons.setdefault(m.reason, {})[name] = None
-    words = tuple(f"{', '.join(names)}: {with_remedy(reason)}" for reason, names in reasons.items())
+            reasons.setdefault(why_unsure(m, result.clock), {})[name] = None
+    words = tuple(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
     confidence = f"{found[0][1].confidence * 100:.4g}%"
     title = f"Headline metrics over all their points, change with {confidence} interval"
     blocks = tuple(one for one in (block(2, 5), block(5, 7), block(7, 10)) if one.columns)
@@ -342,30 +339,29 @@ class Card(NamedTuple):
 def cards(material: Material) -> list[Card]:
     """Return a card for each variant that was compared and is not broken, all on the same axis."""
     result = material.result
-    every = list(headline_rows(result, material.workloads))
-    axis = RatioAxis.of(c for _, _, rows, _ in every for c in rows)
+    by_name = {variant.name: variant.headlines for variant in material.answer.variants}
+    compared = {name: findings for name in variants(result) if (findings := by_name.get(name, ()))}
+    axis = RatioAxis.of(c for findings in compared.values() for finding in findings for c in finding.points)
     made = []
-    for variant in dict.fromkeys(variant for _, variant, _, _ in every):
+    for variant, findings in compared.items():
         if not result.broken(variant):
-            mine = [(group, rows, metric) for group, name, rows, metric in every if name == variant]
-            found = Counter(metric.verdict for *_, metric in mine if metric is not None)
-            counts = [(verdict, found[verdict]) for verdict in VERDICTS if found[verdict]]
-            strips = [_strip(*one, axis) for one in mine]
-            made.append(Card(variant, *_first(*mine[0]), counts, strips, axis))
+            number = Counter(finding.whole.verdict for finding in findings if finding.whole is not None)
+            counts = [(verdict, number[verdict]) for verdict in VERDICTS if number[verdict]]
+            strips = [_strip(finding, axis) for finding in findings]
+            made.append(Card(variant, *_first(findings[0]), counts, strips, axis))
     return made
 
 
-def _first(
-    group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None
-) -> tuple[Verdict, str, str]:
+def _first(finding: MetricAnswer) -> tuple[Verdict, str, str]:
     """Return a verdict, its change, and where that is: over all points, or at the last with this verdict."""
+    group, metric = finding.group, finding.whole
     if metric is not None and metric.planned > 1:
         ends = "" if metric.ci is None or metric.exact else f" {interval(metric.ci)}"
         where = f"{group.name} over {points_of(metric)}{ends}"
         verdict, ratio = metric.verdict, metric.ratio
     else:
-        verdict = tone(rows)
-        last = next(c for c in reversed(rows) if c.verdict == verdict)
+        verdict = most_alarming(c.verdict for c in finding.points)
+        last = next(c for c in reversed(finding.points) if c.verdict == verdict)
         at = f" at {point_text(last.point)}" if last.point else ""
         ends = "" if last.ci is None or last.exact else f" {interval(last.ci)}"
         where = f"{group.name}{at}{f': {change(last)}' if verdict == 'inconclusive' else ends}"
@@ -373,15 +369,15 @@ def _first(
     return verdict, percent(ratio) if ratio and verdict != "inconclusive" else "", where
 
 
-def _strip(group: Group, rows: Sequence[Comparison], metric: MetricVerdict | None, axis: RatioAxis) -> Strip:
+def _strip(finding: MetricAnswer, axis: RatioAxis) -> Strip:
+    group, rows = finding.group, finding.points
     height = max(_LEAST_PX, min(_MOST_PX, _ROW_PX * len(rows) + 8))
     step = height / (len(rows) + 1)
-    whole = metric.verdict if metric else tone(rows)
-    words = metric_sentence(group, rows, metric).removeprefix(f"{rows[0].variant}: ")
+    words = metric_sentence(finding).removeprefix(f"{finding.variant}: ")
     words = words.replace(f" points of {group.name}", " points").replace(f" on {group.name}", "")
     rows_of = [
         (round(step * (number + 1), 1), f"{point_text(c.point)}: {change(c)}, {c.verdict}", c)
         for number, c in enumerate(rows)
         if c.ratio is not None
     ]
-    return Strip(group, whole, words, draw_as("strip", axis, rows_of), height)
+    return Strip(group, finding.verdict, words, draw_as("strip", axis, rows_of), height)

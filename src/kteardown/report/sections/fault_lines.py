@@ -7,11 +7,11 @@ These are the first lines of every report.
 from collections import Counter
 from collections.abc import Mapping
 
+from kteardown.judge.metrics import metric_label
 from kteardown.model.point import key
 from kteardown.model.result import Fault, FaultStatus, Result, Uncompared, Verdict, boot_failed
 from kteardown.report.charts import written
 from kteardown.report.formatting import WORDS, counted, point_text
-from kteardown.report.metrics import metric_label
 from kteardown.report.table import Cell
 
 _TONES: Mapping[FaultStatus, Verdict] = {
@@ -111,10 +111,3 @@ def fault_title(fault: Fault) -> Cell:
 def fault_source(fault: Fault) -> str:
     """Return the boot of a fault, and the file of its whole console."""
     return f"boot {fault.boots[0]} (console/{fault.boots[0]:04d}-*.log in the run directory)"
-
-
-def broken_message(result: Result) -> str:
-    """Return the error of a run with a broken variant; empty if none is."""
-    broken = [fault for variant in result.requested for fault in result.broken(variant)]
-    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-    return f"{fault_sentence(broken[0])}{more}" if broken else ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from kteardown.judge.metrics import Group, PointKey, headlines, is_headline, metric_name
 from kteardown.model.result import Comparison, Law, Result
 from kteardown.model.workload import Workload
 from kteardown.report.charts import (
@@ -19,7 +20,6 @@ from kteardown.report.charts import (
 )
 from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
 from kteardown.report.material import Material
-from kteardown.report.metrics import Group, PointKey, headlines, is_headline, metric_name
 from kteardown.report.table import Block, Table, Text
 
 _LAW_NAMES: Mapping[str, str] = {"nlogn": "n log n"}

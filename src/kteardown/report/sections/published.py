@@ -10,6 +10,7 @@ from dataclasses import replace
 from kteardown.analysis.replication import Finding, Replicated
 from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Posting
+from kteardown.judge.metrics import PointKey, metric_label, metric_name
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, Result, Verdict
 from kteardown.model.workload import Better, Workload
@@ -28,7 +29,7 @@ from kteardown.report.formatting import (
     speedup,
 )
 from kteardown.report.material import Material
-from kteardown.report.metrics import PointKey, metric_label, metric_name, shipped_name
+from kteardown.report.metrics import shipped_name
 from kteardown.report.table import Block, Table, Text
 
 _Judgements = Mapping[tuple[str, ParamValue], Verdict]

@@ -9,12 +9,13 @@ from dataclasses import replace
 from statistics import fmean, median, pstdev
 from typing import TypeVar
 
+from kteardown.judge.metrics import metric_name
 from kteardown.model.point import Key, key
 from kteardown.model.result import Distribution, Samples
 from kteardown.report.charts import Axis, Chart, Gallery, Mark, Plot, PlotSeries, colour, of_kernel, slug
 from kteardown.report.formatting import Scale, counted, parameter, percent, point_text, scale
 from kteardown.report.material import Material
-from kteardown.report.metrics import distinct_names, metric_name, point_cells
+from kteardown.report.metrics import distinct_names, point_cells
 from kteardown.report.table import Block, Cell, LongRow, LongRows, LongTable, Table, Text
 
 _WIDTH = 0.84

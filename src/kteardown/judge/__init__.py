@@ -1,0 +1,1 @@
+"""What a result means: the only place that decides what is worse, what passes, and what is unsure."""
