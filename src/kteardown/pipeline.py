@@ -14,13 +14,14 @@ from kteardown.model.result import Result
 from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
 from kteardown.report import forecast_text, saved
+from kteardown.report.material import Material
 from kteardown.run.create import build_first, create_run, settle
 from kteardown.run.lab import LOCAL, SSH, Where, proof_of
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
 from kteardown.rundir.find import RunFolder, mark_both_clocks
-from kteardown.rundir.snapshot import Snapshot, load
+from kteardown.rundir.snapshot import Snapshot
 from kteardown.rundir.writer import open_writer
 from kteardown.vm import host
 
@@ -43,12 +44,12 @@ def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool
         return mark_both_clocks(folder)
 
 
-def finish(run: RunDir, reporter: Reporter, where: Where) -> Result:
-    """Boot the rest of the plan of ``run``, with ``--until`` look by look, and analyse it.
+def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
+    """Boot the rest of the plan of a run, with ``--until`` look by look, analyse it, and return what it says.
 
     Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """
-    snapshot = load(run)
+    run = snapshot.run
     until = snapshot.experiment.design.until
     so_far = partial(forecast_text.interim_rows_of, run)
     of_base = partial(forecast_text.lines_of_base, run)
@@ -74,7 +75,9 @@ def finish(run: RunDir, reporter: Reporter, where: Where) -> Result:
                 if with_twin is None:
                     break
                 snapshot = with_twin
-    return analyse_and_save(snapshot) if measure_profile(snapshot, reporter, where) else result
+    if measure_profile(snapshot, reporter, where):
+        result = analyse_and_save(snapshot)
+    return Material(run.name, result, snapshot.workloads, snapshot.published)
 
 
 def _with_counts(snapshot: Snapshot, result: Result, reporter: Reporter, where: Where) -> Snapshot | None:

@@ -128,7 +128,7 @@ def test_what_a_later_build_shows_ends_the_boots_of_base(
     run.save(run.folder / "series/x/1.patch", "")
     result, _ = complete(run, guest(1.0, 0.0), monkeypatch)
     assert (VARIANT in booted(run), result.not_built, result.unfinished) == (False, (VARIANT,), False)
-    again = pipeline.finish(run, SilentReporter(), Where(jobs=1))
+    again = pipeline.finish(load(run), SilentReporter(), Where(jobs=1)).result
     assert (again.not_built, booted(run)[TWIN]) == ((VARIANT,), 0)
 
 

@@ -138,7 +138,7 @@ def complete(
 ) -> tuple[Result, list[str]]:
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(script))
     notes = Notes()
-    return pipeline.finish(run, notes, lab.Where(jobs=1)), notes.lines
+    return pipeline.finish(load(run), notes, lab.Where(jobs=1)).result, notes.lines
 
 
 def _comparisons(run: RunDir) -> object:
@@ -420,7 +420,7 @@ def test_the_comparisons_so_far_are_those_of_the_report(
 
     run, watching = make_run(**design), Watching()
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
-    result = pipeline.finish(run, watching, lab.Where(jobs=1))
+    result = pipeline.finish(load(run), watching, lab.Where(jobs=1)).result
     planned = Plan.model_validate_json(run.plan_file.path.read_bytes())
     assert len(watching.seen) == len(planned.boots) - 1
     assert watching.seen[0] == []  # One boot compares with nothing.
@@ -438,7 +438,7 @@ def test_an_analysis_reads_the_records_once(
 ) -> None:
     run = make_run()
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
-    pipeline.finish(run, SilentReporter(), lab.Where())
+    pipeline.finish(load(run), SilentReporter(), lab.Where())
     read: list[str] = []
     records = RunDir.records
 
@@ -574,7 +574,7 @@ def test_what_one_more_costs_base_is_shown_before_its_variant_is_built(
     run, notes = make_run(seeds=4, points=(0, 300, 600)), Watching()
     lacking_its_variant(run, monkeypatch, built_once_shown)
     monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.0)))
-    result = pipeline.finish(run, notes, lab.Where(jobs=1))
+    result = pipeline.finish(load(run), notes, lab.Where(jobs=1)).result
     # What the report says of base, when there is a variant to compare.
     last = growth_lines(result, load(run).workloads, BASE)
     assert [line.strip() for line in notes.lines if "(zombies)" in line] == last

@@ -233,7 +233,7 @@ class Judge:
             run = start([experiment], self.reporter, self._execution)
             self._kept.begun[key] = run.name
             self._save()
-        return run.name, boot_rest(run, self.reporter, self._execution, repeat=True)[0]
+        return run.name, boot_rest(run, self.reporter, self._execution, repeat=True).result
 
     def value(self, commit: str) -> float | None:
         """Return the value of a commit; None if it does not build, or does not boot as far as is needed."""

@@ -167,15 +167,16 @@ def _measured(
         return None
     try:
         run = start([experiment], reporter, execution)
-        (result,) = boot_rest(run, reporter, execution)
+        material = boot_rest(run, reporter, execution)
     except NotBuiltError:
         if kept is not None:
             raise
         return None
-    snapshot = load(run.runs[0])
+    result = material.result
     if kept is not None:
-        result = across(load(kept), snapshot).model_copy(update={"boots_left": result.boots_left})
-    return Material(run.name, margins.applied(result), snapshot.workloads)
+        compared = across(load(kept), load(run.runs[0]))
+        result = compared.model_copy(update={"boots_left": result.boots_left})
+    return Material(run.name, margins.applied(result), material.workloads)
 
 
 def _metric_lines(material: Material) -> Iterator[GateLine]:

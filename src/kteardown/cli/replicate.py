@@ -10,7 +10,7 @@ import typer
 
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
-from kteardown.cli.outcome import gate, material_of_folder
+from kteardown.cli.outcome import gate
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.script import experiments_on
 from kteardown.errors import InputError
@@ -67,14 +67,14 @@ def replicate(
         experiments = on_clocks(experiment_of(known, variant), Overrides.of(designed))
     execution = options.Execution(jobs=jobs)
     found = start(experiments, reporter, execution, command=command_line(source))
-    results = boot_rest(found, reporter, execution)
-    material, size = material_of_folder(found), ""
+    material = boot_rest(found, reporter, execution)
+    size = ""
     if script:
         first = experiments[0]
         size = load_workload(first.workloads[0].workload, first.folder).law
         known = measured_with(known, script, size)
         text.brief(material, options.output())
-    _write(json_file, known, [_report(known, result, size) for result in results])
+    _write(json_file, known, [_report(known, one.result, size) for one in material.clocks])
     reporter.note(f"the whole report: kteardown report {found.name}")
     gate(material, None)
 

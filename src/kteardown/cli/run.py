@@ -10,7 +10,7 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import complete, options
-from kteardown.cli.outcome import gate, material_of_folder
+from kteardown.cli.outcome import gate
 from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
@@ -18,8 +18,8 @@ from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, on_clocks
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
-from kteardown.model.result import Result
 from kteardown.report.formats import text
+from kteardown.report.material import Measured, side_by_side
 from kteardown.report.publication import of_run
 from kteardown.run import lab, named
 from kteardown.run.resolve import base_and_variants
@@ -78,27 +78,28 @@ def start(
 
 def boot_rest(
     found: RunFolder, reporter: TerminalReporter, execution: options.Execution, *, repeat: bool = False
-) -> list[Result]:
-    """Boot the rest of the plan, and return the result of each clock. ``repeat`` as for ``run.lab``.
+) -> Measured:
+    """Boot the rest of the plan, and return what the run says. ``repeat`` as for ``run.lab``.
 
     Raises InputError, BuildError, GuestError, LabError.
     """
     reporter.note(f"run directory: {found.path}")
     on = lab.remembered_place(RunDir(found.path), execution.on)
-    for run in found.runs:
-        lab.check_host(load(run).experiment, on, kvm=execution.require is not None)
-    results = []
+    snapshots = [load(run) for run in found.runs]
+    for snapshot in snapshots:
+        lab.check_host(snapshot.experiment, on, kvm=execution.require is not None)
+    materials = []
     try:
-        for run in found.runs:
+        for snapshot in snapshots:
             if found.both_clocks:
-                reporter.note(f"{CLOCKS[load(run).experiment.design.clock]}:")
-            results.append(pipeline.finish(run, reporter, lab.Where(on, execution.jobs, repeat)))
-            if run is not found.runs[-1]:
-                reporter.note(f"done; its report: kteardown report {run.name}")
+                reporter.note(f"{CLOCKS[snapshot.experiment.design.clock]}:")
+            materials.append(pipeline.finish(snapshot, reporter, lab.Where(on, execution.jobs, repeat)))
+            if snapshot is not snapshots[-1]:
+                reporter.note(f"done; its report: kteardown report {snapshot.run.name}")
     except KeyboardInterrupt:
         reporter.note(f"interrupted; finish it with: {_resume_command(found, on)}")
         raise
-    return results
+    return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
 
 
 def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> None:
@@ -107,8 +108,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
     GateError.
     """
-    boot_rest(found, reporter, execution)
-    material = material_of_folder(found)
+    material = boot_rest(found, reporter, execution)
     show = partial(text.brief, material, options.output())
     gates = partial(gate, material, execution.fail_on)
     execution.publish(of_run(material), show, gates, kept=f"kteardown report {found.name}")

@@ -8,7 +8,6 @@ import typer
 
 from kteardown import version
 from kteardown.cli import options
-from kteardown.cli.outcome import material_of_folder
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError
@@ -21,9 +20,8 @@ from kteardown.paths import cache_dir, shipped_table
 from kteardown.report.charts import templates
 from kteardown.report.contents import timing_lines
 from kteardown.report.formatting import detectable, percent, point_text
-from kteardown.report.material import BothMaterial
+from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.metrics import shipped_name
-from kteardown.rundir.find import RunFolder
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.host import HostCheck, wall_checks
@@ -110,7 +108,7 @@ def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iter
             yield {**one, "why": one["why"].format(counters=no_counters, smt=smt or "unknown")}
 
 
-def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
+def _compare(boots: int, reporter: TerminalReporter) -> Measured:
     """Measure the shipped comparison on both clocks. Raises what ``pipeline.finish`` raises."""
     asked = Overrides(
         variant=[_VARIANT],
@@ -129,12 +127,10 @@ def _compare(boots: int, reporter: TerminalReporter) -> RunFolder:
         f"--clock both --seeds 2 --boots {boots} --repetitions 5 --arch {_ARCH}"
     )
     found = start(experiments, reporter, execution, command=command)
-    boot_rest(found, reporter, execution)
-    return found
+    return boot_rest(found, reporter, execution)
 
 
-def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
-    material = material_of_folder(folder)
+def _with_comparison(found: SelfTest, material: Measured) -> SelfTest:
     assert isinstance(material, BothMaterial)
     wall = material.clocks[1].result
     headline = {(r.metric, r.statistic) for r in material.both.readings}
@@ -145,7 +141,7 @@ def _with_comparison(found: SelfTest, folder: RunFolder) -> SelfTest:
     ]
     return found.model_copy(
         update={
-            "run": folder.name,
+            "run": material.name,
             "timing": wall.timing,
             "noise": tuple(noise),
             "readings": tuple(material.both.readings),

@@ -14,7 +14,7 @@ import typer
 
 from kteardown.analysis.decidable import decidable
 from kteardown.cli import complete, options
-from kteardown.cli.outcome import check_broken, gate, material_of_folder
+from kteardown.cli.outcome import check_broken, gate
 from kteardown.cli.queue import check_for_b4
 from kteardown.cli.run import boot_rest, command_line, start
 from kteardown.cli.script import described_in, experiments_on, is_own
@@ -217,11 +217,9 @@ def measure(
         if choice in left:
             exact = len(run.runs) == 1 and _is_exact(experiments[0], load_plan(run.runs[0]))
             most = jobs_of(experiments[0], execution.jobs)
-            exercise = boot_and_count(boot, count, reporter, exact=exact, jobs=most)
+            material, exercise = boot_and_count(boot, count, reporter, exact=exact, jobs=most)
         else:
-            boot()
-            exercise = choice.exercise
-        material = material_of_folder(run)
+            material, exercise = boot(), choice.exercise
         found.append(replace(choice, run=run.name, material=material, exercise=exercise, only_counted=False))
     error = None
     if all(one.exercise.exercised is False for one in found):

@@ -10,6 +10,7 @@ from kteardown.progress import Reporter
 from kteardown.run.repeat import RepeatingMachine
 from kteardown.vm.qemu import QemuMachine
 
+M = TypeVar("M")
 T = TypeVar("T")
 
 _GUEST_ENDS_S = 5.0
@@ -17,26 +18,24 @@ _GUEST_ENDS_S = 5.0
 
 
 def boot_and_count(
-    boot: Callable[[], object],
+    boot: Callable[[], M],
     count: Callable[[QemuMachine], T],
     reporter: Reporter,
     *,
     exact: bool,
     jobs: int,
-) -> T:
-    """Call ``boot``, which measures, and ``count``; return what the latter returns.
+) -> tuple[M, T]:
+    """Call ``boot``, which measures, and ``count``; return what both return.
 
     ``exact``: on the instruction clock with one CPU, where no other work of the host changes a figure, they
     run together: the guests that count use the CPUs that the others leave idle, and no more than ``jobs``
     run at the same time. Raises what either raises.
     """
     if not exact:
-        boot()
-        return count(RepeatingMachine(reporter.command))
+        return boot(), count(RepeatingMachine(reporter.command))
     qemu = RepeatingMachine(reporter.command, patient=True, most=jobs)
     with beside(lambda: count(qemu), qemu) as counted:
-        boot()
-        return counted()
+        return boot(), counted()
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from kteardown.model.result import Fault, PatchSet
 from kteardown.model.result import Result as Measured
 from kteardown.paths import cache_dir
 from kteardown.report import saved
+from kteardown.report.material import Material
 from kteardown.rundir.find import RunFolder
 from unit.report.contexts import write_run
 from unit.simulation import Noise, analysed, freezer, simulate
@@ -204,11 +205,11 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
 
         return RunFolder.of(write_run(tree.parent / "runs", simulated, cost=cost))
 
-    def boot_rest(found: RunFolder, *_: object, **__: object) -> list[Measured]:
+    def boot_rest(found: RunFolder, *_: object, **__: object) -> Material:
         booted.append(found.name)
         if len(booted) in (1, 3, 12):
             raise KeyboardInterrupt
-        return [saved.result_of(found.runs[0])]
+        return Material(found.name, saved.result_of(found.runs[0]), {})
 
     monkeypatch.setattr("kteardown.cli.bisect.start", start)
     monkeypatch.setattr("kteardown.cli.bisect.boot_rest", boot_rest)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
 from kteardown.cli import gate as module
+from kteardown.cli.outcome import material_of_folder
 from kteardown.errors import GateError, NotBuiltError
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, apply
@@ -24,7 +25,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.report import saved
+from kteardown.report.material import Measured
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.vm.agent import build_agent
@@ -59,9 +60,9 @@ class Guests:
         run = write_run(self.runs, simulated, cost=cost, started=day)
         return RunFolder.of(run)
 
-    def boot_rest(self, found: RunFolder, *_: object) -> list[object]:
-        """Return the result of what was booted."""
-        return [saved.result_of(found.runs[0])]
+    def boot_rest(self, found: RunFolder, *_: object) -> Measured:
+        """Return what was booted."""
+        return material_of_folder(found)
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def test_guests_that_count_run_beside_those_that_measure_where_figures_are_exact
     def boot() -> None:
         assert counting.wait(60)
 
-    assert boot_and_count(boot, count, SilentReporter(), exact=True, jobs=2) == 3
+    assert boot_and_count(boot, count, SilentReporter(), exact=True, jobs=2) == (None, 3)
 
 
 def test_guests_that_count_follow_those_that_measure_on_the_wall_clock() -> None:
@@ -114,5 +114,10 @@ def test_guests_that_count_follow_those_that_measure_on_the_wall_clock() -> None
         order.append("count")
         return 3
 
-    assert boot_and_count(lambda: order.append("boot"), count, SilentReporter(), exact=False, jobs=2) == 3
+    def boot() -> str:
+        order.append("boot")
+        return "measured"
+
+    said = boot_and_count(boot, count, SilentReporter(), exact=False, jobs=2)
+    assert said == ("measured", 3)
     assert order == ["boot", "count"]
