@@ -121,6 +121,8 @@ def _change_in_words(judged: Judged) -> str:
     if judged.ci is None:
         return size
     low, high = (percent(end, digits) for end in judged.ci)
+    if low == high:
+        return f"{size} in every boot"
     return f"{size}, {judged.confidence * 100:.4g}% interval {low} to {high}"
 
 
