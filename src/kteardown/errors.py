@@ -102,7 +102,7 @@ class NotExercisedError(KteardownError):
 
 
 class GateError(KteardownError):
-    """A headline comparison has the verdict that ``--fail-on`` names."""
+    """A result does not pass ``--fail-on`` (``judge.answer``)."""
 
     exit_code = 1
 

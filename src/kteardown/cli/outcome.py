@@ -4,7 +4,7 @@ from kteardown.cli import options
 from kteardown.errors import BrokenError, GateError, KteardownError, NotBuiltError
 from kteardown.judge.answer import Problem
 from kteardown.report import saved
-from kteardown.report.formatting import change, point_text
+from kteardown.report.formatting import change, point_text, with_remedy
 from kteardown.report.material import Material, Measured, material_of, side_by_side
 from kteardown.report.metrics import metric_sentence
 from kteardown.report.sections.fault_lines import fault_sentence, uncompared_sentences
@@ -40,12 +40,14 @@ def gate(material: Measured, fail_on: options.FailOn | None) -> None:
 
 def check_broken(material: Measured) -> None:
     """Raise BrokenError if a variant is broken."""
-    faults = [fault for variant in material.answer.variants for _, fault in variant.with_status("broken")]
+    faults = [fault for variant in material.answer.variants for fault in variant.with_status("broken")]
     if faults:
+        clock, first = faults[0]
+        run = f"{material.name}/{clock}" if len(material.clocks) > 1 else material.name
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise BrokenError(
-            f"{fault_sentence(faults[0])}{more}",
-            hint=f"see its console with `kteardown show {material.name} --console {faults[0].boots[0]}`.",
+            f"{fault_sentence(first)}{more}",
+            hint=f"see its console with `kteardown show {run} --console {first.boots[0]}`.",
         )
 
 
@@ -75,6 +77,10 @@ def _error(material: Measured, problem: Problem) -> KteardownError:
     if points := problem.finding.turned("worse"):
         place = f" at {point_text(points[0].point)}" if points[0].point else ""
         text += f"; the first that is worse{place} ({change(points[0])})"
+    elif problem.finding.whole is None:
+        first = next(one for one in problem.finding.points if one.verdict == "inconclusive")
+        place = f" at {point_text(first.point)}" if first.point else ""
+        text += f"; the first that is inconclusive{place}: {with_remedy(first.reason, problem.finding.clock)}"
     return GateError(
         f"a headline metric is {word}: {text}",
         hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is spent.",

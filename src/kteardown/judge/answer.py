@@ -9,7 +9,7 @@ points with that verdict, and those without one whose whole interval lies in tha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from kteardown.errors import BuildError, KteardownError
@@ -195,8 +195,9 @@ class Answer:
 
     @property
     def outcome(self) -> Outcome:
-        """Return the worst outcome of a variant; ``unsure`` if there is none."""
-        return worst(variant.outcome for variant in self.variants)
+        """Return the worst outcome of a variant; ``unsure`` if there is none, or if base fails itself."""
+        base: list[Outcome] = ["unsure"] if self.base.with_status("base") else []
+        return worst([*(variant.outcome for variant in self.variants), *base])
 
     @property
     def tone(self) -> Verdict:
@@ -226,11 +227,18 @@ def judge(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> Ans
 
 
 def _of_kernel(results: Sequence[Result], workloads: Mapping[str, Workload], name: str) -> VariantAnswer:
+    # A workload of invariants alone has no metric to compare.
+    silent = {n for n, known in workloads.items() if not any(m.compare for m in known.metrics.values())}
     return VariantAnswer(
         name,
         tuple(finding for one in results for finding in _findings(one, workloads, name)),
         tuple((one.clock, fault) for one in results for fault in one.faults if fault.kernel == name),
-        tuple((one.clock, lost) for one in results for lost in one.uncompared if lost.variant == name),
+        tuple(
+            (one.clock, lost)
+            for one in results
+            for lost in one.uncompared
+            if lost.variant == name and lost.workload not in silent
+        ),
         is_built=all(name not in one.not_built for one in results),
         is_unfinished=any(one.unfinished for one in results),
         is_sound=all(one.boots.get("ok") == sum(one.boots.values()) and not one.voids for one in results),
@@ -239,19 +247,29 @@ def _of_kernel(results: Sequence[Result], workloads: Mapping[str, Workload], nam
 
 def _findings(result: Result, workloads: Mapping[str, Workload], variant: str) -> list[MetricAnswer]:
     compared = [(group, rows) for group in groups(result, workloads) if (rows := group.of(variant))]
-    # Of a workload that this version does not know, all metrics count.
-    is_known = any(is_headline(workloads, group.workload, group.metric) for group, _ in compared)
+    workloads_of: dict[str, set[str]] = {}
+    for group, _ in compared:
+        workloads_of.setdefault(group.name, set()).add(group.workload)
     return [
         MetricAnswer(
-            group,
+            # Two workloads may measure the same.
+            group
+            if len(workloads_of[group.name]) == 1
+            else replace(group, name=f"{group.name} ({group.workload})"),
             variant,
             result.clock,
-            headline=not is_known or is_headline(workloads, group.workload, group.metric),
+            # Of a workload that this version does not know, all metrics count.
+            headline=group.workload not in workloads or is_headline(workloads, group.workload, group.metric),
             points=tuple(rows),
             whole=verdict_of(result, group, variant),
         )
         for group, rows in compared
     ]
+
+
+def _distinct(group: Group, is_shared: bool) -> Group:
+    """Return the group with its workload in its name if another workload has a metric of that name."""
+    return replace(group, name=f"{group.name} ({group.workload})") if is_shared else group
 
 
 def _is_beyond(point: Comparison, direction: Direction) -> bool:

@@ -1,12 +1,11 @@
 """How many boots would decide what is inconclusive although its interval is far from no change.
 
-The normal approximation of the sample size for a power of 80% (Chow, Shao and Wang, "Sample Size
+The power of the paired t-test by the noncentral t distribution (Chow, Shao and Wang, "Sample Size
 Calculations in Clinical Research", 2nd ed., section 3.1), with the correction for the number of tests that
-the p-value had. Two more boots stand for the spread being estimated.
+the p-value had, as if the change and its spread were those that were measured.
 """
 
 import math
-from statistics import NormalDist
 
 from kteardown.model.result import Judged, MetricVerdict
 
@@ -30,9 +29,16 @@ def boots_to_decide(metric: MetricVerdict) -> int | None:
     """
     if not is_far_from_no_change(metric) or not metric.ratio or not metric.spread:
         return None
-    size = abs(math.log(metric.ratio))
+    if metric.p_corrected is not None and metric.p_corrected >= 1:
+        return None  # The correction is cut off there, and its size is not known.
+    # Imported here: it takes longer than most commands, which need no figure of it.
+    from scipy.stats import nct, t
+
+    effect = abs(math.log(metric.ratio)) / metric.spread
     tests = metric.p_corrected / metric.p if metric.p_corrected and metric.p else 1.0
     level = (1 - metric.confidence) / max(tests, 1.0)
-    quantiles = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(POWER)
-    boots = math.ceil((quantiles * metric.spread / size) ** 2) + 2
-    return max(boots, metric.boots + 1) if boots <= MOST_BOOTS else None
+    for boots in range(metric.boots + 1, MOST_BOOTS + 1):
+        limit = t.ppf(1 - level / 2, boots - 1)
+        if nct.sf(limit, boots - 1, effect * math.sqrt(boots)) >= POWER:
+            return boots
+    return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Comparison, MetricVerdict, Result
 from kteardown.model.workload import Better, Metric, Workload
+from kteardown.visible import on_one_line
 
 _UNITS = re.compile(r"_(ns|us|kb|per_s|count)$")
 _TIMES = ("ns", "us")
@@ -34,7 +35,7 @@ def with_statistic(name: str, statistic: str) -> str:
 def name_of(key: str, spec: Metric | None) -> str:
     """Return the name of the metric with this key: its own, or the key in words."""
     if spec is not None and spec.name:
-        return spec.name
+        return on_one_line(spec.name)
     unit = _UNITS.search(key)
     words = _UNITS.sub("", key).replace("_", " ")
     return f"{words} time" if unit and unit[1] in _TIMES else words

@@ -38,7 +38,7 @@ def why_unsure(metric: MetricVerdict, clock: Clock) -> str:
         return ""
     boots = boots_to_decide(metric)
     if boots is not None:
-        option = f"--seeds {boots}" if clock == "instructions" else f"--boots {2 * boots}"
+        option = f"--seeds {boots}" if clock == "instructions" else f"--boots {boots}"
         return f"{metric.reason}; about {boots} pairs of boots would decide it (add {option})"
     if is_far_from_no_change(metric):
         return f"{metric.reason}, with {metric.boots} pairs of boots"
@@ -79,6 +79,11 @@ def _over_points(finding: MetricAnswer, point: Comparison, clock: Clock, turned:
     return f"whether {name} changes is inconclusive ({size}){f': {reason}' if reason else ''}"
 
 
+def _one_of(objects: str) -> str:
+    """Return the singular of the name of a parameter: ``zombies``, ``processes``."""
+    return objects.removesuffix("es" if objects.endswith("sses") else "s")
+
+
 def _example_point(finding: MetricAnswer) -> Comparison:
     """Return the last point that got worse, or else that got better, or else the last one."""
     turned = finding.turned("worse") if finding.is_turned("worse") else finding.turned("better")
@@ -91,7 +96,7 @@ def place_in_words(point: Mapping[str, ParamValue], law: str) -> str:
     others = [f"{name}={parameter(value)}" for name, value in point.items() if name != law or size is None]
     if not isinstance(size, int):
         return " ".join(others)
-    what = f"{size:,} {law.removesuffix('s') if size == 1 else law}"
+    what = f"{size:,} {_one_of(law) if size == 1 else law}"
     return f"{what} ({' '.join(others)})" if others else what
 
 
@@ -135,7 +140,7 @@ def _growth(finding: MetricAnswer, point: Comparison, result: Result, law: str) 
         return ""
     unit = scale(point.unit, result.clock, costs)
     after, before = _amounts([cost / unit.divisor for cost in costs])
-    one = law.removesuffix("s") if law.endswith("s") else f"more {law}"
+    one = _one_of(law) if law.endswith("s") else f"more {law}"
     each = f"each {one}" if law.endswith("s") else f"one {one}"
     # Instructions are the unit of the sentence; a time is in a smaller unit here.
     what = "" if unit.unit == "instructions" else f" {unit.unit}"

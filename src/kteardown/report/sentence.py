@@ -137,7 +137,7 @@ def _unseen(findings: Sequence[MetricAnswer]) -> str:
     mde = max((finding.evidence.mde or 0 for finding in findings if finding.evidence), default=0)
     if not mde:
         return ""
-    return f" (changes below {percent_of(mde) if mde < 1 else f'a factor of {1 + mde:,.2g}'} may go unseen)"
+    return f" (changes below {percent_of(mde) if mde < 1 else f'a factor of {1 + mde:,.0f}'} may go unseen)"
 
 
 def _metrics_that_turned(variant: VariantAnswer, direction: Direction) -> list[list[MetricAnswer]]:
@@ -181,7 +181,7 @@ def change_words(finding: MetricAnswer, direction: Direction) -> tuple[str, str]
     up = (direction == "worse") == (finding.group.better == "lower")
     size = _span(finding, direction)
     if size is None:
-        return "got", f"{direction}, without a ratio{_where(finding, direction)}"
+        return "got", f"{direction}{_where(finding, direction)}"
     if is_time and is_gerund:
         what = "instructions" if finding.clock == "instructions" else "time"
         less = "fewer" if what == "instructions" else "less"
@@ -301,4 +301,4 @@ def _cut(kernel: str) -> str:
 
 def _capital(text: str, name: str) -> str:
     """Return a sentence with a capital, unless it begins with a variant, which keeps its name."""
-    return text if text.startswith(name) else f"{text[:1].upper()}{text[1:]}"
+    return text if text.startswith((f"{name} ", f"{name}:")) else f"{text[:1].upper()}{text[1:]}"

@@ -19,6 +19,7 @@ from kteardown.patches.posted import PostedSeries
 from kteardown.report import charts
 from kteardown.report.contents import limits
 from kteardown.report.formats.cover import layout, tables, wrapped
+from kteardown.report.formats.json import in_words
 from kteardown.report.formats.text import LINES
 from kteardown.report.formatting import percent
 from kteardown.report.material import Material, Measured
@@ -202,7 +203,10 @@ def as_facts(tried: Tried) -> dict[str, Any]:
                 "exercised": one.exercise.exercised,
                 "exercise": one.exercise.sentences,
                 "cost": asdict(one.exercise.cost) if one.exercise.cost else None,
-                "results": [material.result.model_dump(mode="json") for material in one.materials],
+                "results": [
+                    in_words(material.result, material.workloads).model_dump(mode="json")
+                    for material in one.materials
+                ],
             }
             for one in tried.measured
         ],

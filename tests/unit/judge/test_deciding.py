@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_1samp
 
 from kteardown.judge.deciding import MOST_BOOTS, boots_to_decide, is_far_from_no_change
 from kteardown.model.result import MetricVerdict
@@ -39,9 +43,17 @@ def test_a_change_that_is_not_seen_needs_no_boots() -> None:
     assert is_far_from_no_change(metric(ratio=0.9))
 
 
-def test_the_textbook_number() -> None:
-    """(1.96 + 0.84)**2 times the squared spread over the squared size, and two for its estimate."""
-    assert boots_to_decide(metric(ratio=1.0 + 1e-9 + 0.105170918, spread=0.1, boots=3)) == 8 + 2
+def test_the_power_of_the_number_is_that_of_simulated_runs() -> None:
+    """The change and the spread are as large: the t-test needs 10 pairs for a power of 80%."""
+    boots = boots_to_decide(metric(ratio=math.exp(0.1), spread=0.1, boots=3))
+    assert boots == 10
+    logs = np.random.default_rng(1).normal(0.1, 0.1, (20_000, boots))
+    seen = np.mean(ttest_1samp(logs, 0, axis=1).pvalue < 0.05)
+    assert 0.79 < seen < 0.83
+
+
+def test_a_correction_of_unknown_size_gives_no_number() -> None:
+    assert boots_to_decide(metric(p=0.05, p_corrected=1.0)) is None
 
 
 @pytest.mark.parametrize(("p", "p_corrected"), [(0.01, 0.01), (0.01, 0.2), (0.001, 0.5)])

@@ -37,7 +37,8 @@ def render(publication: Publication) -> str:
     """Return the comment, with a newline at the end. A page that is plain text is quoted as it is."""
     if publication.material is not None:
         return comment(publication.material, [publication.page] if publication.page else [])
-    return indent(publication.page, "    ") if publication.is_plain else publication.page
+    text = indent(publication.page, "    ") if publication.is_plain else publication.page
+    return text if len(text) <= COMMENT_LIMIT else text[: COMMENT_LIMIT - 1].rpartition("\n")[0] + "\n"
 
 
 def comment(material: Measured, before: Sequence[str] = ()) -> str:
