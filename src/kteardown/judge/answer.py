@@ -199,11 +199,6 @@ class Answer:
         base: list[Outcome] = ["unsure"] if self.base.with_status("base") else []
         return worst([*(variant.outcome for variant in self.variants), *base])
 
-    @property
-    def tone(self) -> Verdict:
-        """Return the most alarming tone of a variant."""
-        return most_alarming(variant.tone for variant in self.variants)
-
     def problem(self, fail_on: FailOn) -> Problem | None:
         """Return the first reason why the run does not pass, the most serious kind first; None if it does."""
         problems = [found for variant in self.variants if (found := variant.problem(fail_on))]
