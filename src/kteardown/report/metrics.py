@@ -81,7 +81,9 @@ def metric_sentence(finding: MetricAnswer) -> str:
 
     Where the verdict has a reason, it is given, with the option that makes the next run decide.
     """
-    points, whole, evidence = finding.points, finding.whole, finding.evidence
+    points = finding.points
+    whole = finding.whole
+    evidence = finding.evidence
     verdict = finding.verdict
     size = metric_change(whole, points) if whole else ""
     if whole is None and evidence is not None:

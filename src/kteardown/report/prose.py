@@ -29,7 +29,7 @@ def change_sentences(material: Measured) -> Iterator[list[str]]:
             if findings and variant.is_built and not variant.with_status("broken"):
                 findings.sort(key=lambda finding: VERDICTS.index(finding.verdict))
                 first, *others = _sentences(findings, one.result, one.workloads)
-                yield [f"With {variant.name}, {first[:1].lower()}{first[1:]}", *others]
+                yield [f"With {variant.name}, {first}", *(f"{text[:1].upper()}{text[1:]}" for text in others)]
 
 
 def why_unsure(metric: MetricVerdict, clock: Clock) -> str:
@@ -63,7 +63,7 @@ def _sentences(
             last = place
         else:
             text = _over_points(finding, point, result.clock, turned)
-        yield f"{text[:1].upper()}{text[1:]}."
+        yield f"{text}."
 
 
 def _over_points(finding: MetricAnswer, point: Comparison, clock: Clock, turned: Sequence[Direction]) -> str:

@@ -61,7 +61,8 @@ def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> lis
 def _of_variant(
     variant: VariantAnswer, results: Sequence[Result], workloads: Mapping[str, Workload]
 ) -> VariantLine:
-    name, several = _cut(variant.name), len(results) > 1
+    name = _cut(variant.name)
+    several = len(results) > 1
     left = sum(one.boots_left for one in results)
     so_far = f"So far{f', with {left} boots left' if left else ''}: " if variant.is_unfinished else ""
     if not variant.is_built:
@@ -175,7 +176,8 @@ def _turned(
 
 def change_words(finding: MetricAnswer, direction: Direction) -> tuple[str, str]:
     """Return the verb for a metric, and by how much it changed and where: ``takes``, ``61% less time``."""
-    name, unit = finding.group.name, finding.group.unit
+    name = finding.group.name
+    unit = finding.group.unit
     is_time = unit in ("ns", "us")
     is_gerund = is_activity(name)
     up = (direction == "worse") == (finding.group.better == "lower")

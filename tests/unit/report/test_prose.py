@@ -52,3 +52,12 @@ def test_what_is_unclear_says_what_would_decide_it() -> None:
     assert why_unsure(metric(reason=""), "wall") == ""
     near = metric(ci=(0.9, 1.3), reason="the interval includes 0%")
     assert why_unsure(near, "wall") == "the interval includes 0%"
+
+
+def test_a_name_that_begins_with_a_capital_keeps_it() -> None:
+    material = instructions()
+    zombies = material.workloads["zombies"]
+    metrics = {key: spec.model_copy(update={"name": "CPU time"}) for key, spec in zombies.metrics.items()}
+    named = {**material.workloads, "zombies": zombies.model_copy(update={"metrics": metrics})}
+    text = " ".join(" ".join(texts) for texts in change_sentences(replace(material, workloads=named)))
+    assert "CPU time" in text and "cPU" not in text

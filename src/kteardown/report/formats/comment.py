@@ -43,7 +43,8 @@ def render(publication: Publication) -> str:
 
 def comment(material: Measured, before: Sequence[str] = ()) -> str:
     """Return the comment, with a newline at the end; ``before``: parts in Markdown with which it begins."""
-    first, folded = [*before, bold(lines(material.whole, material.workloads))], list[str]()
+    first = [*before, bold(lines(material.whole, material.workloads))]
+    folded: list[str] = []
     if isinstance(material, BothMaterial):
         folded += map(_folded_table, clock_tables(material.both, material.workloads))
     for one in material.clocks:

@@ -36,7 +36,8 @@ def of_run(material: Measured) -> str:
     """Return the whole text, with a newline at the end; on both clocks it begins with how they relate."""
     if isinstance(material, BothMaterial):
         results, failed = list(material.both.results.values()), clock_faults(material.both)
-        both, workloads = material.both, material.workloads
+        both = material.both
+        workloads = material.workloads
         # The limits of each clock, without what the other clock would add, and those of the pair.
         each = [text for one in material.clocks for text in limits(one.result, alone=False)]
         pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]

@@ -92,7 +92,8 @@ def _cases(variant: VariantAnswer) -> Iterator[tuple[str, Xml.Element]]:
 
 
 def _of_metric(finding: MetricAnswer) -> Iterator[Xml.Element]:
-    group, whole = finding.group, finding.whole
+    group = finding.group
+    whole = finding.whole
     about = f"{group.workload}.{group.key}.{finding.variant}"
     if whole is not None and whole.planned > 1:
         case = Xml.Element("testcase", classname=about, name=f"{group.name}, over {points_of(whole)}")

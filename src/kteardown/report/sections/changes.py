@@ -110,7 +110,8 @@ _EXPLAINED = ("inconclusive", "mixed")
 
 def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
     """Return a row for each headline metric and variant that is not broken, without tests; None if empty."""
-    rows, notes = [], list[str]()
+    rows = []
+    notes: list[str] = []
     for group, variant, mine, metric in headline_rows(result, workloads):
         if not result.broken(variant):
             verdict = metric.verdict if metric else most_alarming(c.verdict for c in mine)
@@ -354,7 +355,8 @@ def cards(material: Material) -> list[Card]:
 
 def _first(finding: MetricAnswer) -> tuple[Verdict, str, str]:
     """Return a verdict, its change, and where that is: over all points, or at the last with this verdict."""
-    group, metric = finding.group, finding.whole
+    group = finding.group
+    metric = finding.whole
     if metric is not None and metric.planned > 1:
         ends = "" if metric.ci is None or metric.exact else f" {interval(metric.ci)}"
         where = f"{group.name} over {points_of(metric)}{ends}"
@@ -370,7 +372,8 @@ def _first(finding: MetricAnswer) -> tuple[Verdict, str, str]:
 
 
 def _strip(finding: MetricAnswer, axis: RatioAxis) -> Strip:
-    group, rows = finding.group, finding.points
+    group = finding.group
+    rows = finding.points
     height = max(_LEAST_PX, min(_MOST_PX, _ROW_PX * len(rows) + 8))
     step = height / (len(rows) + 1)
     words = metric_sentence(finding).removeprefix(f"{finding.variant}: ")
