@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from kteardown import pipeline
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_posting
-from kteardown.report.formats import json as result_json
+from kteardown.report import result_file
 from kteardown.report.formats.html import html_report
 from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir
@@ -35,7 +35,7 @@ Open = Callable[..., Page]
 
 def published() -> Material:
     """Return the published result of the freezer."""
-    result = result_json.loads((ROOT / "results/freezer/result.json").read_bytes())
+    result = result_file.loads((ROOT / "results/freezer/result.json").read_bytes())
     names = {c.workload for c in result.comparisons}
     workloads = {name: load_workload(name) for name in names}
     evidence = replace(rich().evidence, stacks=())

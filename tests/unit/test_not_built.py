@@ -25,6 +25,7 @@ from kteardown.rundir.completeness import measurable
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import load
+from outputs import result_in
 from unit.report.rendered import TEXTS
 from unit.test_pipeline import (
     VARIANT,
@@ -72,7 +73,7 @@ def test_a_run_of_nothing_else_boots_nothing_and_exits_with_7(
         with pytest.raises(NotBuiltError, match=f"nothing of {VARIANT} is in the kernel"):
             finish(RunFolder.of(run), written.begin(), written)
         assert TEXT in " ".join(capsys.readouterr().out.split())
-    saved = json.loads((tmp_path / "r.json").read_bytes())
+    saved = result_in((tmp_path / "r.json").read_bytes())
     assert (saved["sentence"], saved["comparisons"]) == (TEXT, [])
     assert (
         TEXT in (tmp_path / "r.md").read_text().partition("\n\n")[0] + (tmp_path / "r.md").read_text()[:400]

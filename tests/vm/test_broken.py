@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
+from outputs import result_in
 from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
@@ -53,7 +53,7 @@ def compare(
     )
     if expect:
         assert "is broken" in done.stderr or "BROKEN: " in done.stderr
-    result: dict[str, Any] = json.loads(file.read_text())
+    result = result_in(file.read_bytes())
     result["printed"] = done.stdout
     return result
 
@@ -147,7 +147,7 @@ def test_every_format_says_it_first(quick: tuple[Path, dict[str, Any]], form: st
     kteardown("report", "last", "--format", form, "--output", str(file), runs=quick[0], expect=0)
     text = file.read_text()
     if form == "json":
-        assert json.loads(text)["faults"][0]["status"] == "broken"
+        assert result_in(text)["faults"][0]["status"] == "broken"
     else:
         visible = re.sub(r"<[^>]*>", " ", text.partition("<main>")[2]) if form == "html" else text
         first = re.search(r"BROKEN: | is broken: ", visible)

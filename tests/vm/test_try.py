@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import quopri
 import shutil
 from pathlib import Path
@@ -21,6 +20,7 @@ from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
 from kteardown.run.execute import Bootable
+from outputs import output_in
 from vm.test_run import kteardown
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
@@ -57,7 +57,7 @@ def test_a_mail_becomes_a_page(thread: Path, tmp_path: Path) -> None:
     done = kteardown(
         *("try", str(thread), *SMALL, "--json", str(file), "--markdown", str(page)), runs=tmp_path / "runs"
     )
-    answer = json.loads(file.read_text())
+    answer = output_in(file)["details"]
     assert done.stdout == page.read_text()
     assert all(len(line) <= 72 for line in done.stdout.partition("To repeat it")[0].splitlines())
     assert done.stdout.startswith("v2: freezer: skip exited tasks\n")
@@ -112,9 +112,10 @@ def test_a_patch_of_which_nothing_is_compiled_is_not_the_same(tmp_path: Path) ->
     done = kteardown("try", str(patch), *options, runs=tmp_path / "runs", expect=7)
     assert "nothing of this patch is in the kernel that was built" in done.stderr
     assert "same" not in done.stdout
-    answer = json.loads(file.read_text())
-    assert answer["sentence"].startswith("Nothing of this patch is in the kernel that was built")
-    assert (answer["exit_code"], answer["changed_objects"], answer["changed"]) == (7, [], [])
+    output = output_in(file)
+    answer = output["details"]
+    assert output["headline"].startswith("Nothing of this patch is in the kernel that was built")
+    assert (output["exit_code"], answer["changed_objects"], answer["changed"]) == (7, [], [])
     assert [one["release"] for one in answer["kernels"]] == [answer["kernels"][0]["release"]] * 2
 
 

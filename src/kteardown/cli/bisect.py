@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from kteardown.door import Entry
 from kteardown.errors import BuildError, GuestError, InputError, NotBuiltError
 from kteardown.inputs.load import load_workloads
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
+from kteardown.judge.answer import DIRECTIONS
 from kteardown.kernels import cache_folder, git, layout_twin
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.source import Sources, file_hash, is_source
@@ -35,6 +36,7 @@ from kteardown.paths import cache_dir, key_of, runs_dir
 from kteardown.progress import Task
 from kteardown.report.charts import draw
 from kteardown.report.forecast_text import duration
+from kteardown.report.formats.markdown import plain
 from kteardown.report.formatting import number
 from kteardown.report.publication import Publication
 from kteardown.run import named
@@ -108,11 +110,11 @@ class BisectedValue:
             return cls._in_real_time(result, metric)
         laws = [law for law in result.laws if law.kernel != BASE and metric in ("", law.metric)]
         for law in laws:
-            if law.verdict in ("better", "worse"):
+            if law.verdict in DIRECTIONS:
                 return cls(metric=law.metric, param=law.param, unit=law.value_unit)
         rows = [c for c in result.comparisons if c.statistic == "median" and metric in ("", c.metric)]
         for row in reversed(rows):
-            if row.verdict in ("better", "worse"):
+            if row.verdict in DIRECTIONS:
                 return cls(metric=row.metric, unit=row.value_unit)
         why = "; ".join(dict.fromkeys(row.reason for row in rows if row.reason))
         raise InputError(
@@ -429,7 +431,7 @@ def bisect(
     first_parent: Annotated[bool, typer.Option("--first-parent")] = False,
     judge: Annotated[str, typer.Option(metavar="REV")] = "",
 ) -> None:
-    reporter = execution.begin("a bisection", ("page", "facts"))
+    reporter = execution.begin("a bisection", ("page",))
     _check(designed, outcome, execution)
     repository, base, first, last = _span(source, good, bad, series, reporter)
     metric = (scripted.metric or [""])[0].partition("=")[0]
@@ -471,9 +473,10 @@ def bisect(
         chart = search.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
         (drawn,) = draw([chart], "svg", folder)
         facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
-    text = page(judging, found, facts)
-    publication = Publication(text.partition("\n")[0], page=text, facts=facts)
-    execution.publish(publication, lambda: echo(text, nl=False), lambda: None)
+    said = page(judging, found, facts)
+    publication = Publication("bisect", headline(judging, found), page=said, details=facts)
+    shown = page(judging, found, facts, quoted=str)
+    execution.publish(publication, lambda: echo(shown, nl=False), lambda: None)
 
 
 def _check(designed: Designed, outcome: str, execution: options.Execution) -> None:
@@ -569,9 +572,34 @@ def as_facts(judging: Judge, found: Sequence[Change], folder: Path) -> dict[str,
     }
 
 
-def page(judging: Judge, found: Sequence[Change], facts: dict[str, Any]) -> str:
-    """Return the answer as Markdown: the commits found, all that were measured, and how to go on by hand."""
-    compared, subject = judging.compared, judging.subject
+def headline(judging: Judge, found: Sequence[Change]) -> str:
+    """Return the answer in a sentence: the commit with the largest part of the difference."""
+    compared = judging.compared
+    if not found:
+        return f"No commit was found that changes {compared.text}."
+    whole = (judging.measured[judging.bad].value or 0) - (judging.measured[judging.good].value or 0)
+    largest = max(found, key=lambda change: abs(change.by))
+    step = f"{number(largest.before)} to {number(largest.after)} {compared.unit}".rstrip()
+    names = " or ".join(judging.subject(commit) for commit in largest.commits)
+    more = f"; {len(found) - 1} more have the rest" if len(found) > 1 else ""
+    return f"{names} changes {compared.text} from {step}, {largest.by / whole:.0%} of the difference{more}."
+
+
+def page(
+    judging: Judge,
+    found: Sequence[Change],
+    facts: dict[str, Any],
+    quoted: Callable[[str], str] = plain,
+) -> str:
+    """Return the answer as Markdown: the commits found, all that were measured, and how to go on by hand.
+
+    ``quoted`` makes a subject inert.
+    """
+    compared = judging.compared
+
+    def subject(commit: str) -> str:
+        return quoted(judging.subject(commit))
+
     lines = [f"{compared.text}, from {subject(facts['good'])} to {subject(facts['bad'])}:", ""]
     for change, one in zip(found, facts["changes"], strict=True):
         names = [subject(commit) for commit in change.commits]

@@ -20,12 +20,11 @@ from kteardown.report.diff import (
     compare_results,
     comparison_tables,
     passages,
-    read,
-    read_all,
     summary,
 )
 from kteardown.report.formats import text
-from kteardown.report.formats.json import in_words
+from kteardown.report.output import results_in
+from kteardown.report.result_file import in_words, read
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_runs
@@ -86,7 +85,7 @@ def _sides(name: str) -> list[_Named]:
     path = Path(name)
     if path.is_file():
         with failing(f"{name}: cannot be read", hint="name a file that you can read."):
-            return [_Named(name, side) for side in read_all(Entry.of(path.resolve()).content(LARGE), name)]
+            return [_Named(name, side) for side in results_in(Entry.of(path.resolve()).content(LARGE), name)]
     if path.suffix == ".json" and not path.exists():
         raise InputError(f"{name}: there is no such file", hint="name a result.json, or a run.")
     found = find_runs(name)

@@ -15,7 +15,7 @@ from kteardown.cli.outcome import check_broken
 from kteardown.cli.outcome import gate as apply_gate
 from kteardown.cli.run import boot_rest, start
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.errors import GateError, InputError, KteardownError, NotBuiltError
+from kteardown.errors import GateError, InputError, NotBuiltError
 from kteardown.extras import need
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.inputs.options import Overrides, apply
@@ -208,18 +208,6 @@ def _drift_lines(
     ]
 
 
-def as_facts(material: Material, lines: Sequence[GateLine], against: str, *, passes: bool) -> dict[str, Any]:
-    """Return the outcome for scripts: ``passes`` of a line is null where it is not certain."""
-    return {
-        "run": material.name,
-        "against": against,
-        "passes": passes,
-        "lines": [vars(line) for line in lines],
-        "metrics": [metric.model_dump(mode="json") for metric in material.result.metric_verdicts],
-        "notes": material.result.notes,
-    }
-
-
 def _publish(
     material: Material, lines: Sequence[GateLine], against: str, execution: options.Execution
 ) -> None:
@@ -236,17 +224,13 @@ def _publish(
             raise GateError(drifted[0].text, hint="see all its runs with `kteardown history --order time`.")
         apply_gate(material, execution.fail_on or options.FailOn.worse)
 
-    try:
-        gates()
-        passes = True
-    except KteardownError:
-        passes = False
     publication = Publication(
+        "gate",
         sentence(material.result, material.workloads),
-        (material.answer,),
-        material,
+        "fail" if drifted and material.answer.outcome != "broken" else material.answer.outcome,
+        (material,),
         page=markdown.listed(page) + "\n",
-        facts=as_facts(material, lines, against, passes=passes),
+        details={"against": against, "lines": [vars(line) for line in lines]},
         drifts={line.metric: line.text for line in drifted},
     )
     execution.publish(publication, lambda: echo(visible("\n".join(page))), gates)
@@ -255,6 +239,6 @@ def _publish(
 def _nothing(against: str, execution: options.Execution) -> None:
     """Report that both kernels are the same, so that there is nothing to measure."""
     text = f"pass: nothing in the kernel differs from {against}"
-    facts = {"run": "", "against": against, "passes": True, "lines": []}
-    publication = Publication(text, page=f"{text}\n", facts=facts)
+    details: dict[str, Any] = {"against": against, "lines": []}
+    publication = Publication("gate", text, "pass", page=f"{text}\n", details=details)
     execution.publish(publication, lambda: echo(text), lambda: None)

@@ -87,28 +87,22 @@ class Execution(_Files):  # type: ignore[misc]
         *,
         kept: str = "",
     ) -> None:
-        """Write the files, show the page, and apply the gates. Each is done whatever becomes of the others.
+        """Apply the gates, write the files, and show the page. Each is done whatever becomes of the others.
 
-        ``kept``: the command that makes it again from the run. Raises
-        what the gates raise, or else the first error; the others are printed.
+        ``kept``: the command that makes it again from the run. Raises what the gates raise, or else the first
+        error; the others are printed.
         """
+        ending = error_of(gates)
+        said = publication.ended_by(ending)
         steps: list[Callable[[], None]] = [
-            *(partial(_write, file, form, publication, kept) for form, file in self.files.items()),
+            *(partial(_write, file, form, said, kept) for form, file in self.files.items()),
             show,
-            gates,
         ]
-        errors: dict[int, KteardownError] = {}
-        for number, step in enumerate(steps):
-            try:
-                step()
-            except KteardownError as error:
-                errors[number] = error
-        if not errors:
-            return
-        raised = errors.pop(len(steps) - 1, None) or errors.pop(min(errors))
-        for other in errors.values():
+        errors = [error for error in (ending, *map(error_of, steps)) if error is not None]
+        for other in errors[1:]:
             echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
-        raise raised
+        if errors:
+            raise errors[0]
 
     def begin(self, command: str = "it", offered: Collection[str] = formats.ALL) -> "TerminalReporter":
         """Check these options, before anything is built, and return the reporter. Raises InputError.
@@ -121,6 +115,15 @@ class Execution(_Files):  # type: ignore[misc]
         need_writable(*self.files.values())
         lab.check_place(self.on)
         return reporter(self.verbose, self.quiet)
+
+
+def error_of(step: Callable[[], None]) -> KteardownError | None:
+    """Return the error with which a step ends; None if it has none."""
+    try:
+        step()
+    except KteardownError as error:
+        return error
+    return None
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:

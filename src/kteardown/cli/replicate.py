@@ -1,13 +1,17 @@
 """``kteardown replicate``: test what a posting claims, with the posted patch."""
 
-import json
 import shlex
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from kteardown.analysis.replication import FINDINGS, Replicated
 from kteardown.analysis.replication import replicate as replicated
 from kteardown.cli import complete, options
 from kteardown.cli.outcome import gate
@@ -18,11 +22,14 @@ from kteardown.inputs.load import experiment_names, load_experiment, load_worklo
 from kteardown.inputs.options import Designed, Overrides, Scripted, on_clocks
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.source import is_source
+from kteardown.model.clock import CLOCKS
 from kteardown.model.result import Result
 from kteardown.patches.posted import read
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
+from kteardown.report.material import Measured
+from kteardown.report.publication import Publication, of_run
 from kteardown.report.sections.published import claim_row, replication_table
 from kteardown.run.resolve import experiment_of
 
@@ -42,13 +49,15 @@ def replicate(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    options.need_writable(json_file)
+    execution = options.Execution(jobs=jobs, verbose=verbose, quiet=quiet, json_file=json_file)
+    reporter = execution.begin("replicate", ())
     known = load_posting(posting)
     assert known is not None
     if known.run is None and not script:
-        _write(json_file, known, [_report(known, None)])
+        claims = replicated(known, None)
+        said = publication(known, [(None, claims)], None)
+        execution.publish(said, partial(_show, known, claims, None), lambda: None)
         return
-    reporter = options.reporter(verbose, quiet)
     base = known.run.source if known.run else _BASE
     if script and not (patch or (known.run and known.run.patch)):
         variant, source, base = our_series(known), "", _BASE
@@ -65,7 +74,6 @@ def replicate(
         )
     else:
         experiments = on_clocks(experiment_of(known, variant), Overrides.of(designed))
-    execution = options.Execution(jobs=jobs)
     found = start(experiments, reporter, execution, command=command_line(source))
     material = boot_rest(found, reporter, execution)
     size = ""
@@ -74,9 +82,15 @@ def replicate(
         size = load_workload(first.workloads[0].workload, first.folder).law
         known = measured_with(known, script, size)
         text.brief(material, options.output())
-    _write(json_file, known, [_report(known, one.result, size) for one in material.clocks])
-    reporter.note(f"the whole report: kteardown report {found.name}")
-    gate(material, None)
+    claimed = [(one.result, replicated(known, one.result, size)) for one in material.clocks]
+
+    def show() -> None:
+        for result, claims in claimed:
+            _show(known, claims, result)
+        reporter.note(f"the whole report: kteardown report {found.name}")
+
+    said = publication(known, claimed, material)
+    execution.publish(said, show, partial(gate, material, None))
 
 
 def our_series(posting: Posting) -> str:
@@ -128,15 +142,39 @@ def command_line(source: str) -> str:
     return shlex.join([*kept, *(("--patch", Path(source).name) if source else ())])
 
 
-def _report(posting: Posting, result: Result | None, size: str = "") -> dict[str, Any]:
-    """Print the findings, and return them for --json; ``size`` is the parameter of a script's law."""
-    found = replicated(posting, result, size)
-    table, console = replication_table(posting, found, result), options.output()
+def _show(posting: Posting, claims: Sequence[Replicated], result: Result | None) -> None:
+    """Print what becomes of each claim on one clock."""
+    table, console = replication_table(posting, claims, result), options.output()
     text.fitted(lambda most: text.show(text.first_rows(table, most), console), console, text.LINES // 2)
-    rows = [claim_row(one, posting) | {"interval": one.ours.ci} for one in found]
-    return {"clock": result.clock if result else None, "claims": rows}
 
 
-def _write(file: Path | None, posting: Posting, clocks: list[dict[str, Any]]) -> None:
-    if file is not None:
-        options.write_text(file, json.dumps({"posting": posting.name, "clocks": clocks}, indent=1) + "\n")
+def publication(
+    posting: Posting,
+    claimed: Sequence[tuple[Result | None, Sequence[Replicated]]],
+    material: Measured | None,
+) -> Publication:
+    """Return what the command says, for scripts.
+
+    ``claimed``: what becomes of the claims by each result; None without a measurement.
+    """
+    details = {
+        "posting": posting.name,
+        "clocks": [
+            {
+                "clock": result.clock if result else None,
+                "claims": [claim_row(one, posting) | {"interval": one.ours.ci} for one in claims],
+            }
+            for result, claims in claimed
+        ],
+    }
+    headline = "; ".join(_headline(posting, claims, result) for result, claims in claimed)
+    if material is None:
+        return Publication("replicate", headline, details=details)
+    return replace(of_run(material), command="replicate", headline=headline, details=details)
+
+
+def _headline(posting: Posting, claims: Sequence[Replicated], result: Result | None) -> str:
+    counts = Counter(claim.finding for claim in claims)
+    where = f" on {CLOCKS[result.clock]}" if result else ""
+    parts = ", ".join(f"{counts[finding]} {finding}" for finding in FINDINGS if counts[finding])
+    return f"Of the {len(claims)} claims of {posting.name}{where}: {parts}"

@@ -1,5 +1,6 @@
 """``kteardown report``: the report of a run, from its run directory."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +13,7 @@ from kteardown.extras import need
 from kteardown.report import formats
 from kteardown.report.formats import FORMATS, text
 from kteardown.report.material import BothMaterial, Material, Measured
-from kteardown.report.publication import of_run
+from kteardown.report.publication import Publication, of_run
 from kteardown.rundir.find import find_runs
 from kteardown.visible import echo
 
@@ -66,15 +67,17 @@ def report(
     if output is not None and str(output) != "-" and not output.is_dir():
         options.need_writable(output)
     material = material_of_folder(found, samples=not printed)
+    ending = options.error_of(partial(gate, material, fail_on)) if fail_on is not None else None
     if printed:
         text.report(material, options.output())
     else:
-        _make(material, form, output, chart)
-    if fail_on is not None:
-        gate(material, fail_on)
+        _make(of_run(material).ended_by(ending), form, output, chart)
+    if ending is not None:
+        raise ending
 
 
-def _make(material: Measured, form: str, output: Path | None, chart: str) -> None:
+def _make(publication: Publication, form: str, output: Path | None, chart: str) -> None:
+    material = publication.run
     if form in _PICTURES:
         if isinstance(material, BothMaterial):
             raise InputError(
@@ -89,7 +92,7 @@ def _make(material: Measured, form: str, output: Path | None, chart: str) -> Non
             "--output: --format text is only for the terminal",
             hint="use --format cover or markdown for a file.",
         )
-    made = formats.render(form, of_run(material))
+    made = formats.render(form, publication)
     if output is None and form == "html":
         output = Path(f"{_file_name(material)}.html")
         echo(str(output))

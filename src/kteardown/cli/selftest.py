@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, get_args
 
 import typer
@@ -17,11 +19,13 @@ from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
 from kteardown.model.result import ClockReading, Timing
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir, shipped_table
+from kteardown.report import formats
 from kteardown.report.charts import templates
 from kteardown.report.contents import timing_lines
 from kteardown.report.formatting import detectable, percent, point_text
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.metrics import shipped_name
+from kteardown.report.publication import Publication, of_run
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.host import HostCheck, wall_checks
@@ -61,18 +65,36 @@ def selftest(
     reporter = options.reporter(verbose, quiet)
     reporter.note("reading the host, and booting a probe guest")
     found = _of_host()
-    if not host_only:
-        found = _with_comparison(found, _compare(boots, reporter))
+    material = None if host_only else _compare(boots, reporter)
+    if material is not None:
+        found = _with_comparison(found, material)
+    ending = options.error_of(partial(_check_clocks, found))
     if as_json:
-        echo(found.model_dump_json(indent=1))
+        echo(formats.render("json", publication(found, material).ended_by(ending)), nl=False)
     else:
         echo(text(found), nl=False)
+    if ending is not None:
+        raise ending
+
+
+def _check_clocks(found: SelfTest) -> None:
+    """Raise GateError if the two clocks disagree on the comparison."""
     if first := next((reading for reading in found.readings if reading.reading == "disagree"), None):
         name = shipped_name(first.workload, first.metric, first.statistic)
         raise GateError(
             f"the clocks disagree on {name}: {first.reason}",
             hint=f"see both with `kteardown report {found.run}`, and send the report of this command.",
         )
+
+
+def publication(found: SelfTest, material: Measured | None) -> Publication:
+    """Return what the command says, for scripts; ``material`` is the comparison, unless there is none."""
+    headline = f"Guests do not run under KVM: {found.probe}." if found.probe else "Guests run under KVM."
+    # What is left out is in the run.
+    details = found.model_dump(mode="json", exclude={"run", "timing", "noise", "readings"})
+    if material is None:
+        return Publication("selftest", headline, details=details)
+    return replace(of_run(material), command="selftest", details=details)
 
 
 def _of_host() -> SelfTest:

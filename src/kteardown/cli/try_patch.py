@@ -99,7 +99,7 @@ def try_patch(
 ) -> None:
     if form:
         return check_for_b4(what)
-    reporter = execution.begin("try", ("answers", "page", "facts"))
+    reporter = execution.begin("try", ("answers", "page"))
     named = [*(workload or ()), *scripts_in(script or ())]
     quick = replace(designed, quick=designed.quick or not full)
     tried = prepare(what, kernels, quick, named, source or [], reporter, fetch=not dry_run)

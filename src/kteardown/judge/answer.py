@@ -262,11 +262,6 @@ def _findings(result: Result, workloads: Mapping[str, Workload], variant: str) -
     ]
 
 
-def _distinct(group: Group, is_shared: bool) -> Group:
-    """Return the group with its workload in its name if another workload has a metric of that name."""
-    return replace(group, name=f"{group.name} ({group.workload})") if is_shared else group
-
-
 def _is_beyond(point: Comparison, direction: Direction) -> bool:
     """Return whether the whole interval of a point without a verdict is in ``direction``.
 

@@ -67,7 +67,7 @@ def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
         return "warn", "being measured: check again" if state == "running" else waits
     if ended.exit_code is None:
         return "warn", f"not measured: {ended.why}"
-    said = answer.sentence.splitlines()
+    said = answer.headline.splitlines()
     if said:
         return _OF_OUTCOME[answer.outcome], said[0]
     lines = [line for line in job.text("log").splitlines() if line.startswith("kteardown: ")]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import psutil
-from pydantic import AwareDatetime, BaseModel, ValidationError
+from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, ValidationError
 
 from kteardown import spawn, version
 from kteardown.door import Entry
@@ -81,7 +81,8 @@ class JobEnd(BaseModel):
 class JobAnswer(BaseModel):
     """Of the JSON of `kteardown try`: the answer in lines, and what it means for a gate."""
 
-    sentence: str = ""
+    # The files of jobs that earlier versions ran have the other name.
+    headline: str = Field(default="", validation_alias=AliasChoices("headline", "sentence"))
     outcome: Outcome = "unsure"
 
 

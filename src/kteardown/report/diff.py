@@ -3,7 +3,7 @@
 Comparisons of the same workload, metric and point belong together if their variants do: those of one name,
 those that the user names as a pair, and the only variant of each result that the other does not have. What a
 revision of a series keeps of the one before is about the headline metrics that both have, in two results or
-in one. A result.json may be of any version with schema 1; unknown fields are ignored.
+in one.
 """
 
 import math
@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from kteardown.errors import InputError
 from kteardown.judge.metrics import metric_label, metric_name, name_of, with_statistic
@@ -24,47 +24,6 @@ from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import percent, point_text
 from kteardown.report.table import Block, Table
 from kteardown.rundir.environment import differences
-
-
-class _Both(BaseModel):
-    """The results in the JSON of a run on both clocks, by clock."""
-
-    results: dict[str, Result]
-
-
-def read(text: str | bytes, name: str) -> Result:
-    """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
-    return parse(
-        text, "give a run, or the file that `kteardown run --json FILE` writes.", name, extra="ignore"
-    )
-
-
-def parse(
-    text: str | bytes, hint: str, name: str = "", *, extra: Literal["ignore", "forbid"] = "forbid"
-) -> Result:
-    """Parse a result.json. Raises InputError with what is wrong, and with ``hint``."""
-    try:
-        found = Result.model_validate_json(text, extra=extra)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        reason = f"not a result.json: {key + ': ' if key else ''}{first['msg']}"
-        raise InputError(f"{name} is {reason}" if name else reason, hint=hint) from error
-    if found.schema_ != 1:
-        raise InputError(
-            f"{name or 'result.json'} has schema {found.schema_}; this kteardown reads schema 1",
-            hint="use the kteardown that wrote it, or a newer one.",
-        )
-    return found
-
-
-def read_all(text: str | bytes, name: str) -> list[Result]:
-    """Parse a result.json, or the JSON of a run on both clocks, which has two. Raises InputError."""
-    try:
-        both = _Both.model_validate_json(text, extra="ignore")
-    except ValidationError:
-        return [read(text, name)]
-    return list(both.results.values())
 
 
 def _recorded_name(result: Result, of: Judged) -> str:

@@ -4,8 +4,8 @@ from kteardown.analysis.both_clocks import both_clocks
 from kteardown.door import LARGE, Entry
 from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
-from kteardown.report.formats import json, markdown
-from kteardown.report.formats.json import in_words
+from kteardown.report import result_file
+from kteardown.report.formats import markdown
 from kteardown.report.material import Material
 from kteardown.report.sentence import sentence
 from kteardown.rundir.counting import trials
@@ -19,7 +19,10 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Entry | None 
     """Save an analysis in the run directory, or in ``folder`` below it. Raises LabError."""
     folder = folder or run.folder
     run.make_folder(folder)
-    run.save(folder / run.result_file.name, visible(json.dumps(in_words(result, snapshot.workloads))))
+    run.save(
+        folder / run.result_file.name,
+        visible(result_file.dumps(result_file.in_words(result, snapshot.workloads))),
+    )
     material = Material(run.name, result, snapshot.workloads, snapshot.published)
     run.save(folder / run.report_file.name, visible(markdown.report(material)))
 
@@ -28,7 +31,7 @@ def read(run: RunDir) -> Result | None:
     """Return the saved analysis; None if it cannot be read or is not current (``RunDir.current_result``)."""
     try:
         text = run.current_result()
-        return None if text is None else json.loads(text)
+        return None if text is None else result_file.loads(text)
     except InputError:
         return None
 
@@ -81,7 +84,7 @@ def with_outcome(run: RunDir, result: Result) -> Result:
 def damage(run: RunDir) -> str:
     """Return why the saved result of a run cannot be read; empty if it can, or if there is none."""
     try:
-        json.loads(run.result_file.content(LARGE))
+        result_file.loads(run.result_file.content(LARGE))
     except FileNotFoundError:
         return ""
     except OSError as error:

@@ -41,6 +41,9 @@ class VariantLine(NamedTuple):
     text: str
 
 
+OPPOSITE = "changes in opposite directions at different points"
+
+
 def sentence(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> str:
     """Return the lines of a result as one text."""
     return "\n".join(line.text for line in lines(result, workloads))
@@ -110,6 +113,10 @@ def _changes(variant: VariantAnswer, name: str, *, several: bool) -> list[str]:
         for finding in variant.headlines
         if finding.outcome == "unsure" and not finding.unconfirmed and not finding.is_turned("better")
     ]
+    # Where a metric is mixed though no single point turned, its points still differ from each other.
+    if mixed := [finding for finding in unsure if finding.verdict == "mixed"]:
+        clauses.append(f"{'' if clauses else f'with {name}, '}{_list(_names(mixed))} {OPPOSITE}")
+        unsure = [finding for finding in unsure if finding not in mixed]
     if not clauses:
         return _unchanged(variant, name, unsure)
     if unsure:

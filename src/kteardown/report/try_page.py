@@ -19,7 +19,6 @@ from kteardown.patches.posted import PostedSeries
 from kteardown.report import charts
 from kteardown.report.contents import limits
 from kteardown.report.formats.cover import layout, tables, wrapped
-from kteardown.report.formats.json import in_words
 from kteardown.report.formats.text import LINES
 from kteardown.report.formatting import percent
 from kteardown.report.material import Material, Measured
@@ -169,13 +168,20 @@ def plan(tried: Tried) -> str:
 
 def publication(tried: Tried, page: str) -> Publication:
     """Return what the command says; ``page`` is for a mail."""
-    answers = tuple(one.material.answer for one in tried.measured if one.material is not None)
-    error = tried.error.message if tried.error else ""
-    return Publication(sentence(tried), answers, page=page, is_plain=True, facts=as_facts(tried), error=error)
+    return Publication(
+        "try",
+        sentence(tried),
+        outcome(tried),
+        tuple(one.material for one in tried.measured if one.material is not None),
+        page=page,
+        is_plain=True,
+        details=details(tried),
+        unmeasured=tried.error.message if tried.error else "",
+    )
 
 
-def as_facts(tried: Tried) -> dict[str, Any]:
-    """Return everything that is known, for scripts."""
+def details(tried: Tried) -> dict[str, Any]:
+    """Return everything that is known besides the runs, for scripts."""
     return {
         "series": {name: getattr(tried.posted, name) for name in _OF_SERIES},
         "base": {
@@ -203,18 +209,11 @@ def as_facts(tried: Tried) -> dict[str, Any]:
                 "exercised": one.exercise.exercised,
                 "exercise": one.exercise.sentences,
                 "cost": asdict(one.exercise.cost) if one.exercise.cost else None,
-                "results": [
-                    in_words(material.result, material.workloads).model_dump(mode="json")
-                    for material in one.materials
-                ],
             }
             for one in tried.measured
         ],
         "not_executed": tried.chosen.not_executed,
         "costs": costs(tried),
-        "sentence": sentence(tried),
-        "outcome": outcome(tried),
-        "exit_code": tried.error.exit_code if tried.error else 0,
         "command": tried.command,
     }
 

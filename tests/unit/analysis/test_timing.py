@@ -11,8 +11,9 @@ import pytest
 from kteardown.analysis.timing import timing_of
 from kteardown.model.record import BootEnd, BootStart, LostTime, Placed, Settled, TrialEnd, TrialStart
 from kteardown.model.result import LostShares, Result, Timing
+from kteardown.report import result_file
 from kteardown.report.contents import facts, limits, timing_lines
-from kteardown.report.formats import cover, json, markdown
+from kteardown.report.formats import cover, markdown
 from kteardown.report.formats.html import html_report
 from kteardown.report.material import Material
 from kteardown.rundir.writer import open_writer
@@ -124,7 +125,7 @@ def test_every_format_has_the_line() -> None:
     assert "nested KVM on EPYC" in markdown.report(Material("", made.result, made.workloads, None))
     assert "nested KVM on EPYC" in " ".join(cover.of_run(made).split())
     assert "nested KVM on EPYC" in html_report(made)
-    assert json.loads(json.dumps(made.result)).timing == NESTED
+    assert result_file.loads(result_file.dumps(made.result)).timing == NESTED
     assert [text for name, text in facts(made.result) if name == "time"] == timing_lines(made.result.timing)
 
 

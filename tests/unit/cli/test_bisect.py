@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from kteardown.paths import cache_dir
 from kteardown.report import saved
 from kteardown.report.material import Material
 from kteardown.rundir.find import RunFolder
+from outputs import output_in
 from unit.report.contexts import write_run
 from unit.simulation import Noise, analysed, freezer, simulate
 
@@ -108,7 +108,8 @@ def test_the_commits_are_found_each_with_its_part(tree: Path, measured: list[int
     file = tmp_path / "answer.json"
     done = bisect(tree, "--json", str(file))
     assert done.exit_code == 0, done.exception
-    facts = json.loads(file.read_text())
+    output = output_in(file)
+    facts = output["details"]
     assert facts["compared"]["metric"] == "freeze_user_ns"
     assert facts["compared"]["param"] == "zombies"
     ids = _git(tree, "rev-list", "--reverse", "main").split()
@@ -277,7 +278,8 @@ def test_real_time_finds_the_commit_and_how_probable_it_is(
     file = tmp_path / "answer.json"
     done = bisect(tree, "--clock", "wall", "--json", str(file))
     assert done.exit_code == 0, done.exception
-    facts = json.loads(file.read_text())
+    output = output_in(file)
+    facts = output["details"]
     ids = _git(tree, "rev-list", "--reverse", "main").split()
     assert [one["commits"] for one in facts["changes"]] == [[ids[9]]]
     assert sum(facts["posterior"].values()) == pytest.approx(1)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.rundir.find import RunFolder
+from outputs import result_in, run_in
 from unit.cli.test_complete import offered
 from unit.report.contexts import write_both, write_run
 
@@ -75,7 +76,7 @@ def test_every_format_of_the_report(both: RunFolder, form: str, begins: str) -> 
 
 @pytest.mark.parametrize("clock", ["instructions", "wall"])
 def test_each_clock_has_its_own_report(both: RunFolder, clock: str) -> None:
-    printed = json.loads(output_of("report", f"last/{clock}", "--format", "json"))
+    printed = result_in(output_of("report", f"last/{clock}", "--format", "json"))
     assert printed["clock"] == clock
     file = output_of("report", f"last/{clock}", "--format", "html").strip()
     assert file == f"{both.name}-{clock}.html"
@@ -118,7 +119,7 @@ def test_the_page_has_both_clocks_first_and_no_name_twice(both: RunFolder) -> No
 
 
 def test_each_side_has_the_unit_that_its_clock_gives(both: RunFolder) -> None:
-    found = json.loads(output_of("report", "last", "--format", "json"))
+    found = run_in(output_of("report", "last", "--format", "json"))["both_clocks"]
     crossed = json.loads(output_of("diff", "last/instructions", "last/wall", "--json"))
     for clock, side, unit in (("instructions", "a", "instructions"), ("wall", "b", "ns")):
         assert {row[clock]["value_unit"] for row in found["readings"] + found["metrics"]} == {unit}
@@ -136,7 +137,7 @@ def test_a_gate_reads_both_clocks(both: RunFolder) -> None:
 def test_it_is_listed_once_with_the_sentence_of_its_report(own: RunFolder) -> None:
     (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
     assert (row["name"], row["clock"], row["state"]) == (own.name, ["instructions", "wall"], "done")
-    assert row["result"] == json.loads(output_of("report", "last", "--format", "json"))["sentence"]
+    assert row["result"] == json.loads(output_of("report", "last", "--format", "json"))["headline"]
     own.runs[1].result_file.path.unlink()
     (row,) = json.loads(output_of("list", "runs", "--json"))["runs"]
     assert row["state"] == "unfinished"
@@ -146,7 +147,7 @@ def test_the_folder_of_pages_has_one_page_with_the_sentence_of_both(own: RunFold
     site = tmp_path / "site"
     output_of("site", "--to", str(site))
     index = (site / "index.html").read_text()
-    said = json.loads(output_of("report", "last", "--format", "json"))["sentence"]
+    said = json.loads(output_of("report", "last", "--format", "json"))["headline"]
     assert all(f'<p class="line">{line}</p>' in index for line in said.splitlines())
     assert "instructions and wall" in index
     assert [file.name for file in site.glob("run-*")] == [f"run-{own.name}.html"]
@@ -242,4 +243,4 @@ def test_a_run_that_has_begun_on_one_clock_is_reported(
 def test_a_run_on_one_clock_keeps_its_plain_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     run = write_run(tmp_path / "runs")
-    assert "comparisons" in json.loads(output_of("report", run.name, "--format", "json"))
+    assert "comparisons" in result_in(output_of("report", run.name, "--format", "json"))

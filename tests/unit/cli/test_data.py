@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.model.result import Result
-from kteardown.report.formats import json as result_json
+from kteardown.report import result_file
 from unit.cli.test_main import kteardown
 from unit.run import killable
 
@@ -105,7 +105,7 @@ def test_an_export_lists_its_files(home: Path, tmp_path: Path) -> None:
 
 def test_a_run_is_compared_with_a_file(home: Path, tmp_path: Path, freezer_result: Result) -> None:
     file = tmp_path / "theirs.json"
-    file.write_text(result_json.dumps(freezer_result))
+    file.write_text(result_file.dumps(freezer_result))
     done = kteardown("diff", "last", str(file), home=home)
     assert done.returncode == 0, done.stderr
     assert "experiment: killed / freezer" in done.stdout

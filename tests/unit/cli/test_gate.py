@@ -29,6 +29,7 @@ from kteardown.report.material import Measured
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.vm.agent import build_agent
+from outputs import output_in
 from unit.report.contexts import write_run
 from unit.simulation import freezer_cost
 
@@ -115,9 +116,12 @@ def test_what_costs_more_fails_and_is_in_every_file(guests: Guests, kept: str, t
     assert isinstance(done.exception, GateError)
     (fail,) = [line for line in done.stdout.splitlines() if line.startswith("FAIL: ")]
     assert "freezing user space: +10." in fail
-    facts = json.loads(files["json"].read_text())
-    assert [line["passes"] for line in facts["lines"]] == [False, True]
-    assert facts["passes"] is False
+    output = output_in(files["json"])
+    assert [line["passes"] for line in output["details"]["lines"]] == [False, True]
+    assert (output["command"], output["outcome"], output["exit_code"]) == ("gate", "fail", 1)
+    assert output["error"] == done.exception.message
+    (run,) = output["runs"]
+    assert [one["outcome"] for one in run["variants"]] == ["fail"]
     failed = ElementTree.parse(files["junit"]).getroot().findall(".//failure")
     assert [one.get("type") for one in failed] == ["worse"] * len(failed) and failed
     assert "- FAIL: " in files["comment"].read_text()
@@ -261,7 +265,7 @@ def test_the_workflow_of_the_page_is_executed(
         done = CliRunner().invoke(app, argv)
         assert isinstance(done.exception, GateError) == bool(code), done.exception
     assert (ElementTree.parse(tree / "gate.xml").getroot().get("failures") != "0") is bool(code)
-    assert json.loads((tree / "gate.json").read_text())["passes"] is not bool(code)
+    assert output_in(tree / "gate.json")["outcome"] == ("fail" if code else "pass")
     assert ("FAIL" if code else "pass") in (tree / "summary").read_text()
 
 

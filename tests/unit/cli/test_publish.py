@@ -53,13 +53,13 @@ def test_a_folder_that_vanishes_loses_one_file(tmp_path: Path, capsys: pytest.Ca
     shutil.rmtree(tmp_path / "gone")
 
     def publish(gates: Callable[[], None]) -> None:
-        said = Publication("headline", page="comment", facts={"page": 1})
+        said = Publication("run", "headline", page="comment")
         execution.publish(said, lambda: page.append("page"), gates, kept="kteardown report RUN")
 
     with pytest.raises(InputError, match="gone/j: cannot be written") as lost:
         publish(lambda: page.append("gate"))
     assert lost.value.hint.endswith("The result is kept: kteardown report RUN --format json")
-    assert (page, (tmp_path / "c").read_text()) == (["page", "gate"], "comment")
+    assert (page, (tmp_path / "c").read_text()) == (["gate", "page"], "comment")
 
     def fail() -> None:
         raise GateError("worse", hint="see all of them.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from kteardown.inputs.published import Posting, load_posting, posting_names
 from kteardown.progress import SilentReporter
 from kteardown.report.sections.published import claim_notes
 from kteardown.run.resolve import experiment_of, resolve
+from outputs import output_in
 from unit.cli.test_main import kteardown
 
 MAIL = """From: A <a@b>
@@ -122,7 +122,10 @@ def test_a_posting_that_cannot_be_run_is_printed_with_the_reason(tmp_path: Path)
     done = kteardown("replicate", "pipes", "--json", str(tmp_path / "r.json"), home=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "undecided: the change is of the DragonFly BSD kernel" in done.stdout
-    (clock,) = json.loads((tmp_path / "r.json").read_text())["clocks"]
+    output = output_in(tmp_path / "r.json")
+    assert (output["command"], output["outcome"], output["runs"]) == ("replicate", None, [])
+    assert "undecided" in output["headline"]
+    (clock,) = output["details"]["clocks"]
     (claim,) = clock["claims"]
     assert (claim["finding"], claim["claimed"], claim["interval"]) == ("undecided", "-99.2%", None)
 

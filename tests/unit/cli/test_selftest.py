@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from kteardown.cli import app, selftest
 from kteardown.cli.selftest import SelfTest, text
 from kteardown.errors import GateError
 from kteardown.model.result import ClockReading, OneClock, Timing
-from kteardown.rundir.find import RunFolder
+from kteardown.report.material import side_by_side
+from unit.report.contexts import instructions, wall
 from unit.vm.test_wall_checks import QUIET
 
 SIDE = OneClock(ratio=0.4, ci=(0.39, 0.41), verdict="better", mde=0.02, exact=False, reason="")
@@ -46,7 +48,9 @@ def compared(found: SelfTest, *readings: ClockReading) -> SelfTest:
 def host_only(monkeypatch: pytest.MonkeyPatch) -> SelfTest:
     monkeypatch.setattr("kteardown.vm.host._STEAL_S", 0.01)
     done = CliRunner().invoke(app, ["selftest", "--host-only", "--json", "-q"])
-    return SelfTest.model_validate_json(done.stdout)
+    output = json.loads(done.stdout)
+    assert (output["command"], output["runs"], output["outcome"]) == ("selftest", [], None)
+    return SelfTest.model_validate(output["details"])
 
 
 def test_of_the_host_alone_nothing_is_booted(host_only: SelfTest) -> None:
@@ -62,10 +66,11 @@ def test_the_text_has_noise_readings_and_how_the_time_was_made(host_only: SelfTe
     assert "KVM on an unknown processor" in shown
 
 
-def run_with(monkeypatch: pytest.MonkeyPatch, *readings: ClockReading) -> Any:
-    monkeypatch.setattr(selftest, "_compare", lambda boots, reporter: RunFolder)
+def run_with(monkeypatch: pytest.MonkeyPatch, *readings: ClockReading, options: tuple[str, ...] = ()) -> Any:
+    material = side_by_side("R", instructions(), wall())
+    monkeypatch.setattr(selftest, "_compare", lambda boots, reporter: material)
     monkeypatch.setattr(selftest, "_with_comparison", lambda found, folder: compared(found, *readings))
-    return CliRunner().invoke(app, ["selftest", "-q"])
+    return CliRunner().invoke(app, ["selftest", "-q", *options])
 
 
 def test_clocks_that_agree_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +81,17 @@ def test_clocks_that_disagree_are_one_after_the_report(monkeypatch: pytest.Monke
     done = run_with(monkeypatch, READING.model_copy(update={"reading": "disagree", "reason": "opposite"}))
     assert isinstance(done.exception, GateError)
     assert "disagree" in done.stdout
+
+
+def test_the_json_has_the_run_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    disagreeing = READING.model_copy(update={"reading": "disagree", "reason": "opposite"})
+    output = json.loads(run_with(monkeypatch, disagreeing, options=("--json",)).stdout)
+    assert (output["command"], output["exit_code"]) == ("selftest", 1)
+    assert output["error"].startswith("the clocks disagree on freezing user space")
+    (run,) = output["runs"]
+    assert list(run["results"]) == ["instructions", "wall"]
+    assert run["both_clocks"]["readings"]
+    assert "noise" not in output["details"]
 
 
 def test_what_cannot_be_shown_depends_on_the_host() -> None:

@@ -15,8 +15,8 @@ from kteardown.cli import terminal
 from kteardown.cli.terminal import TerminalReporter, interim_table
 from kteardown.inputs.load import load_workload
 from kteardown.progress import InterimResult
+from kteardown.report import result_file
 from kteardown.report.forecast_text import interim_rows
-from kteardown.report.formats import json
 
 ROWS = [
     InterimResult(
@@ -214,7 +214,7 @@ def test_base_is_printed_once_for_each_metric() -> None:
 
 @pytest.mark.parametrize("width", [80, 100, 108, 120])
 def test_the_live_table_cuts_no_word(width: int) -> None:
-    result = json.loads(RECORDED.read_bytes())
+    result = result_file.loads(RECORDED.read_bytes())
     found = interim_rows(result, {c.workload: load_workload(c.workload) for c in result.comparisons})
     screen = Console(file=io.StringIO(), width=width)
     screen.print(interim_table(found, width))

@@ -42,6 +42,7 @@ from kteardown.patches.config_of_series import SeriesConfig
 from kteardown.patches.find_base import Base
 from kteardown.report.try_page import Chosen, MeasuredWorkload
 from kteardown.run.resolve import experiment_for
+from outputs import output_in
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
 NAMES = [f"{word}_{n}" for word in ("old", "new") for n in (1, 2)]
@@ -93,10 +94,11 @@ def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
     assert "- would run zombies: named with --workload" in text
     assert "The base kernel is not in the cache: its build takes as long as others" in " ".join(text.split())
     assert all(len(line) <= 72 for line in text.splitlines())
-    answer = json.loads(file.read_text())
+    output = output_in(file)
+    answer = output["details"]
     assert answer["series"]["message_id"] == "202603-1-0@example.org"
     assert answer["symbols"] == ["OURS", "OURS_CORE"]
-    assert (answer["base"]["how"], answer["sentence"]) == ("with offsets", "Nothing was measured.")
+    assert (answer["base"]["how"], output["headline"]) == ("with offsets", "Nothing was measured.")
 
 
 def test_every_sample_mail_ends_with_an_answer_or_one_line(source: str) -> None:
@@ -116,11 +118,13 @@ def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path:
     )
     assert isinstance(error, NotExercisedError)
     assert "--workload" in error.hint
-    answer, reply = json.loads(files[0].read_text()), files[1].read_text()
-    assert (answer["exit_code"], answer["workloads"], answer["kernels"]) == (8, [], [])
+    output, reply = output_in(files[0]), files[1].read_text()
+    answer = output["details"]
+    assert (output["exit_code"], answer["workloads"], answer["kernels"]) == (8, [], [])
+    assert output["error"] == error.message
     assert answer["changed"] == [{"file": "kernel/ours.c", "name": n, "kind": "declaration"} for n in NAMES]
-    assert answer["sentence"].startswith("No workload executes in its measured stretch")
-    assert answer["sentence"] in " ".join(reply.split())
+    assert output["headline"].startswith("No workload executes in its measured stretch")
+    assert output["headline"] in " ".join(reply.split())
 
 
 def test_what_uses_a_macro_is_known_after_the_build(source: str, tmp_path: Path) -> None:
@@ -322,10 +326,10 @@ def test_what_cannot_be_compiled_has_an_exit_status_of_its_own(source: str, tmp_
     error = failed(str(patch), "--source", source, "--workload", "zombies", "--json", str(file))
     assert isinstance(error, NotBuiltError)
     assert (error.exit_code, "documentation" in error.message) == (7, True)
-    answer = json.loads(file.read_text())
-    assert (answer["exit_code"], answer["series"]["title"]) == (7, "docs")
-    assert answer["base"]["source"] == source
-    assert answer["sentence"].startswith("Nothing of this patch can be in a kernel for x86_64")
+    output = output_in(file)
+    assert (output["exit_code"], output["details"]["series"]["title"]) == (7, "docs")
+    assert output["details"]["base"]["source"] == source
+    assert output["headline"].startswith("Nothing of this patch can be in a kernel for x86_64")
 
 
 def test_a_series_that_no_source_takes_says_which_hunks_fail(source: str) -> None:

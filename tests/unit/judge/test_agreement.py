@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from xml.etree import ElementTree as Xml
 
 from hypothesis import HealthCheck, given, settings
 
-from kteardown.cli.options import FailOn
+from kteardown.cli.options import FailOn, error_of
 from kteardown.cli.outcome import gate
 from kteardown.errors import KteardownError
 from kteardown.judge.answer import Answer
 from kteardown.judge.verdicts import OUTCOMES
 from kteardown.model.result import Result
 from kteardown.queue import check
+from kteardown.report import formats
 from kteardown.report.material import Material
+from kteardown.report.publication import of_run
 from kteardown.report.sentence import lines
 from kteardown.report.try_page import Tried, outcome
 from unit.generated_results import WORKLOAD, results
@@ -27,12 +30,13 @@ MANY = settings(max_examples=2000, deadline=None, suppress_health_check=[HealthC
 SOME = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+def error_with(material: Material, fail_on: FailOn | None) -> KteardownError | None:
+    return error_of(partial(gate, material, fail_on))
+
+
 def exit_code(material: Material, fail_on: FailOn | None) -> int:
-    try:
-        gate(material, fail_on)
-    except KteardownError as error:
-        return error.exit_code
-    return 0
+    error = error_with(material, fail_on)
+    return error.exit_code if error else 0
 
 
 def tried_with(material: Material) -> Tried:
@@ -55,6 +59,8 @@ def test_exit_codes_junit_b4_and_headline_agree(result: Result) -> None:
     assert (status == "fail") == (answer.outcome in ("fail", "broken"))
     assert bool(failures) == (status == "fail")
     assert bool(worse) == bool(failures or errors)
+    output = json.loads(formats.render("json", of_run(material).ended_by(error_with(material, FailOn.worse))))
+    assert (output["outcome"], output["exit_code"]) == (answer.outcome, worse)
     assert {"pass": worse == 0, "unsure": True, "fail": worse != 0, "broken": worse == 6}[answer.outcome]
     check_headline(answer, result)
 
@@ -87,7 +93,7 @@ def test_every_format_begins_with_the_same_headline(result: Result) -> None:
         text = " ".join(written(material, form).replace("**", "").split())
         for line in said:
             assert line.replace("&", "&amp;") in text, form
-    assert json.loads(written(material, "json"))["sentence"].splitlines() == said
+    assert json.loads(written(material, "json"))["headline"].splitlines() == said
 
 
 @SOME

@@ -42,7 +42,7 @@ def test_b4_gets_queued_and_then_the_answer(folder: Path, tmp_path: Path) -> Non
     (job,) = jobs.jobs(folder)
     assert job.asked.arguments == ["--full"]
     assert job.asked.what == ["mail"]
-    (job.folder / "answer.json").write_text('{"sentence": "worse: all of it", "outcome": "fail"}')
+    (job.folder / "answer.json").write_text('{"headline": "worse: all of it", "outcome": "fail"}')
     (job.folder / "page.md").write_text("the page\n")
     (job.folder / "ended.json").write_text('{"exit_code": 0, "at": "2026-01-01T00:00:00Z"}')
     (found,) = of_b4(PATCH, tmp_path)
@@ -68,7 +68,7 @@ def test_the_status_is_that_of_the_series(
 ) -> None:
     job = jobs.add(folder, "one", ["mail"], [], b"x")
     (job.folder / "ended.json").write_text(f'{{"exit_code": {exit_code}, "at": "2026-01-01T00:00:00Z"}}')
-    answer = {"sentence": "first\nsecond"} | ({"outcome": outcome} if outcome else {})
+    answer = {"headline": "first\nsecond"} | ({"outcome": outcome} if outcome else {})
     (job.folder / "answer.json").write_text(json.dumps(answer))
     assert check.status_of(job) == (status, "first")
 

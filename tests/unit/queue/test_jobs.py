@@ -189,7 +189,7 @@ def test_damaged_files_of_a_job_do_not_hide_the_others(folder: Path, text: bytes
     damaged, sound = (jobs.add(folder, "one", ["mail"], [], mail) for mail in (b"x", b"y"))
     (sound.folder / "started.json").write_bytes(text)
     (sound.folder / "answer.json").write_bytes(text)
-    assert (sound.state, sound.answer.sentence) == ("waiting", "")
+    assert (sound.state, sound.answer.headline) == ("waiting", "")
     (damaged.folder / "job.json").write_bytes(text)
     assert [job.id for job in jobs.jobs(folder)] == [sound.id]
 

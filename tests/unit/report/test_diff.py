@@ -10,20 +10,20 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
 from kteardown.model.result import Fault, Result
-from kteardown.report.diff import compare_results, read
-from kteardown.report.formats import json as result_json
-from kteardown.report.formats.json import in_words, metrics_in_words
+from kteardown.report import result_file
+from kteardown.report.diff import compare_results
+from kteardown.report.result_file import in_words, metrics_in_words, read
 
 WORKLOADS = {"zombies": load_workload("zombies")}
 
 
 def side(result: Result, change: dict[str, Any] | None = None) -> Result:
-    fields = json.loads(result_json.dumps(in_words(result, WORKLOADS)))
+    fields = json.loads(result_file.dumps(in_words(result, WORKLOADS)))
     return read(json.dumps({**fields, **(change or {})}), "r.json")
 
 
 def comparisons(result: Result) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(result_json.dumps(result))["comparisons"]
+    rows: list[dict[str, Any]] = json.loads(result_file.dumps(result))["comparisons"]
     return rows
 
 
@@ -36,7 +36,7 @@ def test_a_result_agrees_with_itself(freezer_result: Result) -> None:
 
 
 def test_differences_of_environment_and_kernels_are_listed(freezer_result: Result) -> None:
-    kernels = json.loads(result_json.dumps(freezer_result))["kernels"]
+    kernels = json.loads(result_file.dumps(freezer_result))["kernels"]
     kernels["base"]["compiler"] = "gcc 14"
     kernels["mine"] = kernels.pop("freezer-skip-nofreeze")
     other = side(freezer_result, {"kernels": kernels, "machine": {"cpu": "other", "qemu": "7.2.22"}})
@@ -119,7 +119,7 @@ V1, V2 = "freezer-skip-exited", "freezer-skip-nofreeze"
 
 def of_variant(result: Result, variant: str, name: str, **verdicts: dict[str, Any]) -> Result:
     """Return the side with one variant under another name; by metric, what its verdict is instead."""
-    fields = json.loads(result_json.dumps(in_words(result, WORKLOADS)))
+    fields = json.loads(result_file.dumps(in_words(result, WORKLOADS)))
     for key in ("comparisons", "metric_verdicts"):
         fields[key] = [{**row, "variant": name} for row in fields[key] if row["variant"] == variant]
     fields["metric_verdicts"] = [

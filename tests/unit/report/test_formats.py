@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from kteardown.report.contents import limits
 from kteardown.report.formats import comment, cover
 from kteardown.report.formatting import scale
 from kteardown.report.material import Material
+from outputs import result_in
 from unit.report.contexts import instructions, rich, wall
 from unit.report.rendered import TEXTS, written
 
@@ -81,8 +81,8 @@ def test_limits_name_the_clock_the_boots_and_the_failures() -> None:
     assert "2 panic" in timed
 
 
-def test_the_json_is_the_result() -> None:
-    fields = json.loads(TEXTS["json"](wall()))
+def test_the_json_has_the_result() -> None:
+    fields = result_in(TEXTS["json"](wall()))
     assert fields["comparisons"][0]["metric"] == "freeze_user_ns"
     (about,) = [metric for metric in fields["metrics"] if metric["metric"] == "freeze_user_ns"]
     assert about == {
@@ -94,7 +94,7 @@ def test_the_json_is_the_result() -> None:
         "better": "lower",
         "headline": True,
     }
-    exact = json.loads(TEXTS["json"](instructions()))
+    exact = result_in(TEXTS["json"](instructions()))
     assert {metric["unit"] for metric in exact["metrics"]} == {"instructions"}
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.model.result import Result
-from kteardown.report.formats import json as result_json
+from kteardown.report import result_file
 from unit.simulation import Noise, analysed, freezer, simulate
 
 
 def test_the_fields_keep_their_names(freezer_result: Result) -> None:
-    fields = json.loads(result_json.dumps(freezer_result))
+    fields = json.loads(result_file.dumps(freezer_result))
     assert list(fields)[:6] == ["schema", "experiment", "question", "clock", "command", "machine"]
     assert fields["schema"] == 1
     assert {"kernels", "comparisons", "laws", "boots"} <= fields.keys()
@@ -42,16 +42,16 @@ def test_the_fields_keep_their_names(freezer_result: Result) -> None:
 
 def test_a_written_result_can_be_read(freezer_result: Result, wall_result: Result) -> None:
     for result in (freezer_result, wall_result):
-        text = result_json.dumps(result)
-        assert result_json.loads(text) == result
-        assert result_json.dumps(result_json.loads(text)) == text
+        text = result_file.dumps(result)
+        assert result_file.loads(text) == result
+        assert result_file.dumps(result_file.loads(text)) == text
 
 
 def test_equal_records_give_equal_bytes() -> None:
     experiment = freezer("wall", boots=3, zombies=(0, 3000, 6000))
     noise = Noise(block=0.1, boot=0.05, sample=0.05)
     one, other = (
-        result_json.dumps(analysed(experiment, simulate(experiment, noise=noise))) for _ in range(2)
+        result_file.dumps(analysed(experiment, simulate(experiment, noise=noise))) for _ in range(2)
     )
     assert one == other
 
@@ -62,10 +62,10 @@ def test_equal_records_give_equal_bytes() -> None:
 )
 def test_other_files_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        result_json.loads(text)
+        result_file.loads(text)
 
 
 def test_a_later_schema_is_refused(freezer_result: Result) -> None:
-    later = result_json.dumps(freezer_result).replace('"schema": 1', '"schema": 2', 1)
+    later = result_file.dumps(freezer_result).replace('"schema": 1', '"schema": 2', 1)
     with pytest.raises(InputError, match="schema 2"):
-        result_json.loads(later)
+        result_file.loads(later)

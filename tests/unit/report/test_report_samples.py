@@ -22,7 +22,7 @@ from kteardown.model.result import (
     Stopping,
     Unavailable,
 )
-from kteardown.report.formats import json as result_json
+from kteardown.report import result_file
 from kteardown.report.formats import markdown, text
 from kteardown.report.formatting import (
     change_of,
@@ -330,11 +330,11 @@ def test_all_optional_fields_can_be_written_and_read(wall_result: Result) -> Non
     full = ablated(wall_result).model_copy(
         update={"stopping": STOPPING, "outliers": (outlier("base", 1, 2.0),)}
     )
-    assert result_json.loads(result_json.dumps(full)) == full
+    assert result_file.loads(result_file.dumps(full)) == full
 
 
 def test_a_result_without_the_newer_fields_can_be_read(wall_result: Result) -> None:
-    fields = json.loads(result_json.dumps(wall_result))
+    fields = json.loads(result_file.dumps(wall_result))
     for name in ("ablations", "outliers", "stopping"):
         del fields[name]
     for comparison in fields["comparisons"]:
@@ -343,7 +343,7 @@ def test_a_result_without_the_newer_fields_can_be_read(wall_result: Result) -> N
         del comparison["base"]["percentile"]
     for law in fields["laws"]:
         del law["predictions"]
-    old = result_json.loads(json.dumps(fields))
+    old = result_file.loads(json.dumps(fields))
     assert old.comparisons[0].verdict == first(wall_result).verdict
     assert "nothing got measurably worse" in printed(old)
 

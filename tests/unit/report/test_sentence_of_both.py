@@ -140,6 +140,6 @@ def test_every_report_of_both_clocks_begins_with_it(tmp_path: Path) -> None:
     found = side_by_side(folder.name, *materials)
     said = sentence(found.both, WORKLOADS)
     assert V in said.splitlines()[0]
-    assert json.loads(TEXTS["json"](found))["sentence"] == said
+    assert json.loads(TEXTS["json"](found))["headline"] == said
     assert TEXTS["cover"](found).startswith(f"- With {V}, ")
     assert TEXTS["markdown"](found).startswith(f"- **{said.splitlines()[0]}**")

@@ -24,6 +24,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import SCHEMA, load
 from kteardown.sql.database import database
+from outputs import result_in
 from unit.report.contexts import write_run
 
 RECORDED = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
@@ -312,7 +313,7 @@ def test_a_damaged_result_is_analysed_again(damage: str, home: Path) -> None:
     output("analyse", "last")
     before = run.result_file.path.read_bytes()
     run.result_file.path.write_text(damage)
-    assert output("report", "last", "--format", "json").encode() == before
+    assert result_in(output("report", "last", "--format", "json")) == json.loads(before)
     assert "the saved result is replaced, not compared: not a result.json" in output("analyse", "last")
     assert run.result_file.path.read_bytes() == before
 
@@ -327,7 +328,7 @@ def test_a_result_of_fewer_boots_is_not_reused(home: Path) -> None:
     assert state_of_the_run() == "done"
     run.records_file.path.write_bytes(b"".join(lines))
     assert state_of_the_run() == "unfinished"
-    now = json.loads(output("report", "last", "--format", "json"))
+    now = result_in(output("report", "last", "--format", "json"))
     assert now["boots"]["ok"] == early["boots"]["ok"] + 3
     printed = output("analyse", "last")
     assert "the saved result is replaced, not compared: boots have ended since it was written" in printed

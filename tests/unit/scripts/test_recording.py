@@ -13,7 +13,7 @@ from rich.console import Console
 
 import recording
 from kteardown.inputs.load import load_workload
-from kteardown.report.formats import json as result_json
+from kteardown.report import result_file
 from kteardown.report.formats import text
 from kteardown.report.material import Material
 
@@ -39,7 +39,7 @@ def test_of_the_report_the_first_paragraphs_are_kept() -> None:
 
 
 def test_what_is_kept_of_the_report_is_on_one_screen_with_its_verdicts() -> None:
-    result = result_json.loads((ROOT / "results/freezer/result.json").read_text(encoding="utf-8"))
+    result = result_file.loads((ROOT / "results/freezer/result.json").read_text(encoding="utf-8"))
     workloads = {c.workload: load_workload(c.workload) for c in result.comparisons}
     out = io.StringIO()
     text.report(

@@ -31,8 +31,8 @@ FORMATS: Mapping[str, Format] = {
     "cover": Format(),
 }
 """By name, which is that of the module."""
-_WORDS = {"answers": "verdicts", "material": "single run", "page": "page", "facts": "facts"}
-ALL: Collection[str] = ("answers", "material", "page", "facts")
+_WORDS = {"answers": "verdicts", "material": "single run", "page": "page"}
+ALL: Collection[str] = ("answers", "material", "page")
 """What a publication may have, of what a format may need."""
 
 

@@ -28,10 +28,10 @@ from kteardown.report.charts import (
     verdict_rules,
 )
 from kteardown.report.contents import limits
-from kteardown.report.formats.json import metrics_in_words
 from kteardown.report.formatting import WORDS, without_options
 from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.publication import Publication
+from kteardown.report.result_file import metrics_in_words
 from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
 from kteardown.report.sections.changes import cards, comparison_table, forest_plots, forests

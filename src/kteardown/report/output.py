@@ -1,0 +1,193 @@
+"""The JSON of every command that measures: one shape, whatever the command.
+
+It is the interface for scripts and dashboards, and depends on nothing but the answer: equal results give
+equal bytes. A ``result.json`` of a run directory is in it as it is.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from kteardown.errors import InputError
+from kteardown.judge.answer import DIRECTIONS, Answer, Direction, MetricAnswer, ProblemKind
+from kteardown.judge.verdicts import Outcome
+from kteardown.model.clock import Clock
+from kteardown.model.record import ParamValue
+from kteardown.model.result import BothClocks, ClockRate, ClockReading, Result, Verdict
+from kteardown.model.workload import Better, FiniteModel, StrictModel
+from kteardown.report import result_file
+from kteardown.report.material import BothMaterial, Measured
+from kteardown.report.publication import Publication
+from kteardown.report.result_file import in_words
+from kteardown.report.sentence import sentence
+
+FORMAT = 2
+"""The version of this shape. Before it, each command had a shape of its own."""
+
+
+class OutputMetric(FiniteModel):
+    """A metric of a variant on one clock, over all its points.
+
+    ``ratio`` is changed / base and ``ci`` its interval; None without a value over all points. ``turned`` has
+    the points at which the metric became better or worse by itself.
+    """
+
+    workload: str
+    metric: str
+    name: str
+    clock: Clock
+    better: Better
+    headline: bool
+    outcome: Outcome
+    verdict: Verdict
+    ratio: float | None
+    ci: tuple[float, float] | None
+    points: int
+    turned: dict[Direction, tuple[dict[str, ParamValue], ...]]
+
+
+class OutputVariant(FiniteModel):
+    """What was found of one kernel, and every reason why it does not pass, the most serious kind first."""
+
+    name: str
+    outcome: Outcome
+    problems: tuple[ProblemKind, ...]
+    metrics: tuple[OutputMetric, ...]
+
+
+class OutputClocks(StrictModel):
+    """Of a run on both clocks: each metric and each comparison on both, rates, and notes on the pair."""
+
+    metrics: tuple[ClockReading, ...]
+    readings: tuple[ClockReading, ...]
+    rates: tuple[ClockRate, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, both: BothClocks) -> "OutputClocks":
+        """Return what both clocks say together, without the result of each."""
+        return cls(metrics=both.metrics, readings=both.readings, rates=both.rates, notes=both.notes)
+
+
+class OutputRun(FiniteModel):
+    """A run: its answer, and the ``result.json`` of each clock that was measured."""
+
+    name: str
+    headline: str
+    outcome: Outcome
+    variants: tuple[OutputVariant, ...]
+    results: dict[Clock, Result]
+    both_clocks: OutputClocks | None
+
+
+class Output(FiniteModel):
+    """What a command says. ``details`` has what only this command has (docs/formats.md).
+
+    ``outcome`` is None of a command that does not say whether anything passes. ``error`` is the message of
+    the error with which the command ends with ``exit_code``; empty if it ends with 0.
+    """
+
+    format: int = FORMAT
+    command: str
+    headline: str
+    outcome: Outcome | None
+    exit_code: int
+    error: str
+    runs: tuple[OutputRun, ...]
+    details: dict[str, Any]
+
+
+def output_of(publication: Publication) -> Output:
+    """Return the JSON of what a command says."""
+    return Output(
+        command=publication.command,
+        headline=publication.headline,
+        outcome=publication.outcome,
+        exit_code=publication.exit_code,
+        error=publication.error,
+        runs=tuple(map(_of_run, publication.materials)),
+        details=dict(publication.details),
+    )
+
+
+class _Results(BaseModel):
+    results: dict[Clock, Result]
+
+
+class _Runs(BaseModel):
+    format: int
+    runs: tuple[_Results, ...]
+
+
+def results_in(text: str | bytes, name: str) -> list[Result]:
+    """Return the results in the JSON of a command, or in a result.json: one, or one of each clock.
+
+    ``name`` is that of the file. Keys that this version does not know are ignored. Raises InputError.
+    """
+    try:
+        found = _Runs.model_validate_json(text, extra="ignore")
+    except ValidationError:
+        return _of_earlier_versions(text, name)
+    if found.format != FORMAT:
+        raise InputError(
+            f"{name} has format {found.format}; this kteardown reads format {FORMAT}",
+            hint="use the kteardown that wrote it, or a newer one.",
+        )
+    if len(found.runs) != 1:
+        raise InputError(
+            f"{name} has {len(found.runs)} runs, where one is expected",
+            hint="name a run, or the result.json in its run directory.",
+        )
+    return list(found.runs[0].results.values())
+
+
+def _of_earlier_versions(text: str | bytes, name: str) -> list[Result]:
+    """Return the results in a result.json, or in what earlier versions wrote of a run on both clocks."""
+    try:
+        return list(_Results.model_validate_json(text, extra="ignore").results.values())
+    except ValidationError:
+        return [result_file.read(text, name)]
+
+
+def _of_run(material: Measured) -> OutputRun:
+    answer, workloads = material.answer, material.workloads
+    both = material.both if isinstance(material, BothMaterial) else None
+    results = both.results if both else {material.result.clock: material.result}
+    return OutputRun(
+        name=material.name,
+        headline=sentence(material.whole, workloads),
+        outcome=answer.outcome,
+        variants=_variants(answer),
+        results={clock: in_words(result, workloads) for clock, result in results.items()},
+        both_clocks=OutputClocks.of(both) if both else None,
+    )
+
+
+def _variants(answer: Answer) -> tuple[OutputVariant, ...]:
+    return tuple(
+        OutputVariant(
+            name=variant.name,
+            outcome=variant.outcome,
+            problems=tuple(dict.fromkeys(problem.kind for problem in variant.problems())),
+            metrics=tuple(map(_metric, variant.findings)),
+        )
+        for variant in answer.variants
+    )
+
+
+def _metric(metric: MetricAnswer) -> OutputMetric:
+    evidence = metric.evidence
+    return OutputMetric(
+        workload=metric.group.workload,
+        metric=metric.group.key,
+        name=metric.group.name,
+        clock=metric.clock,
+        better=metric.group.better,
+        headline=metric.headline,
+        outcome=metric.outcome,
+        verdict=metric.verdict,
+        ratio=evidence.ratio if evidence else None,
+        ci=evidence.ci if evidence else None,
+        points=len(metric.points),
+        turned={turn: tuple(one.point for one in metric.turned(turn)) for turn in DIRECTIONS},
+    )
