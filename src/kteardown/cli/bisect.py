@@ -44,7 +44,7 @@ from kteardown.run.forecast import forecast_of
 from kteardown.run.resolve import resolve
 from kteardown.rundir.find import RunFolder, find_runs
 from kteardown.rundir.snapshot import load
-from kteardown.visible import echo, on_one_line
+from kteardown.visible import echo, on_one_line, visible
 
 _WIDTH = 24
 
@@ -472,7 +472,7 @@ def bisect(
         (Entry(folder) / "bisect.log").replace(walk.log + "\n")
         chart = search.chart([*judging.tested().values()], judging.compared.text, judging.compared.unit)
         (drawn,) = draw([chart], "svg", folder)
-        facts = as_facts(judging, found, folder) | {"picture": str(drawn)}
+        facts = as_facts(judging, found, folder) | {"picture": visible(str(drawn))}
     said = page(judging, found, facts)
     publication = Publication("bisect", headline(judging, found), page=said, details=facts)
     shown = page(judging, found, facts, quoted=str)
@@ -568,7 +568,7 @@ def as_facts(judging: Judge, found: Sequence[Change], folder: Path) -> dict[str,
         "unexplained_share": 1 - sum(one.by for one in found) / whole,
         "measured": {commit: one.model_dump() for commit, one in judging.measured.items()},
         "posterior": judging.posterior() if judging.compared.size else {},
-        "log": str(folder / "bisect.log"),
+        "log": visible(str(folder / "bisect.log")),
     }
 
 
@@ -579,10 +579,18 @@ def headline(judging: Judge, found: Sequence[Change]) -> str:
         return f"No commit was found that changes {compared.text}."
     whole = (judging.measured[judging.bad].value or 0) - (judging.measured[judging.good].value or 0)
     largest = max(found, key=lambda change: abs(change.by))
-    step = f"{number(largest.before)} to {number(largest.after)} {compared.unit}".rstrip()
     names = " or ".join(judging.subject(commit) for commit in largest.commits)
-    more = f"; {len(found) - 1} more have the rest" if len(found) > 1 else ""
-    return f"{names} changes {compared.text} from {step}, {largest.by / whole:.0%} of the difference{more}."
+    if compared.outcome:
+        parts = [f"{compared.outcome} begins with {names}"]
+    else:
+        step = f"{number(largest.before)} to {number(largest.after)} {compared.unit}".rstrip()
+        share = f"{largest.by / whole:.0%} of the difference"
+        parts = [f"{names} changes {compared.text} from {step}, {share}"]
+    if not judging.confirm(largest).holds:
+        parts.append("this is not confirmed")
+    if others := len(found) - 1:
+        parts.append(f"{others} more {'commit changes' if others == 1 else 'commits change'} it")
+    return f"{'; '.join(parts)}."
 
 
 def page(

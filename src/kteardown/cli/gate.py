@@ -224,9 +224,10 @@ def _publish(
             raise GateError(drifted[0].text, hint="see all its runs with `kteardown history --order time`.")
         apply_gate(material, execution.fail_on or options.FailOn.worse)
 
+    said = sentence(material.result, material.workloads)
     publication = Publication(
         "gate",
-        sentence(material.result, material.workloads),
+        "\n".join([*(f"Drift: {line.text}." for line in drifted), said]),
         "fail" if drifted and material.answer.outcome != "broken" else material.answer.outcome,
         (material,),
         page=markdown.listed(page) + "\n",

@@ -89,16 +89,22 @@ class Execution(_Files):  # type: ignore[misc]
     ) -> None:
         """Apply the gates, write the files, and show the page. Each is done whatever becomes of the others.
 
-        ``kept``: the command that makes it again from the run. Raises what the gates raise, or else the first
-        error; the others are printed.
+        The JSON is last, since it has the error with which the command ends: that of the gates, or else the
+        first one. This error is raised, and the others are printed. ``kept``: the command that makes the
+        files again from the run.
         """
-        ending = error_of(gates)
-        said = publication.ended_by(ending)
+        files = self.files
+        last = files.pop("json", None)
         steps: list[Callable[[], None]] = [
-            *(partial(_write, file, form, said, kept) for form, file in self.files.items()),
+            gates,
+            *(partial(_write, file, form, publication, kept) for form, file in files.items()),
             show,
         ]
-        errors = [error for error in (ending, *map(error_of, steps)) if error is not None]
+        errors = [error for error in map(error_of, steps) if error is not None]
+        if last is not None:
+            said = publication.ended_by(errors[0] if errors else None)
+            lost = error_of(partial(_write, last, "json", said, kept))
+            errors += [lost] if lost else []
         for other in errors[1:]:
             echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
         if errors:

@@ -4,7 +4,6 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -29,12 +28,13 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
 from kteardown.report.material import Measured
-from kteardown.report.publication import Publication, of_run
+from kteardown.report.publication import Publication
 from kteardown.report.sections.published import claim_row, replication_table
 from kteardown.run.resolve import experiment_of
 
 _BASE = "debian:6.12"
 """The kernel of a script, where a posting has no patch that can be run."""
+_IS = {True: "is", False: "are"}
 _NOT_REPEATED = {"--patch", "--json", "--jobs"}
 
 
@@ -167,14 +167,17 @@ def publication(
             for result, claims in claimed
         ],
     }
-    headline = "; ".join(_headline(posting, claims, result) for result, claims in claimed)
-    if material is None:
-        return Publication("replicate", headline, details=details)
-    return replace(of_run(material), command="replicate", headline=headline, details=details)
+    headline = "\n".join(_headline(posting, claims, result) for result, claims in claimed)
+    materials = () if material is None else (material,)
+    return Publication("replicate", headline, materials=materials, details=details)
 
 
 def _headline(posting: Posting, claims: Sequence[Replicated], result: Result | None) -> str:
     counts = Counter(claim.finding for claim in claims)
+    parts = []
+    for finding in filter(counts.get, FINDINGS):
+        count = counts[finding]
+        verb = ("replicates" if count == 1 else "replicate") if finding == "replicates" else ""
+        parts.append(f"{count} {verb or f'{_IS[count == 1]} {finding}'}")
     where = f" on {CLOCKS[result.clock]}" if result else ""
-    parts = ", ".join(f"{counts[finding]} {finding}" for finding in FINDINGS if counts[finding])
-    return f"Of the {len(claims)} claims of {posting.name}{where}: {parts}"
+    return f"Of the claims of {posting.name}{where}, {', '.join(parts)}."

@@ -56,7 +56,7 @@ def run(
                 "no experiment is named", hint="name one; `kteardown list experiments` shows them."
             )
         found = start(on_clocks(load_experiment(experiment), asked), reporter, execution, ablate=asked.ablate)
-    finish(found, reporter, execution)
+    finish(found, reporter, execution, "run")
 
 
 def start(
@@ -102,7 +102,9 @@ def boot_rest(
     return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
 
 
-def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Execution) -> None:
+def finish(
+    found: RunFolder, reporter: TerminalReporter, execution: options.Execution, verb: str = "run"
+) -> None:
     """Boot the rest of the plan, print the result, write the files of ``execution``, apply the gate.
 
     Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
@@ -111,7 +113,7 @@ def finish(found: RunFolder, reporter: TerminalReporter, execution: options.Exec
     material = boot_rest(found, reporter, execution)
     show = partial(text.brief, material, options.output())
     gates = partial(gate, material, execution.fail_on)
-    execution.publish(of_run(material), show, gates, kept=f"kteardown report {found.name}")
+    execution.publish(of_run(material, verb), show, gates, kept=f"kteardown report {found.name}")
 
 
 def _resume_command(found: RunFolder, on: str) -> str:
@@ -140,4 +142,5 @@ def compare(
     source, variants = base_and_variants(source, series or [], branch or [])
     asked = Overrides.of(kernels, designed, variant=variants)
     experiments = experiments_on(workload, source, asked, scripted, reporter)
-    finish(start(experiments, reporter, execution, ablate=asked.ablate), reporter, execution)
+    found = start(experiments, reporter, execution, ablate=asked.ablate)
+    finish(found, reporter, execution, "compare")

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, get_args
 
@@ -25,7 +24,7 @@ from kteardown.report.contents import timing_lines
 from kteardown.report.formatting import detectable, percent, point_text
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.metrics import shipped_name
-from kteardown.report.publication import Publication, of_run
+from kteardown.report.publication import Publication
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.host import HostCheck, wall_checks
@@ -94,7 +93,7 @@ def publication(found: SelfTest, material: Measured | None) -> Publication:
     details = found.model_dump(mode="json", exclude={"run", "timing", "noise", "readings"})
     if material is None:
         return Publication("selftest", headline, details=details)
-    return replace(of_run(material), command="selftest", details=details)
+    return Publication("selftest", headline, materials=(material,), details=details)
 
 
 def _of_host() -> SelfTest:

@@ -1,17 +1,19 @@
 """The JSON of every command that measures: one shape, whatever the command.
 
 It is the interface for scripts and dashboards, and depends on nothing but the answer: equal results give
-equal bytes. A ``result.json`` of a run directory is in it as it is.
+equal bytes. The result of each clock has the form of the ``result.json`` of a run directory.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from kteardown import version
 from kteardown.errors import InputError
-from kteardown.judge.answer import DIRECTIONS, Answer, Direction, MetricAnswer, ProblemKind
+from kteardown.judge.answer import DIRECTIONS, Answer, Direction, MetricAnswer, ProblemKind, VariantAnswer
 from kteardown.judge.verdicts import Outcome
-from kteardown.model.clock import Clock
+from kteardown.model.clock import Clock, value_unit
 from kteardown.model.record import ParamValue
 from kteardown.model.result import BothClocks, ClockRate, ClockReading, Result, Verdict
 from kteardown.model.workload import Better, FiniteModel, StrictModel
@@ -19,27 +21,30 @@ from kteardown.report import result_file
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.publication import Publication
 from kteardown.report.result_file import in_words
-from kteardown.report.sentence import sentence
+from kteardown.report.sentence import VariantLine, lines, sentence
 
 FORMAT = 2
 """The version of this shape. Before it, each command had a shape of its own."""
 
 
 class OutputMetric(FiniteModel):
-    """A metric of a variant on one clock, over all its points.
+    """A metric of a variant on one clock, over all its points. Only headline metrics count for the variant.
 
-    ``ratio`` is changed / base and ``ci`` its interval; None without a value over all points. ``turned`` has
-    the points at which the metric became better or worse by itself.
+    ``unit`` is what the clock gives. ``ratio`` is changed / base and ``ci`` its interval; None without a
+    value over all points. ``turned`` has the points at which the metric became better or worse by itself.
     """
 
     workload: str
     metric: str
+    statistic: str
     name: str
+    unit: str
     clock: Clock
     better: Better
-    headline: bool
+    is_headline: bool
     outcome: Outcome
     verdict: Verdict
+    reason: str
     ratio: float | None
     ci: tuple[float, float] | None
     points: int
@@ -50,6 +55,7 @@ class OutputVariant(FiniteModel):
     """What was found of one kernel, and every reason why it does not pass, the most serious kind first."""
 
     name: str
+    headline: str
     outcome: Outcome
     problems: tuple[ProblemKind, ...]
     metrics: tuple[OutputMetric, ...]
@@ -75,6 +81,8 @@ class OutputRun(FiniteModel):
     name: str
     headline: str
     outcome: Outcome
+    base_fails: bool
+    """Whether base has a fault of its own: then nothing passes."""
     variants: tuple[OutputVariant, ...]
     results: dict[Clock, Result]
     both_clocks: OutputClocks | None
@@ -88,6 +96,7 @@ class Output(FiniteModel):
     """
 
     format: int = FORMAT
+    kteardown: str
     command: str
     headline: str
     outcome: Outcome | None
@@ -100,6 +109,7 @@ class Output(FiniteModel):
 def output_of(publication: Publication) -> Output:
     """Return the JSON of what a command says."""
     return Output(
+        kteardown=version(),
         command=publication.command,
         headline=publication.headline,
         outcome=publication.outcome,
@@ -110,12 +120,15 @@ def output_of(publication: Publication) -> Output:
     )
 
 
+class _Format(BaseModel):
+    format: int
+
+
 class _Results(BaseModel):
-    results: dict[Clock, Result]
+    results: dict[Clock, Result] = Field(min_length=1)
 
 
 class _Runs(BaseModel):
-    format: int
     runs: tuple[_Results, ...]
 
 
@@ -125,20 +138,24 @@ def results_in(text: str | bytes, name: str) -> list[Result]:
     ``name`` is that of the file. Keys that this version does not know are ignored. Raises InputError.
     """
     try:
-        found = _Runs.model_validate_json(text, extra="ignore")
+        found = _Format.model_validate_json(text, extra="ignore").format
     except ValidationError:
         return _of_earlier_versions(text, name)
-    if found.format != FORMAT:
+    if found != FORMAT:
         raise InputError(
-            f"{name} has format {found.format}; this kteardown reads format {FORMAT}",
+            f"{name} has format {found}; this kteardown reads format {FORMAT}",
             hint="use the kteardown that wrote it, or a newer one.",
         )
-    if len(found.runs) != 1:
+    runs = result_file.parse(_Runs, text, name, what="the JSON of a command").runs
+    if len(runs) != 1:
         raise InputError(
-            f"{name} has {len(found.runs)} runs, where one is expected",
+            f"{name} has {len(runs)} runs, where one is expected",
             hint="name a run, or the result.json in its run directory.",
         )
-    return list(found.runs[0].results.values())
+    results = list(runs[0].results.values())
+    for result in results:
+        result_file.check_schema(result, name)
+    return results
 
 
 def _of_earlier_versions(text: str | bytes, name: str) -> list[Result]:
@@ -157,35 +174,46 @@ def _of_run(material: Measured) -> OutputRun:
         name=material.name,
         headline=sentence(material.whole, workloads),
         outcome=answer.outcome,
-        variants=_variants(answer),
+        base_fails=bool(answer.base.with_status("base")),
+        variants=_variants(answer, lines(material.whole, workloads)),
         results={clock: in_words(result, workloads) for clock, result in results.items()},
         both_clocks=OutputClocks.of(both) if both else None,
     )
 
 
-def _variants(answer: Answer) -> tuple[OutputVariant, ...]:
+def _variants(answer: Answer, said: Sequence[VariantLine]) -> tuple[OutputVariant, ...]:
     return tuple(
         OutputVariant(
             name=variant.name,
+            headline=line.text,
             outcome=variant.outcome,
-            problems=tuple(dict.fromkeys(problem.kind for problem in variant.problems())),
+            problems=_problems(variant),
             metrics=tuple(map(_metric, variant.findings)),
         )
-        for variant in answer.variants
+        for variant, line in zip(answer.variants, said, strict=True)
     )
+
+
+def _problems(variant: VariantAnswer) -> tuple[ProblemKind, ...]:
+    kinds = tuple(dict.fromkeys(problem.kind for problem in variant.problems()))
+    # Without any headline metric nothing is decided.
+    return kinds if kinds or variant.outcome == "pass" else ("not compared",)
 
 
 def _metric(metric: MetricAnswer) -> OutputMetric:
     evidence = metric.evidence
     return OutputMetric(
         workload=metric.group.workload,
-        metric=metric.group.key,
+        metric=metric.group.metric,
+        statistic=metric.group.statistic,
         name=metric.group.name,
+        unit=value_unit(metric.group.unit, metric.clock),
         clock=metric.clock,
         better=metric.group.better,
-        headline=metric.headline,
+        is_headline=metric.headline,
         outcome=metric.outcome,
         verdict=metric.verdict,
+        reason=evidence.reason if evidence else "",
         ratio=evidence.ratio if evidence else None,
         ci=evidence.ci if evidence else None,
         points=len(metric.points),

@@ -16,7 +16,7 @@ from kteardown.model.workload import Workload
 from kteardown.report.formatting import parameter, percent, scale, with_remedy
 from kteardown.report.material import Measured
 from kteardown.report.metrics import is_activity
-from kteardown.report.sentence import OPPOSITE, change_words
+from kteardown.report.sentence import change_words, opposite
 
 _MILLION = 1e6
 
@@ -76,7 +76,7 @@ def _over_points(finding: MetricAnswer, point: Comparison, clock: Clock, turned:
     if finding.verdict == "same":
         return f"{'the cost of ' * is_activity(name)}{name} does not change measurably ({size})"
     if finding.verdict == "mixed":
-        return f"{name} {OPPOSITE} (on average {size})"
+        return f"{opposite([name])} (on average {size})"
     reason = why_unsure(finding.whole, clock) if finding.whole else with_remedy(judged.reason)
     return f"whether {name} changes is inconclusive ({size}){f': {reason}' if reason else ''}"
 

@@ -19,7 +19,7 @@ class Publication:
     """
 
     command: str
-    """The verb; that of a report is the one of its run."""
+    """The verb; that of a report is ``run``."""
     headline: str
     outcome: Outcome | None = None
     """None of a command that does not say whether anything passes."""
@@ -60,7 +60,7 @@ class Publication:
         return self if error is None else replace(self, exit_code=error.exit_code, error=error.message)
 
 
-def of_run(material: Measured) -> Publication:
+def of_run(material: Measured, command: str = "run") -> Publication:
     """Return what a run says."""
     headline = sentence(material.whole, material.workloads)
-    return Publication("run", headline, material.answer.outcome, (material,))
+    return Publication(command, headline, material.answer.outcome, (material,))

@@ -5,9 +5,9 @@ It has what a reader needs to understand it without the workloads: its sentence,
 
 import json
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kteardown.errors import InputError
 from kteardown.judge.metrics import is_headline, metric_name
@@ -25,34 +25,49 @@ def dumps(result: Result) -> str:
 
 
 def loads(text: str | bytes) -> Result:
-    """Return the result from JSON. Raises InputError that says what is wrong with it."""
-    return _parse(text, "`kteardown analyse RUN` makes it again from the run's records.")
+    """Return the result of a result.json. Raises InputError that says what is wrong with it."""
+    hint = "`kteardown analyse RUN` makes it again from the run's records."
+    return check_schema(parse(Result, text, hint=hint, extra="forbid"))
 
 
 def read(text: str | bytes, name: str) -> Result:
-    """Parse a result.json. Raises InputError with the name of the file and what is wrong."""
-    return _parse(
-        text, "give a run, or the file that `kteardown run --json FILE` writes.", name, extra="ignore"
-    )
+    """Return the result of a result.json of any version, of which unknown fields are ignored.
+
+    ``name`` is that of the file. Raises InputError.
+    """
+    return check_schema(parse(Result, text, name), name)
 
 
-def _parse(
-    text: str | bytes, hint: str, name: str = "", *, extra: Literal["ignore", "forbid"] = "forbid"
-) -> Result:
-    """Parse a result.json. Raises InputError with what is wrong, and with ``hint``."""
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def parse(
+    model: type[_Model],
+    text: str | bytes,
+    name: str = "",
+    *,
+    what: str = "a result.json",
+    hint: str = "give a run, or the file that `kteardown run --json FILE` writes.",
+    extra: Literal["ignore", "forbid"] = "ignore",
+) -> _Model:
+    """Return what a file has. Raises InputError with the key that is wrong, and with ``hint``."""
     try:
-        found = Result.model_validate_json(text, extra=extra)
+        return model.model_validate_json(text, extra=extra)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        reason = f"not a result.json: {key + ': ' if key else ''}{first['msg']}"
+        reason = f"not {what}: {key + ': ' if key else ''}{first['msg']}"
         raise InputError(f"{name} is {reason}" if name else reason, hint=hint) from error
-    if found.schema_ != 1:
+
+
+def check_schema(result: Result, name: str = "result.json") -> Result:
+    """Return ``result``. Raises InputError if it is of a later schema."""
+    if result.schema_ != 1:
         raise InputError(
-            f"{name or 'result.json'} has schema {found.schema_}; this kteardown reads schema 1",
+            f"{name} has schema {result.schema_}; this kteardown reads schema 1",
             hint="use the kteardown that wrote it, or a newer one.",
         )
-    return found
+    return result
 
 
 _VALUED = ("comparisons", "metric_verdicts", "laws", "distributions", "ablations")

@@ -41,7 +41,10 @@ class VariantLine(NamedTuple):
     text: str
 
 
-OPPOSITE = "changes in opposite directions at different points"
+def opposite(names: Sequence[str]) -> str:
+    """Return that metrics are higher at some of their points and lower at others."""
+    verb = "changes" if len(names) == 1 else "change"
+    return f"{_list(names)} {verb} in opposite directions at different points"
 
 
 def sentence(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> str:
@@ -114,19 +117,25 @@ def _changes(variant: VariantAnswer, name: str, *, several: bool) -> list[str]:
         if finding.outcome == "unsure" and not finding.unconfirmed and not finding.is_turned("better")
     ]
     # Where a metric is mixed though no single point turned, its points still differ from each other.
-    if mixed := [finding for finding in unsure if finding.verdict == "mixed"]:
-        clauses.append(f"{'' if clauses else f'with {name}, '}{_list(_names(mixed))} {OPPOSITE}")
-        unsure = [finding for finding in unsure if finding not in mixed]
+    mixed = [finding for finding in unsure if finding.verdict == "mixed"]
+    unsure = [finding for finding in unsure if finding.verdict != "mixed"]
     if not clauses:
-        return _unchanged(variant, name, unsure)
+        return _unchanged(variant, name, mixed, unsure)
+    if mixed:
+        clauses.append(opposite(_names(mixed)))
     if unsure:
         clauses.append(f"inconclusive: {_list(_names(unsure))}")
     return clauses
 
 
-def _unchanged(variant: VariantAnswer, name: str, unsure: Sequence[MetricAnswer]) -> list[str]:
+def _unchanged(
+    variant: VariantAnswer,
+    name: str,
+    mixed: Sequence[MetricAnswer],
+    unsure: Sequence[MetricAnswer],
+) -> list[str]:
     """Return what is said if nothing got better or worse."""
-    clauses = []
+    clauses = [f"with {name}, {opposite(_names(mixed))}"] if mixed else []
     if same := [finding for finding in variant.headlines if finding.verdict == "same"]:
         margins = [finding.evidence.same_within or 0 for finding in same if finding.evidence]
         how = f" by more than {100 * max(margins):g}%" if any(margins) else ""

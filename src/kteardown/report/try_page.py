@@ -214,7 +214,7 @@ def details(tried: Tried) -> dict[str, Any]:
         ],
         "not_executed": tried.chosen.not_executed,
         "costs": costs(tried),
-        "command": tried.command,
+        "repeat": tried.command,
     }
 
 

@@ -16,6 +16,7 @@ from kteardown.errors import GateError, InputError
 from kteardown.report.publication import Publication
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
+from outputs import output_in
 from unit.cli.test_main import kteardown
 from unit.report.contexts import write_run
 
@@ -45,7 +46,7 @@ def test_every_file_is_written_and_the_gate_applied_whatever_reads_the_page(
     assert (tmp_path / "json").stat().st_size and (tmp_path / "markdown").stat().st_size
 
 
-def test_a_folder_that_vanishes_loses_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_vanishes_loses_one_file(tmp_path: Path) -> None:
     execution = Execution(json_file=tmp_path / "gone" / "j", comment_file=tmp_path / "c", quiet=True)
     page: list[str] = []
     (tmp_path / "gone").mkdir()
@@ -61,12 +62,30 @@ def test_a_folder_that_vanishes_loses_one_file(tmp_path: Path, capsys: pytest.Ca
     assert lost.value.hint.endswith("The result is kept: kteardown report RUN --format json")
     assert (page, (tmp_path / "c").read_text()) == (["gate", "page"], "comment")
 
+
+def test_the_json_has_the_error_with_which_the_command_ends(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    execution = Execution(json_file=tmp_path / "j", comment_file=tmp_path / "gone" / "c", quiet=True)
+    shutil.rmtree(tmp_path / "gone")
+    said = Publication("run", "headline", page="comment")
+    with pytest.raises(InputError):
+        execution.publish(said, lambda: None, lambda: None)
+    output = output_in(tmp_path / "j")
+    assert output["exit_code"] == InputError.exit_code
+    assert "gone/c: cannot be written" in output["error"]
+
+
+def test_a_gate_is_raised_before_a_lost_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    execution = Execution(comment_file=tmp_path / "gone" / "c", json_file=tmp_path / "j", quiet=True)
+    said = Publication("run", "headline", page="comment")
+
     def fail() -> None:
         raise GateError("worse", hint="see all of them.")
 
     with pytest.raises(GateError):
-        publish(fail)
-    assert "gone/j: cannot be written" in capsys.readouterr().err
+        execution.publish(said, lambda: None, fail)
+    assert "gone/c: cannot be written" in capsys.readouterr().err
+    assert (output_in(tmp_path / "j")["exit_code"], output_in(tmp_path / "j")["error"]) == (1, "worse")
 
 
 def test_a_file_of_a_run_and_a_file_for_two_reports_are_refused(run: RunDir, tmp_path: Path) -> None:

@@ -20,14 +20,16 @@ from unit.report.rendered import TEXTS
 def test_the_keys_are_those_of_every_command() -> None:
     output = json.loads(TEXTS["json"](instructions()))
     assert list(output) == [
-        *("format", "command", "headline", "outcome", "exit_code", "error", "runs", "details"),
+        *("format", "kteardown", "command", "headline", "outcome", "exit_code", "error", "runs", "details"),
     ]
     assert (output["format"], output["command"], output["exit_code"]) == (FORMAT, "run", 0)
     (run,) = output["runs"]
     assert run["outcome"] == output["outcome"]
     for variant in run["variants"]:
-        assert list(variant) == ["name", "outcome", "problems", "metrics"]
-        worse = [one for one in variant["metrics"] if one["outcome"] == "fail"]
+        assert list(variant) == ["name", "headline", "outcome", "problems", "metrics"]
+        assert variant["headline"] in run["headline"].splitlines()
+        headlines = [one for one in variant["metrics"] if one["is_headline"]]
+        worse = [one for one in headlines if one["outcome"] == "fail"]
         assert all(one["turned"]["worse"] or one["verdict"] == "worse" for one in worse)
         assert bool(worse) == ("fail" in variant["problems"])
     assert run["both_clocks"] is None
@@ -66,7 +68,8 @@ def test_other_files_are_refused() -> None:
         (json.dumps(none), "r.json has 0 runs"),
         (two, "r.json has 2 runs"),
         ("{}", "r.json is not a result.json"),
-        ('{"format": 2}', "r.json is not a result.json"),
+        ('{"format": 2}', "r.json is not the JSON of a command: runs: Field required"),
+        (TEXTS["json"](wall()).replace('"schema": 1', '"schema": 2'), "r.json has schema 2"),
     ):
         with pytest.raises(InputError, match=message):
             results_in(text, "r.json")

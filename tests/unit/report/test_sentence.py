@@ -77,9 +77,7 @@ def _check_line(answer: VariantAnswer, line: VariantLine) -> None:
         assert headlines <= {name for name in headlines if name in text}
     unsure = [finding for finding in answer.headlines if finding.outcome == "unsure"]
     said = ("inconclusive: ", "it is unclear", "in opposite directions")
-    assert any(words in text for words in said) == any(
-        not finding.is_turned("better") for finding in unsure
-    )
+    assert any(words in text for words in said) == any(not finding.is_turned("better") for finding in unsure)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
