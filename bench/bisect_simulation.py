@@ -3,8 +3,9 @@
     python bench/bisect_simulation.py
 
 A thousand histories of 128 commits, of which one adds an effect of one standard deviation of the difference
-of two boots in a block. Three rules: ours (``kteardown.bisect``), five blocks for each commit, and the
-rule of Bayes that boots one block at a time where half of the probability is. A block is two boots.
+of two boots in a block. Three rules: ours (``kteardown.flows.bisection.search``), five blocks for each
+commit, and the rule of Bayes that boots one block at a time where half of the probability is. A block is two
+boots.
 """
 
 import math
@@ -17,7 +18,7 @@ import numpy as np
 from kteardown.analysis.estimate.bootstrap import student
 from kteardown.analysis.margins import Margins
 from kteardown.analysis.sequential import levels, looks
-from kteardown.bisect import MOST_BOOTS, RISK, boots_needed, confidence_of_step
+from kteardown.flows.bisection.search import MOST_BOOTS, RISK, boots_needed, confidence_of_step
 from kteardown.model.result import MetricVerdict
 
 COMMITS, HISTORIES, MOST = 128, 1000, MOST_BOOTS

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path("src/kteardown")
-PACKAGES = ("analysis", "cli", "history", "hunt", "report", "run", "rundir", "sql")
-MODULES = ("bisect.py", "pipeline.py")
+PACKAGES = ("analysis", "cli", "flows", "history", "hunt", "report", "run", "rundir", "sql")
+MODULES = ("pipeline.py",)
 METHODS = {
     "hardlink_to",
     "open",
@@ -34,16 +34,16 @@ OF_OS = {"link", "open", "remove", "rename", "replace", "rmdir", "symlink", "tru
 OF_SHUTIL = {"disk_usage", "get_terminal_size", "which"}
 """The functions of shutil that are allowed: they change no file."""
 OTHER_FILES = {
-    "bisect.py": "the git folder of a bisection, in the cache",
     "cli/__init__.py": "texts of this package, /dev/null",
-    "cli/bisect.py:_moved": "the patch of a layout twin, in the cache",
     "cli/bundle.py:export_boot": "a new folder that the user named",
     "cli/doctor.py": "temporary files",
     "cli/new.py": "skeletons of this package, patches that the user named, and files that the user asked for",
     "cli/options.py:write_text": "files that the user asked for",
     "cli/queue.py": "mails, and files that the user asked for",
-    "cli/show.py": "patches of series, which the user named",
-    "cli/try_patch.py": "a table of this package",
+    "cli/things.py": "patches of series, which the user named",
+    "flows/bisection/commits.py:_moved": "the patch of a layout twin, in the cache",
+    "flows/bisection/search.py": "the git folder of a bisection, in the cache",
+    "flows/try_series/smallest.py": "a table of this package",
     "hunt/tables.py": "sources of kinds, of this package or named by the user",
     "report/charts.py": "files of this package",
     "run/bundle.py": "a new folder that the user named",

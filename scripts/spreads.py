@@ -5,7 +5,7 @@
 
 It has a row for each metric of a workload: the medians over all results on the instruction clock of the
 standard deviations over boots of the log ratio, of the metric and of one point. ``kteardown try`` reads it
-(kteardown.cli.try_patch).
+(kteardown.flows.try_series.smallest).
 """
 
 import json

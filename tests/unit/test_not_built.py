@@ -10,9 +10,9 @@ import pytest
 
 from kteardown import pipeline
 from kteardown.cli.options import Execution
-from kteardown.cli.outcome import gate
 from kteardown.cli.run import finish
 from kteardown.errors import NotBuiltError
+from kteardown.flows.ending import gate
 from kteardown.kernels.request import Built
 from kteardown.model.clock import CLOCKS
 from kteardown.model.record import BASE, TWIN
@@ -150,7 +150,7 @@ def test_both_clocks_say_it_once(
 
 
 def test_every_format_says_it(make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    from kteardown.cli.outcome import material_of_folder
+    from kteardown.report.saved import material_of_folder
 
     run = absent(make_run(seeds=2))
     complete(run, guest(1.0, 0.0), monkeypatch)

@@ -11,8 +11,7 @@ import typer
 
 from kteardown import pipeline
 from kteardown.cli import options
-from kteardown.cli.outcome import material_of_folder
-from kteardown.cli.run import command_line
+from kteardown.cli.options import command_line
 from kteardown.door import LARGE
 from kteardown.errors import GuestError, InputError, failing
 from kteardown.inputs.load import load_experiment
@@ -21,6 +20,7 @@ from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BASE, TWIN, BootStart, Record
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
+from kteardown.report.saved import material_of_folder
 from kteardown.run.bundle import check_plain, export, exported
 from kteardown.run.create import plan_boots
 from kteardown.run.execute import completed_record, forged_end

@@ -114,7 +114,7 @@ def runs(_: typer.Context) -> Iterator[Offer]:
 
 @_offer
 def runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
-    from kteardown.cli.show import THINGS
+    from kteardown.cli.things import THINGS
 
     yield from runs(ctx, "")
     yield from ((kind, f"what a {kind} is") for kind in THINGS)
@@ -122,7 +122,7 @@ def runs_and_things(ctx: typer.Context) -> Iterator[Offer]:
 
 @_offer
 def things(ctx: typer.Context) -> Iterator[Offer]:
-    from kteardown.cli.show import THINGS, known_names
+    from kteardown.cli.things import THINGS, known_names
 
     if (kind := str(ctx.params.get("what"))) in THINGS:
         yield from ((name, "") for name in known_names(kind))

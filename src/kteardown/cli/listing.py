@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.show import Fields, covering, kernel_fields, pick, table_of
+from kteardown.cli.rows import Fields, covering, kernel_fields, pick, run_fields, table_of
 from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources, with_own
 from kteardown.coverage.propose import matching, not_covered
-from kteardown.errors import InputError, KteardownError
+from kteardown.errors import InputError
 from kteardown.hunt.catalogue import load_kinds, own_kinds
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary
 from kteardown.inputs.load import (
@@ -27,9 +27,7 @@ from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
 from kteardown.kernels.source import check
 from kteardown.paths import cache_dir
-from kteardown.report import saved
-from kteardown.rundir.find import RunFolder, all_folders
-from kteardown.rundir.snapshot import load
+from kteardown.rundir.find import all_folders
 from kteardown.visible import echo
 
 ListKind = Literal[
@@ -129,27 +127,6 @@ def _postings() -> list[Fields]:
         for name in posting_names()
         if (posting := load_posting(name))
     ]
-
-
-def run_fields(found: RunFolder) -> Fields:
-    """Return a run, of a damaged one with what is damaged in place of the result."""
-    row: Fields = dict.fromkeys(("name", "clock", "source", "experiment", "variants", "state", "result"), "")
-    row["name"] = found.name
-    try:
-        experiments = [load(run).experiment for run in found.runs]
-        row["clock"] = [experiment.design.clock for experiment in experiments]
-        row["source"], row["experiment"] = experiments[0].source, experiments[0].name
-        row["variants"] = list(experiments[0].variants)
-        answer = saved.answer_of(found)
-        damage = ""
-        for run in found.runs if not answer else ():
-            if not damage and (why := saved.damage(run)):
-                damage = f"{run.result_file}: {why}; `kteardown analyse {run.name}` writes it again"
-        row["state"] = f"unreadable: {damage}" if damage else "done" if answer else "unfinished"
-        row["result"] = answer or f"{row['state']} (of {', '.join(row['variants']) or 'base alone'})"
-    except KteardownError as error:
-        row["state"] = row["result"] = f"unreadable: {error.message}"
-    return row
 
 
 Lists = dict[ListKind, Callable[[], list[Fields]]]

@@ -8,11 +8,11 @@ import dataclasses
 import functools
 import inspect
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -30,14 +30,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kteardown.cli.terminal import TerminalReporter
+    from kteardown.flows.runner import Runner
+    from kteardown.progress import Reporter
     from kteardown.report.publication import Publication
 
 _out = partial(typer.Option, rich_help_panel="Execution and output")
-
-
-class FailOn(StrEnum):
-    worse = "worse"
-    inconclusive = "inconclusive"
 
 
 ExperimentArg = Annotated[str, typer.Argument(autocompletion=complete.experiments)]
@@ -46,7 +43,7 @@ JobsOption = Annotated[int | None, typer.Option("--jobs", min=1)]
 PatchOption = Annotated[str, typer.Option("--patch", metavar="FILE")]
 ScriptOption = Annotated[str, typer.Option("--script")]
 VerboseOption = Annotated[bool, _out("-v", "--verbose")]
-FailOnOption = Annotated[FailOn | None, _out("--fail-on", metavar="VERDICT")]
+FailOnOption = Annotated[Literal["worse", "inconclusive"] | None, _out("--fail-on", metavar="VERDICT")]
 QuietOption = Annotated[bool, _out("-q", "--quiet")]
 
 
@@ -72,6 +69,12 @@ class Execution(_Files):  # type: ignore[misc]
     fail_on: FailOnOption = None
     verbose: VerboseOption = False
     quiet: QuietOption = False
+
+    def runner(self, reporter: "Reporter", command: str = "") -> "Runner":
+        """Return what runs experiments as these options say. ``command`` repeats it; empty: as typed."""
+        from kteardown.flows.runner import Runner
+
+        return Runner(reporter, command or command_line(), self.on, self.jobs, self.require is not None)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -188,6 +191,11 @@ def note_skipped(skipped: Mapping[str, str]) -> None:
     if skipped:
         reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
         reporter(verbose=False, quiet=False).note(f"left out, since they cannot be read: {reasons}")
+
+
+def command_line() -> str:
+    """Return the command as it was typed, for the run's ``environment.json``."""
+    return shlex.join(["kteardown", *sys.argv[1:]])
 
 
 def need_writable(*files: Path | None) -> None:

@@ -5,7 +5,6 @@ The check of b4 also adds to the queue.
 
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -21,16 +20,15 @@ from rich.table import Table
 from kteardown.cli import options
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.maps import shipped_functions, shipped_sources
-from kteardown.errors import InputError, KteardownError
+from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches
 from kteardown.patches.posted import PostedSeries, read
 from kteardown.paths import cache_dir, queue_dir
 from kteardown.queue import jobs
 from kteardown.queue.archive import Seen, as_mbox, mails_of_list, threads
-from kteardown.queue.check import check, status_of
+from kteardown.queue.check import status_of
 from kteardown.visible import echo, on_one_line
 
-_MOST_BYTES = 32_000_001
 _MOST = 50
 """So many series are tried in one look."""
 
@@ -78,19 +76,6 @@ def _row(job: jobs.QueuedJob) -> dict[str, str]:
         "status": status,
         "answer": summary,
     }
-
-
-def check_for_b4(what: Sequence[str]) -> None:
-    """Print the check of b4 for the mail on the standard input. Raises InputError."""
-    if list(what) != ["-"]:
-        raise InputError(
-            "--format b4-check reads one mail from the standard input",
-            hint="write: kteardown try - --format b4-check.",
-        )
-    raw = sys.stdin.buffer.read(_MOST_BYTES)
-    given = [one for one in sys.argv[2:] if one not in ("-", "--format", "b4-check", "--format=b4-check")]
-    found: list[dict[str, Any]] = [dict(one) for one in check(raw, given, queue_dir())]
-    echo(json.dumps(found, indent=1))
 
 
 @dataclass

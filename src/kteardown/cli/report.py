@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 import typer
 
 from kteardown.cli import options
-from kteardown.cli.outcome import gate, material_of_folder
 from kteardown.errors import InputError, LabError, failing
 from kteardown.extras import need
+from kteardown.flows.ending import gate
 from kteardown.report import formats
 from kteardown.report.formats import FORMATS, text
 from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.publication import Publication, of_run
+from kteardown.report.saved import material_of_folder
 from kteardown.rundir.find import find_runs
 from kteardown.visible import echo
 

@@ -9,9 +9,9 @@ import typer
 
 from kteardown import version
 from kteardown.cli import options
-from kteardown.cli.run import boot_rest, start
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import GateError
+from kteardown.flows.runner import Runner
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
@@ -141,14 +141,13 @@ def _compare(boots: int, reporter: TerminalReporter) -> Measured:
         boots=boots,
         repetitions=5,
     )
-    execution = options.Execution()
     experiments = on_clocks(load_experiment(_EXPERIMENT), asked)
     command = (
         f"kteardown run {_EXPERIMENT} --workload {_WORKLOAD} --variant {_VARIANT} --set {_POINTS} "
         f"--clock both --seeds 2 --boots {boots} --repetitions 5 --arch {_ARCH}"
     )
-    found = start(experiments, reporter, execution, command=command)
-    return boot_rest(found, reporter, execution)
+    runner = Runner(reporter, command)
+    return runner.boot_rest(runner.start(experiments))
 
 
 def _with_comparison(found: SelfTest, material: Measured) -> SelfTest:

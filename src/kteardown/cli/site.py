@@ -11,9 +11,7 @@ import typer
 
 from kteardown import version
 from kteardown.cli import options
-from kteardown.cli.listing import run_fields
-from kteardown.cli.outcome import material_of_folder
-from kteardown.cli.show import Fields, boot_rows, boots_done
+from kteardown.cli.rows import Fields, boot_rows, boots_done, run_fields
 from kteardown.errors import GuestError, InputError, LabError, damaged, failing
 from kteardown.extras import need
 from kteardown.history.lines import LEAST, HistoryFilter, history_of
@@ -22,6 +20,7 @@ from kteardown.paths import replace_text
 from kteardown.report import formats, history_tables, saved
 from kteardown.report.formats.html import page
 from kteardown.report.publication import of_run
+from kteardown.report.saved import material_of_folder
 from kteardown.rundir.directory import started
 from kteardown.rundir.find import RunFolder, all_folders, all_runs
 from kteardown.rundir.writer import is_locked

@@ -106,6 +106,18 @@ class Scripted:
 
 
 @dataclass(frozen=True)
+class Span:
+    """Two commits of a git tree, or a series with its source, and which commits between them count."""
+
+    good: str = _what("--good", metavar="REV", default="")
+    bad: str = _what("--bad", metavar="REV", default="")
+    source: str = _what("--source", default="git:.")
+    series: str = _what("--series", default="")
+    path: list[str] | None = _what("--path")
+    first_parent: bool = _what("--first-parent", default=False)
+
+
+@dataclass(frozen=True)
 class Overrides(Designed, Kernels, Parts):
     """All of these options; None, False or empty keeps the value of the experiment."""
 

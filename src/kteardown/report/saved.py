@@ -6,7 +6,7 @@ from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report import result_file
 from kteardown.report.formats import markdown
-from kteardown.report.material import Material
+from kteardown.report.material import Material, Measured, material_of, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import ResultHead, RunDir
@@ -67,6 +67,20 @@ def answer_of(found: RunFolder) -> str:
     if exact is None or wall is None:
         return ""
     return sentence(both_clocks(exact, wall), load(found.runs[0]).workloads)
+
+
+def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
+    """Return the material of a run, with its ``samples`` if the format needs them.
+
+    Nothing is written. Raises InputError, GuestError.
+    """
+    materials = []
+    for run in found.runs:
+        snapshot = load(run)
+        result = result_of(run)
+        one = Material(run.name, result, snapshot.workloads, snapshot.published)
+        materials.append(material_of(snapshot, result) if samples else one)
+    return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
 
 
 def with_outcome(run: RunDir, result: Result) -> Result:

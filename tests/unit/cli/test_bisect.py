@@ -13,8 +13,9 @@ from filelock import FileLock, Timeout
 from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
-from kteardown.cli.bisect import Judge
 from kteardown.errors import BuildError, InputError, NotBuiltError
+from kteardown.flows.bisection.commits import MeasuredCommits
+from kteardown.flows.runner import Runner
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Fault, PatchSet
@@ -59,7 +60,7 @@ def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the commits that were measured. Commit 7 does not build; nothing of 2 and 3 is built."""
     seen: list[int] = []
 
-    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
         number = max(within(folders[0]))
         if len(folders) == 1:
             seen.append(number)
@@ -71,7 +72,7 @@ def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found = simulated(more)
         return f"run-{number}", alike(found) if number == 3 and len(folders) == 1 else found
 
-    monkeypatch.setattr(Judge, "booted", booted)
+    monkeypatch.setattr(MeasuredCommits, "booted", booted)
     return seen
 
 
@@ -160,11 +161,11 @@ def test_a_commit_that_is_not_between_the_ends_is_judged(tree: Path, measured: l
 def test_kernels_that_panic_are_found(
     tree: Path, measured: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole: Callable[..., tuple[str, Measured]] = Judge.booted
+    whole: Callable[..., tuple[str, Measured]] = MeasuredCommits.booted
     ids = _git(tree, "rev-list", "--reverse", "main").split()
 
-    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
-        run, found = whole(judge, folders, **design)
+    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+        run, found = whole(commits, folders, **design)
         faults = tuple(
             Fault(
                 kernel=folder.name,
@@ -182,7 +183,7 @@ def test_kernels_that_panic_are_found(
         )
         return run, found.model_copy(update={"faults": faults})
 
-    monkeypatch.setattr(Judge, "booted", booted)
+    monkeypatch.setattr(MeasuredCommits, "booted", booted)
     done = bisect(tree, "--outcome", "panic")
     assert done.exit_code == 0, done.exception
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
@@ -194,7 +195,7 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
     begun: list[tuple[str, ...]] = []
     booted: list[str] = []
 
-    def start(experiments: Sequence[Experiment], *_: object) -> RunFolder:
+    def start(_: Runner, experiments: Sequence[Experiment]) -> RunFolder:
         (experiment,) = experiments
         begun.append(experiment.variants)
         more = {Path(one).name: sum(EFFECTS.get(n, 0) for n in within(Path(one))) for one in begun[-1]}
@@ -206,14 +207,14 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
 
         return RunFolder.of(write_run(tree.parent / "runs", simulated, cost=cost))
 
-    def boot_rest(found: RunFolder, *_: object, **__: object) -> Material:
+    def boot_rest(_: Runner, found: RunFolder, *, repeat: bool) -> Material:
         booted.append(found.name)
         if len(booted) in (1, 3, 12):
             raise KeyboardInterrupt
         return Material(found.name, saved.result_of(found.runs[0]), {})
 
-    monkeypatch.setattr("kteardown.cli.bisect.start", start)
-    monkeypatch.setattr("kteardown.cli.bisect.boot_rest", boot_rest)
+    monkeypatch.setattr(Runner, "start", start)
+    monkeypatch.setattr(Runner, "boot_rest", boot_rest)
     points = ("--set", "zombies=1000:3000:1000")
     done = [bisect(tree, *points) for _ in range(4)]
     assert [one.exit_code for one in done] == [130, 130, 130, 0]
@@ -226,16 +227,16 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
 def test_two_of_the_same_command_take_turns(
     tree: Path, measured: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole: Callable[..., tuple[str, Measured]] = Judge.booted
+    whole: Callable[..., tuple[str, Measured]] = MeasuredCommits.booted
     taken: list[bool] = []
 
-    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
         (lock,) = (cache_dir() / "bisections" / ".locks").glob("*.lock")
         with suppress(Timeout), FileLock(lock).acquire(timeout=0):
             taken.append(True)
-        return whole(judge, folders, **design)
+        return whole(commits, folders, **design)
 
-    monkeypatch.setattr(Judge, "booted", booted)
+    monkeypatch.setattr(MeasuredCommits, "booted", booted)
     assert bisect(tree).exit_code == 0
     assert measured
     assert not taken
@@ -247,11 +248,11 @@ def in_real_time(
     """Let commit 9 cost ``more``, and 7 not build. Return what is measured, each with its stopping rule."""
     seen: list[tuple[int, str]] = []
 
-    def booted(judge: Judge, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
         number = max(within(folders[0]))
         assert "seeds" not in design
         if len(folders) == 1:
-            seen.append((number, judge.compared.until if judge.compared.size else "verdict"))
+            seen.append((number, commits.compared.until if commits.compared.size else "verdict"))
         if number == 7:
             raise BuildError("kernel/freezer.c:9: error", hint="fix it.")
         with_it = {folder.name for folder in folders if 9 in within(folder)}
@@ -267,7 +268,7 @@ def in_real_time(
             experiment, simulate(experiment, cost, Noise(boot=boot), seed=number)
         )
 
-    monkeypatch.setattr(Judge, "booted", booted)
+    monkeypatch.setattr(MeasuredCommits, "booted", booted)
     return seen
 
 

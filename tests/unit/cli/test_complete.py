@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.show import THINGS
+from kteardown.cli.things import THINGS
 from unit.cli.test_main import kteardown
 from unit.run import killable
 

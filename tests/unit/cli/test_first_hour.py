@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from kteardown import cli, pipeline
-from kteardown.cli import app, options
+from kteardown.cli import app
 from kteardown.cli.doctor import _agent, _architectures, _memory_and_disk
-from kteardown.cli.outcome import gate
 from kteardown.errors import GateError, InputError, KteardownError
+from kteardown.flows.ending import gate
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, apply, on_clocks
 from kteardown.kernels.source import Sources
@@ -125,7 +125,7 @@ def test_a_failed_gate_always_has_a_reason() -> None:
     rows = tuple(c.model_copy(update={"verdict": "worse", "reason": ""}) for c in result.comparisons)
     update = {"comparisons": rows, "metric_verdicts": ()}
     with pytest.raises(GateError) as failed:
-        gate(Material("run", result.model_copy(update=update), WORKLOADS), options.FailOn.worse)
+        gate(Material("run", result.model_copy(update=update), WORKLOADS), "worse")
     assert "at zombies=0 (" in failed.value.message
     assert not failed.value.message.rstrip().endswith(":")
 

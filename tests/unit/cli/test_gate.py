@@ -15,9 +15,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kteardown.cli import app
-from kteardown.cli import gate as module
-from kteardown.cli.outcome import material_of_folder
 from kteardown.errors import GateError, NotBuiltError
+from kteardown.flows.runner import Runner
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels.source import file_hash
@@ -26,6 +25,7 @@ from kteardown.model.record import ParamValue
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.report.material import Measured
+from kteardown.report.saved import material_of_folder
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.vm.agent import build_agent
@@ -45,7 +45,7 @@ class Guests:
         self.runs, self.factor = runs, 1.0
         self.booted: list[Experiment] = []
 
-    def start(self, experiments: Sequence[Experiment], *_: object) -> RunFolder:
+    def start(self, experiments: Sequence[Experiment]) -> RunFolder:
         """Boot an experiment. The variant has the factor, or base without one."""
         (experiment,) = experiments
         self.booted.append(experiment)
@@ -61,7 +61,7 @@ class Guests:
         run = write_run(self.runs, simulated, cost=cost, started=day)
         return RunFolder.of(run)
 
-    def boot_rest(self, found: RunFolder, *_: object) -> Measured:
+    def boot_rest(self, found: RunFolder) -> Measured:
         """Return what was booted."""
         return material_of_folder(found)
 
@@ -76,8 +76,8 @@ def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guests:
     for name in ("CACHE", "RUNS"):
         monkeypatch.setenv(f"KTEARDOWN_{name}", str(tmp_path / name.lower()))
     made = Guests(tmp_path / "runs")
-    monkeypatch.setattr(module, "start", made.start)
-    monkeypatch.setattr(module, "boot_rest", made.boot_rest)
+    monkeypatch.setattr(Runner, "start", lambda runner, experiments: made.start(experiments))
+    monkeypatch.setattr(Runner, "boot_rest", lambda runner, found: made.boot_rest(found))
     return made
 
 
@@ -206,7 +206,7 @@ def test_a_tree_without_a_difference_passes_and_boots_nothing(
     def nothing(*_: object) -> RunFolder:
         raise NotBuiltError.of("it")
 
-    monkeypatch.setattr(module, "start", nothing)
+    monkeypatch.setattr(Runner, "start", nothing)
     assert gate("--against", "main", "--source", f"git:{tree}").exit_code == 0
 
 

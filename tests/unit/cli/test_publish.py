@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kteardown.cli.options import Execution, FailOn, need_writable
+from kteardown.cli.options import Execution, need_writable
 from kteardown.cli.run import finish
 from kteardown.errors import GateError, InputError
 from kteardown.report.publication import Publication
@@ -104,5 +104,5 @@ def test_a_file_of_a_run_and_a_file_for_two_reports_are_refused(run: RunDir, tmp
 
 def test_a_gate_without_files_prints_the_page_first(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(run.path.parent))
-    execution = Execution(fail_on=FailOn.worse, quiet=True)
+    execution = Execution(fail_on="worse", quiet=True)
     finish(RunFolder.of(run), execution.begin(), execution)

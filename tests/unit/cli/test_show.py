@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from kteardown import pipeline
 from kteardown.cli import app
-from kteardown.cli.show import THINGS, known_names
+from kteardown.cli.things import THINGS, known_names
 from kteardown.errors import InputError
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer

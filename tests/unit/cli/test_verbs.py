@@ -14,7 +14,8 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kteardown.cli import _MODULES, _TEXTS, HELP, app, try_patch
+from kteardown.cli import _MODULES, _TEXTS, HELP, app
+from kteardown.flows.try_series.choose import MOST
 from kteardown.patches import find_base
 from unit.processes import forked
 
@@ -101,7 +102,7 @@ def test_every_option_has_a_text_and_every_text_an_option() -> None:
 def test_the_texts_of_try_name_its_bases_and_how_many_workloads_it_runs() -> None:
     own = texts()["try"]
     assert own["source"].endswith(f" Default: {', '.join(find_base.KNOWN)}.")
-    assert f"the {try_patch._MOST} that execute most of it" in own["script"]
+    assert f"the {MOST} that execute most of it" in own["script"]
 
 
 @pytest.mark.parametrize("name", HELP)

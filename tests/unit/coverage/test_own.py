@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.script import is_own
-from kteardown.cli.show import covering
-from kteardown.cli.try_patch import choose_workloads
+from kteardown.cli.rows import covering
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.executed import count_script
 from kteardown.coverage.maps import (
@@ -22,6 +20,8 @@ from kteardown.coverage.maps import (
     write_map,
 )
 from kteardown.coverage.propose import matching
+from kteardown.flows.scripts import is_own
+from kteardown.flows.try_series.choose import choose_workloads
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed, Scripted
 from kteardown.kernels.request import KernelImage

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as Xml
 
 from hypothesis import HealthCheck, given, settings
 
-from kteardown.cli.options import FailOn, error_of
-from kteardown.cli.outcome import gate
+from kteardown.cli.options import error_of
 from kteardown.errors import KteardownError
-from kteardown.judge.answer import Answer
+from kteardown.flows.ending import gate
+from kteardown.judge.answer import Answer, FailOn
 from kteardown.judge.verdicts import OUTCOMES
 from kteardown.model.result import Result
 from kteardown.queue import check
@@ -50,7 +50,7 @@ def tried_with(material: Material) -> Tried:
 def test_exit_codes_junit_b4_and_headline_agree(result: Result) -> None:
     material = Material("run", result, KNOWN)
     answer = material.answer
-    worse, unsure = exit_code(material, FailOn.worse), exit_code(material, FailOn.inconclusive)
+    worse, unsure = exit_code(material, "worse"), exit_code(material, "inconclusive")
     root = Xml.fromstring(TEXTS["junit"](material))
     failures, errors = (len(root.findall(f".//{kind}")) for kind in ("failure", "error"))
     status = check._OF_OUTCOME[answer.outcome]
@@ -59,7 +59,7 @@ def test_exit_codes_junit_b4_and_headline_agree(result: Result) -> None:
     assert (status == "fail") == (answer.outcome in ("fail", "broken"))
     assert bool(failures) == (status == "fail")
     assert bool(worse) == bool(failures or errors)
-    output = json.loads(formats.render("json", of_run(material).ended_by(error_with(material, FailOn.worse))))
+    output = json.loads(formats.render("json", of_run(material).ended_by(error_with(material, "worse"))))
     assert (output["outcome"], output["exit_code"]) == (answer.outcome, worse)
     assert {"pass": worse == 0, "unsure": True, "fail": worse != 0, "broken": worse == 6}[answer.outcome]
     check_headline(answer, result)

@@ -18,8 +18,7 @@ from pydantic import ValidationError
 
 from kteardown import pipeline
 from kteardown.cli.diff import print_difference
-from kteardown.cli.listing import run_fields
-from kteardown.cli.outcome import material_of_folder
+from kteardown.cli.rows import run_fields
 from kteardown.history.lines import LEAST, HistoryFilter, history_of
 from kteardown.model.clock import CLOCKS
 from kteardown.model.record import parse
@@ -30,6 +29,7 @@ from kteardown.report.diff import compare_results
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
 from kteardown.report.material import Material
+from kteardown.report.saved import material_of_folder
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load

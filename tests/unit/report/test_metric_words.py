@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.options import FailOn
-from kteardown.cli.outcome import gate
 from kteardown.errors import GateError
-from kteardown.judge.answer import judge
+from kteardown.flows.ending import gate
+from kteardown.judge.answer import FailOn, judge
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.report.material import Material
 from kteardown.report.metrics import metric_sentence
@@ -71,11 +70,11 @@ def test_a_metric_without_a_ratio_has_a_direction() -> None:
 @pytest.mark.parametrize(
     ("ratios", "verdict", "fails"),
     [
-        (dict.fromkeys(SIZES, 0.5), FailOn.worse, False),
-        (dict.fromkeys(SIZES, 1.5), FailOn.worse, True),
-        ({0: 1.3, 3000: 0.5, 6000: 0.5, 9000: 0.5}, FailOn.worse, True),
-        ({0: 0.9}, FailOn.worse, False),
-        ({0: 0.9}, FailOn.inconclusive, False),
+        (dict.fromkeys(SIZES, 0.5), "worse", False),
+        (dict.fromkeys(SIZES, 1.5), "worse", True),
+        ({0: 1.3, 3000: 0.5, 6000: 0.5, 9000: 0.5}, "worse", True),
+        ({0: 0.9}, "worse", False),
+        ({0: 0.9}, "inconclusive", False),
     ],
 )
 def test_the_gate_looks_at_metrics_and_for_worse_at_their_points(
@@ -93,6 +92,6 @@ def test_the_gate_looks_at_metrics_and_for_worse_at_their_points(
 def test_inconclusive_points_do_not_make_a_decided_metric_fail() -> None:
     verdict: Verdict = "inconclusive"
     result = changed(made(dict.fromkeys(SIZES, 0.5)), 0, verdict=verdict)
-    gate(Material("run", result, WORKLOADS), FailOn.inconclusive)
+    gate(Material("run", result, WORKLOADS), "inconclusive")
     with pytest.raises(GateError):
-        gate(Material("run", with_metric(result, verdict=verdict), WORKLOADS), FailOn.inconclusive)
+        gate(Material("run", with_metric(result, verdict=verdict), WORKLOADS), "inconclusive")

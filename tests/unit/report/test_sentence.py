@@ -16,9 +16,8 @@ from rich.console import Console
 
 from kteardown import pipeline
 from kteardown.analysis.both_clocks import both_clocks
-from kteardown.cli.options import FailOn
-from kteardown.cli.outcome import gate
 from kteardown.errors import GateError
+from kteardown.flows.ending import gate
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.judge.answer import VariantAnswer, judge
 from kteardown.judge.metrics import metric_name
@@ -167,7 +166,7 @@ def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
         rows = [line for line in out.getvalue().splitlines() if remedy + other in line]
         assert any(line.startswith("2 inconclusive: ") for line in rows), clock
         with pytest.raises(GateError, match=re.escape(remedy + other)):
-            gate(Material("RUN", result, KNOWN), FailOn.inconclusive)
+            gate(Material("RUN", result, KNOWN), "inconclusive")
 
 
 def test_what_is_undecided_has_the_smallest_detectable_change_if_it_fits() -> None:
@@ -237,7 +236,7 @@ def test_what_is_unfinished_or_of_base_alone_is_said() -> None:
     for part, said in ((early, "So far: "), (killed, "So far, with 4 boots left: ")):
         assert all(line.text.startswith(said) for line in lines(part, WORKLOADS))
         with pytest.raises(GateError, match="not finished"):
-            gate(Material("RUN", part, WORKLOADS), FailOn.worse)
+            gate(Material("RUN", part, WORKLOADS), "worse")
     alone = {"kernels": {"base": result.kernels["base"]}, "comparisons": (), "metric_verdicts": ()}
     base = result.model_copy(update=alone)
     assert lines(base, WORKLOADS) == [("inconclusive", "base: there is nothing to compare it with")]

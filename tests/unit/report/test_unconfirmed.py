@@ -8,9 +8,8 @@ import pytest
 
 from kteardown.analysis.replication import replicate
 from kteardown.analysis.sequential import stop_here
-from kteardown.cli.options import FailOn
-from kteardown.cli.outcome import gate
 from kteardown.errors import GateError
+from kteardown.flows.ending import gate
 from kteardown.inputs.published import load_posting
 from kteardown.report.material import Material
 from kteardown.report.sections.fault_lines import fault_lines
@@ -42,9 +41,9 @@ def test_in_ci_it_is_no_pass_and_no_failure_of_the_patch() -> None:
     cases = [case for case in root.iter("testcase") if "freeze_" in case.get("classname", "")]
     assert cases and all(case.find("skipped") is not None for case in cases)
     assert (root.get("failures"), root.get("errors")) == ("0", "0")
-    gate(Material("run", result, WORKLOADS), FailOn.worse)
+    gate(Material("run", result, WORKLOADS), "worse")
     with pytest.raises(GateError, match="freezing user space"):
-        gate(Material("run", result, WORKLOADS), FailOn.inconclusive)
+        gate(Material("run", result, WORKLOADS), "inconclusive")
 
 
 def test_it_replicates_no_claim() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.bisect import _begun
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
+from kteardown.flows.bisection.commits import begun_run
 from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Experiment
@@ -170,13 +170,13 @@ def test_a_link_and_dots_do_not_lead_out_of_what_is_typed(tmp_path: Path) -> Non
 
 def test_a_bisection_takes_up_only_a_run_that_names_what_was_typed(run: RunDir, theirs: Path) -> None:
     experiment = load(run).experiment
-    found = _begun(run.name, experiment)
+    found = begun_run(run.name, experiment)
     assert found is not None and found.path == run.path
-    assert _begun(str(run.path), experiment) is None
+    assert begun_run(str(run.path), experiment) is None
     missing_variant(run, compiler=str(theirs / "bin/gcc"))
-    assert _begun(run.name, experiment) is None
+    assert begun_run(run.name, experiment) is None
     typed: Experiment = experiment.model_copy(update={"compiler": str(theirs / "bin/gcc")})
-    assert _begun(run.name, typed) is not None
+    assert begun_run(run.name, typed) is not None
 
 
 @pytest.mark.parametrize("field", ["image", "modules"])

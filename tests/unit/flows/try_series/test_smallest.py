@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli import try_patch
-from kteardown.cli.try_patch import smallest_changes
 from kteardown.errors import InputError
+from kteardown.flows.try_series.smallest import smallest_changes
 from kteardown.inputs.options import Overrides, apply
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Spread
 from kteardown.run.resolve import experiment_for
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +74,7 @@ def test_a_quiet_run_of_this_host_does_not_replace_the_shipped_results(
     quiet = {("pipechain", metric): Spread(0.001, 0.001, "a-run") for metric in ("signal_ns", "teardown_ns")}
     quiet["script", "own_ns"] = Spread(0.001, 0.001, "a-run")
     before = smallest_changes(experiment_for("pipechain", "debian:6.12"))
-    monkeypatch.setattr(try_patch, "spreads", lambda experiment, runs: quiet)
+    monkeypatch.setattr("kteardown.flows.try_series.smallest.spreads", lambda experiment, runs: quiet)
     assert smallest_changes(experiment_for("pipechain", "debian:6.12")) == before
     wall = apply(experiment_for("pipechain", "debian:6.12"), Overrides(clock="wall"))
     assert smallest_changes(wall).keys() == {"signal_ns", "teardown_ns"}

@@ -1,39 +1,21 @@
-"""What verbs make of the answer of a run: its report, and the error with which the command ends."""
+"""The error with which a command ends that has measured: what becomes of the answer of a run."""
 
-from kteardown.cli import options
 from kteardown.errors import BrokenError, GateError, KteardownError, NotBuiltError
-from kteardown.judge.answer import Problem
-from kteardown.report import saved
+from kteardown.judge.answer import FailOn, Problem
 from kteardown.report.formatting import change, point_text, with_remedy
-from kteardown.report.material import Material, Measured, material_of, side_by_side
+from kteardown.report.material import Measured
 from kteardown.report.metrics import metric_sentence
 from kteardown.report.sections.fault_lines import fault_sentence, uncompared_sentences
-from kteardown.rundir.find import RunFolder
-from kteardown.rundir.snapshot import load
 
 
-def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
-    """Return the material of a run, with its ``samples`` if the format needs them.
-
-    Nothing is written. Raises InputError, GuestError.
-    """
-    materials = []
-    for run in found.runs:
-        snapshot = load(run)
-        result = saved.result_of(run)
-        one = Material(run.name, result, snapshot.workloads, snapshot.published)
-        materials.append(material_of(snapshot, result) if samples else one)
-    return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
-
-
-def gate(material: Measured, fail_on: options.FailOn | None) -> None:
+def gate(material: Measured, fail_on: FailOn | None) -> None:
     """Raise the error with which a run ends that does not pass ``fail_on``.
 
     Raises BrokenError if a variant is broken, NotBuiltError if nothing of one is in its kernel, GateError.
     """
     check_broken(material)
     check_built(material)
-    problem = material.answer.problem(fail_on.value) if fail_on is not None else None
+    problem = material.answer.problem(fail_on) if fail_on is not None else None
     if problem is not None:
         raise _error(material, problem)
 

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.cli.options import FailOn
-from kteardown.cli.outcome import gate
 from kteardown.errors import BrokenError, GateError, InputError, KteardownError
+from kteardown.flows.ending import gate
 from kteardown.inputs.load import load_workload
-from kteardown.judge.answer import judge
+from kteardown.judge.answer import FailOn, judge
 from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.material import Material
@@ -48,7 +47,7 @@ def check_agreement(result: Result, workloads: Mapping[str, Workload]) -> None:
     """Assert that the exit codes and the cases agree, in both directions."""
     root = Xml.fromstring(TEXTS["junit"](Material("run", result, workloads)))
     failures, errors = (len(root.findall(f".//{kind}")) for kind in ("failure", "error"))
-    worse = exit_code(result, workloads, FailOn.worse)
+    worse = exit_code(result, workloads, "worse")
     assert bool(worse) == bool(failures or errors)
     if not errors:
         assert (worse in (GateError.exit_code, BrokenError.exit_code)) == bool(failures)
@@ -59,7 +58,7 @@ def check_agreement(result: Result, workloads: Mapping[str, Workload]) -> None:
             for finding in variant.headlines
         }
         skipped = any(is_skipped(case, metrics) for case in root.iter("testcase"))
-        gate_fails = exit_code(result, workloads, FailOn.inconclusive) == GateError.exit_code
+        gate_fails = exit_code(result, workloads, "inconclusive") == GateError.exit_code
         assert gate_fails == (skipped or worse == GateError.exit_code)
 
 
@@ -89,7 +88,7 @@ def test_a_mixed_metric_with_a_point_that_turned_fails_both() -> None:
         mixed = any(metric.verdict == "mixed" for metric in result.metric_verdicts)
         if mixed and not any(row.verdict == "worse" for row in result.comparisons):
             turned += 1
-            assert exit_code(result, WORKLOADS, FailOn.worse) == GateError.exit_code
+            assert exit_code(result, WORKLOADS, "worse") == GateError.exit_code
             assert lines(result, WORKLOADS)[0].tone == "worse"
     assert turned
 
@@ -145,7 +144,7 @@ def test_the_better_direction_of_a_metric_decides_what_turned() -> None:
         result = with_points(PLAIN, [point] * len(rows), ["mixed"] * len(PLAIN.metric_verdicts))
         turned = tuple(row.model_copy(update={"better": better}) for row in result.comparisons)
         result = result.model_copy(update={"comparisons": turned})
-        assert exit_code(result, WORKLOADS, FailOn.worse) == expected
+        assert exit_code(result, WORKLOADS, "worse") == expected
         check_agreement(result, WORKLOADS)
 
 

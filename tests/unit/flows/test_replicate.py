@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.cli.replicate import command_line, measured_with, our_series, posted_patch
+from kteardown.cli.replicate import command_line
 from kteardown.errors import InputError
+from kteardown.flows.replicate import measured_with, our_series, posted_patch
 from kteardown.inputs.options import Overrides, apply
 from kteardown.inputs.published import Posting, load_posting, posting_names
 from kteardown.progress import SilentReporter

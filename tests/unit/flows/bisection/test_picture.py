@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kteardown.bisect import CommitValue, chart, line
+from kteardown.flows.bisection.search import CommitValue, chart, line
 from kteardown.report.charts import Plot, svg_file
 
 TESTED = [

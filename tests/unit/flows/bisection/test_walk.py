@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.bisect import Walk
 from kteardown.errors import InputError
+from kteardown.flows.bisection.search import Walk
 
 HISTORIES = 8
 COMMITS = 120

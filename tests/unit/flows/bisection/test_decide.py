@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.bisect import RISK, BlockMean, boots_needed, confidence_of_step, posterior
+from kteardown.flows.bisection.search import RISK, BlockMean, boots_needed, confidence_of_step, posterior
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 sys.path.insert(0, str(ROOT / "bench"))
 from bisect_simulation import COMMITS, bayes, five, history, ours  # noqa: E402
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from kteardown.cli.script import experiments_on
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.errors import InputError
+from kteardown.flows.scripts import experiments_on
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Overrides, Scripted
 from kteardown.model.experiment import Experiment
@@ -40,7 +40,7 @@ def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
 
         return Rehearsed((small, large), 12.0, both(small).seen, again)
 
-    monkeypatch.setattr("kteardown.cli.script.rehearse", rehearsed)
+    monkeypatch.setattr("kteardown.flows.scripts.rehearse", rehearsed)
     asked = Overrides(assignments=["N=100,200"], variant=["exit-linear"])
     (found,) = experiments_on(
         "./leave.sh", "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)

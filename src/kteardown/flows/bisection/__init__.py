@@ -1,0 +1,1 @@
+"""Find the commits that made a metric better or worse, or that broke the kernel."""

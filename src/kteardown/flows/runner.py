@@ -1,0 +1,69 @@
+"""Run an experiment: create its run directory, and boot the rest of its plan on every clock."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kteardown import pipeline
+from kteardown.model.clock import CLOCKS
+from kteardown.model.experiment import Experiment
+from kteardown.progress import Reporter
+from kteardown.report.material import Measured, side_by_side
+from kteardown.run import lab, named
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import RunFolder
+from kteardown.rundir.snapshot import load
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Creates runs and boots them, as the user asked for it.
+
+    ``command`` repeats what is run. ``on``: as ``--on``; None: where a run has begun, or on this host.
+    ``jobs``: how many guests at once; None: as many as fit.
+    """
+
+    reporter: Reporter
+    command: str
+    on: str | None = None
+    jobs: int | None = None
+    needs_kvm: bool = False
+
+    def start(self, experiments: Sequence[Experiment], *, ablate: bool = False) -> RunFolder:
+        """Create the run of an experiment (on both clocks: one for each) with the kernels it begins with.
+
+        Raises InputError, BuildError, LabError.
+        """
+        for experiment in experiments:
+            lab.check_host(experiment, self.on, kvm=self.needs_kvm)
+        return pipeline.start(experiments, self.reporter, ablate=ablate, command=self.command)
+
+    def boot_rest(self, found: RunFolder, *, repeat: bool = False) -> Measured:
+        """Boot the rest of the plan, and return what the run says. ``repeat`` as for ``run.lab``.
+
+        Raises InputError, BuildError, GuestError, LabError.
+        """
+        self.reporter.note(f"run directory: {found.path}")
+        on = lab.remembered_place(RunDir(found.path), self.on)
+        snapshots = [load(run) for run in found.runs]
+        for snapshot in snapshots:
+            lab.check_host(snapshot.experiment, on, kvm=self.needs_kvm)
+        materials = []
+        try:
+            for snapshot in snapshots:
+                if found.both_clocks:
+                    self.reporter.note(f"{CLOCKS[snapshot.experiment.design.clock]}:")
+                materials.append(pipeline.finish(snapshot, self.reporter, lab.Where(on, self.jobs, repeat)))
+                if snapshot is not snapshots[-1]:
+                    self.reporter.note(f"done; its report: kteardown report {snapshot.run.name}")
+        except KeyboardInterrupt:
+            self.reporter.note(f"interrupted; finish it with: {_resume_command(found, on)}")
+            raise
+        return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
+
+
+def _resume_command(found: RunFolder, on: str) -> str:
+    """Return the command that goes on with a run, with what must be named again."""
+    words = f" --on {shlex.quote(on)}" if on else ""
+    words += named.options(one.text for one in named.of_runs(found))
+    return f"kteardown run --resume {found.name}{words}"

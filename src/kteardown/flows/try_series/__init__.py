@@ -1,0 +1,1 @@
+"""From a mail to what the patch does: find base, choose the workloads, measure, and count."""

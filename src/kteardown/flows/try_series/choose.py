@@ -1,0 +1,200 @@
+"""Which workloads execute what a series changes, and can show it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.changed import (
+    ChangedFunction,
+    changed_for_certain,
+    changed_functions,
+    may_change_executed,
+)
+from kteardown.coverage.maps import WorkloadCoverage, points_of, shipped_map, stress_tests, with_own
+from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
+from kteardown.errors import (
+    InputError,
+    KteardownError,
+    NotExercisedError,
+)
+from kteardown.flows.scripts import is_own
+from kteardown.flows.try_series.smallest import for_each_object, smallest_shown
+from kteardown.inputs.load import load_workload
+from kteardown.inputs.options import Designed
+from kteardown.kernels.request import KernelImage
+from kteardown.kernels.source import Sources
+from kteardown.model.record import ParamValue
+from kteardown.patches.find_base import Base
+from kteardown.report import try_page
+from kteardown.report.formatting import share
+from kteardown.report.try_page import Chosen, MeasuredWorkload
+
+MOST = 2
+"""So many of the proposed workloads are run; the others are named."""
+SHOWN = 3
+_LEAST_SHARE = 0.01
+"""Of its stretch: a workload that executes less of what is changed, and not for each object, is not run."""
+_NOISY = 0.05
+"""A workload whose metrics show no smaller change is run only after the others."""
+NOT_MEASURED = "executed, but not measured by anything here"
+OTHER = (
+    "run a script that executes it more often, with --script (docs/script.md), or name another workload "
+    "with --workload."
+)
+
+
+def choose_workloads(
+    named: Sequence[str],
+    base: Base,
+    sources: Sources,
+    designed: Designed,
+    users: Mapping[str, Collection[str]],
+) -> Chosen:
+    """Return the workloads that the user named, or else those that execute most of what is changed.
+
+    ``users``: by header, the files that include it, as far as that is known. Raises InputError if a named
+    workload does not exist.
+    """
+    changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
+    chosen = _choose(named, base, changed, designed)
+    if (
+        chosen.workloads
+        or not chosen.known
+        or not may_change_executed(changed, shipped_map(base.source), users)
+    ):
+        return chosen
+    note = "The workloads are chosen when the code of both kernels says which functions use what is changed."
+    return replace(chosen, notes=(*chosen.notes, note), after_build=True)
+
+
+def choose_by_code(chosen: Chosen, base: Base, variant: KernelImage, designed: Designed) -> Chosen:
+    """Return the workloads that execute functions whose code differs, after the build of ``variant``."""
+    return _choose((), base, changed_for_certain(chosen.changed, variant), designed)
+
+
+def _choose(
+    named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ...], designed: Designed
+) -> Chosen:
+    wanted = {one.id for one in changed if one.kind == "function"}
+    choices = [
+        MeasuredWorkload(name, "a script of your own")
+        if is_own(name)
+        else MeasuredWorkload(name, "named with --workload", params=small_point(name))
+        for name in named
+    ]
+    try:
+        coverage, missing = with_own(shipped_map(base.source), Path.cwd())
+    except InputError:
+        return Chosen(changed, tuple(choices), known=False)
+    found = propose(changed, coverage)
+    notes = (
+        [] if coverage.source == base.id else [f"What workloads execute was counted on {coverage.source}."]
+    )
+    if missing:
+        notes.append(f"What these scripts in ./workloads execute is not known: {', '.join(missing)}.")
+    best: dict[str, Proposal] = {}
+    for proposal in found.measured:
+        if proposal.workload not in stress_tests():
+            best.setdefault(proposal.workload, proposal)
+    unmeasured = ""
+    if not choices:
+        worth = [one for one in best.values() if one.share >= _LEAST_SHARE or for_each_object(one)]
+        choices = [
+            _without_blind_choices(one, coverage.workloads[one.workload], wanted)
+            for one in _deciding(worth, base.source, designed)
+        ]
+        others = [one for one in best if one not in {choice.workload for choice in choices}]
+        if others:
+            notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
+        if best and not choices:
+            most = max(best.values(), key=lambda one: one.share)
+            unmeasured = (
+                f"{share(most.share)} of what a workload executes in its stretch ({most.workload}), "
+                "and not for each of its objects"
+            )
+    return Chosen(changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured)
+
+
+def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[MeasuredWorkload]:
+    """Return the workloads to run: those whose metrics can show the change, the quiet ones first.
+
+    If none can, the change is only counted, in the one that executes most of it and in the nearest one.
+    """
+    found: dict[MeasuredWorkload, float] = {}
+    for one in proposals:
+        smallest = smallest_shown(one, source, designed)
+        specs = load_workload(one.workload, str(Path.cwd())).metrics
+        decides = [
+            m for m, spec in specs.items() if spec.decides and spec.decides.items() <= one.params.items()
+        ]
+        shown = [
+            m for m, size in smallest.items() if MeasuredWorkload("", "", smallest=size).shows(one.share)
+        ]
+        # Of the others nothing is known, so they may show it.
+        others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
+        metrics = decides or ([*shown, *others] if len(shown) < len(smallest) else ())
+        least = 0.0 if decides else min(smallest.values(), default=0.0)
+        names = ", ".join(try_page.listed([function.name for function in one.functions], SHOWN))
+        why = f"executes {names} in its measured stretch, {share(one.share)} of its instructions"
+        why += f"; of its metrics, {', '.join(metrics)} can show it" if metrics else ""
+        choice = MeasuredWorkload(
+            one.workload, why, params=one.params, smallest=least, metrics=tuple(metrics)
+        )
+        found[choice] = one.share
+    able = sorted((one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY)
+    if able or not found:
+        return able[:MOST]
+    nearest = max(found, key=lambda one: found[one] / one.smallest)
+    return [
+        replace(
+            one,
+            why=f"{one.why.partition(';')[0]}; its metrics show a change from {share(one.smallest)} on",
+            only_counted=True,
+        )
+        for one in dict.fromkeys((next(iter(found)), nearest))
+    ]
+
+
+def _without_blind_choices(
+    choice: MeasuredWorkload, counted: WorkloadCoverage, wanted: Collection[FunctionId]
+) -> MeasuredWorkload:
+    """Return ``choice`` with those choices of parameters with which the change can be seen."""
+    able: dict[str, tuple[ParamValue, ...]] = {}
+    for name in choice.params:
+        alike = [p for p in counted.points if {**p.params, name: choice.params[name]} == choice.params]
+        able[name] = tuple(p.params[name] for p in alike if choice.shows(share_of(p, wanted)))
+    return replace(choice, choices=able)
+
+
+def _not_executed(found: Proposals) -> tuple[str, ...]:
+    outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
+    tests = stress_tests()
+    stressed = dict.fromkeys(f for one in found.measured if one.workload in tests for f in one.functions)
+    others = {f for one in found.measured if one.workload not in tests for f in one.functions}
+    stress = [f"{f.name} (only in stress tests, which have no figures)" for f in stressed if f not in others]
+    return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside, *stress)
+
+
+def no_workload(chosen: Chosen) -> KteardownError | None:
+    """Return the error with which the command ends if there is no workload to run."""
+    if chosen.workloads or chosen.after_build:
+        return None
+    if not chosen.known:
+        return InputError(
+            "which workload executes what the patch changes is not known",
+            hint="name one with --workload (`kteardown list workloads`).",
+        )
+    functions = [one.name for one in chosen.changed if one.kind == "function"]
+    what = ", ".join(functions[:SHOWN]) or "the declarations and macros that the patch changes"
+    if chosen.unmeasured:
+        return NotExercisedError(
+            f"{NOT_MEASURED}: what the patch changes ({what}) is {chosen.unmeasured}", hint=OTHER
+        )
+    return NotExercisedError(
+        f"no workload executes in its measured stretch what the patch changes: {what}", hint=OTHER
+    )
+
+
+def small_point(name: str) -> dict[str, ParamValue]:
+    return points_of(load_workload(name))[0]

@@ -1,0 +1,97 @@
+"""Read the mails of a series, find its base and the workloads to run. Nothing is built."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from kteardown.coverage.attribute import FunctionId, call_paths
+from kteardown.errors import (
+    NotBuiltError,
+    NotExercisedError,
+)
+from kteardown.flows.runner import Runner
+from kteardown.flows.try_series.choose import SHOWN, choose_workloads, no_workload
+from kteardown.inputs.fragments import located
+from kteardown.inputs.options import Designed, Kernels
+from kteardown.kernels import build
+from kteardown.kernels.cache import Cache
+from kteardown.kernels.request import KernelRequest
+from kteardown.kernels.source import Sources
+from kteardown.model.arch import DEFAULT_ARCH
+from kteardown.model.record import BASE
+from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
+from kteardown.patches.find_base import KNOWN, Base, base_of_stack, read_stack
+from kteardown.paths import cache_dir
+from kteardown.report.try_page import Chosen, Tried
+
+_WHOLE = 0.5
+
+
+def prepare(
+    what: Sequence[str],
+    kernels: Kernels,
+    designed: Designed,
+    workloads: Sequence[str],
+    specs: Sequence[str],
+    runner: Runner,
+    *,
+    fetch: bool,
+) -> Tried:
+    """Read the mails, find the base, the symbols and the workloads. Builds nothing.
+
+    Raises InputError, BuildError, LabError.
+    """
+    reporter = runner.reporter
+    sources = Sources(cache_dir(), reporter)
+    with reporter.task(f"Reading {', '.join(what)}"):
+        stack = read_stack(what, cache_dir=sources.folder, reporter=reporter, sources=specs or KNOWN)
+    with reporter.task("Looking for the source to which it applies"):
+        posted, base = base_of_stack(stack, sources, specs=specs, fetch=fetch)
+    with reporter.task("Looking for what is compiled"):
+        plain = base_request(kernels, base)
+        config = config_of_series(plain, base.patches, sources, reporter)
+    chosen = choose_workloads(workloads, base, sources, designed, config.users)
+    error = no_workload(chosen)
+    if not config.compiled:
+        error = NotBuiltError(
+            f"nothing of this patch can be in a kernel for {plain.arch}: {reasons(config.files)}",
+            hint="only a patch of code that is compiled can be measured.",
+        )
+    objects = build.base_objects(plain, sources)
+    if isinstance(error, NotExercisedError) and objects is not None:
+        with reporter.task("Looking for the system calls that reach what it changes"):
+            chosen = with_call_paths(chosen, objects)
+    builds = whole_builds(plain, config)
+    return Tried(posted, base, config, chosen, runner.command, chosen.workloads, builds=builds, error=error)
+
+
+def base_request(kernels: Kernels, base: Base) -> KernelRequest:
+    fragments, arch = located(kernels.config or ()), kernels.arch or DEFAULT_ARCH
+    return KernelRequest(BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or "")
+
+
+def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
+    """Return in sentences which of the kernels are built from the beginning, and how long that takes."""
+    base = replace(plain, fragments=(*plain.fragments, *config.fragments))
+    missing = bool(build.missing([base], cache_dir=cache_dir()))
+    seconds = Cache(cache_dir()).built(plain.arch, "seconds", variant=False)
+    each = f"about {max(1, round(median(seconds) / 60))} minutes, as" if seconds else "as long as"
+    lines = [f"The base kernel is not in the cache: its build takes {each} others on this host."] * missing
+    if config.recompiled > _WHOLE:
+        lines.append(
+            f"{config.recompiled:.0%} of all files include a header of the patch, so the patched kernel is "
+            f"compiled as a whole{', too' if missing else f': {each} others on this host'}."
+        )
+    return tuple(lines)
+
+
+def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
+    """Return ``chosen`` with notes on how the first changed functions are reached from a system call.
+
+    ``kernel`` is a folder with the vmlinux of base.
+    """
+    functions = [one for one in chosen.changed if one.kind == "function" and one.exists_before]
+    paths = call_paths([FunctionId(one.file, one.name) for one in functions[:SHOWN]], kernel)
+    notes = [f"{function.name} is reached by {path}." for function, path in paths.items()]
+    return replace(chosen, notes=(*chosen.notes, *notes))

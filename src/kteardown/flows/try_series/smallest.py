@@ -1,0 +1,67 @@
+"""The smallest change that a workload shows."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from kteardown.analysis.decidable import decidable
+from kteardown.coverage.propose import Proposal
+from kteardown.inputs.load import load_workload, load_workloads
+from kteardown.inputs.options import Designed, Overrides, on_clocks
+from kteardown.model.experiment import Experiment
+from kteardown.model.plan import Spread
+from kteardown.model.point import points_of as points_of_experiment
+from kteardown.paths import data_dir
+from kteardown.run.create import spreads
+from kteardown.run.resolve import experiment_for
+from kteardown.rundir.find import all_runs
+
+
+def smallest_shown(proposal: Proposal, source: str, designed: Designed) -> dict[str, float]:
+    """Return the smallest change that each metric of a workload shows with this design."""
+    experiment = experiment_for(proposal.workload, source)
+    # What is asked of parameters may be for another workload.
+    asked = replace(Overrides.of(designed), assignments=None, predict=None)
+    own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
+    each = for_each_object(proposal, "alloc")
+    sizes: dict[str, float] = {}
+    for one in on_clocks(experiment, own):
+        for name, size in smallest_changes(one, each_object=each).items():
+            sizes[name] = min(size, sizes.get(name, size))
+    return sizes
+
+
+def smallest_changes(experiment: Experiment, *, each_object: bool = False) -> dict[str, float]:
+    """Return the smallest change, 0.1 for 10%, that each headline metric of ``experiment`` shows.
+
+    It shows it four times in five, by the spreads of the shipped results on the instruction clock, or else of
+    the newest runs on this host, whose few boots can agree by chance; a metric whose spread is not known is
+    left out. A smaller one than the margin of "same" has no other verdict. It is 0 if memory is measured and
+    a change of its allocation is executed for ``each_object``: a few instructions decide what it holds.
+    """
+    margin = experiment.design.same_within
+    workloads = load_workloads(experiment)
+    shipped = _shipped() if experiment.design.clock == "instructions" else {}
+    known = {**spreads(experiment, all_runs()), **shipped}
+    found = decidable(experiment, workloads, 1, points_of_experiment(experiment, workloads), known)
+    rows = [row for row in found.rows if row.run and row.metric is not None]
+    return {
+        row.metric_name: 0.0
+        if each_object and workloads[row.workload].metrics[row.metric_name].unit == "kb"
+        else max(row.metric or 0, margin)
+        for row in rows
+    }
+
+
+@cache
+def _shipped() -> dict[tuple[str, str], Spread]:
+    """Return the spreads of the shipped results by workload and metric (``scripts/spreads.py``)."""
+    rows = json.loads((data_dir("coverage") / "spreads.json").read_text())
+    return {(one, metric): Spread(of_all, of_point, "results") for one, metric, of_all, of_point in rows}
+
+
+def for_each_object(proposal: Proposal, word: str = "") -> bool:
+    objects = proposal.params.get(load_workload(proposal.workload, str(Path.cwd())).law)
+    calls = [counts.calls for one, counts in proposal.functions.items() if word in one.name]
+    return isinstance(objects, int) and 0 < objects <= max(calls, default=0)
