@@ -16,14 +16,13 @@ from kteardown.progress import Reporter
 from kteardown.report import forecast_text, saved
 from kteardown.report.material import Material
 from kteardown.run.create import build_first, create_run, settle
-from kteardown.run.lab import LOCAL, SSH, Where, proof_of
 from kteardown.run.measure import add_layout_twin, forecast_rest, measure, measure_profile
+from kteardown.run.places import Where
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
 from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.rundir.writer import open_writer
-from kteardown.vm import host
 
 
 def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool, command: str) -> RunFolder:
@@ -53,10 +52,9 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
     until = snapshot.experiment.design.until
     so_far = partial(forecast_text.interim_rows_of, run)
     of_base = partial(forecast_text.lines_of_base, run)
-    facts = proof_of(where.on).facts if where.on.startswith(SSH) else host.facts()
-    with open_writer(run, facts) as log:
+    with open_writer(run, where.place.facts()) as log:
         expected, left = forecast_rest(snapshot, log, where.jobs)
-        if left and not where.on:
+        if left and where.place.is_here:
             for line in forecast_text.measuring(expected, snapshot.plan.memory_mb, at_most=bool(until)):
                 reporter.note(line)
         result = analyse_and_save(snapshot) if until and log.finished() else None
@@ -83,7 +81,7 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
 def _with_counts(snapshot: Snapshot, result: Result, reporter: Reporter, where: Where) -> Snapshot | None:
     from kteardown.coverage.count_change import count_changes  # As below.
 
-    return count_changes(snapshot, result, reporter, here=where.on in ("", LOCAL))
+    return count_changes(snapshot, result, reporter, here=where.place.is_here)
 
 
 def analyse_and_save(snapshot: Snapshot) -> Result:

@@ -17,7 +17,7 @@ import pytest
 
 from kteardown.model.record import BootEnd, BootStart, Hello, TrialEnd
 from kteardown.paths import cache_dir
-from kteardown.run.bundle import exported
+from kteardown.run.bundle import exported_name
 from kteardown.rundir.directory import RunDir
 from kteardown.vm.console_records import key_of_boot, mac_of
 from metal.machine import Machine, packages
@@ -111,7 +111,7 @@ def test_the_lines_of_a_run_imported_as_those_of_a_bundle_give_the_same_analysis
     lab.call("run", "./metal.toml", "--machine", lab.place)
     run = lab.run
     lab.call("export-boot", "./metal.toml", "--to", str(tmp_path / "bundle"))
-    token, secret = exported(lab.run)
+    token, secret = exported_name(lab.run)
     assert secret
     log = tmp_path / "serial.log"
     log.write_bytes(

@@ -12,7 +12,6 @@ from kteardown.inputs.load import load_workload
 from kteardown.model.record import BootEnd, Outcome
 from kteardown.run.guest_records import reports_of
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu import QemuMachine
 
 REPORTS = reports_of({"zombies": load_workload("zombies")})
 HELLO = json.dumps(
@@ -39,7 +38,7 @@ class FakeBoot:
     """The pause before each line, long enough to kill the process between two lines."""
 
 
-class FakeMachine(QemuMachine):
+class FakeMachine:
     """Replays the boot that ``script`` returns for each job. Safe to call from several threads."""
 
     def __init__(self, script: Callable[[BootJob], FakeBoot]) -> None:
@@ -71,6 +70,9 @@ class FakeMachine(QemuMachine):
             command=["fake"],
             host_load=0,
         )
+
+    def release(self) -> None:
+        """Nothing is held between boots."""
 
     def stop(self) -> None:
         """Start no further boot."""

@@ -20,7 +20,7 @@ from kteardown.model.result import KernelFacts, not_built
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.report.material import Material
 from kteardown.report.sentence import lines
-from kteardown.run.lab import Where
+from kteardown.run.places import Where
 from kteardown.rundir.completeness import measurable
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, mark_both_clocks

@@ -32,6 +32,8 @@ from kteardown.report import saved
 from kteardown.report.forecast_text import interim_rows, interim_rows_of
 from kteardown.report.sections.growth import growth_lines
 from kteardown.run import create, lab
+from kteardown.run.places import Where
+from kteardown.run.places.local import LocalPlace
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, find_runs, mark_both_clocks
 from kteardown.rundir.snapshot import Snapshot, load
@@ -104,7 +106,7 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     agent.write_bytes(b"agent")
     monkeypatch.setattr(lab, "build_agent", lambda *_, **__: agent)
     monkeypatch.setattr(
-        lab, "choose_acceleration", lambda e, *_: "mttcg" if e.design.clock == "wall" else "icount"
+        LocalPlace, "acceleration", lambda self, e, _: "mttcg" if e.design.clock == "wall" else "icount"
     )
     monkeypatch.setattr(host, "facts", lambda: {"kernel": "6"})
     monkeypatch.setattr(create, "cache_dir", lambda: tmp_path)  # That of the kernels.
@@ -136,9 +138,9 @@ def image(path: Path) -> dict[str, object]:
 def complete(
     run: RunDir, script: Callable[[BootJob], FakeBoot], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Result, list[str]]:
-    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(script))
+    monkeypatch.setattr(LocalPlace, "machine", lambda *_, **__: FakeMachine(script))
     notes = Notes()
-    return pipeline.finish(load(run), notes, lab.Where(jobs=1)).result, notes.lines
+    return pipeline.finish(load(run), notes, Where(jobs=1)).result, notes.lines
 
 
 def _comparisons(run: RunDir) -> object:
@@ -419,8 +421,8 @@ def test_the_comparisons_so_far_are_those_of_the_report(
             assert sorted(path.name for path in run.path.rglob("*")) == before
 
     run, watching = make_run(**design), Watching()
-    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
-    result = pipeline.finish(load(run), watching, lab.Where(jobs=1)).result
+    monkeypatch.setattr(LocalPlace, "machine", lambda *_, **__: FakeMachine(guest(0.5, 0.01)))
+    result = pipeline.finish(load(run), watching, Where(jobs=1)).result
     planned = Plan.model_validate_json(run.plan_file.path.read_bytes())
     assert len(watching.seen) == len(planned.boots) - 1
     assert watching.seen[0] == []  # One boot compares with nothing.
@@ -437,8 +439,8 @@ def test_an_analysis_reads_the_records_once(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run()
-    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.01)))
-    pipeline.finish(load(run), SilentReporter(), lab.Where())
+    monkeypatch.setattr(LocalPlace, "machine", lambda *_, **__: FakeMachine(guest(0.5, 0.01)))
+    pipeline.finish(load(run), SilentReporter(), Where())
     read: list[str] = []
     records = RunDir.records
 
@@ -464,7 +466,7 @@ def test_both_clocks_are_measured_and_an_interrupted_run_is_resumed_by_its_name(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run_with(script: Callable[[BootJob], FakeBoot]) -> None:
-        monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(script))
+        monkeypatch.setattr(LocalPlace, "machine", lambda *_, **__: FakeMachine(script))
         finish(find_runs("last"), Execution().begin(), Execution(jobs=1))
 
     found = on_both_clocks(make_run)
@@ -573,8 +575,8 @@ def test_what_one_more_costs_base_is_shown_before_its_variant_is_built(
 
     run, notes = make_run(seeds=4, points=(0, 300, 600)), Watching()
     lacking_its_variant(run, monkeypatch, built_once_shown)
-    monkeypatch.setattr(lab, "QemuMachine", lambda *_: FakeMachine(guest(0.5, 0.0)))
-    result = pipeline.finish(load(run), notes, lab.Where(jobs=1)).result
+    monkeypatch.setattr(LocalPlace, "machine", lambda *_, **__: FakeMachine(guest(0.5, 0.0)))
+    result = pipeline.finish(load(run), notes, Where(jobs=1)).result
     # What the report says of base, when there is a variant to compare.
     last = growth_lines(result, load(run).workloads, BASE)
     assert [line.strip() for line in notes.lines if "(zombies)" in line] == last

@@ -28,6 +28,7 @@ from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
 from kteardown.run.execute import Bootable
+from kteardown.run.places import HERE
 from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, rehearse
 from kteardown.run.resolve import base_of, experiment_of_script
 from kteardown.script.describe import describe, write
@@ -78,7 +79,7 @@ def run_script(
     experiment = experiment.model_copy(
         update={"machine": experiment.machine.model_copy(update={"kernel_args": ARGUMENTS})}
     )
-    found = rehearse(Bootable(image), experiment, "icount", SilentReporter())
+    found = rehearse(Bootable(image), experiment, HERE, SilentReporter())
     metrics = chosen_metrics(described, found, asked.metric or ())
     return found, {key: spec.read for key, spec in metrics.items()}
 
@@ -107,7 +108,7 @@ def built_in(
         spec,
         points,
         SilentReporter(),
-        machine=MachineSpec(possible_cpus=possible_cpus, kernel_args=ARGUMENTS),
+        spec=MachineSpec(possible_cpus=possible_cpus, kernel_args=ARGUMENTS),
         counted=False,
     )
     found = {(one.trial, one.metric): one.value for one in booted.records if isinstance(one, Sample)}

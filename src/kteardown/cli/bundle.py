@@ -21,11 +21,11 @@ from kteardown.model.record import BASE, TWIN, BootStart, Record
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
 from kteardown.report.saved import material_of_folder
-from kteardown.run.bundle import check_plain, export, exported
+from kteardown.run.bundle import check_plain, export, exported_name
 from kteardown.run.create import plan_boots
 from kteardown.run.execute import completed_record, forged_end
 from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, reports_of
-from kteardown.run.lab import check_measurable
+from kteardown.run.places.exported import check_measurable
 from kteardown.run.resolve import resolve
 from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import RunDir
@@ -79,7 +79,7 @@ def import_logs(
     asked = _asked(boot or (), logs)
     runs: dict[str, tuple[RunDir, bytes | None]] = {}
     for one in all_runs():
-        token, secret = exported(one)
+        token, secret = exported_name(one)
         if token:
             runs[token] = one, secret
 

@@ -29,10 +29,12 @@ from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.packages import install_command, manager
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
-from kteardown.run import lab
 from kteardown.run.executors.cluster import Surveyed, survey
 from kteardown.run.executors.node_job import NodeFacts
-from kteardown.run.executors.slurm import SlurmConfig, load_config
+from kteardown.run.executors.slurm import SlurmConfig
+from kteardown.run.places import place_of
+from kteardown.run.places.cluster import ClusterPlace
+from kteardown.run.places.ssh import SshPlace
 from kteardown.run.prove_machine import prove
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
@@ -70,13 +72,16 @@ def doctor(
     yes: Annotated[bool, typer.Option("--yes")] = False,
     on: Annotated[str | None, typer.Option("--on", "--machine", metavar="WHERE")] = None,
 ) -> None:
-    if on is not None and on != lab.LOCAL:
+    place = place_of(on)
+    if place.on:
         if fix or yes:
             raise InputError("--fix and --on cannot be used together", hint="use only one of them.")
-        if on.startswith(lab.SSH):
-            echo(prove(on, options.reporter(False, as_json)).model_dump_json(indent=1))
+        if isinstance(place, SshPlace):
+            echo(prove(place, options.reporter(False, as_json)).model_dump_json(indent=1))
+        elif isinstance(place, ClusterPlace):
+            _cluster(place, as_json=as_json)
         else:
-            _cluster(on, as_json=as_json)
+            place.check()
         return
     if fix and as_json:
         raise InputError("--json and --fix cannot be used together", hint="use only one of them.")
@@ -214,12 +219,14 @@ def _memory_and_disk() -> Iterator[Finding]:
         yield Finding(name, free_gb >= _DISK_GB, f"{free_gb:.0f} GB free in {place}", more, needed=False)
 
 
-def _cluster(on: str, *, as_json: bool) -> None:
+def _cluster(place: ClusterPlace, *, as_json: bool) -> None:
     """Look at every node, and print what was found. Raises InputError; LabError if a node is of no use."""
-    config = load_config().slurm
-    nodes = survey(lab.scheduler(on), config, runs_dir())
+    config = place.config
+    nodes = survey(place.scheduler, config, runs_dir())
     if not nodes:
-        raise LabError(f"--on {on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`.")
+        raise LabError(
+            f"--on {place.on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`."
+        )
     problems = {node.node: _problems_of(node, nodes, config) for node in nodes}
     if as_json:
         echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))

@@ -118,11 +118,11 @@ class Execution(_Files):  # type: ignore[misc]
 
         ``offered``: what the publication of the command has, for formats that need it.
         """
-        from kteardown.run import lab
+        from kteardown.run.places import place_of
 
         formats.check(self.files, offered, command)
         need_writable(*self.files.values())
-        lab.check_place(self.on)
+        place_of(self.on).check()
         return reporter(self.verbose, self.quiet)
 
 

@@ -22,8 +22,8 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run import create
 from kteardown.run.boot_once import CountedBoot, boot_counted, boot_together
+from kteardown.run.places import HERE
 from kteardown.rundir.snapshot import Snapshot, load
-from kteardown.vm.qemu import QemuMachine
 
 _ELSEWHERE = "the guests of this run are not booted on this host"
 
@@ -111,7 +111,7 @@ def _boots(
     """Boot each kernel once. The last trial counts: in the first one a kernel does some things only once."""
     # A script finds what it left behind if it runs twice.
     points = [params] * (1 if workload.script else 2)
-    qemu = QemuMachine(reporter.command)
+    booting = HERE.machine("", reporter, repeat=False)
     bootable = create.bootable(snapshot.run)
     boots = [
         partial(
@@ -121,8 +121,8 @@ def _boots(
             points,
             reporter,
             folder=snapshot.experiment.folder,
-            machine=machine,
-            qemu=qemu,
+            spec=machine,
+            machine=booting,
             place=snapshot.run.folder,
         )
         for image in images
@@ -133,4 +133,4 @@ def _boots(
         "cannot show it: counting from outside what the changed functions execute, in one more boot of each"
     )
     with reporter.task(f"Counting what {names} execute", total=len(boots)) as task:
-        return boot_together(boots, qemu, task.update)
+        return boot_together(boots, booting, task.update)

@@ -32,9 +32,9 @@ from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_counted, boot_together
 from kteardown.run.execute import Bootable
-from kteardown.run.repeat import RepeatingMachine
+from kteardown.run.places import HERE
 from kteardown.script.describe import Described
-from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.machine import Machine
 
 _DOUBLINGS = math.log2(5)
 """From the larger of the sizes at which executions are counted to the default one."""
@@ -102,7 +102,7 @@ def executed(
     *,
     folder: str = "",
     seeds: int = 1,
-    qemu: QemuMachine | None = None,
+    machine: Machine | None = None,
 ) -> Exercised:
     """Return what of ``changed`` the stretch of ``workload`` executes, and what that costs.
 
@@ -112,7 +112,7 @@ def executed(
     """
     sizes = two_sizes(workload, params)
     # A trial at the small size first, for what the kernel does only once.
-    machine = qemu or RepeatingMachine(reporter.command)
+    machine = machine or HERE.machine("", reporter, repeat=True)
     booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds, machine)
     functions = {one.id for one in changed if one.kind == "function"}
     costs: list[list[float]] = []
@@ -143,17 +143,17 @@ def _booted(
     reporter: Reporter,
     folder: str,
     seeds: int,
-    qemu: QemuMachine,
+    machine: Machine,
 ) -> list[list[tuple[CountedTrial, ...]]]:
     """Return for each kernel and each seed the trials, without the first. ^C ends the guests."""
-    boot = partial(boot_counted, folder=folder, qemu=qemu, also="later")
+    boot = partial(boot_counted, folder=folder, machine=machine, also="later")
     boots = [
         partial(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
         for kernel in kernels
         for seed in range(1, seeds + 1)
     ]
     with reporter.task(f"Counting what {workload.name} executes of the change", total=len(boots)) as task:
-        trials = [one.trials[1:] for one in boot_together(boots, qemu, task.update)]
+        trials = [one.trials[1:] for one in boot_together(boots, machine, task.update)]
     for trial in (trial for each in trials for trial in each if not trial.ran):
         raise GuestError(
             f"{workload.name} did not run in the guest that counts what it executes: {trial.detail}",
@@ -286,7 +286,7 @@ def count_script(
         info = DebugInfo(kernel.image.parent)
         with reporter.task(f"Counting once which functions {workload.name} executes"):
             boot = boot_counted(
-                guest, workload, [params], reporter, folder=experiment.folder, machine=experiment.machine
+                guest, workload, [params], reporter, folder=experiment.folder, spec=experiment.machine
             )
             counted = coverage_of(workload, boot, info)
         if counted.points:

@@ -9,7 +9,8 @@ from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.progress import Reporter
 from kteardown.report.material import Measured, side_by_side
-from kteardown.run import lab, named
+from kteardown.run import named
+from kteardown.run.places import Where, place_of, remembered_place
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
@@ -34,8 +35,9 @@ class Runner:
 
         Raises InputError, BuildError, LabError.
         """
+        place = place_of(self.on)
         for experiment in experiments:
-            lab.check_host(experiment, self.on, kvm=self.needs_kvm)
+            place.check_experiment(experiment, kvm=self.needs_kvm)
         return pipeline.start(experiments, self.reporter, ablate=ablate, command=self.command)
 
     def boot_rest(self, found: RunFolder, *, repeat: bool = False) -> Measured:
@@ -44,20 +46,20 @@ class Runner:
         Raises InputError, BuildError, GuestError, LabError.
         """
         self.reporter.note(f"run directory: {found.path}")
-        on = lab.remembered_place(RunDir(found.path), self.on)
+        place = remembered_place(RunDir(found.path), self.on)
         snapshots = [load(run) for run in found.runs]
         for snapshot in snapshots:
-            lab.check_host(snapshot.experiment, on, kvm=self.needs_kvm)
+            place.check_experiment(snapshot.experiment, kvm=self.needs_kvm)
         materials = []
         try:
             for snapshot in snapshots:
                 if found.both_clocks:
                     self.reporter.note(f"{CLOCKS[snapshot.experiment.design.clock]}:")
-                materials.append(pipeline.finish(snapshot, self.reporter, lab.Where(on, self.jobs, repeat)))
+                materials.append(pipeline.finish(snapshot, self.reporter, Where(place, self.jobs, repeat)))
                 if snapshot is not snapshots[-1]:
                     self.reporter.note(f"done; its report: kteardown report {snapshot.run.name}")
         except KeyboardInterrupt:
-            self.reporter.note(f"interrupted; finish it with: {_resume_command(found, on)}")
+            self.reporter.note(f"interrupted; finish it with: {_resume_command(found, place.on)}")
             raise
         return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
 

@@ -14,10 +14,10 @@ from kteardown.kernels import build
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run import lab
 from kteardown.run.boot_once import check_size
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import keep_rehearsal
+from kteardown.run.places import HERE
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import base_of, experiment_for, experiment_of_script
 from kteardown.script.describe import Described, describe, is_script, keep, known, with_headlines, write
@@ -54,7 +54,7 @@ def experiments_on(
         base = base_of(first)
         image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
         kernel = Bootable(image.image, image.modules)
-        rehearsed = rehearse(kernel, first, lab.choose_acceleration(first, reporter), reporter)
+        rehearsed = rehearse(kernel, first, HERE, reporter)
         if own:
             count_script(image, described, first, rehearsed.sizes[0].params, reporter)
         asked_for = scripted.metric or ()

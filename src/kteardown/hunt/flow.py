@@ -67,12 +67,12 @@ from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import Lab
+from kteardown.run.places import HERE
 from kteardown.rundir.completeness import measured_s
 from kteardown.rundir.counting import BootRecords, trials
 from kteardown.rundir.snapshot import load_plan
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_hunt_agent
-from kteardown.vm.qemu import QemuMachine
 
 METRICS: dict[Cost, str] = {
     "sync": "sync_ns",
@@ -617,7 +617,7 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     kinds = kinds_of(request, reporter)
     kernels = kernels_of(request, reporter)
     lab = Lab(
-        machine=QemuMachine(reporter.command),
+        machine=HERE.machine("", reporter, repeat=False),
         agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=request.own_kinds),
         arch=ARCH,
         acceleration="icount",

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kteardown.progress import Reporter
 from kteardown.run.repeat import RepeatingMachine
-from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.machine import Machine
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -19,7 +19,7 @@ _GUEST_ENDS_S = 5.0
 
 def boot_and_count(
     boot: Callable[[], M],
-    count: Callable[[QemuMachine], T],
+    count: Callable[[Machine], T],
     reporter: Reporter,
     *,
     exact: bool,
@@ -33,14 +33,14 @@ def boot_and_count(
     """
     if not exact:
         return boot(), count(RepeatingMachine(reporter.command))
-    qemu = RepeatingMachine(reporter.command, patient=True, most=jobs)
-    with beside(lambda: count(qemu), qemu) as counted:
+    machine = RepeatingMachine(reporter.command, patient=True, most=jobs)
+    with beside(lambda: count(machine), machine) as counted:
         return boot(), counted()
 
 
 @contextmanager
-def beside(work: Callable[[], T], qemu: QemuMachine) -> Iterator[Callable[[], T]]:
-    """Call ``work``, which boots guests in ``qemu``, in a thread while the block runs.
+def beside(work: Callable[[], T], machine: Machine) -> Iterator[Callable[[], T]]:
+    """Call ``work``, which boots guests in ``machine``, in a thread while the block runs.
 
     The block gets what waits for it and returns what it returns, or raises what it raises. An error of the
     block and ^C end the guests. What ``work`` computes after its guests is not awaited then.
@@ -52,7 +52,7 @@ def beside(work: Callable[[], T], qemu: QemuMachine) -> Iterator[Callable[[], T]
     try:
         yield future.result
     except BaseException:
-        qemu.stop()
+        machine.stop()
         working.join(_GUEST_ENDS_S)
         raise
     working.join()

@@ -24,15 +24,16 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.execute import SILENCE_FACTOR, Bootable, guest_plan
 from kteardown.run.guest_records import ForgedError, GuestRecords, reports_of
+from kteardown.run.places import HERE
 from kteardown.script.files import script_archives
 from kteardown.vm.agent import Also, build_agent
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.machine import Machine
 from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
 
 Params = Mapping[str, ParamValue]
-_MACHINE = MachineSpec()
+_SPEC = MachineSpec()
 _KERNEL_MB = 64
 """What a kernel needs for itself, at most."""
 _QUIET = 200_000
@@ -88,27 +89,27 @@ def boot_counted(
     reporter: Reporter,
     *,
     folder: str = "",
-    machine: MachineSpec = _MACHINE,
+    spec: MachineSpec = _SPEC,
     acceleration: Acceleration = "icount",
     counted: bool = True,
     seed: int = 1,
-    qemu: QemuMachine | None = None,
+    machine: Machine | None = None,
     also: Also = "",
     place: Entry | None = None,
     on_record: Callable[[Record], None] = lambda record: None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
-    ``folder``: of a workload that is not shipped. ``counted``: load the plugin; ``also`` ("later") as for the
-    agent. ``qemu`` boots it, and another thread may stop it. ``place``: the run that keeps the files of a
-    script. ``on_record`` gets each record as it comes.
+    ``folder``: of a workload that is not shipped. ``spec``: of the guest. ``counted``: load the plugin;
+    ``also`` ("later") as for the agent. ``machine`` boots it, and another thread may stop it; None: QEMU.
+    ``place``: the run that keeps the files of a script. ``on_record`` gets each record as it comes.
     Raises GuestError if the guest fails, LabError, InputError.
     """
     planned = _planned(workload, points, seed)
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Entry(Path(name))
         initramfs = _initramfs(here, place or here, kernel, workload, planned, folder, reporter, also)
-        memory_mb = machine.memory_mb or workload.memory_mb
+        memory_mb = spec.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
         counts = here.path / "counts"
         plugin = _plugin(counts, workload, folder, reporter, also) if counted else ()
@@ -117,20 +118,21 @@ def boot_counted(
             initramfs=initramfs,
             arch=DEFAULT_ARCH,
             acceleration=acceleration,
-            cpus=machine.largest("cpus") or workload.cpus,
+            cpus=spec.largest("cpus") or workload.cpus,
             memory_mb=memory_mb,
-            kernel_args=machine.kernel_args,
+            kernel_args=spec.kernel_args,
             has_own_programs=runs_own_programs({workload.name: workload}),
-            possible_cpus=machine.largest("possible_cpus"),
-            numa_nodes=machine.largest("numa_nodes"),
+            possible_cpus=spec.largest("possible_cpus"),
+            numa_nodes=spec.largest("numa_nodes"),
             seed=planned.seed,
             console=here / "console",
             silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
             plugin=plugin,
         )
-        qemu, records = qemu or QemuMachine(reporter.command), _Records(planned, workload, on_record)
+        machine = machine or HERE.machine("", reporter, repeat=False)
+        records = _Records(planned, workload, on_record)
         try:
-            result = qemu.boot(job, records.add)
+            result = machine.boot(job, records.add)
         except ForgedError as error:
             raise GuestError(
                 f"the guest that ran {workload.name} forged a record: {error}",
@@ -167,9 +169,9 @@ class _Records:
 
 
 def boot_together(
-    boots: Sequence[Callable[[], CountedBoot]], qemu: QemuMachine, update: Callable[[int], None]
+    boots: Sequence[Callable[[], CountedBoot]], machine: Machine, update: Callable[[int], None]
 ) -> list[CountedBoot]:
-    """Return the boots, of which two run at a time in ``qemu``; ``update`` gets how many have ended.
+    """Return the boots, of which two run at a time on ``machine``; ``update`` gets how many have ended.
 
     Raises what they raise; that and ^C end the guests.
     """
@@ -180,7 +182,7 @@ def boot_together(
                 update(len(state.done))
             return [boot.result() for boot in booting]
         except BaseException:
-            qemu.stop()
+            machine.stop()
             raise
 
 

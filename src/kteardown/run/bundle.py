@@ -19,7 +19,8 @@ from kteardown.model.plan import Plan
 from kteardown.progress import Reporter
 from kteardown.run import create
 from kteardown.run.execute import boot_job
-from kteardown.run.lab import EXPORTED, Where, make_lab
+from kteardown.run.lab import make_lab
+from kteardown.run.places import Where, exported
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.vm.console_records import kernel_line, key_of_boot, named
@@ -58,7 +59,7 @@ def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
 def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
     run, plan, secret = snapshot.run, snapshot.plan, secrets.token_bytes(32)
     token = secrets.token_hex(8)
-    kernels, lab = create.bootable(run), make_lab(snapshot, reporter, Where(EXPORTED))
+    kernels, lab = create.bootable(run), make_lab(snapshot, reporter, Where(exported.ExportedPlace()))
     templates = Environment(
         loader=PackageLoader("kteardown.run", "bundle_files"),
         undefined=StrictUndefined,
@@ -98,22 +99,22 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
     with writing(run.folder / SECRET):
         # Only this user may read it.
         (run.folder / SECRET).replace(f"{secret.hex()}\n", permissions=0o600)
-    run.save(run.folder / "on", f"{EXPORTED}{token}\n")
+    run.save(run.folder / "on", f"{exported.PREFIX}{token}\n")
 
 
-def exported(run: RunDir) -> tuple[str, bytes | None]:
+def exported_name(run: RunDir) -> tuple[str, bytes | None]:
     """Return the name of a run in the lines of its machines, and its secret; empty if it is not exported.
 
     The secret is None if an earlier version exported it, without keys.
     """
     place = _text(run.folder / "on")
-    if not place.startswith(EXPORTED):
+    if not place.startswith(exported.PREFIX):
         return "", None
     try:
         secret = bytes.fromhex(_text(run.folder / SECRET))
     except ValueError:
         secret = b""
-    return place.removeprefix(EXPORTED).strip(), secret or None
+    return place.removeprefix(exported.PREFIX).strip(), secret or None
 
 
 def _text(file: Entry) -> str:

@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kteardown.door import Entry
 from kteardown.errors import LabError
@@ -26,16 +25,13 @@ from kteardown.model.record import BootEnd, BootStart, Outcome, Record, TrialEnd
 from kteardown.progress import Reporter
 from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, of_agent
 from kteardown.rundir.completeness import GivenUp
-from kteardown.rundir.counting import EXACT, METAL
+from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
 from kteardown.script.extract import LeftBehind
 from kteardown.vm.host import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
-
-if TYPE_CHECKING:  # They load asyncio, which a verb that boots nothing does not need.
-    from kteardown.vm.metal import MetalMachine
-    from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.machine import Machine
 
 Piece = tuple[PlannedBoot, ...]
 """Boots that run one after another on one machine."""
@@ -81,6 +77,10 @@ class GuestSetup:
     """As in ``BootJob``."""
     first: Path | None = None
     """The first process of a machine that is not of this lab, which runs the agent."""
+    streams: bool = True
+    """Whether records come while the guest runs, and not only at its end."""
+    is_watched: bool = True
+    """Whether the host of a guest sees what its other work takes from the guest."""
     lost_limit: float | None = None
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
     lost_asked: bool = True
@@ -97,16 +97,13 @@ class GuestSetup:
 class Lab(GuestSetup):
     """Where and how the boots run."""
 
-    machine: "QemuMachine | MetalMachine" = field(kw_only=True)
+    machine: Machine = field(kw_only=True)
     agent_hash: str = ""
     """SHA-256 of the agent, on which a result depends."""
     jobs: int = 1
     """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
     executor: "Executor | None" = None
     """What runs the boots; None: this machine."""
-
-    release: Callable[[], None] = lambda: None
-    """Called when no more boots are to run."""
 
     def stop(self) -> None:
         """End what runs. May be called from any thread."""
@@ -281,7 +278,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
         log.append(*records, boot=boot.index, attempt=attempt)
 
     # On the instruction clock and on another machine nothing that the host does reaches a figure.
-    host = None if lab.acceleration in (EXACT, METAL) else HostWatch()
+    host = HostWatch() if lab.is_watched and lab.acceleration != EXACT else None
 
     def on_line(raw: bytes) -> None:
         record = completed_record(guest.next(raw), boot, host, at_start, lab.lost_limit)
@@ -308,7 +305,7 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
             )
         )
         began = time.monotonic()
-        at_start = None if lab.acceleration == METAL else began
+        at_start = began if lab.streams else None
         result = lab.machine.boot(job, on_line)
     except ForgedError as error:
         result = forged_end(error, time.monotonic() - began, os.getloadavg()[0])
@@ -440,7 +437,7 @@ class Executor:
         """Run pieces of this plan in the block. Nothing of it is left running on this machine afterwards."""
         self._setting = setting
         with ExitStack() as last, ThreadPoolExecutor(self._lab.jobs) as self._pool:
-            last.callback(self._lab.release)
+            last.callback(self._lab.machine.release)
             try:
                 yield
             except BaseException:

@@ -22,6 +22,7 @@ from kteardown.run import lab as labs
 from kteardown.run.execute import Lab, execute
 from kteardown.run.forecast import Forecast, forecast_of
 from kteardown.run.make_plan import rest_of_failed, with_layout_twin
+from kteardown.run.places import Where
 from kteardown.rundir.completeness import measurable, up_to
 from kteardown.rundir.journal import Journal
 from kteardown.rundir.snapshot import Snapshot, load, load_kernels
@@ -33,7 +34,7 @@ def measure(
     log: RecordWriter,
     reporter: Reporter,
     expected: Forecast,
-    where: labs.Where,
+    where: Where,
     *,
     after: Result | None = None,
     interim: Callable[[], Sequence[InterimResult]] = tuple,
@@ -107,7 +108,7 @@ def _plan_rest_of_hung(snapshot: Snapshot, log: RecordWriter, reporter: Reporter
     return plan.model_copy(update={"boots": more})
 
 
-def measure_profile(snapshot: Snapshot, reporter: Reporter, where: labs.Where) -> bool:
+def measure_profile(snapshot: Snapshot, reporter: Reporter, where: Where) -> bool:
     """Boot the rest of the profiled boots; return whether anything was booted. Raises LabError."""
     if snapshot.profile_plan is None:
         return False

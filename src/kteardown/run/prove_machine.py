@@ -10,7 +10,7 @@ from kteardown.kernels import build
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.lab import PSTORE, machine_of, proof_file
+from kteardown.run.places.ssh import PSTORE, SshPlace
 from kteardown.run.resolve import base_of
 from kteardown.rundir.directory import writing
 from kteardown.vm.agent import build_agent
@@ -23,15 +23,15 @@ _WATCHDOG_S = 60
 """The period of the watchdog while the machine is hung on purpose."""
 
 
-def prove(on: str, reporter: Reporter) -> Proof:
+def prove(place: SshPlace, reporter: Reporter) -> Proof:
     """Boot base on the machine of ``--machine ssh:HOST`` three times, and store what it did.
 
     The consoles stay beside it. Raises InputError, BuildError, LabError if the machine does not come back.
     """
-    machine = machine_of(on, f"doctor on {platform.node()}", reporter, proved=False)
+    machine = place.unproved(f"doctor on {platform.node()}", reporter)
     more = () if machine.config.serial else (PSTORE,)
     base = base_of(load_experiment("freezer").model_copy(update={"config": more}))
-    cache, folder = cache_dir(), proof_file(on).parent
+    cache, folder = cache_dir(), place.proof_file.parent
     image = build.ensure([base], cache_dir=cache, reporter=reporter).images[base.name].image
     agent = build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter)
     with writing(folder):
@@ -44,8 +44,8 @@ def prove(on: str, reporter: Reporter) -> Proof:
         raise LabError(str(error), hint="correct what it says; docs/machine.md may help.") from error
     finally:
         machine.release()
-    with writing(proof_file(on)):
-        proof_file(on).replace(proof.model_dump_json(indent=1))
+    with writing(place.proof_file):
+        place.proof_file.replace(proof.model_dump_json(indent=1))
     return proof
 
 

@@ -31,6 +31,7 @@ from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted, boot_together
 from kteardown.run.execute import Bootable
 from kteardown.run.forecast import REHEARSAL, SeenBoot
+from kteardown.run.places.place import Place
 from kteardown.rundir.environment import error_lines
 from kteardown.script.describe import Described, named
 from kteardown.script.extract import (
@@ -46,7 +47,7 @@ from kteardown.script.extract import (
     values,
 )
 from kteardown.vm.job import Acceleration
-from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.machine import Machine
 
 _LINES, _CHARACTERS = 20, 300
 _SHOWN = 5
@@ -86,9 +87,7 @@ class Rehearsed:
     """Runs the smallest size once more, with another seed. Raises as ``rehearse`` does."""
 
 
-def rehearse(
-    kernel: Bootable, experiment: Experiment, acceleration: Acceleration, reporter: Reporter
-) -> Rehearsed:
+def rehearse(kernel: Bootable, experiment: Experiment, place: Place, reporter: Reporter) -> Rehearsed:
     """Run the only workload of ``experiment``, a script, on ``kernel`` at its two smallest sizes.
 
     Raises GuestError if it does not run, with what to do about it, BuildError, LabError, InputError.
@@ -102,8 +101,12 @@ def rehearse(
     sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
 
+    acceleration = place.acceleration(experiment, reporter)
+
     def boot(point: Params, seed: int = 1) -> tuple[Rehearsal, BootEnd]:
-        return _rehearsed_at(point, seed, workload, kernel, experiment, acceleration, reporter)
+        # A guest of its own, which ^C ends.
+        machine = place.machine("", reporter, repeat=False)
+        return _rehearsed_at(point, seed, workload, kernel, experiment, acceleration, machine, reporter)
 
     boots = [boot(point) for point in points]
     trials = []
@@ -125,10 +128,10 @@ def _rehearsed_at(
     kernel: Bootable,
     experiment: Experiment,
     acceleration: Acceleration,
+    machine: Machine,
     reporter: Reporter,
 ) -> tuple[Rehearsal, BootEnd]:
-    """Run the script at one size in a guest of its own, which ^C ends. Raises as ``rehearse`` does."""
-    qemu = QemuMachine(reporter.command)
+    """Run the script at one size on ``machine``. Raises as ``rehearse`` does."""
     words = f"Rehearsing {workload.name} on base {_words([point])}{', with another seed' * (seed > 1)}"
     doing = [""]
     boot = partial(
@@ -138,15 +141,15 @@ def _rehearsed_at(
         [point],
         reporter,
         folder=experiment.folder,
-        machine=experiment.machine,
+        spec=experiment.machine,
         acceleration=acceleration,
         counted=False,
         seed=seed,
-        qemu=qemu,
+        machine=machine,
         on_record=lambda record: doing.append(running_for(record) or doing[-1]),
     )
     with reporter.task(words) as task:
-        (booted,) = boot_together([boot], qemu, lambda done: task.update(done, doing[-1]))
+        (booted,) = boot_together([boot], machine, lambda done: task.update(done, doing[-1]))
     run = _at(point, booted.records)
     if run.status != "ok":
         raise failure(workload, run)

@@ -341,6 +341,9 @@ class QemuMachine:
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
 
+    def release(self) -> None:
+        """Nothing is held between boots."""
+
     def stop(self) -> None:
         """End every boot in progress and prevent later ones. May be called from any thread."""
         with self._lock:

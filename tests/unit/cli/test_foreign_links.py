@@ -17,7 +17,7 @@ from kteardown.errors import InputError, KteardownError
 from kteardown.hunt.folder import HuntFolder
 from kteardown.model.plan import Plan
 from kteardown.run.create import missing_kernels
-from kteardown.run.lab import remembered_place
+from kteardown.run.places import remembered_place
 from kteardown.rundir.journal import Compared, Failure, Journal, write_failure
 from unit.cli.test_main import kteardown
 from unit.run import killable

@@ -29,7 +29,6 @@ def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
     image = SimpleNamespace(image=Path("bzImage"), modules=())
     built = SimpleNamespace(images={"base": image})
     monkeypatch.setattr("kteardown.kernels.build.ensure", lambda *_, **__: built)
-    monkeypatch.setattr("kteardown.run.lab.choose_acceleration", lambda *_: "icount")
 
     def rehearsed(_: object, experiment: Experiment, *__: object) -> Rehearsed:
         small, large = (ran(params={"N": n}, deltas=[delta("meminfo", "Slab", 40 * n)]) for n in (100, 200))

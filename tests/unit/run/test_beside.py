@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from kteardown.errors import GuestError, InputError
+from kteardown.model.record import BootEnd
 from kteardown.progress import SilentReporter
 from kteardown.run import beside as module
 from kteardown.run import repeat
 from kteardown.run.beside import beside, boot_and_count
-from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.job import BootJob
+from kteardown.vm.machine import Machine
 
 
-class Machine(QemuMachine):
+class StoppedMachine:
+    """Boots nothing, and knows whether it was stopped."""
+
     def __init__(self) -> None:
-        super().__init__()
         self.stopped = threading.Event()
 
+    def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
+        raise AssertionError
+
     def stop(self) -> None:
-        super().stop()
         self.stopped.set()
+
+    def release(self) -> None:
+        """Nothing is held."""
 
 
 @pytest.fixture
@@ -56,7 +65,7 @@ def test_the_block_gets_what_the_work_returns() -> None:
         begun.set()
         return 3
 
-    machine = Machine()
+    machine = StoppedMachine()
     with beside(work, machine) as result:
         assert begun.wait(60)
         assert result() == 3
@@ -64,7 +73,7 @@ def test_the_block_gets_what_the_work_returns() -> None:
 
 
 def test_an_error_of_the_block_ends_the_guests() -> None:
-    machine = Machine()
+    machine = StoppedMachine()
     with pytest.raises(GuestError), beside(lambda: machine.stopped.wait(60), machine):
         raise GuestError("a guest that is measured failed", hint="")
     assert machine.stopped.is_set()
@@ -75,7 +84,7 @@ def test_an_error_of_the_work_is_raised_where_it_is_awaited() -> None:
         raise InputError("no such workload", hint="")
 
     reached = False
-    with pytest.raises(InputError), beside(work, Machine()) as result:
+    with pytest.raises(InputError), beside(work, StoppedMachine()) as result:
         reached = True
         result()
     assert reached
@@ -85,7 +94,7 @@ def test_an_interrupt_awaits_the_guests_but_not_what_is_computed_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "_GUEST_ENDS_S", 0.1)
-    machine = Machine()
+    machine = StoppedMachine()
     computed = threading.Event()
     with pytest.raises(KeyboardInterrupt), beside(computed.wait, machine):
         raise KeyboardInterrupt
@@ -97,7 +106,7 @@ def test_an_interrupt_awaits_the_guests_but_not_what_is_computed_of_them(
 def test_guests_that_count_run_beside_those_that_measure_where_figures_are_exact() -> None:
     counting = threading.Event()
 
-    def count(qemu: QemuMachine) -> int:
+    def count(machine: Machine) -> int:
         counting.set()
         return 3
 
@@ -110,7 +119,7 @@ def test_guests_that_count_run_beside_those_that_measure_where_figures_are_exact
 def test_guests_that_count_follow_those_that_measure_on_the_wall_clock() -> None:
     order = []
 
-    def count(qemu: QemuMachine) -> int:
+    def count(machine: Machine) -> int:
         order.append("count")
         return 3
 

@@ -15,6 +15,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.progress import SilentReporter
 from kteardown.run import lab
 from kteardown.run.make_plan import make_plan
+from kteardown.run.places import HERE, Where, place_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, write_inputs
 from kteardown.rundir.snapshot import load_workloads as kept_workloads
@@ -66,9 +67,9 @@ def test_the_agent_is_the_one_that_counts_only_where_it_is_asked_for(
 ) -> None:
     with_kvm(monkeypatch, "")
     asked = snapshot(counted(), tmp_path)
-    lab.make_lab(asked, SilentReporter(), lab.Where())
-    lab.make_lab(asked, SilentReporter(), lab.Where(), counts=False)
-    lab.make_lab(snapshot(counted(counts=False), tmp_path), SilentReporter(), lab.Where())
+    lab.make_lab(asked, SilentReporter(), Where())
+    lab.make_lab(asked, SilentReporter(), Where(), counts=False)
+    lab.make_lab(snapshot(counted(counts=False), tmp_path), SilentReporter(), Where())
     assert built == ["counts", "", ""]
 
 
@@ -79,14 +80,14 @@ def test_a_host_without_counters_is_an_error(
     with pytest.raises(
         LabError, match="no hardware counters on the wall clock: the processor has no"
     ) as error:
-        lab.make_lab(snapshot(counted(), tmp_path), SilentReporter(), lab.Where())
+        lab.make_lab(snapshot(counted(), tmp_path), SilentReporter(), Where())
     assert "kteardown doctor" in error.value.hint
     with pytest.raises(LabError):
-        lab.check_host(counted(), None, kvm=False)
+        HERE.check_experiment(counted(), kvm=False)
     # What the nodes of a cluster have is not known here.
-    lab.check_host(counted(), "slurm", kvm=False)
-    lab.check_host(counted(counts=False), None, kvm=False)
-    lab.check_host(counted(arch="arm64", clock="instructions"), None, kvm=False)
+    place_of("slurm").check_experiment(counted(), kvm=False)
+    HERE.check_experiment(counted(counts=False), kvm=False)
+    HERE.check_experiment(counted(arch="arm64", clock="instructions"), kvm=False)
 
 
 def test_a_host_that_would_emulate_is_refused_if_kvm_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,11 +95,11 @@ def test_a_host_that_would_emulate_is_refused_if_kvm_is_required(monkeypatch: py
     monkeypatch.setattr(acceleration, "best_wall_acceleration", lambda arch, cache: found)
     wall = counted(counts=False)
     with pytest.raises(LabError, match=r"--require kvm: the wall clock would be emulated: .*may not open"):
-        lab.check_host(wall, None, kvm=True)
-    lab.check_host(wall, None, kvm=False)
-    lab.check_host(counted(arch="arm64", clock="instructions"), None, kvm=True)
+        HERE.check_experiment(wall, kvm=True)
+    HERE.check_experiment(wall, kvm=False)
+    HERE.check_experiment(counted(arch="arm64", clock="instructions"), kvm=True)
     with_kvm(monkeypatch, "")
-    lab.check_host(wall, None, kvm=True)
+    HERE.check_experiment(wall, kvm=True)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_a_workload_without_a_stretch_is_noted(
     with_kvm(monkeypatch, "")
     monkeypatch.setattr("kteardown.inputs.load.marks_stretch", lambda name, folder="": name == "zombies")
     reporter = Notes()
-    lab.make_lab(snapshot(counted(), tmp_path), reporter, lab.Where())
+    lab.make_lab(snapshot(counted(), tmp_path), reporter, Where())
     assert reporter.notes == ["--counts: zombies_cgroup is not counted, because it marks no stretch"]
 
 

@@ -15,7 +15,7 @@ from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.run import create, named
-from kteardown.run.lab import remembered_place
+from kteardown.run.places import HERE, remembered_place
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.journal import Journal
@@ -125,7 +125,7 @@ def test_a_run_is_sent_to_a_machine_only_if_that_is_typed(tmp_path: Path, run: R
     said = refused(tmp_path, "run", "--resume", "last", PATH=f"{programs}:/usr/bin:/bin")
     assert "began on ssh:box" in said and "--on ssh:box" in said
     assert not canary.exists()
-    assert remembered_place(run, "local") == ""
+    assert remembered_place(run, "local") == HERE
 
 
 @pytest.mark.parametrize(

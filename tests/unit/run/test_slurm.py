@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import kteardown
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.run import lab
 from kteardown.run.executors.slurm import (
     Job,
     Node,
@@ -25,6 +24,7 @@ from kteardown.run.executors.slurm import (
     UnreachableError,
     script,
 )
+from kteardown.run.places import HERE, place_of, remembered_place
 from kteardown.rundir.directory import RunDir
 
 JOB = Submission(
@@ -157,15 +157,15 @@ def test_slurm_that_is_not_installed_is_an_error_that_names_the_package(
 @pytest.mark.parametrize("on", ["sge", "slurm:-x", "slurm:a b", "", "slurm:$(x)"])
 def test_a_place_that_there_is_not_is_an_error(on: str) -> None:
     with pytest.raises(InputError):
-        lab.check_place(on)
+        place_of(on).check()
 
 
 def test_a_run_remembers_where_it_is_executed(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
-    assert lab.remembered_place(run, None) == ""
-    assert lab.remembered_place(run, "slurm:perf") == "slurm:perf"
+    assert remembered_place(run, None) == HERE
+    assert remembered_place(run, "slurm:perf").on == "slurm:perf"
     with pytest.raises(InputError, match="began on slurm:perf"):
-        lab.remembered_place(run, None)
-    assert lab.remembered_place(run, "slurm:perf") == "slurm:perf"
-    assert lab.remembered_place(run, "local") == ""
-    assert lab.remembered_place(run, None) == ""
+        remembered_place(run, None)
+    assert remembered_place(run, "slurm:perf").on == "slurm:perf"
+    assert remembered_place(run, "local") == HERE
+    assert remembered_place(run, None) == HERE

@@ -18,8 +18,8 @@ from kteardown.cli import app
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.load import load_experiment
-from kteardown.run import lab
 from kteardown.run.execute import Executor, Lab, Setting
+from kteardown.run.places.ssh import SshPlace
 from kteardown.vm import metal
 from kteardown.vm.console_records import LoggedBoot, key_of_boot, named
 from kteardown.vm.kernel_log import Ending
@@ -78,7 +78,7 @@ def test_a_run_that_ends_early_unlocks_the_machine_and_says_so(
     machine: MetalMachine, tmp_path: Path, capsys: pytest.CaptureFixture[str], error: BaseException
 ) -> None:
     (tmp_path / "says").write_text(f'echo "$last" >{tmp_path}/asked\n')
-    on_it = cast("Lab", SimpleNamespace(jobs=1, machine=machine, release=machine.release))
+    on_it = cast("Lab", SimpleNamespace(jobs=1, machine=machine))
     with pytest.raises(type(error)), Executor(on_it).open(cast("Setting", None)):
         raise error
     assert (tmp_path / "asked").read_text() == "sh -s release o\n"
@@ -208,12 +208,12 @@ def test_a_boot_of_which_records_are_lost_is_repeated(machine: MetalMachine) -> 
 def test_a_machine_that_is_not_proved_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
     with pytest.raises(InputError) as refused:
-        lab.proof_of("ssh:root@box")
+        SshPlace("ssh:root@box").proof()
     assert refused.value.hint.endswith("kteardown doctor --machine ssh:root@box")
-    file = lab.proof_file("ssh:root@box").path
+    file = SshPlace("ssh:root@box").proof_file.path
     file.parent.mkdir(parents=True)
     file.write_text(PROOF.model_dump_json())
-    assert lab.proof_of("ssh:root@box") == PROOF
+    assert SshPlace("ssh:root@box").proof() == PROOF
 
 
 def test_a_machine_that_is_not_in_the_configuration_is_refused(
@@ -239,7 +239,7 @@ def test_what_a_machine_cannot_measure_is_refused_before_a_build(
 ) -> None:
     for name in ("RUNS", "CACHE"):
         monkeypatch.setenv(f"KTEARDOWN_{name}", str(tmp_path / name))
-    file = lab.proof_file("ssh:box").path
+    file = SshPlace("ssh:box").proof_file.path
     file.parent.mkdir(parents=True)
     file.write_text(PROOF.model_dump_json())
     with pytest.raises(InputError, match=why):
@@ -366,6 +366,6 @@ def test_kernels_for_a_machine_without_a_line_need_their_fragment(
     wall = load_experiment("freezer")
     wall = wall.model_copy(update={"design": wall.design.model_copy(update={"clock": "wall"})})
     with pytest.raises(InputError) as refused:
-        lab.check_host(wall, "ssh:box", kvm=False)
+        SshPlace("ssh:box").check_experiment(wall, kvm=False)
     assert refused.value.hint == "add --config pstore."
-    lab.check_host(wall.model_copy(update={"config": ("pstore",)}), "ssh:box", kvm=False)
+    SshPlace("ssh:box").check_experiment(wall.model_copy(update={"config": ("pstore",)}), kvm=False)

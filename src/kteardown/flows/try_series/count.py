@@ -23,7 +23,7 @@ from kteardown.progress import Reporter
 from kteardown.report import charts
 from kteardown.report.formatting import share
 from kteardown.report.try_page import Exercise, MeasuredWorkload
-from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.machine import Machine
 
 _SEEDS = 3
 """With so many seeds the executions of a change are counted, or with fewer, if the design has fewer."""
@@ -36,7 +36,7 @@ def count_executions(
     asked: Overrides,
     changed: Sequence[ChangedFunction],
     reporter: Reporter,
-    qemu: QemuMachine | None = None,
+    machine: Machine | None = None,
 ) -> Exercise:
     """Boot base and the variant and count how often the changed lines are executed, and what they cost."""
     workload = load_workload(experiment.workloads[0].workload, experiment.folder)
@@ -50,7 +50,7 @@ def count_executions(
     seeds = min(experiment.design.seeds, _SEEDS)
     try:
         found = executed(
-            kernels, workload, own, changed, reporter, folder=experiment.folder, seeds=seeds, qemu=qemu
+            kernels, workload, own, changed, reporter, folder=experiment.folder, seeds=seeds, machine=machine
         )
     except (GuestError, LabError) as error:
         return Exercise((f"{choice.workload}: not counted: {error.message}",))

@@ -35,7 +35,7 @@ from kteardown.run.create import build_kernels, settle
 from kteardown.run.forecast import jobs_of
 from kteardown.run.resolve import resolve
 from kteardown.rundir.snapshot import load_plan
-from kteardown.vm.qemu import QemuMachine
+from kteardown.vm.machine import Machine
 
 _NOTHING_EXECUTED = "no workload that ran executed a line that the series changes"
 
@@ -119,11 +119,11 @@ class SeriesMeasurement:
         tried: Tried,
         experiment: Experiment,
         image: KernelImage,
-        qemu: QemuMachine | None = None,
+        machine: Machine | None = None,
     ) -> Exercise:
         changed = changed_for_certain(tried.chosen.changed, image)
         asked = self._asked(tried)
-        return count_executions(choice, tried.kernels, experiment, asked, changed, self._reporter, qemu)
+        return count_executions(choice, tried.kernels, experiment, asked, changed, self._reporter, machine)
 
     def _asked(self, tried: Tried) -> Overrides:
         series = str(tried.base.patches[0].parent)
