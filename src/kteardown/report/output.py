@@ -88,7 +88,7 @@ class OutputRun(FiniteModel):
     both_clocks: OutputClocks | None
 
 
-class Output(FiniteModel):
+class CommandOutput(FiniteModel):
     """What a command says. ``details`` has what only this command has (docs/formats.md).
 
     ``outcome`` is None of a command that does not say whether anything passes. ``error`` is the message of
@@ -106,9 +106,9 @@ class Output(FiniteModel):
     details: dict[str, Any]
 
 
-def output_of(publication: Publication) -> Output:
+def output_of(publication: Publication) -> CommandOutput:
     """Return the JSON of what a command says."""
-    return Output(
+    return CommandOutput(
         kteardown=version(),
         command=publication.command,
         headline=publication.headline,

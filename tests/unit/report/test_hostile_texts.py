@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import io
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,6 +23,7 @@ from kteardown.model.result import Fault, Result, Uncompared, VoidTrials
 from kteardown.report.console import TextConsole
 from kteardown.report.formats import comment, markdown, text
 from kteardown.report.material import Material
+from outputs import result_in
 from unit.report.contexts import rich
 from unit.report.rendered import TEXTS, written
 
@@ -150,7 +150,7 @@ def test_no_format_has_a_text_that_acts(words: str) -> None:
     made = {form: written(material, form) for form in TEXTS if form != "html"}
     for form, content in made.items():
         assert not RAW.search(content), form
-    assert json.loads(made["json"])["notes"] == [words]
+    assert result_in(made["json"])["notes"] == [words]
     Xml.fromstring(made["junit"])
     check_markdown(made["markdown"], "markdown")
     check_markdown(made["comment"], "comment")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
@@ -16,6 +15,7 @@ from kteardown.report.charts import Plot
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
 from kteardown.report.material import Material
+from outputs import result_in
 from unit.report.contexts import rich, wall
 from unit.report.rendered import TEXTS
 from unit.simulation import WORKLOADS
@@ -88,7 +88,7 @@ def test_on_the_instruction_clock_nothing_is_a_time(form: str) -> None:
 
 @pytest.mark.parametrize(("make", "unit"), [(rich, "instructions"), (wall, "ns")])
 def test_the_json_has_the_unit_of_each_value(make: Callable[[], Material], unit: str) -> None:
-    fields = json.loads(TEXTS["json"](make()))
+    fields = result_in(TEXTS["json"](make()))
     for part in ("comparisons", "metric_verdicts", "laws"):
         assert fields[part]
         assert {row["value_unit"] for row in fields[part] if row["unit"] == "ns"} == {unit}, part

@@ -10,7 +10,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.report import formats, result_file
 from kteardown.report.material import side_by_side
-from kteardown.report.output import FORMAT, Output, results_in
+from kteardown.report.output import FORMAT, CommandOutput, results_in
 from kteardown.report.publication import of_run
 from outputs import run_in
 from unit.report.contexts import instructions, wall
@@ -44,7 +44,7 @@ def test_a_result_is_in_it_as_it_is_saved() -> None:
 def test_what_is_written_is_read_again() -> None:
     for material in (instructions(), wall(), side_by_side("R", instructions(), wall())):
         text = TEXTS["json"](material)
-        assert Output.model_validate_json(text).model_dump_json(indent=1, by_alias=True) + "\n" == text
+        assert CommandOutput.model_validate_json(text).model_dump_json(indent=1, by_alias=True) + "\n" == text
         clocks = [one.result.clock for one in material.clocks]
         assert [one.clock for one in results_in(text, "r.json")] == clocks
 
