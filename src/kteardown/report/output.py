@@ -182,6 +182,8 @@ def _of_run(material: Measured) -> OutputRun:
 
 
 def _variants(answer: Answer, said: Sequence[VariantLine]) -> tuple[OutputVariant, ...]:
+    # There may be a line about base, too: first if it fails, and alone if there is no variant.
+    of_variants = said[len(said) - len(answer.variants) :]
     return tuple(
         OutputVariant(
             name=variant.name,
@@ -190,7 +192,7 @@ def _variants(answer: Answer, said: Sequence[VariantLine]) -> tuple[OutputVarian
             problems=_problems(variant),
             metrics=tuple(map(_metric, variant.findings)),
         )
-        for variant, line in zip(answer.variants, said, strict=True)
+        for variant, line in zip(answer.variants, of_variants, strict=True)
     )
 
 

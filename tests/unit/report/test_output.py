@@ -13,6 +13,7 @@ from kteardown.report.material import side_by_side
 from kteardown.report.output import FORMAT, CommandOutput, results_in
 from kteardown.report.publication import of_run
 from outputs import run_in
+from unit.generated_results import fault_of
 from unit.report.contexts import instructions, wall
 from unit.report.rendered import TEXTS
 
@@ -47,6 +48,25 @@ def test_what_is_written_is_read_again() -> None:
         assert CommandOutput.model_validate_json(text).model_dump_json(indent=1, by_alias=True) + "\n" == text
         clocks = [one.result.clock for one in material.clocks]
         assert [one.clock for one in results_in(text, "r.json")] == clocks
+
+
+def test_a_run_of_base_alone_has_no_variant() -> None:
+    material = instructions()
+    result = material.result
+    kernels = {"base": result.kernels["base"]}
+    alone = result.model_copy(update={"kernels": kernels, "comparisons": (), "metric_verdicts": ()})
+    run = run_in(TEXTS["json"](replace(material, result=alone)))
+    assert (run["variants"], run["outcome"]) == ([], "unsure")
+    assert run["headline"]
+
+
+def test_base_that_fails_has_a_line_and_is_no_variant() -> None:
+    material = instructions()
+    failing = material.result.model_copy(update={"faults": (fault_of("base", "base"),)})
+    run = run_in(TEXTS["json"](replace(material, result=failing)))
+    assert run["base_fails"] and run["outcome"] != "pass"
+    assert run["headline"].startswith("base is broken")
+    assert all(variant["name"] in variant["headline"] for variant in run["variants"])
 
 
 def test_files_of_earlier_versions_are_read() -> None:
