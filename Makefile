@@ -83,6 +83,7 @@ lint-plugins:
 lint-results:
 	$(PY) scripts/results.py check
 	$(PY) scripts/spreads.py check
+	$(PY) scripts/laws.py check
 lint-coverage:
 	$(PY) scripts/coverage_maps.py check
 

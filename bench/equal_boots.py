@@ -26,7 +26,6 @@ from pathlib import Path
 
 from kteardown.door import LARGE, Entry
 from kteardown.errors import KteardownError
-from kteardown.hunt.plan import Case, Options, plan_of_sizes
 from kteardown.inputs.load import load_workload
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelRequest
@@ -43,6 +42,7 @@ from kteardown.vm.host import qemu_version
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
+from kteardown_hunt.plan import Case, Options, plan_of_sizes
 
 MEMORY_MB, SILENCE_S = 1024, 120
 CASES = (

@@ -30,8 +30,8 @@ from kteardown.patches import config_of_series
 from kteardown.patches.find_base import TriedSource, code_only, failing_hunks, merge, with_less_context
 from kteardown.patches.posted import read
 from kteardown.progress import SilentReporter
-from kteardown.queue.archive import MOST_MAILS, as_mbox, numbers_of_threads
 from kteardown.vm import kernel_log
+from kteardown_watch.archive import MOST_MAILS, as_mbox, numbers_of_threads
 
 MAILS = sorted((Path(__file__).parents[1] / "tests" / "data" / "mail").iterdir())
 PATCH = b"""\

@@ -57,7 +57,8 @@ ABOUT = {
     "sandbox": ("escape", "after_a_hostile_build"),
     "script": ("script", "script_agent", "script_port"),
     "seccomp": ("escape", "after_a_hostile_build"),
-    "vm": ("bundle", "clock_of_guests", "machines", "repeat"),
+    "metal": ("bundle",),
+    "vm": ("clock_of_guests", "machines", "repeat"),
 }
 """By package or module: the files of tests/vm that are about it. Each guest of the others uses it, too."""
 _COMMAND = re.compile(r"""\bkteardown\.cli\b|["']kteardown["']|\bkteardown (?:run|try|compare|plan)\b""")
@@ -104,8 +105,10 @@ def _with_guests(root: Path, names: Iterable[str], guests: Collection[str]) -> s
     """Those of ``guests`` that are about a module of ``names``, or use a file of tests that is among them."""
     found = set()
     for path in map(Path, names):
-        if path.parts[:2] == ("src", "kteardown"):
-            about = ABOUT.get(Path(path.parts[2]).stem, ())
+        if path.parts[0] == "src":
+            # An optional package is known by its own name.
+            name = path.parts[2] if path.parts[1] == "kteardown" else path.parts[1].partition("_")[2]
+            about = ABOUT.get(Path(name).stem, ())
             found |= {f"tests/vm/test_{name}.py" for name in about}
         elif path.parts[:2] in (("tests", "vm"), ("tests", "kvm")):
             # What is no module is run in guests.
@@ -114,10 +117,14 @@ def _with_guests(root: Path, names: Iterable[str], guests: Collection[str]) -> s
     return found & set(guests)
 
 
+def _packages(root: Path) -> list[str]:
+    return [path.parent.name for path in sorted(root.glob("src/kteardown*/__init__.py"))]
+
+
 def _by_imports(root: Path, names: Iterable[str], tests: Iterable[str]) -> set[str]:
     """Those of ``tests`` that import what a file of ``names`` has, or that name the file or its folder."""
     sys.path[:0] = [str(root / "tests"), str(root / "src")]
-    graph = grimp.build_graph("kteardown", "unit", cache_dir=None)
+    graph = grimp.build_graph(*_packages(root), "unit", cache_dir=None)
     modules = {_module(name) for name in names if name.endswith(".py")}
     others = [Path(name) for name in names if not name.startswith(("src/", "tests/unit/"))]
     words = {rf"[\"'/]{re.escape(path.parts[0])}[\"'/]" for path in others}

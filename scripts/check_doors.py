@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path("src/kteardown")
-PACKAGES = ("analysis", "cli", "flows", "history", "hunt", "report", "run", "rundir", "sql")
+PACKAGES = ("analysis", "cli", "flows", "report", "run", "rundir")
 MODULES = ("pipeline.py",)
 METHODS = {
     "hardlink_to",
@@ -34,23 +34,27 @@ OF_OS = {"link", "open", "remove", "rename", "replace", "rmdir", "symlink", "tru
 OF_SHUTIL = {"disk_usage", "get_terminal_size", "which"}
 """The functions of shutil that are allowed: they change no file."""
 OTHER_FILES = {
-    "cli/__init__.py": "texts of this package, /dev/null",
-    "cli/bundle.py:export_boot": "a new folder that the user named",
+    "cli/__init__.py": "/dev/null",
+    "kteardown_metal/verbs.py:export_boot": "a new folder that the user named",
     "cli/doctor.py": "temporary files",
     "cli/new.py": "skeletons of this package, patches that the user named, and files that the user asked for",
     "cli/options.py:write_text": "files that the user asked for",
-    "cli/queue.py": "mails, and files that the user asked for",
+    "cli/verbs.py": "texts of this package and of optional ones",
     "cli/things.py": "patches of series, which the user named",
     "flows/bisection/commits.py:_moved": "the patch of a layout twin, in the cache",
     "flows/bisection/search.py": "the git folder of a bisection, in the cache",
     "flows/try_series/smallest.py": "a table of this package",
-    "hunt/tables.py": "sources of kinds, of this package or named by the user",
+    "kteardown_hunt/tables.py": "sources of kinds, of this package or named by the user",
     "report/charts.py": "files of this package",
-    "run/bundle.py": "a new folder that the user named",
-    "run/executors/node_job.py:host_lock": "the lock of the host",
-    "run/executors/node_job.py:staged": "the cache of a node",
+    "kteardown_metal/console_records.py": "logs that the user named",
+    "kteardown_metal/metal.py": "a script of this package, and what a boot is given",
+    "kteardown_watch/archive.py": "what was seen of a list, in the data of the user",
+    "kteardown_watch/verb.py": "mails, in a temporary folder",
+    "kteardown_metal/bundle.py": "a new folder that the user named",
+    "kteardown_cluster/node_job.py:host_lock": "the lock of the host",
+    "kteardown_cluster/node_job.py:staged": "the cache of a node",
     "run/repeat.py:_read": "the cache",
-    "sql/database.py": "texts of this package",
+    "kteardown_history/sql/database.py": "texts of this package",
 }
 """By module or ``MODULE:FUNCTION``, the files that it opens, none of which is in a run."""
 
@@ -103,9 +107,11 @@ def problems(path: Path, module: str, used: set[str]) -> list[str]:
 def main() -> int:
     used: set[str] = set()
     found = []
-    files = [file for name in PACKAGES for file in sorted((PACKAGE / name).rglob("*.py"))]
+    folders = [*(PACKAGE / name for name in PACKAGES), *sorted(PACKAGE.parent.glob("kteardown_*"))]
+    files = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
     for file in [*files, *(PACKAGE / name for name in MODULES)]:
-        found += problems(file, str(file.relative_to(PACKAGE)), used)
+        name = str(file.relative_to(PACKAGE.parent)).removeprefix(f"{PACKAGE.name}/")
+        found += problems(file, name, used)
     found += [f"scripts/check_doors.py: {entry}: opens no file" for entry in OTHER_FILES.keys() - used]
     print(
         "\n".join([*found, f"doors: {len(files) + len(MODULES)} modules, {len(found)} files opened past it"])

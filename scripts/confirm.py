@@ -52,11 +52,6 @@ from hunts import Hunt
 from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.cli.options import reporter as reporter_of
 from kteardown.errors import KteardownError, LabError
-from kteardown.hunt import flow
-from kteardown.hunt.flow import METRICS
-from kteardown.hunt.folder import Request
-from kteardown.hunt.plan import CONFIRM_SEEDS, REPORTS, Case, Options, plan_of_sizes
-from kteardown.hunt.result import Find
 from kteardown.inputs.load import own_sources, programs
 from kteardown.kernels import build, prebuilt
 from kteardown.kernels.request import KernelImage
@@ -77,6 +72,11 @@ from kteardown.rundir.writer import open_writer
 from kteardown.vm.agent import build_agent, build_hunt_agent
 from kteardown.vm.host import qemu_version
 from kteardown.vm.qemu import QemuMachine
+from kteardown_hunt import flow
+from kteardown_hunt.flow import METRICS
+from kteardown_hunt.folder import Request
+from kteardown_hunt.plan import CONFIRM_SEEDS, REPORTS, Case, Options, plan_of_sizes
+from kteardown_hunt.result import Find
 from one_boot import RATE, Spread, moderated, spread_of
 from results import ROOT, evidence
 

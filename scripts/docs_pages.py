@@ -35,7 +35,7 @@ SOURCES = ROOT / "src/kteardown"
 # The stages of the data flow; the command line has a page of its own.
 STAGES = sorted(
     {p.stem for p in SOURCES.iterdir() if p.suffix in (".py", "") and p.stem[0] != "_"} - {"cli", "data"}
-)
+) + sorted(path.name for path in SOURCES.parent.glob("kteardown_*") if path.is_dir())
 _LINK = re.compile(r"\[([^\]]*)\]\(([^()\s]+)\)")
 
 
@@ -131,9 +131,17 @@ def _workload(name: str) -> str:
 
 def modules(stage: str) -> str:
     """Return the page of one stage: its modules, each from its docstrings."""
-    path = SOURCES / stage
+    path = SOURCES.parent / stage if stage.startswith("kteardown_") else SOURCES / stage
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
     names = [
         file.relative_to(ROOT / "src").with_suffix("").parts for file in files if file.stem != "__init__"
     ]
-    return "\n\n".join([f"# kteardown.{stage}", *(f"::: {'.'.join(name)}" for name in names)]) + "\n"
+    return (
+        "\n\n".join(
+            [
+                f"# {stage if stage.startswith('kteardown_') else f'kteardown.{stage}'}",
+                *(f"::: {'.'.join(name)}" for name in names),
+            ]
+        )
+        + "\n"
+    )

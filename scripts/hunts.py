@@ -20,10 +20,11 @@ from typing import Any
 
 from claims import Evidence, Measured, guest, write_json
 from content_ids import agent_id, files_id, listed, text_id, tree_commit
-from kteardown.hunt import RULES
-from kteardown.hunt.flow import ARCH
-from kteardown.hunt.result import Find, HuntResult
-from kteardown.hunt.tables import (
+from kteardown.report.table import Table
+from kteardown_hunt import RULES
+from kteardown_hunt.flow import ARCH
+from kteardown_hunt.result import Find, HuntResult
+from kteardown_hunt.tables import (
     COST_WORDS,
     cases_table,
     finds_table,
@@ -32,7 +33,6 @@ from kteardown.hunt.tables import (
     undecided_table,
     verdicts_line,
 )
-from kteardown.report.table import Table
 from markdown_table import markdown
 
 ROOT = Path(__file__).parents[1]

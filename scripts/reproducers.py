@@ -26,10 +26,6 @@ from string import Template
 import numpy as np
 
 from hunts import ROOT, ProgramRun, keep_programs, programs
-from kteardown.hunt.catalogue import Kind, load_kinds
-from kteardown.hunt.limits import LIMITS
-from kteardown.hunt.result import Find, HuntResult
-from kteardown.hunt.tables import program
 from kteardown.kernels import prebuilt
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
@@ -38,6 +34,10 @@ from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.initramfs import archive, character_device, file, folder
+from kteardown_hunt.catalogue import Kind, load_kinds
+from kteardown_hunt.limits import LIMITS
+from kteardown_hunt.result import Find, HuntResult
+from kteardown_hunt.tables import program
 
 PATIENCE_S = 900
 JOBS = 2

@@ -31,6 +31,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 import hunts
+import laws
 import spreads
 from claims import (
     Claim,
@@ -95,7 +96,7 @@ def outdated(root: Path) -> str:
 
 
 def write_tables(root: Path) -> list[str]:
-    """Splice every text, and write the spreads; return the texts that changed.
+    """Splice every text, and write the spreads and the laws; return the texts that changed.
 
     Raises Refused after that if a place is wrong.
     """
@@ -105,6 +106,7 @@ def write_tables(root: Path) -> list[str]:
         (root / name).write_text(spliced.texts[name], encoding="utf-8")
     if (file := root / "coverage/spreads.json").is_file():
         file.write_text(spreads.text(root / "results"))
+        (root / "coverage/laws.json").write_text(laws.text(root / "results"))
     if spliced.problems:
         raise Refused("\n".join(spliced.problems))
     return changed

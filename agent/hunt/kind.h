@@ -63,7 +63,7 @@ struct kind {
 	bool exit;
 	bool privileged; /* an ordinary user cannot do it */
 	bool timers; /* each object has a high-resolution timer; see idle_total_ns() */
-	const char *limit; /* what limits the number of objects; src/kteardown/hunt/limits.py */
+	const char *limit; /* what limits the number of objects; src/kteardown_hunt/limits.py */
 	const char *modules; /* that a distribution's kernel needs for it, with blanks between */
 	const char *needs; /* the symbol (CONFIG_...) without which it fails */
 	const char *call; /* what release() calls, in words */

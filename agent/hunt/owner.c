@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define ORDINARY_UID 65534
-/* What an ordinary user may have with systemd, on 16 GiB; also in src/kteardown/hunt/limits.py. */
+/* What an ordinary user may have with systemd, on 16 GiB; also in src/kteardown_hunt/limits.py. */
 #define DESCRIPTORS_OF_A_USER 524288
 #define TASKS_OF_A_USER 42213
 

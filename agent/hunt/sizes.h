@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* src/kteardown/hunt/growth.py gives no verdict from fewer. */
+/* src/kteardown_hunt/growth.py gives no verdict from fewer. */
 #define ENOUGH_SIZES 4
 
 /* What limits a point; budget_ns is 0 if every point is to be measured. */

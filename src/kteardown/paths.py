@@ -23,9 +23,12 @@ def data_dir(kind: str) -> Path:
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / kind
 
 
-def shipped_table(name: str) -> dict[str, Any]:
-    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder: ``vm/qemu_command``."""
-    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
+def shipped_table(name: str, package: Path = Path(__file__).parent) -> dict[str, Any]:
+    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder: ``vm/qemu_command``.
+
+    ``package``: the folder of another package than the core.
+    """
+    return tomllib.loads((package / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def cache_dir() -> Path:

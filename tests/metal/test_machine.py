@@ -17,9 +17,9 @@ import pytest
 
 from kteardown.model.record import BootEnd, BootStart, Hello, TrialEnd
 from kteardown.paths import cache_dir
-from kteardown.run.bundle import exported_name
 from kteardown.rundir.directory import RunDir
-from kteardown.vm.console_records import key_of_boot, mac_of
+from kteardown_metal.bundle import exported_name
+from kteardown_metal.console_records import key_of_boot, mac_of
 from metal.machine import Machine, packages
 from metal.power import execute
 from vm.lab import TWO_BOOTS
@@ -183,7 +183,7 @@ def test_a_machine_on_which_a_user_is_logged_in_is_refused(lab: Lab) -> None:
 
 
 def test_of_two_labs_that_lock_at_the_same_moment_one_gets_the_machine(lab: Lab) -> None:
-    script = files("kteardown.vm").joinpath("metal_files/machine.sh").read_text()
+    script = files("kteardown_metal").joinpath("metal_files/machine.sh").read_text()
     both = "[ ! -e /run/waits-0 ] || [ ! -e /run/waits-1 ]"
     for _ in range(10):
         lab.machine.ssh("rm -f /run/waits-* /run/go /var/lib/kteardown/lock")

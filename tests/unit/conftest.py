@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,28 @@ settings.register_profile("same", slow_host, derandomize=True)
 settings.register_profile("search", slow_host, max_examples=1000)
 """Other examples each time, and more of them, for `make test-all`: it has hours."""
 settings.load_profile("same")
+
+PACKAGES = ("cluster", "history", "hunt", "metal", "replicate", "watch")
+"""The optional packages of kteardown; the tests of each are in its folder."""
+OF_SEVERAL = {
+    "cli/test_both_clocks.py": {"history"},
+    "cli/test_damaged_runs.py": {"history"},
+    "cli/test_exit_codes.py": {"history"},
+    "cli/test_foreign_links.py": {"cluster", "history", "hunt"},
+    "cli/test_hostile_run.py": {"history"},
+    "cli/test_main.py": {"history"},
+    "report/test_extreme_numbers.py": {"history"},
+    "run/test_guest_records.py": {"hunt"},
+    "run/test_named.py": {"cluster", "hunt"},
+    "rundir/test_snapshot.py": {"history"},
+    "scripts": {*PACKAGES},
+    "test_docs.py": {*PACKAGES},
+    "test_extras.py": {"history"},
+    "vm/test_agent_of_own.py": {"hunt"},
+}
+"""Tests of what several packages have in common, with the optional ones that they need."""
+_MISSING = {name for name in PACKAGES if find_spec(f"kteardown_{name}") is None}
+collect_ignore = [*_MISSING, *(file for file, needed in OF_SEVERAL.items() if needed & _MISSING)]
 
 PATIENCE_MS = 120_000
 """For what a browser does in a second on an idle host."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,10 +10,9 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from re import _compiler, _parser  # type: ignore[attr-defined]
-from types import ModuleType
 from typing import Any
 
-import kteardown
+from sources import modules, named
 
 METHODS = frozenset(["search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"])
 _ANYWHERE = METHODS - {"match", "fullmatch"}
@@ -47,9 +44,9 @@ def expressions() -> tuple[list[Expression], list[str]]:
     """Return all expressions of the package, and the places of those that only a run knows."""
     found: dict[tuple[str, Any, int], Expression] = {}
     unknown: list[str] = []
-    for module in _modules():
+    for module in modules():
         file = Path(str(module.__file__))
-        name = str(file.relative_to(Path(kteardown.__file__).parent))
+        name = named(file)
         tree = ast.parse(file.read_text())
         uses = _uses(tree)
         for called, arguments, kept in _calls(tree):
@@ -62,12 +59,6 @@ def expressions() -> tuple[list[Expression], list[str]]:
         for pattern in _kept(vars(module).values()):
             found.setdefault((name, pattern.pattern, pattern.flags), Expression(name, pattern, METHODS))
     return list(found.values()), unknown
-
-
-def _modules() -> Iterator[ModuleType]:
-    for info in pkgutil.walk_packages(kteardown.__path__, "kteardown."):
-        if not info.name.endswith("__main__"):
-            yield importlib.import_module(info.name)
 
 
 def _kept(values: Iterable[Any]) -> Iterator[re.Pattern[Any]]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
-import pkgutil
 from importlib import import_module
 from pathlib import Path
 
 import __main__
 import kteardown
+from sources import modules
 
 # Without a file this would be an interactive Python to duckdb, which prints its progress there.
 __main__.__file__ = str(Path(kteardown.__file__).with_name("__main__.py"))
-for _found in pkgutil.walk_packages(kteardown.__path__, "kteardown."):
-    if not _found.name.endswith("__main__"):
-        import_module(_found.name)
+for _module in modules():
+    assert _module
 # Libraries that are imported where they are used, and what starts the processes: each imports pytest.
 for _name in ("scipy.stats", "unit.processes", "unit.run.killable"):
     import_module(_name)

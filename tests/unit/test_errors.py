@@ -6,15 +6,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-import kteardown
 from kteardown import errors
 from kteardown.errors import KteardownError, MissingError
+from sources import named, source_files
 
-SOURCES = Path(kteardown.__file__).parent
 NAMES = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"UnpackError"}
 
 
@@ -22,8 +20,8 @@ NAMES = {name for name, value in vars(errors).items() if isinstance(value, type)
 def nodes() -> list[tuple[str, ast.Call | ast.Assign]]:
     """Every call and assignment of the sources, with the name of its file."""
     return [
-        (str(path.relative_to(SOURCES)), node)
-        for path in sorted(SOURCES.rglob("*.py"))
+        (named(path), node)
+        for path in source_files()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call | ast.Assign)
     ]

@@ -27,7 +27,7 @@ SHORT = {
 ONLY_IN_A_RUN = {
     "cli/new.py: shape": "one of two expressions, for a word of the command line",
     r"patches/mime.py: b'\\n--' + re.escape(boundary) + b'(--)?[ \\t]*+\\r?(?=\\n|\\Z)'": "test_mime.py",
-    "run/executors/slurm.py: pattern": "for a word of the command line",
+    "kteardown_cluster/slurm.py: pattern": "for a word of the command line",
     "script/extract.py: text": "of the user; script/match.py searches for it, in a process that is ended",
     "script/match.py: text": "of the user, in a process that is ended",
     "vm/kernel_log.py: pattern": "kept in a table of the module, where it is found",

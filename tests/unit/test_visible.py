@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
 from rich.table import Table
@@ -15,11 +14,11 @@ from kteardown.cli import _print_error
 from kteardown.cli.terminal import TerminalReporter
 from kteardown.report.console import TextConsole
 from kteardown.visible import echo, on_one_line, visible
+from sources import named, source_files
 
-PACKAGE = Path(__file__).parents[2] / "src" / "kteardown"
 OWN: dict[str, set[str]] = {
     r"(?<![A-Za-z])Console\(|from_markup|markup=True|force_terminal=True": set(),
-    r"\b(?:typer|click)\.s?echo\(|(?<![\w.])print\(": {"visible.py", "run/executors/node_job.py"},
+    r"\b(?:typer|click)\.s?echo\(|(?<![\w.])print\(": {"visible.py", "kteardown_cluster/node_job.py"},
     r"sys\.std(?:out|err)\.(?:write|buffer)": {"cli/show.py"},
 }
 """What prints, and the only modules that may have it; the program on a node writes into a file of Slurm."""
@@ -28,7 +27,7 @@ HOSTILE = "a\x1b]52;c;eA==\x07\x1b[2J\x9b31m\x7f\u202eb\udc80[/bold]:smile:"
 
 @pytest.mark.parametrize("pattern", OWN)
 def test_everything_is_printed_by_one_module(pattern: str) -> None:
-    files = {str(f.relative_to(PACKAGE)): f.read_text(encoding="utf-8") for f in PACKAGE.rglob("*.py")}
+    files = {named(file): file.read_text(encoding="utf-8") for file in source_files()}
     assert {name for name, text in files.items() if re.search(pattern, text)} == OWN[pattern]
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt.plan import FEWEST_BOOTS, OWNER_BOOTS, SCREEN_SIZES
-from kteardown.hunt.result import HuntResult
 from kteardown.paths import data_dir
+from kteardown_hunt.plan import FEWEST_BOOTS, OWNER_BOOTS, SCREEN_SIZES
+from kteardown_hunt.result import HuntResult
 from vm.lab import on_top
 from vm.test_run import PATIENCE_S, kteardown
 

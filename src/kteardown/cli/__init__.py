@@ -9,14 +9,10 @@ import copy
 import errno
 import io
 import os
-import re
 import shlex
 import signal
 import sys
-import tomllib
-from collections import UserDict
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -25,71 +21,38 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from kteardown import spawn, version
+from kteardown.cli import verbs
 from kteardown.errors import INTERNAL, InputError, KteardownError, LabError
 from kteardown.visible import echo
 
-_TEXTS = Path(__file__).parent / "texts"
-HELP = {
-    name: "\n\n".join(
-        part if part.startswith(" ") else " ".join(part.split()) for part in text.strip().split("\n\n")
-    )
-    for name, text in re.findall(
-        r"(?ms)^# ([\w-]+)$(.*?)(?=^# |\Z)", _TEXTS.joinpath("help.txt").read_text(encoding="utf-8")
-    )
-}
-"""The help of each verb, of which `kteardown --help` has the first paragraph, in its order.
-
-A paragraph is on one line, unless it is indented.
-"""
-_ABOUT, _, _EXIT_CODES = HELP.pop("kteardown").rpartition("\n\n")
-_FUNCTIONS = {"try": "try_patch", "list": "listing", "export-boot": "export_boot", "import": "import_logs"}
-"""The functions whose names differ from their verbs, because Python cannot use those as names."""
-_MODULES = {
-    **_FUNCTIONS,
-    "compare": "run",
-    "analyse": "diff",
-    "watch": "queue",
-    "export": "query",
-    "build": "plan",
-    "export-boot": "bundle",
-    "import": "bundle",
-}
-"""The modules whose names differ from their verbs."""
+_ABOUT, _, _EXIT_CODES = verbs.help_texts(verbs.TEXTS)["kteardown"].rpartition("\n\n")
 
 
 class Verbs(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**{**attributes, "commands": None})
-        self.commands = cast(Any, _Commands(HELP))
+        self.commands = cast(Any, verbs.Commands(_command))
 
     def get_params(self, ctx: Any) -> list[Any]:
         return with_short_types(super().get_params(ctx), ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         listed = copy.copy(self)
-        listed.commands = {name: TyperCommand(name, help=text) for name, text in HELP.items()}
+        listed.commands = {
+            verb.name: TyperCommand(verb.name, help=verb.help, rich_help_panel=verb.group)
+            for verb in verbs.every().values()
+        }
         super(Verbs, listed).format_help(ctx, formatter)
 
 
-class _Commands(UserDict[str, Any]):
-    """The command of each verb, from its module."""
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.data:
-            raise KeyError(name)
-        return _command(name)
-
-
 @cache
-def _command(name: str) -> Any:
+def _command(verb: verbs.VerbText) -> Any:
     from kteardown.cli.options import grouped
 
     own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    module = import_module(f"kteardown.cli.{_MODULES.get(name, name)}")
-    own.command(name, cls=Verb, help=HELP[name])(grouped(getattr(module, _FUNCTIONS.get(name, name))))
+    own.command(verb.name, cls=Verb, help=verb.help)(grouped(verb.function))
     command = get_command(own)
-    tables = tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8"))
-    texts = {**tables["shared"], **tables.get(name, {})}
+    texts = verb.options
     for parameter in cast(Any, command.params):
         # The text of report's --format is made in code, from the names of the formats.
         parameter.help = texts.get(parameter.name, parameter.help)

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,27 +14,20 @@ from typing import Annotated, get_args
 
 import psutil
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Column, Table
 from rich.text import Text
 
 from kteardown import sandbox, spawn
 from kteardown.cli import options
 from kteardown.errors import InputError, KteardownError, LabError, MissingError
+from kteardown.extensions import function_of
 from kteardown.kernels import cache_folder
 from kteardown.kernels.toolchain import compiler_version, need_build_tools
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.packages import install_command, manager
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import SilentReporter
-from kteardown.run.executors.cluster import Surveyed, survey
-from kteardown.run.executors.node_job import NodeFacts
-from kteardown.run.executors.slurm import SlurmConfig
 from kteardown.run.places import place_of
-from kteardown.run.places.cluster import ClusterPlace
-from kteardown.run.places.ssh import SshPlace
-from kteardown.run.prove_machine import prove
 from kteardown.visible import echo
 from kteardown.vm import acceleration, host
 from kteardown.vm.agent import build_agent
@@ -45,8 +37,6 @@ from kteardown.vm.qemu_library import USER, confinement
 
 _DISK_GB = 8
 _MEMORY_GB = 4
-_LOUD = 0.5
-"""A load above this, beside the job that looks, disturbs a guest."""
 _FOLDERS = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write."
 
 
@@ -76,10 +66,8 @@ def doctor(
     if place.on:
         if fix or yes:
             raise InputError("--fix and --on cannot be used together", hint="use only one of them.")
-        if isinstance(place, SshPlace):
-            echo(prove(place, options.reporter(False, as_json)).model_dump_json(indent=1))
-        elif isinstance(place, ClusterPlace):
-            _cluster(place, as_json=as_json)
+        if place.examination:
+            function_of(place.examination)(place, as_json=as_json)
         else:
             place.check()
         return
@@ -217,64 +205,6 @@ def _memory_and_disk() -> Iterator[Finding]:
             continue
         more = "free some space, run `kteardown prune`, or move KTEARDOWN_CACHE or KTEARDOWN_RUNS elsewhere."
         yield Finding(name, free_gb >= _DISK_GB, f"{free_gb:.0f} GB free in {place}", more, needed=False)
-
-
-def _cluster(place: ClusterPlace, *, as_json: bool) -> None:
-    """Look at every node, and print what was found. Raises InputError; LabError if a node is of no use."""
-    config = place.config
-    nodes = survey(place.scheduler, config, runs_dir())
-    if not nodes:
-        raise LabError(
-            f"--on {place.on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`."
-        )
-    problems = {node.node: _problems_of(node, nodes, config) for node in nodes}
-    if as_json:
-        echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
-    else:
-        columns = ("node", "state", "QEMU", "KVM", "cores", "memory", "disk", "load", "SMT", "governor")
-        table = Table(*columns, Column("problems", overflow="fold"), box=box.SIMPLE, pad_edge=False)
-        for node in nodes:
-            table.add_row(node.node, node.state, *_cells(node.found), "; ".join(problems[node.node]))
-        options.output().print(table)
-    bad = [name for name, found in problems.items() if found]
-    if bad:
-        raise LabError(
-            f"{len(bad)} of {len(nodes)} nodes have problems: {', '.join(bad)}",
-            hint="fix them; docs/cluster.md lists what a node needs.",
-        )
-
-
-def _cells(found: NodeFacts | None) -> list[str]:
-    if found is None:
-        return ["-"] * 8
-    return [
-        f"{found.qemu_version} {found.qemu[:12]}",
-        "no" if found.kvm else "yes",
-        str(found.cores),
-        f"{found.memory_mb / 1024:.0f} GB",
-        f"{found.disk_mb / 1024:.0f} GB",
-        f"{found.load:.1f}",
-        found.smt or "-",
-        found.governor or "-",
-    ]
-
-
-def _problems_of(node: Surveyed, nodes: Sequence[Surveyed], config: SlurmConfig) -> list[str]:
-    """Return why a node is of no use, or adds noise on the wall clock."""
-    found = node.found
-    if found is None:
-        return [node.reason]
-    builds = Counter(each.found.qemu for each in nodes if each.found)
-    wanted = config.qemu or builds.most_common(1)[0][0]
-    checks = {
-        "QEMU is not installed": not found.qemu,
-        "another build of QEMU than the others": bool(found.qemu) and found.qemu != wanted,
-        "the shared cache is not there": not found.cache,
-        f"no KVM: {found.kvm}": bool(found.kvm) and config.wall == "kvm",
-        "other work runs": found.load > _LOUD + found.cores * 0.1,
-        f"the governor is {found.governor}": found.governor not in ("", "performance"),
-    }
-    return [text for text, applies in checks.items() if applies]
 
 
 def install(packages: Sequence[str]) -> list[list[str]]:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -12,7 +13,7 @@ from kteardown.cli.rows import Fields, covering, kernel_fields, pick, run_fields
 from kteardown.coverage.maps import shipped_functions, shipped_map, shipped_sources, with_own
 from kteardown.coverage.propose import matching, not_covered
 from kteardown.errors import InputError
-from kteardown.hunt.catalogue import load_kinds, own_kinds
+from kteardown.extensions import extensions, function_of
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragment_summary
 from kteardown.inputs.load import (
     experiment_names,
@@ -30,13 +31,20 @@ from kteardown.paths import cache_dir
 from kteardown.rundir.find import all_folders
 from kteardown.visible import echo
 
-ListKind = Literal[
-    "experiments", "workloads", "stress-tests", "kinds", "series", "fragments", "postings", "kernels", "runs"
-]
+
+def _kind(text: str) -> str:
+    """Check what is to be listed. Raises InputError."""
+    known = [*_LISTS, *_of_packages()]
+    if text not in known:
+        raise InputError.unknown(f"{text}: nothing of that kind can be listed", text, known)
+    return text
 
 
 def listing(
-    kind: Annotated[ListKind | None, typer.Argument()] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="WHAT", parser=_kind, autocompletion=lambda: [*_LISTS, *_of_packages()]),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
     covers: str = "",
     source: str = "debian:6.12",
@@ -47,15 +55,18 @@ def listing(
             f"--covers is about workloads, not {kind}",
             hint=f"write: kteardown list workloads --covers {covers}",
         )
-    if own and kind != "kinds":
+    more = _of_packages() if kind and kind not in _LISTS else {}
+    if own and kind not in more:
         raise InputError("--own is about kinds", hint=f"write: kteardown list kinds --own {own}")
     if covers:
         rows = {"workloads": _covering(covers, source, as_json=as_json)}
         if not rows["workloads"] and not as_json:
             return
     else:
-        lists: Lists = {**_LISTS, "kinds": lambda: _kinds(own)}
-        rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _DEFAULT)}
+        lists: dict[str, Callable[[], list[Fields]]] = dict(_LISTS)
+        if kind in more:
+            lists[kind] = partial(function_of(more[kind]), own)
+        rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _LISTS)}
     if as_json:
         echo(json.dumps(rows, indent=1))
         return
@@ -108,13 +119,6 @@ def _rows(row: Callable[[str], Fields], names: Sequence[str]) -> list[Fields]:
     return [*found, *({**columns, "name": name, [*columns][-1]: text} for name, text in unreadable.items())]
 
 
-def _kinds(own: Path | None) -> list[Fields]:
-    """Return the kinds of the hunt, with the user's own in the folder ``own``."""
-    names = ("part", "name", "ways", "object", "privileged", "needs", "limit")
-    kinds = load_kinds(own_kinds(own), options.reporter(verbose=False, quiet=False))
-    return [{**pick(kind, *names), "ways": " ".join(kind.ways)} for kind in kinds]
-
-
 def _postings() -> list[Fields]:
     return [
         {
@@ -129,8 +133,12 @@ def _postings() -> list[Fields]:
     ]
 
 
-Lists = dict[ListKind, Callable[[], list[Fields]]]
-_LISTS: Lists = {
+def _of_packages() -> dict[str, str]:
+    """Return what optional packages list, as ``MODULE:FUNCTION``. It is listed only if it is named."""
+    return {name: where for extension in extensions() for name, where in extension.lists.items()}
+
+
+_LISTS: dict[str, Callable[[], list[Fields]]] = {
     "experiments": lambda: _rows(
         lambda name: pick(load_experiment(name), "name", "source", "question"), experiment_names(Path.cwd())
     ),
@@ -153,5 +161,3 @@ _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limi
 """The name of a run ends in its experiment, and its result names the variants, or has the state. What a kind
 needs is said where it fails.
 """
-_DEFAULT = tuple(_LISTS)
-"""Not the kinds: they are many, and are compiled first."""

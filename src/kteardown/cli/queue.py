@@ -1,36 +1,19 @@
-"""``kteardown queue`` and ``watch``: series that are tried in the background, and those of a mailing list.
+"""``kteardown queue``: series that are tried in the background.
 
-The check of b4 also adds to the queue.
+The check of b4 and ``kteardown watch`` add to the queue.
 """
 
-import hashlib
 import json
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import zip_longest
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from kteardown.cli import options
-from kteardown.cli.terminal import TerminalReporter
-from kteardown.coverage.maps import shipped_functions, shipped_sources
-from kteardown.errors import KteardownError
-from kteardown.kernels import apply_patches
-from kteardown.patches.posted import PostedSeries, read
-from kteardown.paths import cache_dir, queue_dir
+from kteardown.paths import queue_dir
 from kteardown.queue import jobs
-from kteardown.queue.archive import Seen, as_mbox, mails_of_list, threads
 from kteardown.queue.check import status_of
-from kteardown.visible import echo, on_one_line
-
-_MOST = 50
-"""So many series are tried in one look."""
+from kteardown.visible import echo
 
 
 def queue(
@@ -76,105 +59,3 @@ def _row(job: jobs.QueuedJob) -> dict[str, str]:
         "status": status,
         "answer": summary,
     }
-
-
-@dataclass
-class Look:
-    """What one look at a list found: the series to try, with their mails, and why others are not tried."""
-
-    wanted: list[tuple[PostedSeries, bytes]] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    elsewhere: int = 0
-    """So many new series change nothing that a workload executes."""
-
-
-def watch(
-    where: str,
-    once: Annotated[bool, typer.Option("--once")] = False,
-    every_min: Annotated[float, typer.Option("--every", metavar="MINUTES", min=1)] = 60,
-    days: Annotated[float, typer.Option(min=0)] = 7,
-    source: list[str] | None = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
-) -> None:
-    reporter = options.reporter(verbose=False, quiet=False)
-    name = hashlib.sha256(str(Path(where).absolute() if Path(where).exists() else where).encode())
-    seen = Seen(queue_dir() / "seen" / f"{name.hexdigest()[:16]}.json")
-    while True:
-        with reporter.task(f"Reading {where}"):
-            mails = mails_of_list(where, days, cache_dir(), reporter)
-        look = looked(mails, seen, reporter)
-        arguments = [word for one in source or [] for word in ("--source", one)]
-        if dry_run:
-            return echo(digest(where, look, []), nl=False)
-        found = []
-        for one, mail in look.wanted[:_MOST]:
-            found.append(jobs.add(queue_dir(), one.title, ["mail"], arguments, mail))
-            seen.add(one.message_id)
-        _finish(found, reporter)
-        text = digest(where, look, found)
-        if found:
-            file = queue_dir() / "digests" / f"{datetime.now():%Y-%m-%d-%H%M%S}.md"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            options.write_text(file, text)
-            text += f"\nkept as {file}\n"
-        echo(text, nl=False)
-        if once:
-            return
-        reporter.note(f"the next look is in {every_min:g} minutes; press Ctrl-C to stop")
-        time.sleep(every_min * 60)
-
-
-def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Look:
-    """Return what of ``mails`` is new and to be tried. An incomplete series waits for the next look."""
-    look = Look()
-    executed = {one.file for source in shipped_sources() for one in shipped_functions(source)}
-    with TemporaryDirectory(prefix="kteardown-watch-") as folder, reporter.task("Reading series") as task:
-        found = threads(mails)
-        for number, thread in enumerate(found, 1):
-            task.update(number, f"of {len(found)}")
-            file = Path(folder, "mail")
-            file.write_bytes(as_mbox(thread))
-            try:
-                series = read(str(file), cache_dir=cache_dir(), reporter=reporter)
-                files = {name for patch in series.patches for name, _ in apply_patches.files_in(patch)}
-            except KteardownError as error:
-                look.skipped.append(error.message.replace(str(file), "a thread"))
-                continue
-            if series.message_id in seen:
-                continue
-            if not files & executed:
-                look.elsewhere += 1
-                seen.add(series.message_id)
-            elif series.missing:
-                look.skipped.append(f"{series.title}: not all of its patches are there")
-            else:
-                look.wanted.append((series, file.read_bytes()))
-    return look
-
-
-def _finish(found: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None:
-    """Wait until the jobs have ended, here or in a process that has begun before."""
-    try:
-        while any(job.state in ("waiting", "running") for job in found):
-            if not jobs.work(queue_dir(), reporter.note):
-                if not any(job.state == "running" for job in jobs.jobs(queue_dir())):
-                    return
-                time.sleep(5)
-    except KeyboardInterrupt:
-        reporter.note("interrupted; what has ended is kept, and `kteardown queue` tries the others")
-        raise
-
-
-def digest(where: str, look: Look, found: Sequence[jobs.QueuedJob]) -> str:
-    lines = [f"# {where}, {datetime.now():%Y-%m-%d %H:%M}", ""]
-    if look.wanted:
-        lines += ["| series | author | | answer |", "|---|---|---|---|"]
-    for (series, _), job in zip_longest(look.wanted, found):
-        status, summary = status_of(job) if job else ("", "not tried")
-        cells = (f"{series.title} {series.revision}".strip(), series.author, status, summary)
-        lines.append(f"| {' | '.join(on_one_line(cell).replace('|', '/') for cell in cells)} |")
-    count = len(look.wanted) or "no"
-    lines += [*([""] if look.wanted else []), f"{count} new series change what a workload executes."]
-    lines += [f"{look.elsewhere} others do not."] if look.elsewhere else []
-    lines += [f"Left out: {on_one_line(text)}." for text in look.skipped]
-    return "\n".join(lines) + "\n"

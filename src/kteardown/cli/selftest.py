@@ -170,7 +170,7 @@ def _with_comparison(found: SelfTest, material: Measured) -> SelfTest:
 
 
 def text(found: SelfTest) -> str:
-    words = templates("cli", "texts", keep_trailing_newline=True)
+    words = templates("kteardown.cli", "texts", keep_trailing_newline=True)
     words.globals |= {f.__name__: f for f in (percent, detectable, shipped_name, point_text)}
     words.filters["percent"] = percent
     return words.get_template("selftest.txt.j2").render(found=found, timing=timing_lines(found.timing))

@@ -12,6 +12,7 @@ from kteardown.cli.rows import (
     pick,
 )
 from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.laws import shipped_laws
 from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
 from kteardown.coverage.propose import matching
 from kteardown.errors import InputError, KteardownError, did_you_mean
@@ -21,10 +22,10 @@ from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series, resolve, subject
 from kteardown.kernels.source import check, is_source
 from kteardown.model.experiment import Experiment
-from kteardown.model.workload import Metric
+from kteardown.model.workload import Metric, Workload
 from kteardown.paths import cache_dir, data_dir
 from kteardown.report import saved
-from kteardown.report.formatting import scale
+from kteardown.report.formatting import point_text, scale
 from kteardown.report.metrics import help_of
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import load
@@ -53,11 +54,33 @@ def _workload(name: str) -> Fields:
             for key, parameter in workload.parameters.items()
         ],
         "metrics": [_metric(key, name_of(key, spec), spec) for key, spec in workload.metrics.items()],
+        "costs": _costs(workload),
         "invariants": [{"name": key, "must_hold": text} for key, text in workload.invariants.items()],
         "executes": _executed_files(name),
         "experiments": [pick(e, "name", "question") for e in users],
         "more": _pages([*(e.name for e in users), name]),
     }
+
+
+def _costs(workload: Workload) -> list[Fields]:
+    """Return what one more object costs in each headline metric, by the shipped results of each release."""
+    rows = []
+    for law in shipped_laws():
+        spec = workload.metrics.get(law.metric) if law.workload == workload.name else None
+        if spec is None or not spec.headline:
+            continue
+        unit = scale(spec.unit, "instructions", [law.per_unit])
+        rows.append(
+            {
+                "name": name_of(law.metric, spec),
+                "one_more_of": law.param,
+                "costs": f"{unit.text(law.per_unit)} {unit.unit}",
+                "growth": law.model,
+                "release": law.release,
+                "at": point_text(law.point),
+            }
+        )
+    return rows
 
 
 def _metric(key: str, name: str, spec: Metric) -> Fields:

@@ -8,6 +8,7 @@ from kteardown.analysis.conclude import across, check_alike, last_agent
 from kteardown.analysis.dataset import headlines
 from kteardown.analysis.margins import Margins
 from kteardown.errors import GateError, InputError, NotBuiltError
+from kteardown.extensions import hook
 from kteardown.extras import need
 from kteardown.flows.ending import check_broken
 from kteardown.flows.ending import gate as apply_gate
@@ -250,13 +251,17 @@ def _metric_lines(material: Material) -> Iterator[GateLine]:
 
 
 def _drift_lines(run: str, experiment: Experiment, margins: Margins, reporter: Reporter) -> list[GateLine]:
+    drifts = hook("drifts")
+    if drifts is None:
+        reporter.note(
+            "drifts are not looked for: this installation of kteardown is without kteardown_history"
+        )
+        return []
     try:
         need("history", "a look at earlier runs")
     except InputError as error:
         reporter.note(f"drifts are not looked for: {error.message}")
         return []
-    from kteardown.history.lines import drifts
-
     return [
         GateLine(
             False,

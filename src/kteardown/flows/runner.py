@@ -41,7 +41,7 @@ class Runner:
         return pipeline.start(experiments, self.reporter, ablate=ablate, command=self.command)
 
     def boot_rest(self, found: RunFolder, *, repeat: bool = False) -> Measured:
-        """Boot the rest of the plan, and return what the run says. ``repeat`` as for ``run.lab``.
+        """Boot the rest of the plan, and return what the run says. ``repeat`` as for ``run.places.Where``.
 
         Raises InputError, BuildError, GuestError, LabError.
         """

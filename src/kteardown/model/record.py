@@ -81,7 +81,7 @@ class BootStart(_Record):
     node: str = ""
     """The node of a cluster that booted it; empty if it was the machine of the session."""
     job: str = ""
-    """The name of the execution of a job on that node (``rundir.journal``)."""
+    """The name of the execution of a job on that node (``kteardown_cluster.journal``)."""
 
 
 class KernelProblem(_Open):

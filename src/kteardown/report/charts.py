@@ -347,13 +347,13 @@ FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',
 """What draws PNG files has no other fonts than those that are named."""
 
 
-def templates(package: str = "report", folder: str = "page", **options: Any) -> "Environment":
-    """Return the templates of a folder of a package; ``options`` are those of jinja2."""
+def templates(package: str = "kteardown.report", folder: str = "page", **options: Any) -> "Environment":
+    """Return the templates of a folder of a package, and those of pages; ``options`` are those of jinja2."""
     # Imported here: tables, which import this module, need no templates.
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader(f"kteardown.{package}", folder),
+        loader=ChoiceLoader([PackageLoader(package, folder), PackageLoader("kteardown.report", "page")]),
         autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
         trim_blocks=True,
         lstrip_blocks=True,
@@ -363,8 +363,13 @@ def templates(package: str = "report", folder: str = "page", **options: Any) -> 
 
 
 @cache
-def _macros(template: str, finalize: Callable[[Any], Any] | None = None) -> Any:
-    environment = templates(finalize=finalize)
+def _macros(
+    template: str,
+    finalize: Callable[[Any], Any] | None = None,
+    package: str = "kteardown.report",
+    folder: str = "page",
+) -> Any:
+    environment = templates(package, folder, finalize=finalize)
     environment.globals |= {"words": WORDS, "number": number, "probability": probability, "share": share}
     return environment.get_template(template).module
 
@@ -374,9 +379,12 @@ def draw_as(macro: str, *values: Any) -> str:
     return str(getattr(_macros("charts.svg.j2"), macro)(*values))
 
 
-def written(macro: str, *values: Any) -> list[str]:
-    """Return the lines that a macro of ``page/texts.txt.j2`` writes of ``values``, each value on one line."""
-    text = str(getattr(_macros("texts.txt.j2", _on_one_line), macro)(*values))
+def written(macro: str, *values: Any, of: tuple[str, str] = ("kteardown.report", "page")) -> list[str]:
+    """Return the lines that a macro of ``texts.txt.j2`` writes of ``values``, each value on one line.
+
+    ``of``: the package and the folder of that file.
+    """
+    text = str(getattr(_macros("texts.txt.j2", _on_one_line, *of), macro)(*values))
     return [line for line in text.splitlines() if line]
 
 

@@ -1,7 +1,7 @@
 """Execute a plan: which boots run, in which order, and which of them count.
 
-An executor runs what it is given: that of this host, or ``executors.cluster``. Everything above ``execute``
-is the same for every executor.
+An executor runs what it is given: that of this host, or that of a place (``run.places``). Everything above
+``execute`` is the same for every executor.
 """
 
 import itertools

@@ -24,7 +24,6 @@ from kteardown.run.forecast import Forecast, forecast_of
 from kteardown.run.make_plan import rest_of_failed, with_layout_twin
 from kteardown.run.places import Where
 from kteardown.rundir.completeness import measurable, up_to
-from kteardown.rundir.journal import Journal
 from kteardown.rundir.snapshot import Snapshot, load, load_kernels
 from kteardown.rundir.writer import RecordWriter, open_writer
 
@@ -59,7 +58,7 @@ def measure(
 
     while True:
         finished = log.finished()
-        if Journal(run).unsettled or not all(boot.index in finished for boot in due.boots):
+        if where.place.unsettled(run) or not all(boot.index in finished for boot in due.boots):
             lab = labs.make_lab(snapshot, reporter, where)
             log.agent_hash = lab.agent_hash
             with suppress(NotBuiltError):
@@ -114,7 +113,8 @@ def measure_profile(snapshot: Snapshot, reporter: Reporter, where: Where) -> boo
         return False
     planned = measurable(snapshot.profile_plan, snapshot.kernels)
     with open_writer(snapshot.run.profile) as log:
-        finished, unsettled = log.finished(), Journal(log.run).unsettled
+        finished = log.finished()
+        unsettled = where.place.unsettled(log.run)
         if not unsettled and all(boot.index in finished for boot in planned.boots):
             return False
         reporter.note("sampling kernel stacks for the profile, in boots that are not compared")

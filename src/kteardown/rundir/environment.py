@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from kteardown.extensions import hook
 from kteardown.model.arch import arch_of_machine
 from kteardown.model.record import Hello, OutputLine, Record, ScriptEnd, Settled
 from kteardown.paths import shipped_table
 from kteardown.rundir.counting import Attempt, BootRecords, contributing, repeats, where
 from kteardown.rundir.directory import RunDir
-from kteardown.rundir.journal import Journal
 
 _MEMORY_SHARE = 0.01
 _UNKNOWN = "not recorded"
@@ -56,15 +56,11 @@ def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
     # They come only from its ``records`` and ``environment.json``. The list is empty if every session and
     # every guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
     tried = contributing(records)
+    notes_of_run = hook("notes_of_run")
     return [
         *_sessions(run, [attempt for attempt in tried if not attempt.start.node]),
         *_nodes(run, [attempt for attempt in tried if attempt.start.node]),
-        *(
-            f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
-            f"{where(each.trial)}: one of these nodes is at fault, or this guest is not deterministic"
-            for each in Journal(run).compared()
-            if not each.same
-        ),
+        *(notes_of_run(run) if notes_of_run else ()),
         *dict.fromkeys(_unlike_guests(tried)),
         *_unlike_repeats(records, _agents(run)),
     ]

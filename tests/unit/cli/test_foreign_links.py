@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown.errors import InputError, KteardownError
-from kteardown.hunt.folder import HuntFolder
 from kteardown.model.plan import Plan
 from kteardown.run.create import missing_kernels
 from kteardown.run.places import remembered_place
-from kteardown.rundir.journal import Compared, Failure, Journal, write_failure
+from kteardown_cluster.journal import Compared, Failure, Journal, write_failure
+from kteardown_hunt.folder import HuntFolder
 from unit.cli.test_main import kteardown
 from unit.run import killable
 

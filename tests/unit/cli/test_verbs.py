@@ -14,18 +14,21 @@ from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kteardown.cli import _MODULES, _TEXTS, HELP, app
+from kteardown.cli import app, verbs
 from kteardown.flows.try_series.choose import MOST
 from kteardown.patches import find_base
 from unit.processes import forked
 
+EVERY = verbs.every()
 HEAVY = {"asyncio", "duckdb", "numpy", "scipy"}
 """What takes long to import, and is for measuring, statistics, charts and queries alone."""
 
 
 def texts() -> dict[str, dict[str, str]]:
     """Return the texts of options.toml, by table."""
-    return tomllib.loads(_TEXTS.joinpath("options.toml").read_text(encoding="utf-8"))
+    folders = {verb.texts for verb in verbs.every().values()}
+    files = [folder.joinpath("options.toml").read_text(encoding="utf-8") for folder in sorted(folders)]
+    return {name: table for file in files for name, table in tomllib.loads(file).items()}
 
 
 def imported(*command: str) -> set[str]:
@@ -41,7 +44,9 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     modules = imported("-m", "kteardown", option)
     assert {name for name in modules if name.startswith("kteardown.")} == {
         "kteardown.cli",
+        "kteardown.cli.verbs",
         "kteardown.errors",
+        "kteardown.extensions",
         "kteardown.packages",
         "kteardown.spawn",
         "kteardown.visible",
@@ -50,22 +55,22 @@ def test_the_version_and_the_help_import_no_verb(option: str) -> None:
     assert ("rich" in modules) == (option == "--help")
 
 
-@pytest.mark.parametrize("module", ["report", "plan", "listing", "show", "diff", "query"])
+@pytest.mark.parametrize("module", ["report", "plan", "listing", "show", "diff"])
 def test_verbs_that_boot_nothing_do_not_import_what_boots(module: str) -> None:
     modules = imported("-c", f"import kteardown.cli.{module}")
     assert modules & {*HEAVY, "kteardown.pipeline", "kteardown.vm.qemu"} == set()
 
 
 def _import_anew(module: str) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "kteardown"]:
+    for name in [name for name in sys.modules if name.partition(".")[0].startswith("kteardown")]:
         del sys.modules[name]
     import_module(module)
 
 
-@pytest.mark.parametrize("verb", HELP)
+@pytest.mark.parametrize("verb", EVERY)
 def test_a_verb_imports_what_it_needs(verb: str) -> None:
     """Whatever has been imported before it: other tests run in processes that have imported everything."""
-    process = forked().Process(target=_import_anew, args=(f"kteardown.cli.{_MODULES.get(verb, verb)}",))
+    process = forked().Process(target=_import_anew, args=(EVERY[verb].where.partition(":")[0],))
     process.start()
     process.join()
     assert process.exitcode == 0
@@ -73,12 +78,14 @@ def test_a_verb_imports_what_it_needs(verb: str) -> None:
 
 def test_the_list_has_the_first_paragraph_of_each_verb() -> None:
     verbs = get_command(app).commands  # type: ignore[attr-defined]
-    assert {name: verb.help for name, verb in verbs.items()} == dict(HELP)
+    assert {name: verb.help for name, verb in verbs.items()} == {
+        name: verb.help for name, verb in EVERY.items()
+    }
     listed = " ".join(
         CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout.replace("│", " ").split()
     )
-    for name, text in HELP.items():
-        assert f" {name} {text.splitlines()[0]}" in listed
+    for name, verb in EVERY.items():
+        assert f" {name} {verb.help.splitlines()[0]}" in listed
 
 
 def test_every_option_has_a_text_and_every_text_an_option() -> None:
@@ -91,7 +98,7 @@ def test_every_option_has_a_text_and_every_text_an_option() -> None:
         shown = {parameter.name: parameter.help for parameter in verb.params}
         if name == "report":
             assert shown.pop("form").startswith("The format: text, ")  # Its names are those of the code.
-        mine = own.get(name, {})
+        mine = tomllib.loads(EVERY[name].texts.joinpath("options.toml").read_text()).get(name, {})
         assert {**{key: shared[key] for key in shown.keys() - mine.keys()}, **mine} == shown, name
         using.update(shown.keys() - mine.keys())
     # A text of one verb is in the table of this verb.
@@ -105,7 +112,7 @@ def test_the_texts_of_try_name_its_bases_and_how_many_workloads_it_runs() -> Non
     assert f"the {MOST} that execute most of it" in own["script"]
 
 
-@pytest.mark.parametrize("name", HELP)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_help_is_whole_at_80_columns(name: str) -> None:
     verb = get_command(app).commands[name]  # type: ignore[attr-defined]
     text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}).stdout

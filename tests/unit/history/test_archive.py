@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.history.lines import HistoryFilter, boot_figures, history_of
 from kteardown.rundir.directory import RunDir
+from kteardown_history.lines import HistoryFilter, boot_figures, history_of
 from unit.cli.test_main import kteardown
 from unit.run import killable
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kteardown.history.lines import BootFigure, History, Order, RunFacts, history, release_key
 from kteardown.model.clock import Clock
 from kteardown.model.result import KernelFacts, PatchSet
 from kteardown.model.workload import Metric
+from kteardown_history.lines import BootFigure, History, Order, RunFacts, history, release_key
 
 _METRIC = Metric(help="how long", headline=True)
 

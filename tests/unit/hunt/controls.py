@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kteardown.hunt.growth import Array, Curve, judge, may_be_steep, predict, screen, spaced
+from kteardown_hunt.growth import Array, Curve, judge, may_be_steep, predict, screen, spaced
 
 Cost = Callable[[Array], Array]
 """The cost of each number of objects, in instructions."""

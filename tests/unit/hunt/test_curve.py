@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.hunt.growth import Curve, spaced
+from kteardown_hunt.growth import Curve, spaced
 
 NAN = math.nan
 

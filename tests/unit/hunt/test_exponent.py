@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.hunt.growth import Curve, exponent, ratio
+from kteardown_hunt.growth import Curve, exponent, ratio
 
 
 def curve(rows: list[list[float]], floor: float = 0.0, sizes: tuple[int, ...] = (100, 200, 400)) -> Curve:

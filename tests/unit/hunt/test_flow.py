@@ -8,14 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from kteardown.hunt import flow
-from kteardown.hunt.flow import MeasuredCase
-from kteardown.hunt.folder import HuntFolder, Request
-from kteardown.hunt.plan import Case, Options
 from kteardown.model.plan import Plan
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import Lab
 from kteardown.rundir.counting import BootRecords
+from kteardown_hunt import flow
+from kteardown_hunt.flow import MeasuredCase
+from kteardown_hunt.folder import HuntFolder, Request
+from kteardown_hunt.plan import Case, Options
 from unit.fake_machine import FakeBoot, FakeMachine
 
 OPTIONS = Options(budget_minstr=0)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.hunt.folder import HuntFolder, Request, requests_of
 from kteardown.paths import runs_dir
+from kteardown_hunt.folder import HuntFolder, Request, requests_of
 
 
 @pytest.fixture

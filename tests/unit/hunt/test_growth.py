@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.hunt.growth import Curve, Growth, judge, screen, spaced
+from kteardown_hunt.growth import Curve, Growth, judge, screen, spaced
 from unit.hunt.controls import FINDS, LINEAR, SCREENED, SIZES, TICK
 
 NAN = math.nan

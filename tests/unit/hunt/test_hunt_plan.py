@@ -12,11 +12,17 @@ from hypothesis import given
 from hypothesis.strategies import integers
 
 from kteardown.errors import InputError
-from kteardown.hunt import growth, limits, plan
-from kteardown.hunt.catalogue import Kind, choose, load_kinds, possible
-from kteardown.hunt.flow import measured
-from kteardown.hunt.folder import HuntFolder, Request, further_boots, requests_of, without, without_figures
-from kteardown.hunt.plan import (
+from kteardown.model.plan import Plan, rests
+from kteardown.model.record import BootEnd, BootStart, Outcome, Sample, TrialEnd, TrialStart
+from kteardown.paths import data_dir
+from kteardown.progress import SilentReporter
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.writer import open_writer
+from kteardown_hunt import growth, limits, plan
+from kteardown_hunt.catalogue import Kind, choose, load_kinds, possible
+from kteardown_hunt.flow import measured
+from kteardown_hunt.folder import HuntFolder, Request, further_boots, requests_of, without, without_figures
+from kteardown_hunt.plan import (
     AFTER_THEM,
     CONFIRM_SIZES,
     FEWEST_BOOTS,
@@ -32,12 +38,6 @@ from kteardown.hunt.plan import (
     screen_plan,
     shares_boots,
 )
-from kteardown.model.plan import Plan, rests
-from kteardown.model.record import BootEnd, BootStart, Outcome, Sample, TrialEnd, TrialStart
-from kteardown.paths import data_dir
-from kteardown.progress import SilentReporter
-from kteardown.rundir.directory import RunDir
-from kteardown.rundir.writer import open_writer
 
 OPTIONS = Options(budget_minstr=10)
 MANY = FEWEST_BOOTS * KINDS_PER_BOOT

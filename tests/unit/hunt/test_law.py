@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from kteardown.hunt.growth import Curve, predict, spaced
+from kteardown_hunt.growth import Curve, predict, spaced
 
 SIZES = spaced(5000, 6)
 SQUARE = [5.0 * n * n for n in SIZES]

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.hunt import flow
-from kteardown.hunt.folder import Request
-from kteardown.hunt.plan import Case, Options, plan_of_sizes
-from kteardown.hunt.result import Find, GrowthResult, HuntResult, LockResult
-from kteardown.hunt.tables import finds_table, report_text, shown_tables
 from kteardown.model.record import BootEnd, BootStart, Check, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
+from kteardown_hunt import flow
+from kteardown_hunt.folder import Request
+from kteardown_hunt.plan import Case, Options, plan_of_sizes
+from kteardown_hunt.result import Find, GrowthResult, HuntResult, LockResult
+from kteardown_hunt.tables import finds_table, report_text, shown_tables
 
 ROOT = Path(__file__).parents[3]
 FLOCKS = Case("flocks", "exit")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt.folder import HuntFolder, measure_stage
-from kteardown.hunt.plan import REPORTS, Case, Options, plan_of_sizes
 from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter, Task
 from kteardown.run.execute import Lab
 from kteardown.vm.job import Acceleration, BootJob
+from kteardown_hunt.folder import HuntFolder, measure_stage
+from kteardown_hunt.plan import REPORTS, Case, Options, plan_of_sizes
 from unit.fake_machine import FakeBoot, FakeMachine
 
 # Of two kinds, each with a boot of its own: three trials and one, of which the first has a warm-up, too.

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.hunt.flow import scaling, scalings
-from kteardown.hunt.plan import OWNER_BOOTS, Case, Options, owners_plan
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
+from kteardown_hunt.flow import scaling, scalings
+from kteardown_hunt.plan import OWNER_BOOTS, Case, Options, owners_plan
 
 CASE = Case("a", "exit")
 ALONE = {(boot, 100): 1e6 * (1 + boot / 50) for boot in range(5)}

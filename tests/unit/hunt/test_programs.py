@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt.tables import program
+from kteardown_hunt.tables import program
 
 
 @pytest.mark.parametrize("name", ["{folder}/secret", "../secret", "nowhere.h"])

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.hunt import flow, limits
-from kteardown.hunt.catalogue import Cost, Kind
-from kteardown.hunt.flow import MeasuredCase, growing_functions, measured, place_of
-from kteardown.hunt.plan import Case
-from kteardown.hunt.result import (
+from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
+from kteardown.rundir.counting import BootRecords
+from kteardown.rundir.directory import RunDir
+from kteardown_hunt import flow, limits
+from kteardown_hunt.catalogue import Cost, Kind
+from kteardown_hunt.flow import MeasuredCase, growing_functions, measured, place_of
+from kteardown_hunt.plan import Case
+from kteardown_hunt.result import (
     CaseResult,
     CostPrediction,
     FailureResult,
@@ -22,7 +25,7 @@ from kteardown.hunt.result import (
     Rate,
     rough_time,
 )
-from kteardown.hunt.tables import (
+from kteardown_hunt.tables import (
     failures_table,
     finds_table,
     owners_table,
@@ -31,9 +34,6 @@ from kteardown.hunt.tables import (
     shown_tables,
     summary,
 )
-from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
-from kteardown.rundir.counting import BootRecords
-from kteardown.rundir.directory import RunDir
 
 RECORDED = Path(__file__).parents[2] / "data" / "hunt" / "recorded"
 FLOCKS, ZOMBIES = Case("flocks", "exit"), Case("zombies_group", "call")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import kteardown
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import cache_folder
 from kteardown.kernels.cache import FOLDERS, Cache, key
@@ -20,6 +19,7 @@ from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import file_hash
 from kteardown.progress import SilentReporter
 from kteardown.spawn import python
+from sources import source_files
 from unit.vm.test_seal import Notes
 
 HOLDER = """
@@ -113,11 +113,8 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
 def test_each_folder_of_the_cache_is_pruned(tmp_path: Path) -> None:
     """Each that the source names below the cache, besides the kernels and the answers about sources."""
     place = r"(?:cache|cache_dir(?:\(\))?(?:\.absolute\(\))?|(?:sources|_kernels|kernels)\.folder)"
-    source = Path(kteardown.__file__).parent
     named = {
-        name
-        for file in source.rglob("*.py")
-        for name in re.findall(rf'\b{place} / "([a-z]+)"', file.read_text())
+        name for file in source_files() for name in re.findall(rf'\b{place} / "([a-z]+)"', file.read_text())
     }
     assert {"agent", "coverage", "plugins", "scripts", "series"} <= named <= {*FOLDERS}
     cache, old = Cache(tmp_path), time.time() - 40 * 86400
@@ -256,6 +253,7 @@ def test_a_killed_process_leaves_only_a_scratch_folder_which_the_next_removes(tm
     victim = subprocess.Popen([*argv, "victim"], stdout=subprocess.DEVNULL)
     left = target.with_name(".k.tmp")
     while not left.is_dir() or not list(left.iterdir()):
+        assert victim.poll() is None
         time.sleep(0.005)
     victim.kill()
     victim.wait()

@@ -19,10 +19,9 @@ from pydantic import ValidationError
 from kteardown import pipeline
 from kteardown.cli.diff import print_difference
 from kteardown.cli.rows import run_fields
-from kteardown.history.lines import LEAST, HistoryFilter, history_of
 from kteardown.model.clock import CLOCKS
 from kteardown.model.record import parse
-from kteardown.report import history_tables, saved
+from kteardown.report import saved
 from kteardown.report.charts import draw
 from kteardown.report.console import TextConsole
 from kteardown.report.diff import compare_results
@@ -33,7 +32,9 @@ from kteardown.report.saved import material_of_folder
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
-from kteardown.sql.database import TABLES, database
+from kteardown_history import tables as history_tables
+from kteardown_history.lines import LEAST, HistoryFilter, history_of
+from kteardown_history.sql.database import TABLES, database
 from unit.report.contexts import write_run
 from unit.report.rendered import TEXTS, written
 from unit.simulation import freezer

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.hunt.plan import REPORTS as HUNT
 from kteardown.inputs.load import METRICS, load_workload, stress_names, workload_names
 from kteardown.model.plan import PlannedBoot, PlannedTrial
 from kteardown.model.record import ProfileStretch, Record, TrialStart
@@ -23,6 +22,7 @@ from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, of_a
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load, load_workloads
+from kteardown_hunt.plan import REPORTS as HUNT
 
 Fields = dict[str, Any]
 DATA = Path(__file__).parents[2] / "data"

@@ -11,15 +11,15 @@ import pytest
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
 from kteardown.flows.bisection.commits import begun_run
-from kteardown.hunt.folder import HuntFolder, Request
 from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.run import create, named
 from kteardown.run.places import HERE, remembered_place
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
-from kteardown.rundir.journal import Journal
 from kteardown.rundir.snapshot import load
+from kteardown_cluster.journal import Journal
+from kteardown_hunt.folder import HuntFolder, Request
 from unit.cli.test_main import kteardown
 from unit.report.contexts import write_run
 from unit.simulation import freezer

@@ -23,7 +23,7 @@ from kteardown.run import create
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import all_runs
 from kteardown.rundir.snapshot import SCHEMA, load
-from kteardown.sql.database import database
+from kteardown_history.sql.database import database
 from outputs import result_in
 from unit.report.contexts import write_run
 

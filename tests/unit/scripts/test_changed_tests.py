@@ -54,6 +54,7 @@ def test_a_module_affects_the_guests_that_are_about_it() -> None:
     about = {f"tests/vm/test_{name}.py" for names in ABOUT.values() for name in names}
     assert about == {name for name in about if (ROOT / name).is_file()}
     packages = {path.stem for path in (ROOT / "src/kteardown").iterdir()}
+    packages |= {path.name.partition("_")[2] for path in (ROOT / "src").iterdir()}
     assert packages >= set(ABOUT)
 
 

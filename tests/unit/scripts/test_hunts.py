@@ -10,8 +10,8 @@ import pytest
 
 import confirm
 import hunts
-from kteardown.hunt import RULES
-from kteardown.hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult, OwnersResult
+from kteardown_hunt import RULES
+from kteardown_hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult, OwnersResult
 
 GROWTH = GrowthResult(
     verdict="superlinear", reason="", exponent=1.9, sizes=(10, 20), costs=(50.0, 200.0), confirmed=True

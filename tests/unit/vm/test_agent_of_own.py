@@ -11,10 +11,10 @@ import pytest
 
 from kteardown import sandbox
 from kteardown.errors import BuildError, InputError, LabError
-from kteardown.hunt.catalogue import load_kinds, own_kinds
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent, build_hunt_agent, build_kinds_program
+from kteardown_hunt.catalogue import load_kinds, own_kinds
 from unit.vm.few_workloads import copy_agent
 
 SECRET = "secret_of_the_user"

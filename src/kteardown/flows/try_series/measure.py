@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from kteardown.coverage.changed import (
+    ChangedFunction,
     changed_for_certain,
 )
 from kteardown.errors import (
@@ -89,7 +90,9 @@ class SeriesMeasurement:
         run = self._runner.start(experiments, ablate=self._kernels.ablate)
         boot = partial(self._runner.boot_rest, run, repeat=True)
         if counts:
-            count = partial(self._count, choice, tried, experiments[0], image)
+            # Before the boots: what cannot be read is known at once.
+            changed = changed_for_certain(tried.chosen.changed, image)
+            count = partial(self._count, choice, tried, experiments[0], changed)
             exact = len(run.runs) == 1 and _is_exact(experiments[0], load_plan(run.runs[0]))
             most = jobs_of(experiments[0], self._runner.jobs)
             material, exercise = boot_and_count(boot, count, self._reporter, exact=exact, jobs=most)
@@ -111,17 +114,17 @@ class SeriesMeasurement:
             tried, image = self._built(experiment, tried)
             if tried.error:
                 return tried, Exercise()
-            return tried, self._count(choice, tried, experiment, image)
+            changed = changed_for_certain(tried.chosen.changed, image)
+            return tried, self._count(choice, tried, experiment, changed)
 
     def _count(
         self,
         choice: MeasuredWorkload,
         tried: Tried,
         experiment: Experiment,
-        image: KernelImage,
+        changed: Sequence[ChangedFunction],
         machine: Machine | None = None,
     ) -> Exercise:
-        changed = changed_for_certain(tried.chosen.changed, image)
         asked = self._asked(tried)
         return count_executions(choice, tried.kernels, experiment, asked, changed, self._reporter, machine)
 

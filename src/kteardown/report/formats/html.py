@@ -152,10 +152,14 @@ def _page(
     )
 
 
-def page(template: str, **values: Any) -> str:
-    """Return a page that needs no other file, from one of the templates of pages and its ``values``."""
+def page(template: str, of: tuple[str, str] = ("kteardown.report", "page"), **values: Any) -> str:
+    """Return a page that needs no other file, from one of the templates of pages and its ``values``.
+
+    ``of``: the package and the folder of the template.
+    """
     # Sentences have options for a terminal. Here the commands of the last section have them instead.
     environment = templates(
+        *of,
         keep_trailing_newline=True,
         finalize=lambda value: without_options(value) if type(value) is str else value,
     )

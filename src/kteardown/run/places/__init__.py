@@ -1,18 +1,18 @@
-"""Where guests boot. A place is one module, with ``named`` and ``NAMES``, and a word in ``_MODULES``."""
+"""Where guests boot. A place is one module, with ``named`` and ``NAMES``, which an optional package names."""
 
 import shlex
+from collections.abc import Iterator
 from importlib import import_module
+from types import ModuleType
 from typing import NamedTuple
 
 from kteardown.errors import InputError, failing
-from kteardown.run.places import exported
+from kteardown.extensions import extensions
 from kteardown.run.places.local import LOCAL, LocalPlace
 from kteardown.run.places.place import Place
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.visible import on_one_line
 
-_MODULES = ("cluster", "ssh")
-"""Those that ``--on`` can name, besides this host."""
 HERE: Place = LocalPlace()
 
 
@@ -24,20 +24,35 @@ class Where(NamedTuple):
     repeat: bool = False
 
 
+def _modules() -> Iterator[ModuleType]:
+    for extension in extensions():
+        yield from map(import_module, extension.places)
+
+
 def place_of(on: str | None) -> Place:
     """Return the place that ``--on`` names. Raises InputError."""
     if on in (None, LOCAL):
         return HERE
-    for name in _MODULES:
-        # A place is imported when it is used.
-        place: Place | None = import_module(f"kteardown.run.places.{name}").named(on)
+    modules = list(_modules())
+    for module in modules:
+        place: Place | None = module.named(on)
         if place is not None:
             return place
-    names = [import_module(f"kteardown.run.places.{name}").NAMES for name in _MODULES]
+    names = [LOCAL, *(module.NAMES for module in modules if module.NAMES)]
     raise InputError(
-        f"--on {on}: not a place where guests can run",
-        hint=f"the places are {', '.join([LOCAL, *names[:-1]])} and {names[-1]}.",
+        f"--on {on}: not a place where guests can run", hint=f"the places are {', '.join(names)}."
     )
+
+
+def _began(kept: str, run: RunDir) -> Place:
+    """Return the place where a run began. Raises InputError if it is not known, as then its boots are not."""
+    try:
+        return place_of(kept)
+    except InputError as error:
+        raise InputError(
+            f"{run.name} began on {on_one_line(kept)}, which no installed package of kteardown knows",
+            hint="use the installation that began it.",
+        ) from error
 
 
 def remembered_place(run: RunDir, on: str | None) -> Place:
@@ -49,11 +64,8 @@ def remembered_place(run: RunDir, on: str | None) -> Place:
     file = run.folder / "on"
     with failing(f"{file}: cannot be read", hint="restore the run directory from a copy."):
         kept = file.text().strip() if file.exists() else ""
-    if exported.named(kept):
-        raise InputError(
-            f"the boots of {run.name} are exported: they run on a machine that is not of this lab",
-            hint="import the logs of that machine: kteardown import LOG...",
-        )
+    if kept:
+        _began(kept, run).check_resumed(run)
     if on is None and kept:
         raise InputError(
             f"{run.name} began on {on_one_line(kept)}: kteardown sends boots there only if you name it again",

@@ -11,6 +11,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.repeat import RepeatingMachine
+from kteardown.rundir.directory import RunDir
 from kteardown.vm import acceleration, host
 from kteardown.vm.job import Acceleration
 from kteardown.vm.machine import Machine
@@ -30,6 +31,14 @@ class LocalPlace:
     is_here: bool = True
     streams: bool = True
     is_watched: bool = True
+    examination: str = ""
+
+    def check_resumed(self, run: RunDir) -> None:
+        """A run can go on anywhere."""
+
+    def unsettled(self, run: RunDir) -> bool:
+        """Return False: guests end with their process."""
+        return False
 
     def check(self) -> None:
         """Every host can boot something."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kteardown.model.arch import Arch
 from kteardown.model.experiment import Experiment
 from kteardown.progress import Reporter
+from kteardown.rundir.directory import RunDir
 from kteardown.vm.job import Acceleration
 from kteardown.vm.machine import Machine
 
@@ -35,6 +36,16 @@ class Place(Protocol):
     @property
     def is_watched(self) -> bool:
         """Whether the machine that boots a guest also sees what other work takes from it."""
+
+    @property
+    def examination(self) -> str:
+        """What ``kteardown doctor --on`` calls with it, as ``MODULE:FUNCTION``; empty: nothing."""
+
+    def check_resumed(self, run: RunDir) -> None:
+        """Raise InputError if a run that began there cannot go on."""
+
+    def unsettled(self, run: RunDir) -> bool:
+        """Return whether something of an interrupted run is left there, even if every boot has ended."""
 
     def check(self) -> None:
         """Check the configuration, before anything is built. Raises InputError."""

@@ -1,1 +1,0 @@
-"""The history: one metric over the kernels and dates of many runs."""

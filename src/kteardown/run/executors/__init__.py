@@ -1,1 +1,0 @@
-"""What runs the boots of a plan on other machines: the scheduler of a cluster."""

@@ -1,0 +1,231 @@
+"""``kteardown hunt``: find kernel objects whose making or release costs more than in proportion."""
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kteardown.cli import complete, options
+from kteardown.cli.rows import Fields, pick
+from kteardown.door import LARGE
+from kteardown.errors import InputError, damaged, failing
+from kteardown.inputs.fragments import located
+from kteardown.progress import Reporter
+from kteardown.report.formats import text
+from kteardown.run import named
+from kteardown_hunt.catalogue import load_kinds, own_kinds
+from kteardown_hunt.folder import HuntFolder, Request
+from kteardown_hunt.result import HuntResult
+from kteardown_hunt.tables import program, report_text, shown_tables, summary, verdicts_line
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to hunt for, and where."""
+
+    source: str = "debian-image:6.12"
+    against: list[str] | None = None
+    locks: Annotated[str, typer.Option(metavar="SOURCE")] = ""
+    config: Annotated[
+        list[str] | None, typer.Option(metavar="CONFIG_X=y", autocompletion=complete.fragments)
+    ] = None
+    compiler: Annotated[str, typer.Option(metavar="COMPILER")] = ""
+    kinds: Annotated[str, typer.Option(metavar="NAMES")] = ""
+    own: Annotated[list[str] | None, typer.Option(metavar="FOLDER")] = None
+    unprivileged: Annotated[bool, typer.Option("--unprivileged")] = False
+    owners: Annotated[str, typer.Option(metavar="2,4")] = ""
+    budget: Annotated[int, typer.Option(min=1)] = 300
+
+
+@dataclass(frozen=True)
+class HuntOutput:
+    """What is printed and written at the end."""
+
+    everything: Annotated[bool, typer.Option("--all")] = False
+    json_file: Annotated[Path | None, typer.Option("--json")] = None
+    reproducers: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
+
+
+def hunt(
+    context: typer.Context,
+    asked: Asked,
+    output: HuntOutput,
+    resume: Annotated[str, typer.Option(metavar="HUNT")] = "",
+    show: Annotated[str, typer.Option(metavar="HUNT")] = "",
+    jobs: options.JobsOption = None,
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    options.need_writable(output.json_file)
+    reporter = options.reporter(verbose, quiet)
+    if show and resume:
+        raise InputError(
+            "--show prints a result, and --resume measures the rest of it",
+            hint="leave one of them out. --resume prints the result at the end.",
+        )
+    if show:
+        folder = HuntFolder.find(show)
+        _need_unchanged(folder, context, but=("own",))
+        result, advice = _saved(folder), ""
+    else:
+        folder, result, advice = _measured(context, asked, resume, jobs, reporter)
+    # Before anything is printed: a reader such as `head` may close its end of the pipe.
+    _write_reproducers(folder, output.reproducers, asked.own or ())
+    if output.json_file:
+        options.write_text(output.json_file, result.model_dump_json(indent=1) + "\n")
+    console = options.output()
+    console.print(f"{summary(result)}\n{verdicts_line(result)}", highlight=False, soft_wrap=True)
+    for table in shown_tables(result, everything=output.everything):
+        text.show(table, console)
+    if result.unconfirmed:
+        reporter.note(f"finish it: kteardown hunt --resume {_again(folder)}")
+    if advice:
+        reporter.note(advice)
+
+
+def _measured(
+    context: typer.Context, asked: Asked, resume: str, jobs: int | None, reporter: Reporter
+) -> tuple[HuntFolder, HuntResult, str]:
+    """Begin a hunt, or resume one, and measure all of it; return with the result what else can be done."""
+    from kteardown_hunt import flow  # They load scipy, as does no other verb when it starts.
+
+    kept = "nothing was measured, and kernels that were built are kept"
+    try:
+        folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
+        reporter.note(f"folder: {folder.path}")
+        kept = f"what was measured is kept; finish it with: kteardown hunt --resume {_again(folder)}"
+        result = flow.finish(folder, reporter, jobs=jobs)
+    except KeyboardInterrupt:
+        reporter.note(f"interrupted; {kept}")
+        raise
+    advice = "" if result.locks else flow.advice(_again(folder), result.finds, folder.request())
+    return folder, result, f"again: kteardown hunt --show {folder.name} --all\n{advice}".rstrip()
+
+
+def _again(folder: HuntFolder) -> str:
+    """Return the arguments with which --resume goes on."""
+    return folder.name + named.options(one.text for one in folder.request().named)
+
+
+def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
+    from kteardown_hunt import flow
+    from kteardown_hunt.folder import requests_of
+
+    folder = _own_folder(asked.own or ())
+    request = Request(
+        source=asked.source,
+        against=tuple(asked.against or ()),
+        locks=asked.locks,
+        compiler=asked.compiler,
+        config=located(asked.config or (), folder),
+        kinds=tuple(word.strip() for word in asked.kinds.split(",") if word.strip()),
+        own=folder,
+        user="ordinary" if asked.unprivileged else "root",
+        budget_minstr=asked.budget,
+        owners=_owners(asked.owners),
+        command=shlex.join(["kteardown", *sys.argv[1:]]),
+        started=datetime.now(UTC).isoformat(),
+    )
+    # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
+    requests_of(request.source, request.against, request.config)
+    flow.check(request.locks)
+    flow.kinds_of(request, reporter)
+    flow.kernels_of(request, reporter)
+    return HuntFolder.begin(request)
+
+
+def _own_folder(own: Sequence[str]) -> str:
+    """Return the folder of the user's own kinds; empty if there is none. Raises InputError."""
+    if len(own) > 1:
+        raise InputError(
+            f"--own {own[1]}: a hunt has one folder of own kinds", hint="put all kinds into one folder."
+        )
+    own_kinds(Path(own[0]) if own else None)
+    return str(Path(own[0]).absolute()) if own else ""
+
+
+def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
+    """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
+    from kteardown_hunt import flow
+
+    folder = HuntFolder.find(name)
+    request = folder.request()
+    _need_unchanged(folder, context, but=("against", "locks", "own"))
+    named.need(request.named, asked.own or (), folder.name, f"kteardown hunt --resume {shlex.quote(name)}")
+    flow.check(asked.locks)
+    if asked.against:
+        flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
+    folder.extend(asked.against or (), asked.locks)
+    return folder
+
+
+def _need_unchanged(folder: HuntFolder, context: typer.Context, but: Sequence[str] = ()) -> None:
+    """Raise InputError if an option other than ``but`` says what a hunt that has been begun is to be."""
+    for field in fields(Asked):
+        source = context.get_parameter_source(field.name)
+        if field.name not in but and source is not None and source.name != "DEFAULT":
+            raise InputError(
+                f"--{field.name} cannot be changed: the hunt was begun with `{folder.request().command}`",
+                hint="leave it out, or begin a new hunt. With --resume, --against and --locks can be added.",
+            )
+
+
+def _owners(text: str) -> tuple[int, ...]:
+    """Return the numbers of processes. Raises InputError."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    cpus = os.cpu_count() or 1
+    wrong = [word for word in words if not (word.isdecimal() and 2 <= int(word) <= cpus)]
+    if wrong:
+        raise InputError(
+            f"--owners {text}: {wrong[0]!r} is not a number of processes from 2 to {cpus}",
+            hint="every process needs a CPU of this host, so that what it waits for are the others.",
+        )
+    return tuple(sorted({int(word) for word in words}))
+
+
+def _saved(folder: HuntFolder) -> HuntResult:
+    if not folder.result_file.exists():
+        raise InputError(
+            f"{folder.name} has no result yet", hint=f"finish it: kteardown hunt --resume {folder.name}"
+        )
+    hint = f"hunt --resume {folder.name} writes it again."
+    file = str(folder.result_file)
+    with failing(f"{file}: cannot be read", hint=hint), damaged(file, hint=hint):
+        return HuntResult.model_validate_json(folder.result_file.content(LARGE))
+
+
+def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[str]) -> None:
+    """Write ``KIND-WAY-COST.txt`` for each find, and ``KIND.c`` for its kind.
+
+    Raises InputError if the hunt has own kinds, and their folder is not among what was ``typed``.
+    """
+    if target is None:
+        return
+    result, request = _saved(folder), folder.request()
+    own = [one for one in request.named if one.text == request.own]
+    command = f"kteardown hunt --show {folder.name} --reproducers {shlex.quote(str(target))}"
+    named.need(own, typed, folder.name, command)
+    files = request.own_kinds
+    with failing(f"--reproducers {target}", hint="name a folder that can be written."):
+        target.mkdir(parents=True, exist_ok=True)
+    found = [
+        (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result)) for one in result.finds
+    ]
+    waiting = (one for one in result.owners if one.is_find)
+    found += [(f"{one.way}-{one.owners}-processes", one.kind, report_text(one, result)) for one in waiting]
+    for name, kind, written in found:
+        options.write_text(target / f"{kind}-{name}.txt", written)
+        options.write_text(target / f"{kind}.c", program(kind, files))
+
+
+def list_kinds(own: Path | None) -> list[Fields]:
+    """Return what ``kteardown list kinds`` lists, with the user's own in the folder ``own``."""
+    names = ("part", "name", "ways", "object", "privileged", "needs", "limit")
+    kinds = load_kinds(own_kinds(own), options.reporter(verbose=False, quiet=False))
+    return [{**pick(kind, *names), "ways": " ".join(kind.ways)} for kind in kinds]

@@ -1,0 +1,269 @@
+"""``kteardown export-boot`` and ``import``: boots for machines of other labs, and their records."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kteardown import pipeline
+from kteardown.cli import options
+from kteardown.cli.options import command_line
+from kteardown.door import LARGE
+from kteardown.errors import GuestError, InputError, failing
+from kteardown.inputs.load import load_experiment
+from kteardown.inputs.options import Overrides, on_clocks
+from kteardown.model.plan import Plan, PlannedBoot
+from kteardown.model.record import BASE, TWIN, BootStart, Record
+from kteardown.progress import Reporter
+from kteardown.report.formats import text
+from kteardown.report.saved import material_of_folder
+from kteardown.run.create import plan_boots
+from kteardown.run.execute import completed_record, forged_end
+from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, reports_of
+from kteardown.run.resolve import resolve
+from kteardown.rundir.counting import METAL
+from kteardown.rundir.directory import RunDir
+from kteardown.rundir.find import RunFolder, all_runs
+from kteardown.rundir.snapshot import load
+from kteardown.rundir.writer import open_writer
+from kteardown.script.extract import LeftBehind
+from kteardown.visible import on_one_line
+from kteardown.vm import kernel_log
+from kteardown_metal.bundle import check_plain, export, exported_name
+from kteardown_metal.console_records import Consoles, LoggedBoot, key_of_boot, read_logs
+from kteardown_metal.exported import check_measurable
+
+_SERIAL = re.compile(r"tty[A-Za-z]{1,6}\d{1,3}", re.ASCII)
+
+
+def export_boot(
+    experiment: options.ExperimentArg,
+    asked: Overrides,
+    to: Annotated[Path, typer.Option(metavar="FOLDER")],
+    serial: Annotated[str, typer.Option(metavar="TTY")] = "ttyS0",
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    reporter, out = options.reporter(verbose, quiet), options.output()
+    if not _SERIAL.fullmatch(serial):
+        raise InputError(f"--serial {on_one_line(serial)}: not a serial line", hint="name ttyS0 or ttyS1.")
+    with failing(f"--to {to}: cannot be created", hint="name a new folder, where you may write."):
+        to.mkdir(parents=True)  # Before anything is built.
+        to.rmdir()
+    wanted = on_clocks(load_experiment(experiment), asked if asked.clock else replace(asked, clock="wall"))
+    for one in wanted:
+        # Before anything is built.
+        if one.design.until:
+            raise InputError("--until: a bundle has all boots from the start", hint="name --boots instead.")
+        check_measurable(one)
+        check_plain(one, plan_boots(resolve(one, ablate=asked.ablate)))
+    run = pipeline.start(wanted, reporter, ablate=asked.ablate, command=command_line()).runs[0]
+    export(load(run), to, serial, reporter)
+    count = len(load(run).plan.boots)
+    out.print(f"{to} has {count} boots; its README.md says how to boot them", soft_wrap=True)
+    out.print("then, on this host: kteardown import LOG...")
+
+
+def import_logs(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...")],
+    boot: Annotated[list[str] | None, typer.Option(metavar="N=LOG")] = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+    verbose: options.VerboseOption = False,
+    quiet: options.QuietOption = False,
+) -> None:
+    reporter, out = options.reporter(verbose, quiet), options.output()
+    asked = _asked(boot or (), logs)
+    runs: dict[str, tuple[RunDir, bytes | None]] = {}
+    for one in all_runs():
+        token, secret = exported_name(one)
+        if token:
+            runs[token] = one, secret
+
+    def key_of(token: str, number: int) -> bytes | None:
+        secret = runs[token][1] if token in runs else None
+        return key_of_boot(secret, token, number) if secret else None
+
+    with reporter.task("reading the logs"):
+        found = read_logs(logs, key_of)
+    token = _token_of(found, runs)
+    run = runs[token][0]
+    for line in _adopt(run, [one for one in found.boots.values() if one.token == token], asked, reporter):
+        reporter.note(line)
+    if found.damaged:
+        reporter.note(
+            f"{found.damaged} lines of the logs are damaged, or are not signed with the key of their boot; "
+            "a line counts if one of its copies is whole"
+        )
+    pipeline.analyse_and_save(load(run))
+    if as_json:
+        out.print_json(run.result_file.text(LARGE))
+    else:
+        text.brief(material_of_folder(RunFolder.of(run)), out)
+
+
+def _asked(texts: Sequence[str], logs: Sequence[Path]) -> dict[int, int]:
+    """Return by boot the number of the log from which it was asked for. Raises InputError."""
+    asked = {}
+    for pair in texts:
+        number, _, log = pair.partition("=")
+        if not number.isdecimal() or Path(log) not in logs:
+            raise InputError(
+                f"--boot {on_one_line(pair)}: expected the number of a boot and one of the logs",
+                hint="such as --boot 3=second.log, and name second.log as a log, too.",
+            )
+        asked[int(number)] = logs.index(Path(log))
+    return asked
+
+
+def _token_of(logs: Consoles, runs: Mapping[str, tuple[RunDir, bytes | None]]) -> str:
+    """Return the run of the boots in ``logs``. Raises InputError if there is none, or more than one."""
+    tokens = {boot.token for boot in logs.boots.values()}
+    if not tokens and logs.strange:
+        old = ", ".join(run.name for run, secret in runs.values() if secret is None)
+        raise InputError(
+            "the boots in these logs are of no run of this host whose keys it has",
+            hint="import them on the host that made the bundle."
+            + (f" These were exported by an earlier version, export them anew: {old}." if old else ""),
+        )
+    if not tokens:
+        raise InputError(
+            f"no boot of a bundle is in these logs (damaged lines: {logs.damaged})",
+            hint="name the log of the serial line on which the machine sent its records. A bundle "
+            "of an earlier version has to be exported anew: its lines have no signature.",
+        )
+    if len(tokens) > 1:
+        names = ", ".join(runs[token][0].name for token in sorted(tokens))
+        raise InputError(
+            f"the boots in these logs are of {names}", hint="import the logs of each bundle by themselves."
+        )
+    return tokens.pop()
+
+
+def _adopt(
+    run: RunDir, boots: Sequence[LoggedBoot], asked: Mapping[int, int], reporter: Reporter
+) -> Iterator[str]:
+    """Write the boots of whole blocks to the run; yield what a reader must know. Raises InputError."""
+    found = load(run)
+    plan = found.plan
+    reports = reports_of(found.workloads)
+    chosen, said = _choose(plan, boots, asked)
+    yield from said
+    _check_machine(plan, chosen)
+    whole = [boot for boot in chosen.values() if boot.sent]
+    if not whole:
+        raise GuestError("no boot in these logs ended", hint="look at the logs; boot them again.")
+    with open_writer(run, whole[0].facts()) as log, reporter.task("importing", total=len(chosen)) as task:
+        done = log.finished()
+        absent: dict[int, list[int]] = {boot.block: [] for boot in plan.boots}
+        for boot in plan.boots:
+            if boot.index not in chosen and boot.index not in done:
+                absent[boot.block].append(boot.index)
+        new = [index for index in chosen if index not in done and not absent[plan.boots[index].block]]
+        for number, index in enumerate(new):
+            log.adopt([_records_of(chosen[index], plan.boots[index], reports)], boot=index)
+            task.update(number + 1)
+    for block, missing in absent.items():
+        if 0 < len(missing) < sum(boot.block == block for boot in plan.boots):
+            names = ", ".join(map(str, missing))
+            yield f"block {block} is not used: boot {names} is missing. Boot it, and import all logs together"
+    if new != sorted(new):
+        yield f"the boots were not in the order of the plan, but {', '.join(map(str, new))}"
+    yield f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} of {len(plan.boots)}"
+
+
+def _choose(
+    plan: Plan, boots: Sequence[LoggedBoot], asked: Mapping[int, int]
+) -> tuple[dict[int, LoggedBoot], list[str]]:
+    """Return what to use for each boot of the plan, which was whole or panicked once, and what to say.
+
+    Of a boot with two different ends none is used, unless one log of it is ``asked`` for.
+    """
+    ends: dict[int, list[LoggedBoot]] = {}
+    said = []
+    void = []
+    why = {}
+    for boot in boots:
+        if boot.boot >= len(plan.boots):
+            said.append(f"boot {boot.boot} is not in the plan")
+        elif boot.boot in asked and asked[boot.boot] not in boot.files:
+            continue
+        elif reason := why_unusable(boot, plan):
+            why[boot.boot] = reason
+        else:
+            ends.setdefault(boot.boot, []).append(boot)
+    for index in sorted(ends):
+        if len(ends[index]) > 1 or ends[index][0].differs:
+            void.append(
+                f"boot {index} is void: the logs have different records of it. Look at them, and choose "
+                f"those of one log: --boot {index}=LOG"
+            )
+    chosen = {index: own[0] for index, own in ends.items() if len(own) == 1 and not own[0].differs}
+    said += [f"boot {index} is not used: {reason}" for index, reason in why.items() if index not in ends]
+    return chosen, [*void, *dict.fromkeys(said)]
+
+
+def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
+    """Return why the records of a boot are no result; empty if they are, or if its kernel panicked."""
+    sent, planned = boot.sent, plan.boots[boot.boot]
+    swept = {"cpus": plan.cpus, "possible_cpus": plan.possible_cpus} | dict(planned.machine)
+    if sent is None:
+        if any(p.kind == "panic" for p in kernel_log.problems("\n".join(boot.console))):
+            return ""
+        return f"{len(boot.lines)} of its lines are there, and not all" if boot.lines else "it has no line"
+    if sent.status:
+        return on_one_line(f"the agent ended with status {sent.status}{boot.error}")
+    if "build" not in boot.machine:
+        return "its kernel does not say its build ID"
+    return boot.lacks(swept["possible_cpus"] or swept["cpus"] or 1)
+
+
+def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
+    """Raise InputError if a boot ran another kernel than that of its plan, or on another machine."""
+    seen: dict[str, str] = {}
+    machines = set()
+    for index, boot in chosen.items():
+        facts, kernel = boot.machine, plan.boots[index].kernel
+        build, kernel = str(facts.pop("build", "")), BASE if kernel == TWIN else kernel
+        if not facts:  # A panic before the first process.
+            continue
+        machines.add(on_one_line(", ".join(f"{name} {value}" for name, value in facts.items())))
+        if not build:  # It panicked, and counts as a fault alone.
+            continue
+        if (seen.setdefault(kernel, build), seen.setdefault(build, kernel)) != (build, kernel):
+            raise InputError(
+                f"boot {index} should have run {kernel}, and ran the kernel of other boots",
+                hint="boot each with the kernel that its file kernel in the bundle names.",
+            )
+    if len(machines) > 1:
+        raise InputError(
+            f"the boots are of machines that differ: {'; '.join(sorted(machines))}",
+            hint="import the logs of one machine.",
+        )
+
+
+def _records_of(boot: LoggedBoot, planned: PlannedBoot, reports: Mapping[str, Reports]) -> list[Record]:
+    """Return the records of a boot as the lab keeps them. It is usable, or its kernel failed."""
+    left_behind, guest = LeftBehind(planned.trials), GuestRecords(planned, reports)
+    start = BootStart(
+        kernel=planned.kernel,
+        block=planned.block,
+        seed=planned.seed,
+        acceleration=METAL,
+        host_load=0.0,
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        machine=planned.machine,
+        job=f"{boot.token} {boot.boot} {boot.attempt}",
+    )
+    kept: list[Record] = []
+    try:
+        for line in boot.raw_records:
+            kept += left_behind.add(completed_record(guest.next(line), planned, None, None, None))
+        if boot.sent:
+            guest.end()
+    except ForgedError as error:
+        return [start, forged_end(error)]
+    return [start, *kept, boot.end(kernel_log.Ending("powered-off" if boot.sent else "silent"))]
