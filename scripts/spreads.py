@@ -14,7 +14,8 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).parents[1]
+from generated import ROOT, main
+
 FILE = ROOT / "coverage" / "spreads.json"
 SHIPPED = {path.stem for path in (ROOT / "workloads").glob("*.toml")}
 
@@ -39,16 +40,5 @@ def text(results: Path) -> str:
     return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n"
 
 
-def main() -> int:
-    if sys.argv[1:] == ["make"]:
-        FILE.write_text(text(ROOT / "results"))
-        return 0
-    if FILE.read_text() != text(ROOT / "results"):
-        print("coverage/spreads.json is not what results/ gives: run scripts/spreads.py make")
-        return 1
-    print("spreads: coverage/spreads.json is what results/ gives")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(FILE, text))
