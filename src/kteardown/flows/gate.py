@@ -129,7 +129,9 @@ def judge_kernel(question: GateQuestion, runner: Runner) -> GateAnswer:
 
     Raises InputError and all that a run raises.
     """
-    against, margins, asked = question.against, question.margins, question.asked
+    against = question.against
+    margins = question.margins
+    asked = question.asked
     # The experiment gives what is measured; its own variants are the question of another command.
     chosen = apply(load_experiment(question.experiment), asked)
     chosen = chosen.model_copy(update={"variants": tuple(asked.variant or ())})

@@ -152,7 +152,8 @@ class MeasuredCommits:
         found = {}
         for at, commit in enumerate([self.good, *self.within(self.bad)]):
             if commit in self.measured:
-                one, text = self.measured[commit], self.subject(commit)
+                one = self.measured[commit]
+                text = self.subject(commit)
                 ends = f" [{number(one.ci[0])}, {number(one.ci[1])}]" if one.ci else ""
                 figures = "no value" if one.value is None else f"{number(one.value)}{ends}"
                 text += f": {one.why}" if one.value is None else ""
@@ -173,7 +174,8 @@ class MeasuredCommits:
         kernels = search.steps_of(len(self.within(self.bad))) + 2
         with suppress(InputError):  # The run may have been removed.
             snapshot = load(find_runs(self.measured[self.bad].run).runs[0])
-            plan, arch = snapshot.plan, snapshot.experiment.machine.arch
+            plan = snapshot.plan
+            arch = snapshot.experiment.machine.arch
             names = {boot.kernel for boot in plan.boots}
             boots = len(names) * self.compared.blocks if self.compared.size else len(plan.boots)
             expected = forecast_of(snapshot.experiment, snapshot.workloads, plan, self._runner.jobs)
@@ -217,7 +219,8 @@ class MeasuredCommits:
         named = dict(zip(booted, result.requested, strict=True))
         good, bad = (self.measured[one].value or 0.0 for one in (self.good, self.bad))
         reverted = bad - change.by if without.startswith("the bad") else change.before
-        values, seen = [], []
+        values = []
+        seen = []
         for folder, low in zip(folders, (change.before, reverted, good), strict=False):
             # What is not built differs in nothing from the good commit.
             kernel = named[folder] if folder and named[folder] not in result.not_built else BASE

@@ -57,7 +57,8 @@ class BisectionQuestion:
 
     def check(self) -> None:
         """Raise InputError if a bisection does not answer it."""
-        designed, outcome = self.designed, self.outcome
+        designed = self.designed
+        outcome = self.outcome
         if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
             raise InputError(
                 "a bisection takes neither --clock both nor --until, and with --outcome no --clock wall",
@@ -110,7 +111,8 @@ def bisection(question: BisectionQuestion, runner: Runner) -> Iterator[Bisection
     Raises InputError if the question is not one, or if the ends do not differ, and all that a run raises.
     """
     question.check()
-    reporter, span = runner.reporter, question.span
+    reporter = runner.reporter
+    span = question.span
     ends = _ends_of(span, reporter)
     count = _count(span, ends)
     judged = git.commit(ends.repository, question.judge) if question.judge else ""
@@ -142,7 +144,9 @@ def _count(span: Span, ends: _Ends) -> int:
 
 def _experiment(question: BisectionQuestion, ends: _Ends, count: int, reporter: Reporter) -> Experiment:
     """Return the experiment with which each of ``count`` commits is measured. Raises InputError."""
-    designed, scripted, metric = question.designed, question.scripted, question.metric
+    designed = question.designed
+    scripted = question.scripted
+    metric = question.metric
     if "=" not in (scripted.metric or [""])[0]:
         scripted = replace(scripted, metric=None)
     wall = designed.clock == "wall"
@@ -177,17 +181,11 @@ def _walked(commits: MeasuredCommits, walk: Walk) -> list[Change]:
 
 def _ends_of(span: Span, reporter: Reporter) -> _Ends:
     """Find both ends. Raises InputError, BuildError."""
-    source, good, bad, series = span.source, span.good, span.bad, span.series
-    if series:
-        if good or bad:
-            raise InputError("--series has its own ends", hint="remove --good and --bad.")
-        sources = Sources(cache_dir(), reporter)
-        found = sources.identify(source)
-        patches = series_patches(series, cache_dir=cache_dir(), reporter=reporter).patches
-        digest = key_of("".join([found.id, *map(file_hash, patches)]).encode())
-        target = cache_dir() / "histories" / digest
-        repository, first, last = history(patches, sources.tree(found), target)
-        return _Ends(repository, source, first, last)
+    if span.series:
+        return _ends_of_series(span, reporter)
+    source = span.source
+    good = span.good
+    bad = span.bad
     if is_source(good) and is_source(bad):
         raise InputError(
             f"no source has the commits between {good} and {bad}: a release is one tree",
@@ -203,6 +201,18 @@ def _ends_of(span: Span, reporter: Reporter) -> _Ends:
     repository = Path(rest).expanduser().absolute()
     first, last = (git.commit(repository, name) for name in (good, bad))
     return _Ends(repository, f"git:{repository}@{first}", first, last)
+
+
+def _ends_of_series(span: Span, reporter: Reporter) -> _Ends:
+    """Return the source of a series, and its last patch. Raises InputError, BuildError."""
+    if span.good or span.bad:
+        raise InputError("--series has its own ends", hint="remove --good and --bad.")
+    sources = Sources(cache_dir(), reporter)
+    found = sources.identify(span.source)
+    patches = series_patches(span.series, cache_dir=cache_dir(), reporter=reporter).patches
+    digest = key_of("".join([found.id, *map(file_hash, patches)]).encode())
+    repository, first, last = history(patches, sources.tree(found), cache_dir() / "histories" / digest)
+    return _Ends(repository, span.source, first, last)
 
 
 def _measure_ends(commits: MeasuredCommits, folder: Path, metric: str, outcome: str) -> None:
