@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from claims import Claim
-from kteardown.analysis.replication import FINDINGS, replicate
 from kteardown.inputs.published import Posting, posting_names, read_posting
 from kteardown.model.result import Result
-from kteardown.report.sections.published import CLAIM_COLUMNS, claim_notes, claim_row
+from kteardown_replicate.claims import FINDINGS, replicate
+from kteardown_replicate.table import CLAIM_COLUMNS, claim_notes, claim_row
 from markdown_table import markdown
 
 

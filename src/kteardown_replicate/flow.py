@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kteardown.analysis.replication import FINDINGS, Replicated
-from kteardown.analysis.replication import replicate as replicated
 from kteardown.errors import InputError
 from kteardown.flows.ending import gate
 from kteardown.flows.runner import Runner
@@ -22,8 +20,10 @@ from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.material import Measured
 from kteardown.report.publication import Publication
-from kteardown.report.sections.published import claim_row
 from kteardown.run.resolve import experiment_of
+from kteardown_replicate.claims import FINDINGS, Replicated
+from kteardown_replicate.claims import replicate as replicated
+from kteardown_replicate.table import claim_row
 
 _BASE = "debian:6.12"
 """The kernel of a script, where a posting has no patch that can be run."""

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from kteardown.analysis.replication import Replicated
 from kteardown.cli import complete, options
 from kteardown.inputs.options import Designed, Scripted
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.model.result import Result
 from kteardown.report.formats import text
-from kteardown.report.sections.published import replication_table
+from kteardown_replicate.claims import Replicated
 from kteardown_replicate.flow import plan_replication
 from kteardown_replicate.flow import replicate as replicate_posting
+from kteardown_replicate.table import replication_table
 
 _NOT_REPEATED = {"--patch", "--json", "--jobs"}
 

@@ -34,6 +34,7 @@ OF_SEVERAL = {
     "cli/test_hostile_run.py": {"history"},
     "cli/test_main.py": {"history"},
     "report/test_extreme_numbers.py": {"history"},
+    "report/test_unconfirmed.py": {"replicate"},
     "run/test_guest_records.py": {"hunt"},
     "run/test_named.py": {"cluster", "hunt"},
     "rundir/test_snapshot.py": {"history"},

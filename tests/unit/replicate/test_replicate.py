@@ -10,9 +10,9 @@ from kteardown.errors import InputError
 from kteardown.inputs.options import Overrides, apply
 from kteardown.inputs.published import Posting, load_posting, posting_names
 from kteardown.progress import SilentReporter
-from kteardown.report.sections.published import claim_notes
 from kteardown.run.resolve import experiment_of, resolve
 from kteardown_replicate.flow import measured_with, our_series, posted_patch
+from kteardown_replicate.table import claim_notes
 from kteardown_replicate.verb import command_line
 from outputs import output_in
 from unit.cli.test_main import kteardown

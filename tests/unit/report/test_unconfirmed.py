@@ -6,7 +6,6 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from kteardown.analysis.replication import replicate
 from kteardown.analysis.sequential import stop_here
 from kteardown.errors import GateError
 from kteardown.flows.ending import gate
@@ -14,6 +13,7 @@ from kteardown.inputs.published import load_posting
 from kteardown.report.material import Material
 from kteardown.report.sections.fault_lines import fault_lines
 from kteardown.report.sentence import lines
+from kteardown_replicate.claims import replicate
 from unit.analysis.test_self_timed import FORGED, HONEST, result_of, zombies
 from unit.report.rendered import TEXTS
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kteardown.analysis.replication import NEARLY, MeasuredClaim, compare, judge, replicate
 from kteardown.inputs.published import Claim, Posting, PublishedSource, load_posting, posting_names
 from kteardown.model.result import Law, Result
+from kteardown_replicate.claims import NEARLY, MeasuredClaim, compare, judge, replicate
 from unit.simulation import Noise, analysed, freezer, simulate
 
 EDGE = math.log1p(0.02)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kteardown.analysis.replication import MeasuredClaim, Replicated, replicate
 from kteardown.inputs.published import Claim, Posting, load_posting
-from kteardown.report.sections.published import claim_row, replication_table
+from kteardown_replicate.claims import MeasuredClaim, Replicated, replicate
+from kteardown_replicate.table import claim_row, replication_table
 
 
 def claim(**more: object) -> Claim:
