@@ -19,7 +19,7 @@ from kteardown.analysis.estimate.bootstrap import student
 from kteardown.analysis.margins import Margins
 from kteardown.analysis.sequential import levels, looks
 from kteardown.flows.bisection.search import MOST_BOOTS, RISK, boots_needed, confidence_of_step
-from kteardown.model.result import MetricVerdict
+from kteardown.model.judged import MetricVerdict
 
 COMMITS, HISTORIES, MOST = 128, 1000, MOST_BOOTS
 SD = 0.1

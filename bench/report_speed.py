@@ -19,8 +19,8 @@ from playwright.sync_api import Page, sync_playwright
 from stats_speed import EXPERIMENT, WORKLOAD, write
 
 from kteardown.analysis.conclude import analyse, gather
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.point import points_of
-from kteardown.model.result import KernelFacts
 from kteardown.report.formats.html import html_report
 from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir

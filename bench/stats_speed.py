@@ -20,8 +20,8 @@ import numpy as np
 from kteardown import pipeline
 from kteardown.analysis import conclude  # noqa: F401  Its libraries take longer to import than to use.
 from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
-from kteardown.model.result import KernelFacts
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.run.make_plan import make_plan
 from kteardown.rundir.directory import RunDir

@@ -56,10 +56,11 @@ from kteardown.inputs.load import own_sources, programs
 from kteardown.kernels import build, prebuilt
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources, file_hash
+from kteardown.model.judged import Summary
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.point import Point, key
 from kteardown.model.record import BASE, ParamValue
-from kteardown.model.result import Result, Summary
+from kteardown.model.result import Result
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.create import plan_boots, settle

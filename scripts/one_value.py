@@ -14,7 +14,8 @@ from typing import NamedTuple
 from claims import Claim, experiments_of, is_of_script
 from kteardown.inputs.load import load_workload
 from kteardown.model.experiment import Experiment
-from kteardown.model.result import Comparison, Result
+from kteardown.model.judged import Comparison
+from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 
 LEAST = 0.02

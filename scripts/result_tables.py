@@ -33,8 +33,10 @@ from claims import Claim, TableSpec
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.load import load_workload
 from kteardown.model.clock import CLOCKS
+from kteardown.model.judged import Comparison, MetricVerdict
+from kteardown.model.laws import Law
 from kteardown.model.record import BASE, ParamValue
-from kteardown.model.result import Comparison, Law, MetricVerdict, Result
+from kteardown.model.result import Result
 from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal
 from kteardown.report.formatting import decimals, interval, parameter, percent

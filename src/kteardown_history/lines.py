@@ -29,8 +29,8 @@ from kteardown.analysis.margins import Margins
 from kteardown.errors import InputError, did_you_mean
 from kteardown.model.clock import Clock, value_unit
 from kteardown.model.experiment import Experiment
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.record import LAYOUT, ParamValue
-from kteardown.model.result import KernelFacts
 from kteardown.model.workload import Better, Document, Metric, StrictModel
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from kteardown.inputs.published import Posting
-from kteardown.model.result import Result, Verdict
+from kteardown.model.judged import Verdict
+from kteardown.model.result import Result
 from kteardown.report.charts import written
 from kteardown.report.formatting import (
     change_of,

@@ -6,20 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kteardown.model.faults import Fault, FaultKind, FaultPoint, FaultStatus
+from kteardown.model.judged import Comparison, MetricVerdict, Summary, Verdict
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.record import ParamValue
-from kteardown.model.result import (
-    Comparison,
-    Fault,
-    FaultKind,
-    FaultPoint,
-    FaultStatus,
-    KernelFacts,
-    MetricVerdict,
-    Result,
-    Summary,
-    Uncompared,
-    Verdict,
-)
+from kteardown.model.result import Result, Uncompared
 from kteardown.model.workload import Metric, Workload
 
 WORKLOAD = Workload(

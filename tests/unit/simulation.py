@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kteardown.analysis.conclude import analyse
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.plan import PlannedBoot, PlannedTrial
 from kteardown.model.point import points_of
 from kteardown.model.record import (
@@ -24,7 +25,7 @@ from kteardown.model.record import (
     TrialEnd,
     TrialStart,
 )
-from kteardown.model.result import KernelFacts, Result
+from kteardown.model.result import Result
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.run.make_plan import make_plan
 from kteardown.rundir.counting import BootRecords

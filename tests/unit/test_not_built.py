@@ -15,8 +15,8 @@ from kteardown.errors import NotBuiltError
 from kteardown.flows.ending import gate
 from kteardown.kernels.request import Built
 from kteardown.model.clock import CLOCKS
+from kteardown.model.kernel_facts import KernelFacts, not_built
 from kteardown.model.record import BASE, TWIN
-from kteardown.model.result import KernelFacts, not_built
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.report.material import Material
 from kteardown.report.sentence import lines

@@ -19,8 +19,10 @@ from kteardown.analysis.estimate.verdict import Rules, estimate, holm
 from kteardown.analysis.growth.fit import fit, predict
 from kteardown.analysis.sequential import Rule, conclude
 from kteardown.model.experiment import Experiment
+from kteardown.model.judged import Comparison, Verdict
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.point import points_of
-from kteardown.model.result import Comparison, KernelFacts, Result, Verdict
+from kteardown.model.result import Result
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Logs, Noise
 from unit.worlds import WORLDS, World, experiment, records

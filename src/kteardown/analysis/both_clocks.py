@@ -9,19 +9,11 @@ import math
 from collections.abc import Mapping
 from statistics import fmean, stdev
 
+from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading, OneClock, Reading
 from kteardown.model.clock import CLOCKS
+from kteardown.model.judged import Comparison, Judged, tidy
 from kteardown.model.record import ParamValue
-from kteardown.model.result import (
-    BothClocks,
-    ClockRate,
-    ClockReading,
-    Comparison,
-    Judged,
-    OneClock,
-    Reading,
-    Result,
-    tidy,
-)
+from kteardown.model.result import Result
 
 COUNTED = ("count", "kb")
 """Units of metrics that count objects or memory: their figures do not depend on how time is measured."""

@@ -38,24 +38,12 @@ from kteardown.analysis.faults import as_broken
 from kteardown.analysis.growth.laws import SlopeRatio
 from kteardown.analysis.pairs import Pair, Quantity, pairs_of
 from kteardown.analysis.self_timed import OwnSavings, SeenOutside, saying
+from kteardown.model.faults import Fault
+from kteardown.model.judged import Comparison, MetricVerdict, Outside, Verdict, tidy, tidy_pair
+from kteardown.model.kernel_facts import KernelFacts, PatchSet, Unavailable
 from kteardown.model.point import Point, weight_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
-from kteardown.model.result import (
-    Ablation,
-    Comparison,
-    Fault,
-    KernelFacts,
-    MetricVerdict,
-    Outlier,
-    Outside,
-    Part,
-    PatchParts,
-    PatchSet,
-    Unavailable,
-    Verdict,
-    tidy,
-    tidy_pair,
-)
+from kteardown.model.result import Ablation, Outlier, Part, PatchParts
 
 _OPPOSITE = "the changes at its points are opposite"
 _HIDDEN = "the mean is the same, single points are not"

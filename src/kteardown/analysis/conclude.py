@@ -25,23 +25,15 @@ from kteardown.analysis.timing import disturbance_notes, timing_of
 from kteardown.errors import InputError
 from kteardown.inputs.load import METRICS, load_workloads
 from kteardown.model.experiment import Design, Experiment
+from kteardown.model.judged import Judged, tidy_pair
+from kteardown.model.kernel_facts import KernelFacts, Unavailable, not_built
+from kteardown.model.laws import Distribution
 from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import Point, points_of
 from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES, TWIN
-from kteardown.model.result import (
-    ChangeCost,
-    Distribution,
-    Evidence,
-    Judged,
-    KernelFacts,
-    Profile,
-    Result,
-    Samples,
-    Stacks,
-    Unavailable,
-    not_built,
-    tidy_pair,
-)
+from kteardown.model.result import ChangeCost, Result
+from kteardown.model.samples import Evidence, Samples, Stacks
+from kteardown.model.stack_profile import Profile
 from kteardown.model.workload import Workload
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
 from kteardown.rundir.counting import EXACT, BootRecords, trials

@@ -10,9 +10,10 @@ from kteardown.analysis.estimate.bootstrap import Boots, Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
+from kteardown.model.faults import VoidTrials, boot_failed
 from kteardown.model.point import Key, Point, key
 from kteardown.model.record import Hello
-from kteardown.model.result import ChangeCost, VoidTrials, boot_failed
+from kteardown.model.result import ChangeCost
 from kteardown.model.workload import Metric, Workload
 from kteardown.rundir.counting import BootRecords, trials
 

@@ -17,18 +17,11 @@ from math import log
 from typing import TypeVar, get_args
 
 from kteardown.model.clock import Clock
+from kteardown.model.faults import Fault, FaultKind, FaultPoint, FaultStatus, VoidTrials
+from kteardown.model.judged import Comparison, MetricVerdict
 from kteardown.model.point import Key, Point, key
 from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN, Hello, ProblemKind, TrialEnd, TrialStart
-from kteardown.model.result import (
-    Comparison,
-    Fault,
-    FaultKind,
-    FaultPoint,
-    FaultStatus,
-    MetricVerdict,
-    Uncompared,
-    VoidTrials,
-)
+from kteardown.model.result import Uncompared
 from kteardown.rundir.counting import BootRecords, trials
 
 _OF_A_CRASH = ("panic", "oops", "stall", "corruption")

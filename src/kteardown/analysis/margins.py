@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kteardown.errors import InputError
-from kteardown.model.result import Comparison, Judged, MetricVerdict, Result
+from kteardown.model.judged import Comparison, Judged, MetricVerdict
+from kteardown.model.result import Result
 
 _Verdict = TypeVar("_Verdict", MetricVerdict, Comparison)
 _ONE = re.compile(r"(?:(?P<metric>[\w-]+)=)?(?P<percent>\d+(?:\.\d+)?)%")

@@ -17,9 +17,10 @@ from statistics import NormalDist, mean, variance
 import numpy as np
 
 from kteardown.model.experiment import Experiment
+from kteardown.model.judged import tidy, tidy_pair
 from kteardown.model.point import Key, key, size_of
 from kteardown.model.record import BASE, ParamValue, ProfileStretch, Stack, TrialStart
-from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, tidy, tidy_pair
+from kteardown.model.stack_profile import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords, trials
 

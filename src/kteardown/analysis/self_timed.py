@@ -14,8 +14,9 @@ from typing import NamedTuple
 from kteardown.analysis.dataset import Data
 from kteardown.analysis.pairs import Pair
 from kteardown.model.clock import Clock
+from kteardown.model.judged import Comparison, Outside
 from kteardown.model.point import Key
-from kteardown.model.result import ChangeCost, Comparison, Outside, Result
+from kteardown.model.result import ChangeCost, Result
 from kteardown.model.workload import Metric, Workload
 
 LEAST = 0.5

@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from kteardown.analysis.margins import Margins
 from kteardown.errors import InputError
-from kteardown.model.result import MetricVerdict, Result, Stopping
+from kteardown.model.judged import MetricVerdict
+from kteardown.model.result import Result, Stopping
 
 FIRST_LOOK = 4
 """In blocks; with fewer blocks, the intervals at a fraction of alpha are too wide for any decision."""

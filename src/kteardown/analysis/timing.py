@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kteardown.model.record import BASE, LAYOUT, TWIN, Record, Settled, TrialEnd
-from kteardown.model.result import LostShares, Made, Timing
+from kteardown.model.timing import LostShares, Made, Timing
 from kteardown.rundir.counting import EXACT, METAL, Attempt, BootRecords, attempts, boots, trials
 from kteardown.rundir.directory import RunDir
 

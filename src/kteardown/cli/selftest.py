@@ -15,7 +15,8 @@ from kteardown.flows.runner import Runner
 from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, on_clocks
 from kteardown.model.arch import DEFAULT_ARCH, Arch, host_arch
-from kteardown.model.result import ClockReading, Timing
+from kteardown.model.both_clocks import ClockReading
+from kteardown.model.timing import Timing
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir, shipped_table
 from kteardown.report import formats

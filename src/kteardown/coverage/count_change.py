@@ -15,8 +15,9 @@ from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import MachineSpec
+from kteardown.model.judged import Comparison
 from kteardown.model.record import BASE, ParamValue
-from kteardown.model.result import ChangeCost, Comparison, Result
+from kteardown.model.result import ChangeCost, Result
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter

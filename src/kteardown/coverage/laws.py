@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from kteardown.model.laws import LawModel
 from kteardown.model.record import ParamValue
-from kteardown.model.result import LawModel
 from kteardown.paths import data_dir
 
 

@@ -15,19 +15,12 @@ from typing import Literal, get_args
 from kteardown.errors import BuildError, KteardownError
 from kteardown.judge.metrics import Group, groups, is_headline, variants, verdict_of
 from kteardown.judge.verdicts import OUTCOME_OF, VERDICTS, Outcome, most_alarming, worst
+from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import Clock
+from kteardown.model.faults import Fault, FaultStatus
+from kteardown.model.judged import Comparison, Judged, MetricVerdict, Verdict
 from kteardown.model.record import BASE
-from kteardown.model.result import (
-    BothClocks,
-    Comparison,
-    Fault,
-    FaultStatus,
-    Judged,
-    MetricVerdict,
-    Result,
-    Uncompared,
-    Verdict,
-)
+from kteardown.model.result import Result, Uncompared
 from kteardown.model.workload import Workload
 
 Direction = Literal["worse", "better"]

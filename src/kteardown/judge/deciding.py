@@ -7,7 +7,7 @@ the p-value had, as if the change and its spread were those that were measured.
 
 import math
 
-from kteardown.model.result import Judged, MetricVerdict
+from kteardown.model.judged import Judged, MetricVerdict
 
 POWER = 0.8
 MOST_BOOTS = 200

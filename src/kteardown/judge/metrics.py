@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from kteardown.model.judged import Comparison, MetricVerdict
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, MetricVerdict, Result
+from kteardown.model.result import Result
 from kteardown.model.workload import Better, Metric, Workload
 from kteardown.visible import on_one_line
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
-from kteardown.model.result import Verdict
+from kteardown.model.judged import Verdict
 from kteardown.paths import shipped_table
 
 Outcome = Literal["broken", "fail", "unsure", "pass"]

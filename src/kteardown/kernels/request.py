@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kteardown.model.arch import DEFAULT_ARCH, Arch
-from kteardown.model.result import PatchSet
+from kteardown.model.kernel_facts import PatchSet
 
 
 @dataclass(frozen=True)

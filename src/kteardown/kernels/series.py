@@ -11,7 +11,7 @@ from pathlib import Path
 from kteardown import paths
 from kteardown.errors import InputError, did_you_mean
 from kteardown.model.experiment import Series
-from kteardown.model.result import PatchSet
+from kteardown.model.kernel_facts import PatchSet
 
 _SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
 _MOST_HEADERS_BYTES, _MOST_SUBJECT = 64_000, 8_000

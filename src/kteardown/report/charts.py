@@ -24,7 +24,7 @@ from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
 from kteardown.judge.metrics import Group
 from kteardown.judge.verdicts import VERDICTS
-from kteardown.model.result import Verdict
+from kteardown.model.judged import Verdict
 from kteardown.report.formatting import WORDS, number, probability, share
 from kteardown.visible import on_one_line, visible
 

@@ -10,7 +10,9 @@ from typing import Any
 from kteardown.analysis.timing import NO_LIMIT
 from kteardown.judge.metrics import groups, headlines, is_headline, metric_name, variants
 from kteardown.judge.verdicts import most_alarming
-from kteardown.model.result import Outlier, Result, Timing, VoidTrials
+from kteardown.model.faults import VoidTrials
+from kteardown.model.result import Outlier, Result
+from kteardown.model.timing import Timing
 from kteardown.model.workload import Workload
 from kteardown.report.charts import written
 from kteardown.report.diff import revisions_in

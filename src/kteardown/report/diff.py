@@ -18,8 +18,10 @@ from pydantic import BaseModel
 from kteardown.errors import InputError
 from kteardown.judge.metrics import metric_label, metric_name, name_of, with_statistic
 from kteardown.model.clock import value_unit
+from kteardown.model.judged import Comparison, Judged, MetricVerdict, Verdict
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, Judged, KernelFacts, MetricVerdict, Result, Verdict
+from kteardown.model.result import Result
 from kteardown.model.workload import Better, Workload
 from kteardown.report.formatting import percent, point_text
 from kteardown.report.table import Block, Table

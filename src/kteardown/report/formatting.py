@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kteardown.judge.verdicts import VERDICTS
+from kteardown.model.both_clocks import OneClock
 from kteardown.model.clock import Clock
+from kteardown.model.judged import Comparison, Verdict
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, OneClock, Part, Verdict
+from kteardown.model.result import Part
 from kteardown.paths import shipped_table
 
 WORDS: Mapping[str, Any] = shipped_table("report/words")

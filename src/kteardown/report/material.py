@@ -7,8 +7,10 @@ from functools import cached_property
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.published import Posting
 from kteardown.judge.answer import Answer, judge
+from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import CLOCKS
-from kteardown.model.result import BothClocks, Evidence, Result
+from kteardown.model.result import Result
+from kteardown.model.samples import Evidence
 from kteardown.model.workload import Workload
 from kteardown.rundir.snapshot import Snapshot
 

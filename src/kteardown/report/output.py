@@ -13,9 +13,11 @@ from kteardown import version
 from kteardown.errors import InputError
 from kteardown.judge.answer import DIRECTIONS, Answer, Direction, MetricAnswer, ProblemKind, VariantAnswer
 from kteardown.judge.verdicts import Outcome
+from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading
 from kteardown.model.clock import Clock, value_unit
+from kteardown.model.judged import Verdict
 from kteardown.model.record import ParamValue
-from kteardown.model.result import BothClocks, ClockRate, ClockReading, Result, Verdict
+from kteardown.model.result import Result
 from kteardown.model.workload import Better, FiniteModel, StrictModel
 from kteardown.report import result_file
 from kteardown.report.material import BothMaterial, Measured

@@ -10,8 +10,10 @@ from kteardown.judge.answer import DIRECTIONS, Direction, MetricAnswer
 from kteardown.judge.deciding import boots_to_decide, is_far_from_no_change
 from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.clock import Clock
+from kteardown.model.judged import Comparison, Judged, MetricVerdict
+from kteardown.model.laws import Law
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, Judged, Law, MetricVerdict, Result
+from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import parameter, percent, scale, with_remedy
 from kteardown.report.material import Measured

@@ -13,9 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kteardown.judge.answer import DIRECTIONS, Direction, MetricAnswer, VariantAnswer, judge
+from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import CLOCKS, Clock
+from kteardown.model.faults import Fault, FaultStatus
+from kteardown.model.judged import Verdict
 from kteardown.model.record import BASE
-from kteardown.model.result import BothClocks, Fault, FaultStatus, Result, Verdict
+from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.diff import revisions_in
 from kteardown.report.formatting import counted, percent_of, point_text, saved_percent, size_of, with_remedy

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kteardown.model.result import Verdict
+from kteardown.model.judged import Verdict
 from kteardown.visible import on_one_line
 
 

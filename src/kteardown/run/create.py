@@ -22,10 +22,11 @@ from kteardown.kernels.prebuilt import is_prebuilt
 from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
+from kteardown.model.kernel_facts import Unavailable
 from kteardown.model.plan import DesignPower, Plan, Spread, controls
 from kteardown.model.point import points_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
-from kteardown.model.result import Result, Unavailable
+from kteardown.model.result import Result
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.execute import Bootable

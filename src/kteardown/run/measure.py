@@ -12,9 +12,10 @@ from functools import partial
 from kteardown.errors import BuildError, InputError, NotBuiltError
 from kteardown.kernels import build
 from kteardown.kernels.request import Built, KernelRequest
+from kteardown.model.kernel_facts import not_built
 from kteardown.model.plan import Plan, blocks_of
 from kteardown.model.record import LAYOUT, TWIN
-from kteardown.model.result import Result, not_built
+from kteardown.model.result import Result
 from kteardown.paths import cache_dir
 from kteardown.progress import InterimResult, Reporter, Task
 from kteardown.run import create

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from kteardown.model.kernel_facts import KernelFacts, not_built
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import NOT_VARIANTS, Outcome
-from kteardown.model.result import KernelFacts, not_built
 from kteardown.rundir.counting import BootRecords
 
 _HOPELESS = 2

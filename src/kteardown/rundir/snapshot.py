@@ -19,9 +19,10 @@ from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting
 from kteardown.model.experiment import Experiment
+from kteardown.model.kernel_facts import KernelFacts, Unavailable
 from kteardown.model.plan import Plan, rests
 from kteardown.model.record import Record
-from kteardown.model.result import ChangeCost, KernelFacts, Unavailable
+from kteardown.model.result import ChangeCost
 from kteardown.model.workload import Name, Workload
 from kteardown.rundir import counting
 from kteardown.rundir.directory import RunDir

@@ -10,9 +10,10 @@ import pytest
 from kteardown.analysis.conclude import analyse
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
+from kteardown.model.kernel_facts import KernelFacts, PatchSet, Unavailable
 from kteardown.model.point import points_of
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Ablation, KernelFacts, PatchSet, Result, Unavailable
+from kteardown.model.result import Ablation, Result
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, freezer, simulate
 

@@ -8,8 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from kteardown.analysis.both_clocks import both_clocks, read
+from kteardown.model.both_clocks import ClockReading, OneClock, Reading
+from kteardown.model.judged import Verdict
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.record import ParamValue
-from kteardown.model.result import ClockReading, KernelFacts, OneClock, Reading, Result, Verdict
+from kteardown.model.result import Result
 from unit.simulation import Cost, Noise, analysed, freezer, simulate
 
 ZOMBIES = (0, 3000, 15000)

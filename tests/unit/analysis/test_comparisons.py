@@ -12,9 +12,10 @@ from kteardown.analysis.conclude import analyse, needs_layout_twin
 from kteardown.inputs.load import METRICS
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.point import points_of
 from kteardown.model.record import ParamValue, Sample
-from kteardown.model.result import KernelFacts, Result
+from kteardown.model.result import Result
 from kteardown.model.workload import Metric
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, freezer_cost, simulate

@@ -9,6 +9,7 @@ from rich.console import Console
 from kteardown.analysis.conclude import analyse
 from kteardown.inputs.load import load_workloads
 from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.point import points_of, sweep_points
 from kteardown.model.record import (
     BootEnd,
@@ -21,7 +22,7 @@ from kteardown.model.record import (
     TrialEnd,
     TrialStart,
 )
-from kteardown.model.result import KernelFacts, Result
+from kteardown.model.result import Result
 from kteardown.report.formats import markdown, text
 from kteardown.report.material import Material
 from kteardown.rundir.counting import BootRecords

@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from kteardown.analysis.timing import disturbance_notes
-from kteardown.model.result import LostShares, Timing
+from kteardown.model.timing import LostShares, Timing
 
 
 def shares(kernel: str, disturbed: int, trials: int, void: int = 0) -> LostShares:

@@ -13,6 +13,7 @@ from kteardown.analysis.both_clocks import both_clocks
 from kteardown.judge.answer import judge
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import MachineSpec
+from kteardown.model.kernel_facts import PatchSet
 from kteardown.model.record import (
     BootEnd,
     Check,
@@ -22,7 +23,7 @@ from kteardown.model.record import (
     ProblemKind,
     TrialStart,
 )
-from kteardown.model.result import PatchSet, Result
+from kteardown.model.result import Result
 from kteardown.report.contents import limits
 from kteardown.report.formats import cover
 from kteardown.report.material import Material, side_by_side

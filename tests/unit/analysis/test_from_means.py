@@ -13,7 +13,7 @@ from scipy.stats import ttest_ind_from_stats
 from kteardown.analysis.estimate.student import Mean, estimate_means, judge_means
 from kteardown.analysis.estimate.verdict import Estimate, Rules
 from kteardown.inputs.published import load_posting
-from kteardown.model.result import Verdict
+from kteardown.model.judged import Verdict
 from kteardown.model.workload import Better
 
 RULES = Rules(confidence=0.95, same_within=0.02)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.analysis.growth.fit import FARTHEST, Fit, fit, predict
-from kteardown.model.result import LawModel
+from kteardown.model.laws import LawModel
 
 N = tuple(range(0, 30001, 3000))
 

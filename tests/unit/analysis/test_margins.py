@@ -7,7 +7,7 @@ import pytest
 from kteardown.analysis.margins import Margins
 from kteardown.analysis.sequential import conclude, parse_until
 from kteardown.errors import InputError
-from kteardown.model.result import MetricVerdict
+from kteardown.model.judged import MetricVerdict
 from unit.simulation import Noise
 from unit.validation import HEADLINE, reports
 from unit.worlds import experiment

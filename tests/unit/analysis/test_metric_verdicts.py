@@ -9,8 +9,10 @@ import pytest
 
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment, Sweep
+from kteardown.model.judged import MetricVerdict
+from kteardown.model.kernel_facts import KernelFacts, PatchSet
 from kteardown.model.record import BootEnd, ParamValue, Sample, TrialEnd
-from kteardown.model.result import KernelFacts, MetricVerdict, PatchSet, Result
+from kteardown.model.result import Result
 from unit.simulation import WORKLOADS, Cost, Noise, analysed, freezer, simulate
 from unit.validation import ruled
 from unit.worlds import WORLDS, World, experiment, normal

@@ -22,7 +22,7 @@ from kteardown.analysis.profile import (
 )
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
-from kteardown.model.result import FunctionCost, Profile
+from kteardown.model.stack_profile import FunctionCost, Profile
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.rundir.counting import BootRecords
 

@@ -17,7 +17,7 @@ from kteardown.model.record import (
     TrialEnd,
     TrialStart,
 )
-from kteardown.model.result import Profile
+from kteardown.model.stack_profile import Profile
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer

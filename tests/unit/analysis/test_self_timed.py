@@ -13,9 +13,10 @@ from kteardown.analysis.conclude import analyse
 from kteardown.analysis.self_timed import Saving, by_count, outside, to_count
 from kteardown.inputs.load import load_workload
 from kteardown.model.experiment import Experiment
+from kteardown.model.judged import Comparison, MetricVerdict, Outside
 from kteardown.model.point import Point, points_of
 from kteardown.model.record import AgentRecord, BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
-from kteardown.model.result import ChangeCost, Comparison, MetricVerdict, Outside, Result
+from kteardown.model.result import ChangeCost, Result
 from kteardown.model.workload import Workload
 from kteardown.report.sentence import sentence
 from kteardown.rundir.counting import BootRecords

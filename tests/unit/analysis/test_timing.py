@@ -10,7 +10,8 @@ import pytest
 
 from kteardown.analysis.timing import timing_of
 from kteardown.model.record import BootEnd, BootStart, LostTime, Placed, Settled, TrialEnd, TrialStart
-from kteardown.model.result import LostShares, Result, Timing
+from kteardown.model.result import Result
+from kteardown.model.timing import LostShares, Timing
 from kteardown.report import result_file
 from kteardown.report.contents import facts, limits, timing_lines
 from kteardown.report.formats import cover, markdown

@@ -22,7 +22,7 @@ from kteardown.analysis.estimate.verdict import (
 )
 from kteardown.inputs.published import load_posting
 from kteardown.model.clock import Clock
-from kteardown.model.result import Verdict
+from kteardown.model.judged import Verdict
 from kteardown.paths import data_dir
 
 RULES = Rules(confidence=0.95, same_within=0.02)

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from kteardown.cli import app, selftest
 from kteardown.cli.selftest import SelfTest, text
 from kteardown.errors import GateError
-from kteardown.model.result import ClockReading, OneClock, Timing
+from kteardown.model.both_clocks import ClockReading, OneClock
+from kteardown.model.timing import Timing
 from kteardown.report.material import side_by_side
 from unit.report.contexts import instructions, wall
 from unit.vm.test_wall_checks import QUIET

@@ -15,7 +15,8 @@ from kteardown.errors import BrokenError, GateError, InputError, KteardownError
 from kteardown.flows.ending import gate
 from kteardown.inputs.load import load_workload
 from kteardown.judge.answer import FailOn, judge
-from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
+from kteardown.model.judged import Comparison, MetricVerdict, Verdict
+from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.material import Material
 from kteardown.report.sentence import lines

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kteardown.model.clock import Clock
-from kteardown.model.result import KernelFacts, PatchSet
+from kteardown.model.kernel_facts import KernelFacts, PatchSet
 from kteardown.model.workload import Metric
 from kteardown_history.lines import BootFigure, History, Order, RunFacts, history, release_key
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
 from kteardown.judge.deciding import MOST_BOOTS, boots_to_decide, is_far_from_no_change
-from kteardown.model.result import MetricVerdict
+from kteardown.model.judged import MetricVerdict
 
 
 def metric(ratio: float = 1.1, spread: float = 0.03, boots: int = 3, **update: object) -> MetricVerdict:

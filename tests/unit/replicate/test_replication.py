@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kteardown.inputs.published import Claim, Posting, PublishedSource, load_posting, posting_names
-from kteardown.model.result import Law, Result
+from kteardown.model.laws import Law
+from kteardown.model.result import Result
 from kteardown_replicate.claims import NEARLY, MeasuredClaim, compare, judge, replicate
 from unit.simulation import Noise, analysed, freezer, simulate
 

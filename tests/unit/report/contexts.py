@@ -9,8 +9,10 @@ from kteardown.analysis.conclude import gather
 from kteardown.inputs.published import load_posting
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
+from kteardown.model.laws import Distribution
 from kteardown.model.point import points_of
-from kteardown.model.result import Ablation, Distribution, Evidence, Part, PatchParts, Stacks
+from kteardown.model.result import Ablation, Part, PatchParts
+from kteardown.model.samples import Evidence, Stacks
 from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir, new_folder
 from kteardown.rundir.find import RunFolder, mark_both_clocks

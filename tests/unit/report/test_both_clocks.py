@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from kteardown.analysis.both_clocks import both_clocks
-from kteardown.model.result import BothClocks, ClockRate
+from kteardown.model.both_clocks import BothClocks, ClockRate
 from kteardown.report.formats import text
 from kteardown.report.formats.html import html_report
 from kteardown.report.material import BothMaterial, side_by_side

@@ -9,7 +9,8 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
-from kteardown.model.result import Fault, Result
+from kteardown.model.faults import Fault
+from kteardown.model.result import Result
 from kteardown.report import result_file
 from kteardown.report.diff import compare_results
 from kteardown.report.result_file import in_words, metrics_in_words, read

@@ -10,7 +10,8 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from kteardown.model.clock import Clock
-from kteardown.model.result import Fault, Uncompared
+from kteardown.model.faults import Fault
+from kteardown.model.result import Uncompared
 from kteardown.model.workload import Metric
 from kteardown.report.contents import limits
 from kteardown.report.formats import comment, cover

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from kteardown.model.faults import Fault, VoidTrials
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Fault, Result, Uncompared, VoidTrials
+from kteardown.model.result import Result, Uncompared
 from kteardown.report.console import TextConsole
 from kteardown.report.formats import comment, markdown, text
 from kteardown.report.material import Material

@@ -10,7 +10,8 @@ import pytest
 from kteardown.errors import GateError
 from kteardown.flows.ending import gate
 from kteardown.judge.answer import FailOn, judge
-from kteardown.model.result import Comparison, MetricVerdict, Result, Verdict
+from kteardown.model.judged import Comparison, MetricVerdict, Verdict
+from kteardown.model.result import Result
 from kteardown.report.material import Material
 from kteardown.report.metrics import metric_sentence
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate

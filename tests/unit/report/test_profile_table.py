@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kteardown.model.result import FunctionCost, Profile, ProfiledFunction, ProfiledStretch, Result
+from kteardown.model.result import Result
+from kteardown.model.stack_profile import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.report.sections.profile import profile_tables
 
 

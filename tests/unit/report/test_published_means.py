@@ -6,7 +6,8 @@ import pytest
 
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_posting
-from kteardown.model.result import Comparison, Result, Summary, Verdict
+from kteardown.model.judged import Comparison, Summary, Verdict
+from kteardown.model.result import Result
 from kteardown.report.formats import markdown
 from kteardown.report.material import Material
 from kteardown.report.sections.published import improvement, published_tables

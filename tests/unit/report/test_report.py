@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from kteardown.inputs.published import load_posting
+from kteardown.model.faults import VoidTrials
 from kteardown.model.record import BootEnd
-from kteardown.model.result import Result, VoidTrials
+from kteardown.model.result import Result
 from kteardown.report import contents
 from kteardown.report.formats import markdown, text
 from kteardown.report.formatting import Scale, number, percent, scale

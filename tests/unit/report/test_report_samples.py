@@ -10,18 +10,10 @@ import pytest
 from rich.console import Console
 
 from kteardown.inputs.published import load_posting
-from kteardown.model.result import (
-    Ablation,
-    Comparison,
-    Outlier,
-    Part,
-    PatchParts,
-    PatchSet,
-    Prediction,
-    Result,
-    Stopping,
-    Unavailable,
-)
+from kteardown.model.judged import Comparison
+from kteardown.model.kernel_facts import PatchSet, Unavailable
+from kteardown.model.laws import Prediction
+from kteardown.model.result import Ablation, Outlier, Part, PatchParts, Result, Stopping
 from kteardown.report import result_file
 from kteardown.report.formats import markdown, text
 from kteardown.report.formatting import (

@@ -23,14 +23,10 @@ from kteardown.judge.answer import VariantAnswer, judge
 from kteardown.judge.metrics import metric_name
 from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.clock import Clock
-from kteardown.model.result import (
-    Comparison,
-    FaultKind,
-    KernelFacts,
-    MetricVerdict,
-    Result,
-    Stopping,
-)
+from kteardown.model.faults import FaultKind
+from kteardown.model.judged import Comparison, MetricVerdict
+from kteardown.model.kernel_facts import KernelFacts
+from kteardown.model.result import Result, Stopping
 from kteardown.report import saved
 from kteardown.report.formats import text
 from kteardown.report.formatting import without_options

@@ -11,7 +11,8 @@ import pytest
 
 from kteardown import pipeline
 from kteardown.model.clock import Clock
-from kteardown.model.result import Fault, FaultStatus, Result
+from kteardown.model.faults import Fault, FaultStatus
+from kteardown.model.result import Result
 from kteardown.model.workload import Metric, Workload
 from kteardown.report.material import BothMaterial, Material, side_by_side
 from kteardown.report.sentence import sentence

@@ -9,7 +9,7 @@ import pytest
 
 from kteardown.coverage.executed import PathCost
 from kteardown.errors import NotExercisedError
-from kteardown.model.result import Verdict
+from kteardown.model.judged import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, TouchedFile
 from kteardown.patches.find_base import Base, TriedSource
 from kteardown.patches.posted import PostedSeries

@@ -38,7 +38,7 @@ from kteardown.analysis.estimate.verdict import (
     judge,
 )
 from kteardown.model.clock import Clock
-from kteardown.model.result import Verdict
+from kteardown.model.judged import Verdict
 from kteardown.model.workload import Better
 
 _ROUNDING = 1e-12

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
 from kteardown.model.clock import Clock
-from kteardown.model.result import Summary, Verdict
+from kteardown.model.judged import Summary, Verdict
 from kteardown.model.workload import Better
 
 Figures = Mapping[int, float]

@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from kteardown.analysis.estimate.bootstrap import Array, Resampler, calibration, student
-from kteardown.model.result import LawModel, Prediction, tidy
+from kteardown.model.judged import tidy
+from kteardown.model.laws import LawModel, Prediction
 
 PARSIMONY = 1e-3
 """A law whose relative error is below one thousandth is not rejected for a law with more parameters."""

@@ -20,9 +20,10 @@ from kteardown.analysis.dataset import Data, Dataset, compared, headlines
 from kteardown.analysis.estimate.bootstrap import student
 from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, is_within
 from kteardown.analysis.growth.fit import MIN_POINTS, Costs, fit, predict, slope
+from kteardown.model.judged import Outside, Verdict, tidy, tidy_pair
+from kteardown.model.laws import Law
 from kteardown.model.point import Key, Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
-from kteardown.model.result import Law, Outside, Verdict, tidy, tidy_pair
 from kteardown.model.workload import Better
 
 _ROUNDING = 1e-9

@@ -21,7 +21,7 @@ from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, Spa
 from kteardown.kernels import cache_folder, git
 from kteardown.kernels.source import Sources, file_hash, is_source
 from kteardown.model.experiment import Experiment
-from kteardown.model.result import FaultKind
+from kteardown.model.faults import FaultKind
 from kteardown.patches.find_base import history
 from kteardown.patches.posted import resolve as series_patches
 from kteardown.paths import cache_dir, key_of, runs_dir

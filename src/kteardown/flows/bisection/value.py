@@ -7,8 +7,9 @@ from kteardown.analysis.margins import Margins
 from kteardown.errors import InputError
 from kteardown.flows.bisection import search
 from kteardown.judge.answer import DIRECTIONS
+from kteardown.model.judged import MetricVerdict
 from kteardown.model.record import BASE
-from kteardown.model.result import MetricVerdict, Result
+from kteardown.model.result import Result
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from kteardown.judge.metrics import Group, headline_rows
-from kteardown.model.result import Comparison, Result
+from kteardown.model.judged import Comparison
+from kteardown.model.result import Result
 from kteardown.report.contents import as_sentence, limits
 from kteardown.report.formatting import change, decimals, scale
 from kteardown.report.material import BothMaterial, Measured

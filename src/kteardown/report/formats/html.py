@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from kteardown.judge.metrics import metric_name, variants
 from kteardown.judge.verdicts import VERDICTS
-from kteardown.model.result import Comparison
+from kteardown.model.judged import Comparison
 from kteardown.report import contents
 from kteardown.report.charts import (
     Chart,

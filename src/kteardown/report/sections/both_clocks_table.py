@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kteardown.judge.metrics import is_headline, metric_label, metric_name
+from kteardown.model.both_clocks import READINGS, BothClocks, ClockReading, OneClock, Reading
 from kteardown.model.clock import CLOCKS
-from kteardown.model.result import READINGS, BothClocks, ClockReading, OneClock, Reading, Verdict
+from kteardown.model.judged import Verdict
 from kteardown.model.workload import Workload
 from kteardown.report.charts import written
 from kteardown.report.formatting import WORDS, change_of, decimals, percent, size_of

@@ -14,7 +14,8 @@ from kteardown.judge.answer import MetricAnswer
 from kteardown.judge.deciding import is_far_from_no_change
 from kteardown.judge.metrics import Group, PointKey, groups, headline_rows, variants
 from kteardown.judge.verdicts import VERDICTS, most_alarming
-from kteardown.model.result import Comparison, Result, Verdict
+from kteardown.model.judged import Comparison, Verdict
+from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.charts import Chart, Forest, Row, draw_as, slug
 from kteardown.report.formatting import (

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from kteardown.judge.metrics import metric_label
+from kteardown.model.faults import Fault, FaultStatus, boot_failed
+from kteardown.model.judged import Verdict
 from kteardown.model.point import key
-from kteardown.model.result import Fault, FaultStatus, Result, Uncompared, Verdict, boot_failed
+from kteardown.model.result import Result, Uncompared
 from kteardown.report.charts import written
 from kteardown.report.formatting import WORDS, counted, point_text
 from kteardown.report.table import Cell

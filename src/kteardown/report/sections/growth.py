@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kteardown.judge.metrics import Group, PointKey, headlines, is_headline, metric_name
-from kteardown.model.result import Comparison, Law, Result
+from kteardown.model.judged import Comparison
+from kteardown.model.laws import Law
+from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.charts import (
     DOTTED,

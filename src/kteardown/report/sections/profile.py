@@ -4,16 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kteardown.model.clock import Clock
+from kteardown.model.judged import Verdict
 from kteardown.model.point import key
-from kteardown.model.result import (
-    FunctionCost,
-    Profile,
-    ProfiledFunction,
-    ProfiledStretch,
-    Result,
-    Stacks,
-    Verdict,
-)
+from kteardown.model.result import Result
+from kteardown.model.samples import Stacks
+from kteardown.model.stack_profile import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.report.charts import Chart, FlameFrame, Gallery, slug, written
 from kteardown.report.formatting import parameter, point_text
 from kteardown.report.material import Material

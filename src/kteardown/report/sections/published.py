@@ -10,8 +10,9 @@ from dataclasses import replace
 from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.judge.metrics import PointKey, metric_label, metric_name
+from kteardown.model.judged import Comparison, Verdict
 from kteardown.model.record import ParamValue
-from kteardown.model.result import Comparison, Result, Verdict
+from kteardown.model.result import Result
 from kteardown.model.workload import Better, Workload
 from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug
 from kteardown.report.formatting import (

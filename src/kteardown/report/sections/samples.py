@@ -10,8 +10,9 @@ from statistics import fmean, median, pstdev
 from typing import TypeVar
 
 from kteardown.judge.metrics import metric_name
+from kteardown.model.laws import Distribution
 from kteardown.model.point import Key, key
-from kteardown.model.result import Distribution, Samples
+from kteardown.model.samples import Samples
 from kteardown.report.charts import Axis, Chart, Gallery, Mark, Plot, PlotSeries, colour, of_kernel, slug
 from kteardown.report.formatting import Scale, counted, parameter, percent, point_text, scale
 from kteardown.report.material import Material
