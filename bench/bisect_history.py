@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-FREEZER, PROCESS = "kernel/freezer.c", "kernel/power/process.c"
+FREEZER = "kernel/freezer.c"
+PROCESS = "kernel/power/process.c"
 FORMS = {
     "product": (PROCESS, "sleep_usecs *= 2;", "sleep_usecs = sleep_usecs * 2;"),
     "sleep": (PROCESS, "int sleep_usecs = USEC_PER_MSEC;", "int sleep_usecs = 1000;"),

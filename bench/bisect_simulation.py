@@ -21,7 +21,9 @@ from kteardown.analysis.sequential import levels, looks
 from kteardown.flows.bisection.search import MOST_BOOTS, RISK, boots_needed, confidence_of_step
 from kteardown.model.judged import MetricVerdict
 
-COMMITS, HISTORIES, MOST = 128, 1000, MOST_BOOTS
+COMMITS = 128
+HISTORIES = 1000
+MOST = MOST_BOOTS
 SD = 0.1
 """One standard deviation, as the logarithm of a ratio: the figures do not depend on it."""
 Draw = Callable[[int], Iterator[float]]

@@ -44,7 +44,8 @@ from kteardown.vm.job import BootJob
 from kteardown.vm.qemu import QemuMachine
 from kteardown_hunt.plan import Case, Options, plan_of_sizes
 
-MEMORY_MB, SILENCE_S = 1024, 120
+MEMORY_MB = 1024
+SILENCE_S = 120
 CASES = (
     Case("pipes", "exit"),
     Case("posix_timers", "exit"),

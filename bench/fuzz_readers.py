@@ -124,7 +124,8 @@ OBJECTS = b"a.o:     file format elf64-x86-64\n\n0000 <f>:\n   0:\te8 00\tcall 5
 TREE = (
     b"obj-$(CONFIG_A) += a.o b/\na-y := c.o $(B)/d.o\nifdef CONFIG_C\n#if defined(CONFIG_D)\nint f(void) { }"
 )
-_MAIL, _OTHER = 32_000_000, 4_000_000
+_MAIL = 32_000_000
+_OTHER = 4_000_000
 """How long a mail may be; and how long a case of the other texts is at most, which are longer only in sum."""
 TARGETS: dict[str, tuple[Callable[[bytes, Path], None], Sequence[bytes], int]] = {
     "mail": (read_mail, [path.read_bytes() for path in MAILS if path.is_file()], _MAIL),
@@ -135,7 +136,8 @@ TARGETS: dict[str, tuple[Callable[[bytes, Path], None], Sequence[bytes], int]] =
     "objects": (read_objects, [OBJECTS], _OTHER),
 }
 """By name: what reads the bytes, the inputs that are changed, and the largest number of bytes."""
-MOST_CPU_S, MOST_MB = 2.0, 300
+MOST_CPU_S = 2.0
+MOST_MB = 300
 
 
 def changed_bytes(content: bytes, chance: random.Random, longest: int = _MAIL) -> bytes:

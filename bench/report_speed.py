@@ -25,7 +25,8 @@ from kteardown.report.formats.html import html_report
 from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir
 
-MAKE_LIMIT_S, OPEN_LIMIT_S = 10.0, 2.0
+MAKE_LIMIT_S = 10.0
+OPEN_LIMIT_S = 2.0
 _FACTS = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")
 
 

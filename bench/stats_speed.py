@@ -28,7 +28,9 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load, mark_whole, write_inputs
 
 LIMIT_S = 5.0
-BOOTS, POINTS, REPETITIONS = 25, 100, 3
+BOOTS = 25
+POINTS = 100
+REPETITIONS = 3
 METRICS = ("alpha_ns", "beta_ns", "gamma_ns", "delta_ns")
 KERNELS = {"base": 1.0, "base-twin": 1.0, "faster": 0.8, "alike": 1.0}
 

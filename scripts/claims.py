@@ -32,8 +32,9 @@ from content_ids import agent_id, agent_sources, files_id, listed, text_id, work
 from kteardown import analysis
 from kteardown.cli import app
 from kteardown.door import Entry
+from kteardown.inputs.assignments import parse_assignments
 from kteardown.inputs.fragments import fragments
-from kteardown.inputs.load import load_experiment, parse_assignments
+from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Designed, Kernels, Overrides, Parts, Scripted, on_clocks
 from kteardown.inputs.published import read_posting
 from kteardown.kernels.kconfig import wanted_digest, wanted_symbols

@@ -29,7 +29,8 @@ Event = tuple[float, str]
 _PART = ("--variant", "freezer-skip-exited", "--workload", "zombies", "--set", "zombies=0,3000,6000")
 DEMO = ("kteardown", "run", "freezer", "--quick", *_PART)
 """What `make demo` runs."""
-COLUMNS, ROWS = 118, 36
+COLUMNS = 118
+ROWS = 36
 """The table of the headline metrics fits in the columns, and what is kept of the report in the rows."""
 PLAYED_S = 14.0
 """How long the recording plays, without its last screen."""

@@ -32,7 +32,8 @@ _BLOCK = re.compile(
     r"^<!-- results: (?P<claim>\S+) (?P<table>\S+) -->\n(?P<shown>.*?)^<!-- end of results -->$",
     re.DOTALL | re.MULTILINE,
 )
-_MISSING, _MEASURED = "**Not measured**", "Measured with `kteardown "
+_MISSING = "**Not measured**"
+_MEASURED = "Measured with `kteardown "
 # A number, an interval, or the word of a verdict or law.
 _FIGURE = r"([-+]?\d+(?:,\d{3})*(?:\.\d+)?%?|\[[^\[\]]{1,40}\]|[a-z]+)"
 _PLACEHOLDER = re.compile(r"(\{[^{}]*\})")

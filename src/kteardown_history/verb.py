@@ -7,7 +7,7 @@ from rich.console import Console
 
 from kteardown.cli import complete, options
 from kteardown.extras import need
-from kteardown.inputs.load import parse_assignments
+from kteardown.inputs.assignments import parse_assignments
 from kteardown.model.clock import Clock
 from kteardown.report.formats import text
 from kteardown.rundir.find import all_runs

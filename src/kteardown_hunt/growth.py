@@ -42,7 +42,8 @@ MAY_RISE = 1.3
 _MIN_FOR_CONSTANT = 5
 _CONSTANT = 0.1
 """A constant cost grows by less than this share over all sizes."""
-_FLAT, _HALF = 0.85, 0.5
+_FLAT = 0.85
+_HALF = 0.5
 """Exponents from ``_FLAT`` to ``STEEP`` are linear, if the interval is within ``_HALF`` of 1."""
 
 

@@ -39,8 +39,10 @@ _SENT = b'{"type":"sent",'
 _NAMED = re.compile(rb"kteardown\.boot=([0-9a-f]{16}):(\d{1,6}):([0-9a-f]{32})\b")
 _KEY_BYTES = 16
 _LONGEST = 1 << 16
-_MOST_BYTES, _MOST_BOOTS = 1 << 28, 10_000
-_CONSOLE_LINES, _CONSOLE_LINE = 2000, 2000
+_MOST_BYTES = 1 << 28
+_MOST_BOOTS = 10_000
+_CONSOLE_LINES = 2000
+_CONSOLE_LINE = 2000
 _MACHINE = 0
 _Facts = dict[str, str | dict[str, str | bool]]
 _facts: TypeAdapter[_Facts] = TypeAdapter(_Facts)

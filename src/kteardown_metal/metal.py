@@ -37,12 +37,16 @@ from kteardown_metal.console_records import Consoles, LoggedBoot, kernel_line, n
 
 _SSH = ("ssh", "-oBatchMode=yes", "-oConnectTimeout=15", "-oServerAliveInterval=5", "-oServerAliveCountMax=3")
 _SCRIPT = files("kteardown_metal").joinpath("metal_files/machine.sh").read_text(encoding="utf-8")
-_REFUSED, _NO_CONNECTION = 3, 255
-_UPLOAD_S, _REPLY_S = 600.0, 60.0
-_QUIET_S, _ASK_S = 5.0, 3.0
+_REFUSED = 3
+_NO_CONNECTION = 255
+_UPLOAD_S = 600.0
+_REPLY_S = 60.0
+_QUIET_S = 5.0
+_ASK_S = 3.0
 """After so long without a character, and so often, a machine is asked by ssh whether it is back."""
 _CONSOLE_BYTES = 64 << 20
-_KEXEC, _KEXEC_S = b"Starting new kernel", 120.0
+_KEXEC = b"Starting new kernel"
+_KEXEC_S = 120.0
 """The last line of a kernel that prints notices; how long the services of its system may take to stop."""
 _SPARE_S = 30.0
 

@@ -30,7 +30,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, all_runs
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
-from kteardown.script.extract import LeftBehind
+from kteardown.script.left_behind import LeftBehind
 from kteardown.visible import on_one_line
 from kteardown.vm import kernel_log
 from kteardown_metal.bundle import check_plain, export, exported_name

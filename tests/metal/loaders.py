@@ -9,7 +9,8 @@ from pathlib import Path
 
 from metal.machine import packages
 
-_SECTOR, _PARTITION_AT = 512, 2048
+_SECTOR = 512
+_PARTITION_AT = 2048
 _DISK_MB = 64
 _GRUB_MODULES = (
     *("biosdisk", "part_msdos", "ext2", "normal", "linux", "loadenv", "test", "echo", "halt", "serial"),

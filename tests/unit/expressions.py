@@ -18,7 +18,8 @@ METHODS = frozenset(["search", "match", "fullmatch", "split", "findall", "findit
 _ANYWHERE = METHODS - {"match", "fullmatch"}
 _LETTERS = "a0 A-\t\n1_./:@<>[](){}\"'#+=\\*,;|&$`\r\0é"
 _ENDINGS = ("\0", "\n!", " ")
-_MOST_PUMPS, _UNBOUNDED = 5, 50
+_MOST_PUMPS = 5
+_UNBOUNDED = 50
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from kteardown.cli import app
-from kteardown.inputs.load import parse_assignments
+from kteardown.inputs.assignments import parse_assignments
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, apply
 from kteardown.paths import cache_dir
 from kteardown.run.resolve import base_and_variants, experiment_for, experiment_of_script, resolve

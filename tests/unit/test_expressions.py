@@ -33,8 +33,10 @@ ONLY_IN_A_RUN = {
     "vm/kernel_log.py: pattern": "kept in a table of the module, where it is found",
 }
 """Expressions that only a run knows, and why they are safe, or where they are tested."""
-FEW, MANY = 5_000, 100_000
-NOTICED_S, MOST_S = 0.0007, 0.25
+FEW = 5_000
+MANY = 100_000
+NOTICED_S = 0.0007
+MOST_S = 0.25
 """Of processor time. The first only chooses what is tried with more letters: with 20 times the letters, a
 quadratic expression takes 400 times as long, and a linear one a tenth of the second limit."""
 

@@ -52,7 +52,8 @@ def two_modes(share: float) -> Draw:
     return lambda rng, shape: math.log(MODES) * (rng.random(shape) < share) + rng.normal(0, 0.02, shape)
 
 
-BOOTS, SAMPLES = normal(0.05), normal(0.03)
+BOOTS = normal(0.05)
+SAMPLES = normal(0.03)
 """The default noise of a world."""
 
 

@@ -13,7 +13,8 @@ from vm.test_run import kteardown
 
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
-FORGED, HONEST = "freezer-own-clock", "freezer-skip-exited"
+FORGED = "freezer-own-clock"
+HONEST = "freezer-skip-exited"
 
 
 def measured(folder: Path, variants: list[str], zombies: list[int]) -> tuple[Path, dict[str, Any]]:

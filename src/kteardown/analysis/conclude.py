@@ -14,7 +14,8 @@ from itertools import product
 from typing import Any
 
 from kteardown.analysis import self_timed, sequential
-from kteardown.analysis.comparisons import ablations, compare_all, node_notes
+from kteardown.analysis.ablations import ablations
+from kteardown.analysis.comparisons import compare_all, node_notes
 from kteardown.analysis.dataset import Data, Dataset, compared, headlines
 from kteardown.analysis.estimate.bootstrap import Resampler, level_interval
 from kteardown.analysis.estimate.verdict import Rules
@@ -23,7 +24,8 @@ from kteardown.analysis.growth.laws import laws, slope_ratios
 from kteardown.analysis.profile import collect, folded, frames_of, is_idle, profiles
 from kteardown.analysis.timing import disturbance_notes, timing_of
 from kteardown.errors import InputError
-from kteardown.inputs.load import METRICS, load_workloads
+from kteardown.inputs.counts import METRICS
+from kteardown.inputs.load import load_workloads
 from kteardown.model.experiment import Design, Experiment
 from kteardown.model.judged import Judged, tidy_pair
 from kteardown.model.kernel_facts import KernelFacts, Unavailable, not_built

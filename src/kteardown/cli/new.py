@@ -12,7 +12,8 @@ import typer
 from kteardown import spawn
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, did_you_mean, failing
-from kteardown.inputs.load import experiment_names, load_workload, parse_assignments, workload_names
+from kteardown.inputs.assignments import parse_assignments
+from kteardown.inputs.load import experiment_names, load_workload, workload_names
 from kteardown.inputs.options import Scripted
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.series import known_series

@@ -33,7 +33,10 @@ from kteardown.vm.host import HostCheck, wall_checks
 _ARCH: Arch = next((arch for arch in get_args(Arch) if arch == host_arch()), DEFAULT_ARCH)
 """The architecture of guests that this host may run under KVM."""
 _NOISE = ("workload", "metric", "point", "null_ci", "mde")
-_EXPERIMENT, _WORKLOAD, _VARIANT, _POINTS = "freezer", "zombies", "freezer-skip-exited", "zombies=0,3000"
+_EXPERIMENT = "freezer"
+_WORKLOAD = "zombies"
+_VARIANT = "freezer-skip-exited"
+_POINTS = "zombies=0,3000"
 
 
 class SelfTest(StrictModel):

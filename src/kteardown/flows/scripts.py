@@ -8,7 +8,8 @@ from kteardown.coverage.executed import count_script
 from kteardown.coverage.maps import own_scripts
 from kteardown.door import Entry
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_workload, parse_assignments, workload_names
+from kteardown.inputs.assignments import parse_assignments
+from kteardown.inputs.load import load_workload, workload_names
 from kteardown.inputs.options import Overrides, Scripted, on_clocks
 from kteardown.kernels import build
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment

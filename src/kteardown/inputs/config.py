@@ -11,7 +11,7 @@ from pydantic import BaseModel, create_model
 
 from kteardown.errors import InputError
 from kteardown.extensions import extensions
-from kteardown.inputs.load import read_toml, validated
+from kteardown.inputs.toml_files import read_toml, validated
 from kteardown.model.workload import StrictModel
 
 _Model = TypeVar("_Model", bound=BaseModel)

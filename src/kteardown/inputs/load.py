@@ -2,38 +2,25 @@
 
 import os
 import re
-import stat
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from math import prod
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from kteardown.errors import InputError, did_you_mean
+from kteardown.inputs.assignments import parse_values
+from kteardown.inputs.counts import check_counts, with_counts
 from kteardown.inputs.fragments import fragment_files, fragment_places, fragments, located
-from kteardown.model.arch import ARCHITECTURES
+from kteardown.inputs.toml_files import read_toml, validated
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
 from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import points_of, weight_of
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Workload
-from kteardown.paths import data_dir, shipped_table
-
-_MOST_BYTES = 10_000_000
-_RANGE = re.compile(r"(\d+):(\d+):(\d+)")
-_MOST_VALUES = 10_000
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_BEGINS = re.compile(r"\bwl_profile_begin\s*\(")
-_EXAMPLE = "correct these keys; `kteardown new` writes a file with valid keys as an example."
-_M = TypeVar("_M", bound=BaseModel)
-
-_COUNTS = shipped_table("inputs/counts")
-METRICS = {key: Metric(**fields) for key, fields in _COUNTS["metrics"].items()}
-"""Those of the hardware counts. A processor may lack some."""
-INVARIANTS: Mapping[str, str] = _COUNTS["invariants"]
+from kteardown.paths import data_dir
 
 
 def experiment_names(own: Path | None = None) -> list[str]:
@@ -51,7 +38,10 @@ def stress_names() -> list[str]:
     return sorted(path.stem for path in (data_dir("workloads") / "stress").glob("*.toml"))
 
 
-def readable(load: Callable[[str], _M], names: Iterable[str]) -> Iterator[_M]:
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def readable(load: Callable[[str], _Model], names: Iterable[str]) -> Iterator[_Model]:
     """Yield what ``load`` returns for each of ``names``, without what cannot be read."""
     for name in names:
         with suppress(InputError):
@@ -225,7 +215,8 @@ def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple
 
 MOST_TRIALS = 500_000
 """The trials of a whole plan: each is an object in memory, and takes a guest time."""
-MOST_CPUS, MOST_NODES = 255, 128
+MOST_CPUS = 255
+MOST_NODES = 128
 """Of the machine that QEMU emulates. A kernel may be configured for fewer."""
 
 
@@ -408,194 +399,3 @@ def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str)
                 f"{place}: must be {parameter.min:,} to {parameter.max:,}",
                 hint="choose a value in this range.",
             )
-
-
-def read_text(path: Path) -> str:
-    """Return the text of an input file. Raises InputError if it is a device, a pipe or too large, OSError."""
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_BYTES:
-        raise InputError(
-            f"{path}: cannot be read: it is {'too large' if stat.S_ISREG(about.st_mode) else 'not a file'}",
-            hint=f"name a file of at most {_MOST_BYTES:,} bytes.",
-        )
-    return path.read_text(encoding="utf-8")
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the keys of a TOML file. Raises InputError."""
-    try:
-        return tomllib.loads(read_text(path))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: there is no such file",
-            hint="check the path; `kteardown list` shows what is known by name.",
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read: {error.strerror}", hint="name a file that you can read."
-        ) from error
-    except RecursionError:
-        raise InputError(f"{path}: is nested too deeply", hint="write flat tables and lists.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path}: not valid TOML: {error}", hint="correct the file at this position."
-        ) from error
-
-
-def validated(model: type[_M], fields: Mapping[str, Any], path: Path, hint: str = _EXAMPLE) -> _M:
-    """Return the model of a file. Raises InputError that names the file and each wrong key."""
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        lines = [_explain(model, dict(detail)) for detail in error.errors()]
-        raise InputError("\n".join(f"{path}: {line}" for line in lines), hint=hint) from error
-
-
-def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:
-    loc = [str(part) for part in detail["loc"]]
-    key = ".".join(loc)
-    if detail["type"] == "extra_forbidden":
-        known = _fields_at(model, loc[:-1])
-        return f"{key}: unknown key{did_you_mean(loc[-1], known)} (known keys: {', '.join(known)})"
-    if detail["type"] == "missing":
-        return f"{key}: missing"
-    message = detail["msg"].removeprefix("Value error, ").replace("tuple", "list")
-    if not key:
-        return str(message)  # Of the whole file, which is not repeated.
-    return f"{key}: {message[:1].lower()}{message[1:]}, got {detail['input']!r}"
-
-
-def _fields_at(model: type[BaseModel], loc: list[str]) -> list[str]:
-    current: type[BaseModel] = model
-    for part in loc:
-        field = current.model_fields.get(part)
-        if field is not None:
-            current = _model_inside(field.annotation) or current
-    return list(current.model_fields)
-
-
-def _model_inside(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(filter(None, map(_model_inside, getattr(annotation, "__args__", ()))), None)
-
-
-def marks_stretch(workload: str, folder: str = "") -> bool:
-    """Return whether a workload marks the part that its metrics measure.
-
-    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``.
-    """
-    shipped = data_dir("agent")
-    own = [Path(folder) / "agent" / "workloads"] if folder else []
-    for root in (shipped / "workloads", shipped / "stress", *own):
-        place = root / workload
-        files = sorted(place.glob("*.c")) if place.is_dir() else [place.with_suffix(".c")]
-        texts = [file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()]
-        if texts:
-            return any(_BEGINS.search(_COMMENT.sub(" ", text)) for text in texts)
-    return False
-
-
-def uncounted(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[str]:
-    """Return the workloads of ``experiment`` that mark no stretch. Of a script, all is measured."""
-    names = [sweep.workload for sweep in experiment.workloads if workloads[sweep.workload].script is None]
-    return [name for name in names if not marks_stretch(name, experiment.folder)]
-
-
-def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> dict[str, Workload]:
-    """Return ``workloads`` with the metrics and the invariant of the counters, where they mark a stretch.
-
-    Raises InputError if a workload uses the name of one of them.
-    """
-    bare, found = uncounted(experiment, workloads), dict(workloads)
-    for name, workload in workloads.items():
-        if name in bare:
-            continue
-        metrics, invariants = workload.metrics, workload.invariants
-        taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
-        if taken:
-            raise InputError(
-                f"workload {name!r} has a metric or an invariant {min(taken)} of its own, which is the "
-                "name of one of design.counts (--counts)",
-                hint="rename it in the workload, or leave out the counts.",
-            )
-        counted = {"metrics": {**metrics, **METRICS}, "invariants": {**invariants, **INVARIANTS}}
-        found[name] = workload.model_copy(update=counted)
-    return found
-
-
-def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
-    """Check that ``counts``, if the design has it, is possible at all. Raises InputError."""
-    if not experiment.design.counts:
-        return
-    place, bare = f"{where}: design.counts (--counts)", uncounted(experiment, workloads)
-    if len(bare) == len(experiment.workloads):
-        raise InputError(
-            f"{place}: no workload of the experiment marks a stretch in which to count: {', '.join(bare)}",
-            hint="leave it out, or call wl_profile_begin() and wl_profile_end() in the workload.",
-        )
-    if experiment.design.clock != "instructions":
-        return
-    arch = experiment.machine.arch
-    if not ARCHITECTURES[arch].emulated_counters:
-        raise InputError(
-            f"{place}: {arch} guests have no counters on the instruction clock: QEMU emulates none",
-            hint="choose the wall clock on a host with KVM (--clock wall), or leave it out: times on this "
-            "clock are counts of instructions already.",
-        )
-    cpus = experiment.machine.largest("cpus") or max(workload.cpus for workload in workloads.values())
-    if cpus > 1:
-        raise InputError(
-            f"{place}: on the instruction clock, the counters of each of the {cpus} CPUs count the "
-            "instructions of all: QEMU has one count for them",
-            hint="choose one CPU (--cpus 1), or the wall clock.",
-        )
-
-
-def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
-    """Parse values of a parameter: ``"1,2,4"``, ``"0:30000:3000"`` (both ends included) or words.
-
-    Duplicates are removed. Raises InputError that names ``where``.
-    """
-    values: list[ParamValue] = []
-    for part in map(str.strip, text.split(",")):
-        match = _RANGE.fullmatch(part)
-        if match:
-            start, stop, step = (int(group) for group in match.groups())
-            if step == 0 or stop < start or (stop - start) // step >= _MOST_VALUES:
-                raise InputError(
-                    f"{where}: {part!r} is not a valid range",
-                    hint="write first:last:step with first <= last, a step above 0, and at most "
-                    f"{_MOST_VALUES:,} values.",
-                )
-            values.extend(range(start, stop + 1, step))
-        elif re.fullmatch(r"-?\d+", part):
-            values.append(int(part))
-        elif re.fullmatch(r"[A-Za-z0-9_./-]+", part):
-            values.append(part)
-        else:
-            raise InputError(
-                f"{where}: {part!r} is not a valid value", hint="write a,b,c or first:last:step."
-            )
-    return tuple(dict.fromkeys(values))
-
-
-def parse_assignments(assignments: Iterable[str], option: str = "--set") -> dict[str, tuple[ParamValue, ...]]:
-    """Parse the arguments of ``option``, such as ``["zombies=0:3000:1000"]``, into values by parameter.
-
-    Raises InputError that names the option and the argument.
-    """
-    result: dict[str, tuple[ParamValue, ...]] = {}
-    for assignment in assignments:
-        name, equals, values = assignment.partition("=")
-        if not equals or not name:
-            raise InputError(
-                f"{option} {assignment}: expected PARAM=VALUES",
-                hint=f"write it as in {option} zombies=0:9000:3000.",
-            )
-        if name in result:
-            raise InputError(
-                f"{option} {assignment}: {name} is given twice", hint=f"write all values in one {option}."
-            )
-        result[name] = parse_values(values, f"{option} {name}")
-    return result

@@ -15,14 +15,16 @@ from typing import Any, Literal, Self
 
 from kteardown import sandbox
 from kteardown.errors import InputError
+from kteardown.inputs.assignments import parse_assignments
 from kteardown.inputs.fragments import fragments
-from kteardown.inputs.load import check_experiment, check_values, load_workloads, parse_assignments
+from kteardown.inputs.load import check_experiment, check_values, load_workloads
 from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Experiment
 from kteardown.model.record import ParamValue
 
-MOST_BOOTS, MOST_SEEDS = 40, 20
+MOST_BOOTS = 40
+MOST_SEEDS = 20
 """The maximum numbers of a run with ``--until``, unless ``--boots`` or ``--seeds`` gives another."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import read_toml, validated
+from kteardown.inputs.toml_files import read_toml, validated
 from kteardown.model.clock import Clock
 from kteardown.model.record import Float, Int, ParamValue
 from kteardown.model.workload import FiniteModel, Name

@@ -21,7 +21,8 @@ from unidiff.patch import Hunk, PatchSet
 from kteardown.errors import BuildError, InputError, damaged
 from kteardown.kernels import git
 
-_MOST_BYTES, _MOST_LINES = 64_000_000, 1_000_000
+_MOST_BYTES = 64_000_000
+_MOST_LINES = 1_000_000
 _MOST_FILES = 20_000
 _MOST_OUTSIDE = 200_000
 _OUTSIDE = re.compile(rb"^[^ +\-\\@\n]", re.MULTILINE)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kteardown.errors import BuildError, InputError
 from kteardown.inputs.fragments import fragment_file, fragment_places, is_fragment_path
-from kteardown.inputs.load import read_text
+from kteardown.inputs.toml_files import read_text
 from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.model.experiment import SYMBOL
 

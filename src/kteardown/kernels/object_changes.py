@@ -25,7 +25,9 @@ _NUMBERED = re.compile(
     rb"(__initcall__kmod_\w+?__)\d+_\d+_|(__UNIQUE_ID_\w*?)(?<!\d)\d++(?=\.|\Z)|(?<=\w)(?:\.\d++)++\Z"
 )
 # No kernel has a symbol, a section or all names of an object as long as this; longer ones are not searched.
-_LONGEST_SYMBOL, _LONGEST_TITLE, _MOST_SYMBOLS = 512, 4096, 4 << 20
+_LONGEST_SYMBOL = 512
+_LONGEST_TITLE = 4096
+_MOST_SYMBOLS = 4 << 20
 _NAME = re.compile(r"(?!-)[\w.,+/-]{1,200}", re.ASCII)
 _NOT_COMPARED = re.compile(r"(?:scripts|tools|usr|arch/\w+/(?:boot|tools))/.*")
 # They contain the configuration or the version, which a patch of Kconfig changes.

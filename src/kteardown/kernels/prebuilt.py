@@ -38,7 +38,11 @@ _MOST_TEXT_BYTES = 16 << 20
 """Of a configuration or a list of modules."""
 # Offsets of Documentation/arch/x86/boot.rst.
 _HEAD = 0x238
-_SETUP_SECTS, _SYSSIZE, _BOOT_FLAG, _VERSION, _XLOADFLAGS = 0x1F1, 0x1F4, 0x1FE, 0x20E, 0x236
+_SETUP_SECTS = 0x1F1
+_SYSSIZE = 0x1F4
+_BOOT_FLAG = 0x1FE
+_VERSION = 0x20E
+_XLOADFLAGS = 0x236
 _XLF_KERNEL_64 = 1
 
 

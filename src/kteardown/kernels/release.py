@@ -33,7 +33,8 @@ _SIGNERS = {
 _VERSION = re.compile(r"([3-9]|[1-9]\d)\.\d{1,3}(\.[1-9]\d{0,2})?")
 _MOST_BYTES = 1 << 30
 _USUAL_MB = 300
-_XZ, _SIGNATURE = b"\xfd7zXZ\x00", b"-----BEGIN PGP SIGNATURE-----"
+_XZ = b"\xfd7zXZ\x00"
+_SIGNATURE = b"-----BEGIN PGP SIGNATURE-----"
 
 
 def check(version: str) -> None:

@@ -14,7 +14,8 @@ from kteardown.model.experiment import Series
 from kteardown.model.kernel_facts import PatchSet
 
 _SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
-_MOST_HEADERS_BYTES, _MOST_SUBJECT = 64_000, 8_000
+_MOST_HEADERS_BYTES = 64_000
+_MOST_SUBJECT = 8_000
 """Of a patch; the time to decode a header is quadratic."""
 _PART = re.compile(r"(.+)@(?=[\d-])(\d+)?(?:-(\d+))?")
 

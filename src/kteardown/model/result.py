@@ -1,8 +1,5 @@
 """The model of ``result.json``. Field names are fixed by schema 1; fields may be added."""
 
-After them, what charts need besides: every valid sample by boot, and the sampled stacks.
-"""
-
 from typing import Any
 
 from kteardown.model.clock import Clock

@@ -104,7 +104,9 @@ _SOURCE = (".c", ".S", ".rs")
 _ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
 _DEPTH = 12
 # A patch may change a makefile: that of drivers/gpu/drm/amd is 11 kB, with its longest word of 60 letters.
-_MOST_TEXT, _MOST_INCLUDED, _LONGEST_WORD = 1 << 18, 16, 200
+_MOST_TEXT = 1 << 18
+_MOST_INCLUDED = 16
+_LONGEST_WORD = 200
 # With one of these it is another kernel, about which the mail does not ask.
 _MODEL = re.compile(
     r"PREEMPT\w*|SMP|NUMA|EXPERT|64BIT|X86(?:_64|_32)?|ARM64|RISCV|K[AMC]S?SAN\w*|UBSAN\w*|LOCKDEP|LOCK_STAT|KMEMLEAK"

@@ -21,9 +21,11 @@ from kteardown.patches import mime
 from kteardown.patches.git_form import in_git_form
 
 _SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
-MOST_BYTES, _MOST_MAILS = 128_000_000, 20_000
+MOST_BYTES = 128_000_000
+_MOST_MAILS = 20_000
 """Of a file, decompressed."""
-_MOST_BYTES_OF_A_MAIL, _MOST_LINES_OF_A_MAIL = 32_000_000, 1_000_000
+_MOST_BYTES_OF_A_MAIL = 32_000_000
+_MOST_LINES_OF_A_MAIL = 1_000_000
 _MOST_TEXT = 1_000_000
 """So many bytes of the beginning of a text, and of its end, are kept for what people write in it."""
 _MOST_LETTERS = 8_000

@@ -14,7 +14,8 @@ from email.parser import BytesHeaderParser
 _MOST_HEADER_BYTES = 8_000
 """Of one header that is decoded. The standard permits lines of 998."""
 _MOST_HEADERS_BYTES = 1_000_000
-_MOST_PARTS, _MOST_DEPTH = 1_000, 8
+_MOST_PARTS = 1_000
+_MOST_DEPTH = 8
 _DECODED = (
     *("from", "date", "subject", "message-id", "in-reply-to", "references"),
     *("content-type", "content-disposition", "content-transfer-encoding"),

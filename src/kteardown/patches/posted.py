@@ -32,7 +32,8 @@ _RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
 _NEEDED = re.compile(
     r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)", re.I | re.M
 )
-_MOST_TEXT, _MOST_LINKS = 100_000, 20
+_MOST_TEXT = 100_000
+_MOST_LINKS = 20
 _ID = r"<(?=[^\s<>@\d]{0,250}\d)[^\s<>@]{1,250}@[^\s<>]{1,250}>"
 _LINK = re.compile(rf"(https?://\S+|{_ID})|\[(\d{{1,3}})\]")
 _NEEDED_LINK = re.compile(

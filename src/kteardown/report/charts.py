@@ -337,11 +337,14 @@ def _places(step: float) -> int:
     return max(0, -math.floor(math.log10(step) + 1e-9)) if step else 0
 
 
-_FRAME_PX, _ROW_PX, _LINE_PX = 18, 22, 16
+_FRAME_PX = 18
+_ROW_PX = 22
+_LINE_PX = 16
 _HEIGHT = 250
 _LETTER_PX = 7.2
 """The width of a digit, and about that of the other letters."""
-_EDGE_PX, _WIDTH_PX = 24, 1000
+_EDGE_PX = 24
+_WIDTH_PX = 1000
 """Of a file: the space around the chart, and the width of the part that is as wide as the place on a page."""
 FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',Arial,sans-serif"
 """What draws PNG files has no other fonts than those that are named."""

@@ -27,7 +27,7 @@ from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, of_a
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
-from kteardown.script.extract import LeftBehind
+from kteardown.script.left_behind import LeftBehind
 from kteardown.vm.host import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob

@@ -5,7 +5,8 @@ import platform
 from collections.abc import Mapping
 from pathlib import Path
 
-from kteardown.inputs.load import own_sources, runs_own_programs, uncounted
+from kteardown.inputs.counts import uncounted
+from kteardown.inputs.load import own_sources, runs_own_programs
 from kteardown.inputs.load import programs as programs_of
 from kteardown.kernels import cache_folder, prebuilt
 from kteardown.kernels.source import Sources, file_hash

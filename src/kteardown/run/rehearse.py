@@ -34,22 +34,16 @@ from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.places.place import Place
 from kteardown.rundir.environment import error_lines
 from kteardown.script.describe import Described, named
-from kteardown.script.extract import (
-    found,
-    growing,
-    metric_of,
-    parse_reading,
-    preset_metrics,
-    slug,
-    suggested,
-    tap_failures,
-    trend,
-    values,
-)
+from kteardown.script.extract import metric_of, parse_reading, values
+from kteardown.script.growing import growing, trend
+from kteardown.script.presets import preset_metrics
+from kteardown.script.suggest import found, slug, suggested
+from kteardown.script.tap import tap_failures
 from kteardown.vm.job import Acceleration
 from kteardown.vm.machine import Machine
 
-_LINES, _CHARACTERS = 20, 300
+_LINES = 20
+_CHARACTERS = 300
 _SHOWN = 5
 _LITTLE = 0.5
 """The share of its time that a script uses the CPU, below which its whole time says little of its work."""

@@ -21,7 +21,8 @@ from kteardown.rundir.directory import RunDir
 _MEMORY_SHARE = 0.01
 _UNKNOWN = "not recorded"
 _WORDS = shipped_table("rundir/environment")
-_GUEST_LABELS, _OF_ONE_KERNEL = _WORDS["guest"], _WORDS["kernel"]
+_GUEST_LABELS = _WORDS["guest"]
+_OF_ONE_KERNEL = _WORDS["kernel"]
 _OWN = ("kteardown.seed=", "kteardown.boot=")
 """Arguments of the kernel that every boot has for itself."""
 _SHOWN = 5

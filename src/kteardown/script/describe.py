@@ -16,17 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from kteardown.errors import InputError, LabError, failing
-from kteardown.inputs.load import read_text, workload_names
+from kteardown.inputs.load import workload_names
 from kteardown.inputs.options import Scripted, parse_seconds
+from kteardown.inputs.toml_files import read_text
 from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.paths import key_of, shipped_table
-from kteardown.script.extract import metric_of, preset_of
+from kteardown.script.extract import metric_of
 from kteardown.script.files import beside, read_file
+from kteardown.script.presets import preset_of
 
 MEMORY_MB = 512
-_LIMIT_S, _MOST_S = 600.0, 86400.0
+_LIMIT_S = 600.0
+_MOST_S = 86400.0
 ENDINGS = (".sh", ".bash", ".c", ".py", ".pl")
 _POSITIONAL = re.compile(r"\$[1-9@*]|\$\{[1-9@*]|\bargv\b|\bARGV\b")
 _NUMBER = re.compile(r"(?<![\w.])[1-9][0-9]{1,8}(?![\w.])")

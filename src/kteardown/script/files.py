@@ -401,8 +401,10 @@ HEADERS = ("stdio.h", "stdlib.h", "unistd.h", "string.h")
 
 _FLAGS = ("-O2", "-static", "-pthread", "-Wl,--build-id=none")
 # Without its header, a function such as getenv() would return an int, and the program end with a signal.
-_STRICT, _LENIENT = "-Werror=implicit-function-declaration", "-Wno-error=implicit-function-declaration"
-_SOURCE, _OUTPUT = Path("/source"), Path("/output")
+_STRICT = "-Werror=implicit-function-declaration"
+_LENIENT = "-Wno-error=implicit-function-declaration"
+_SOURCE = Path("/source")
+_OUTPUT = Path("/output")
 _LIMITS = Limits(total_s=300, output_mb=16, disk_mb=512, file_mb=256, processes=64)
 _SHOWN = 12
 

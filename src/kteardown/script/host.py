@@ -24,8 +24,14 @@ MACHINES: dict[Arch, int] = {"x86_64": 62, "arm64": 183}
 """The number in an ELF file, by architecture."""
 
 _MAGIC = b"\x7fELF"
-_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
-_NEEDED, _STRTAB, _STRSZ, _RPATH, _RUNPATH = 1, 5, 10, 15, 29
+_LOAD = 1
+_DYNAMIC = 2
+_INTERPRETER = 3
+_NEEDED = 1
+_STRTAB = 5
+_STRSZ = 10
+_RPATH = 15
+_RUNPATH = 29
 _DYNAMIC_ENTRIES = 4096
 _LIBRARIES = 512
 _PROGRAM_HEADERS = 512

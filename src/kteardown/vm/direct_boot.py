@@ -15,13 +15,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 # The setup header of Documentation/arch/x86/boot.rst; payload_offset exists since protocol 2.08.
-_MAGIC_AT, _MAGIC = 0x202, b"HdrS"
-_SECTORS_AT, _SECTOR_BYTES, _DEFAULT_SECTORS = 0x1F1, 512, 4
+_MAGIC_AT = 0x202
+_MAGIC = b"HdrS"
+_SECTORS_AT = 0x1F1
+_SECTOR_BYTES = 512
+_DEFAULT_SECTORS = 4
 _PAYLOAD_AT = 0x248
 _HEADER_BYTES = 0x250
-_GZIP, _GZIP_WINDOW = b"\x1f\x8b", 31
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 31
 # The base kernel has 3.6 MB, unpacked 17 MB; a hostile one must not fill the memory of the host.
-_MOST_PACKED_BYTES, _MOST_BYTES = 64 << 20, 256 << 20
+_MOST_PACKED_BYTES = 64 << 20
+_MOST_BYTES = 256 << 20
 _ELF = b"\x7fELF"
 # The note that has the entry, XEN_ELFNOTE_PHYS32_ENTRY of include/xen/interface/elfnote.h: the lengths of its
 # owner and of the address, its type, and its owner.

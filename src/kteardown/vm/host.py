@@ -32,9 +32,12 @@ from kteardown.paths import read_or_empty, shipped_table
 from kteardown.vm.cpu_pinning import cpu_list
 
 _SYS = Path("/sys/devices/system/cpu")
-_HARDWARE, _INSTRUCTIONS = 0, 1
+_HARDWARE = 0
+_INSTRUCTIONS = 1
 _ATTR_SIZE = 72
-_DISABLED, _EXCLUDE_HV, _EXCLUDE_HOST = 1 << 0, 1 << 6, 1 << 19
+_DISABLED = 1 << 0
+_EXCLUDE_HV = 1 << 6
+_EXCLUDE_HOST = 1 << 19
 
 
 def qemu_version(arch: Arch) -> str:

@@ -44,12 +44,14 @@ _EVERY_S = 15.0
 """Host seconds between two looks at the guest's clock; none during records that follow each other."""
 _STOPPED_S = 60.0
 """With all CPUs halted and no timer the guest's clock is stopped: nothing can wake such a guest."""
-_SLOW_SHARE, _SLOW_CPU_S = 1 / 15, 240.0
+_SLOW_SHARE = 1 / 15
+_SLOW_CPU_S = 240.0
 """The share of the limit that is enough, and the CPU seconds that QEMU must have needed for it."""
 _HOST_S = 3600.0
 """A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's fault."""
 _CHUNK = 1 << 16
-_LINE_MB, _PORT_MB = 1, 256
+_LINE_MB = 1
+_PORT_MB = 256
 """The most that a record, and all of a guest, may have; the largest boots write a few MB."""
 # The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
 _PIPE_BYTES = 1 << 20

@@ -36,7 +36,8 @@ from kteardown.vm.job import Acceleration, BootJob
 USER = 61998
 """The user and the group of QEMU if the lab is root: outside of the ranges of accounts, and without one."""
 _KVM = "/dev/kvm"
-_CAP_KILL, _CAP_SYS_NICE = 5, 23
+_CAP_KILL = 5
+_CAP_SYS_NICE = 23
 _NO_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all")
 _ROOT = (*_NO_RIGHTS, "--bounding-set=-all")
 _OTHER_USER = (*_ROOT, f"--reuid={USER}", f"--regid={USER}")

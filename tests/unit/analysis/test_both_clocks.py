@@ -16,7 +16,8 @@ from kteardown.model.result import Result
 from unit.simulation import Cost, Noise, analysed, freezer, simulate
 
 ZOMBIES = (0, 3000, 15000)
-QUIET, NOISY = Noise(boot=0.002, sample=0.001), Noise(block=0.05, boot=0.02, sample=0.02)
+QUIET = Noise(boot=0.002, sample=0.001)
+NOISY = Noise(block=0.05, boot=0.02, sample=0.02)
 
 
 def side(
@@ -32,7 +33,9 @@ def side(
     return OneClock(ratio=ratio, ci=ci, verdict=verdict, mde=mde, exact=False, reason=reason)
 
 
-BETTER, WORSE, SAME = side("better", 0.7), side("worse", 1.3), side("same", reason="within 2%")
+BETTER = side("better", 0.7)
+WORSE = side("worse", 1.3)
+SAME = side("same", reason="within 2%")
 FLAT = side("inconclusive", 0.99, 0.05, mde=0.06, reason="the interval includes 0%")
 """No change, and a change of 30% would have been found."""
 WIDE = side("inconclusive", 0.95, 0.6, mde=0.8, reason="the interval includes 0%")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kteardown.analysis.conclude import analyse, needs_layout_twin
-from kteardown.inputs.load import METRICS
+from kteardown.inputs.counts import METRICS
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.kernel_facts import KernelFacts

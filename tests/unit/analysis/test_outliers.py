@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis import comparisons
+from kteardown.analysis import outliers
 from kteardown.model.result import Outlier
 
 QUIET = {n: 1000.0 + n for n in range(10)}
@@ -16,7 +16,7 @@ groups = st.lists(st.floats(1, 1e6), min_size=1, max_size=12).map(lambda values:
 
 
 def find_outliers(groups: list[dict[int, float]], within: float) -> list[tuple[Outlier, ...]]:
-    return [comparisons.find_outliers(ABOUT, group, within) for group in groups]
+    return [outliers.find_outliers(ABOUT, group, within) for group in groups]
 
 
 def test_a_boot_with_twice_the_time_is_reported_with_its_distance() -> None:

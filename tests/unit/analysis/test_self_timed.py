@@ -29,7 +29,8 @@ RECORDED = Path(__file__).parents[2] / "data" / "self_timed"
 ``forge-window`` moves the start of the kernel's clock behind the loop that it times; ``freezer-skip-exited``
 saves what it claims.
 """
-FORGED, HONEST = "forge-window", "freezer-skip-exited"
+FORGED = "forge-window"
+HONEST = "freezer-skip-exited"
 Samples = Mapping[str, Mapping[str, Mapping[str, list[list[int]]]]]
 
 

@@ -7,7 +7,9 @@ from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.coverage.propose import matching, not_covered, propose
 
-FREE, MALLOC, EXIT = FunctionId("mm/z.c", "free"), FunctionId("mm/z.c", "malloc"), FunctionId("e.c", "exit")
+FREE = FunctionId("mm/z.c", "free")
+MALLOC = FunctionId("mm/z.c", "malloc")
+EXIT = FunctionId("e.c", "exit")
 
 
 def point(how: str, instructions: int, **inside: tuple[int, int]) -> PointCoverage:

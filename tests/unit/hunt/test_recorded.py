@@ -36,7 +36,8 @@ from kteardown_hunt.tables import (
 )
 
 RECORDED = Path(__file__).parents[2] / "data" / "hunt" / "recorded"
-FLOCKS, ZOMBIES = Case("flocks", "exit"), Case("zombies_group", "call")
+FLOCKS = Case("flocks", "exit")
+ZOMBIES = Case("zombies_group", "call")
 
 
 def kind(case: Case, part: str, limit: str) -> Kind:

@@ -8,18 +8,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import (
-    INVARIANTS,
-    METRICS,
-    check_counts,
-    load_experiment,
-    load_workload,
-    load_workloads,
-    marks_stretch,
-    stress_names,
-    uncounted,
-    workload_names,
-)
+from kteardown.inputs.counts import INVARIANTS, METRICS, check_counts, marks_stretch, uncounted
+from kteardown.inputs.load import load_experiment, load_workload, load_workloads, stress_names, workload_names
 from kteardown.inputs.options import Overrides, apply, on_clocks
 from kteardown.model.experiment import Experiment
 from kteardown.paths import data_dir

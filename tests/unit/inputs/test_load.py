@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
+from kteardown.inputs.counts import uncounted
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import (
     experiment_names,
@@ -17,7 +18,6 @@ from kteardown.inputs.load import (
     own_sources,
     programs,
     stress_names,
-    uncounted,
     workload_names,
 )
 from kteardown.model.experiment import Experiment, Sweep

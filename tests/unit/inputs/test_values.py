@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import parse_assignments, parse_values
+from kteardown.inputs.assignments import parse_assignments, parse_values
 
 
 @given(st.integers(0, 10**6), st.integers(0, 500), st.integers(1, 1000))

@@ -24,7 +24,8 @@ from kteardown.kernels.archive import (
 from kteardown.progress import SilentReporter
 from unit.vm.test_seal import Notes
 
-ARCHIVE, SECURITY = "http://mirror.example/debian", "http://mirror.example/debian-security"
+ARCHIVE = "http://mirror.example/debian"
+SECURITY = "http://mirror.example/debian-security"
 SIGNED = Path(__file__).parents[2] / "data" / "archive"
 INDEX = "dists/stable/main/binary-amd64/Packages.xz"
 

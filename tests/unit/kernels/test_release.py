@@ -19,7 +19,8 @@ from kteardown.patches.find_base import KNOWN, default_sources
 from kteardown.progress import SilentReporter
 
 pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="makes a key with gpg")
-BALL, SIGN = "/linux/kernel/v6.x/linux-6.16.1.tar.xz", "/linux/kernel/v6.x/linux-6.16.1.tar.sign"
+BALL = "/linux/kernel/v6.x/linux-6.16.1.tar.xz"
+SIGN = "/linux/kernel/v6.x/linux-6.16.1.tar.sign"
 Answer = Callable[[http.server.BaseHTTPRequestHandler, bytes], None]
 
 

@@ -115,7 +115,8 @@ def test_another_schema_is_refused(freezer_result: Result) -> None:
         side(freezer_result, {"schema": 2})
 
 
-V1, V2 = "freezer-skip-exited", "freezer-skip-nofreeze"
+V1 = "freezer-skip-exited"
+V2 = "freezer-skip-nofreeze"
 
 
 def of_variant(result: Result, variant: str, name: str, **verdicts: dict[str, Any]) -> Result:

@@ -39,7 +39,8 @@ from unit.report.contexts import write_run
 from unit.report.rendered import TEXTS, written
 from unit.simulation import freezer
 
-LARGE, SMALL = 2**63 - 1, 2.0**-64
+LARGE = 2**63 - 1
+SMALL = 2.0**-64
 EDGES = (0, 1, -1, LARGE, -LARGE - 1, 2.0**64, -(2.0**64), 1.8e19, SMALL, -SMALL, 0.1, 2**53 + 1)
 NUMBERS = st.one_of(
     st.sampled_from(EDGES),

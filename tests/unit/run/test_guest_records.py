@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import METRICS, load_workload, stress_names, workload_names
+from kteardown.inputs.counts import METRICS
+from kteardown.inputs.load import load_workload, stress_names, workload_names
 from kteardown.model.plan import PlannedBoot, PlannedTrial
 from kteardown.model.record import ProfileStretch, Record, TrialStart
 from kteardown.model.workload import Metric, Script, Workload

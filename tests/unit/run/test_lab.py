@@ -121,7 +121,7 @@ def test_a_workload_without_a_stretch_is_noted(
     built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "")
-    monkeypatch.setattr("kteardown.inputs.load.marks_stretch", lambda name, folder="": name == "zombies")
+    monkeypatch.setattr("kteardown.inputs.counts.marks_stretch", lambda name, folder="": name == "zombies")
     reporter = Notes()
     lab.make_lab(snapshot(counted(), tmp_path), reporter, Where())
     assert reporter.notes == ["--counts: zombies_cgroup is not counted, because it marks no stretch"]

@@ -13,16 +13,9 @@ from kteardown.errors import InputError
 from kteardown.model.record import Delta, OutputLine
 from kteardown.model.workload import Unit
 from kteardown.script import extract
-from kteardown.script.extract import (
-    Value,
-    found,
-    growing,
-    metric_of,
-    parse_reading,
-    suggested,
-    trend,
-    values,
-)
+from kteardown.script.extract import Value, metric_of, parse_reading, values
+from kteardown.script.growing import growing, trend
+from kteardown.script.suggest import found, suggested
 from unit.script.lines import RECORDED, delta, logged, printed
 
 FREEZE = "/Freezing user space processes$/../completed/"

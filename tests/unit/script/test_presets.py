@@ -5,15 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kteardown.paths import data_dir
-from kteardown.script.extract import (
-    PRESETS,
-    metric_of,
-    parse_reading,
-    preset_metrics,
-    preset_of,
-    tap_failures,
-    values,
-)
+from kteardown.script.extract import metric_of, parse_reading, values
+from kteardown.script.presets import PRESETS, preset_metrics, preset_of
+from kteardown.script.tap import tap_failures
 from unit.script.lines import logged, printed, recorded
 
 

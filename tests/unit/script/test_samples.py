@@ -7,7 +7,7 @@ import pytest
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.record import Check, Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
 from kteardown.script import extract
-from kteardown.script.extract import LeftBehind
+from kteardown.script.left_behind import LeftBehind
 from unit.script.lines import delta, logged, printed
 
 SCRIPT = {"wait_ns": "printed wait", "slab_kb": "delta meminfo Slab", "part_ns": "mark part"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.workload import Unit
-from kteardown.script.extract import amount_of, convert, unit_of_word
+from kteardown.script.units import amount_of, convert, unit_of_word
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from kteardown.vm.kernel_log import Ending, RecordsSeen, classify, problems, wit
 CONSOLES = Path(__file__).parents[2] / "data/console"
 STARTED = RecordsSeen(lines=1)
 BYE = RecordsSeen(lines=9, bye=True)
-OFF, RESET = Ending("powered-off"), Ending("reset")
+OFF = Ending("powered-off")
+RESET = Ending("reset")
 
 
 def recorded(name: str) -> str:

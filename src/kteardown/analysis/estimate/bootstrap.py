@@ -30,7 +30,8 @@ _ROUNDING = 1e-12
 _DRIFT = 15.0
 """How much the error level of the percentile interval grows if blocks explain everything; from simulation."""
 
-_BEYOND, _BEYOND_TWIN = 0.9, 0.95
+_BEYOND = 0.9
+_BEYOND_TWIN = 0.95
 """How farthest an effect must exceed half the interval to be found with 80% power, as a probability.
 
 It is a quantile of Student's t with boots - 2 degrees of freedom: for the interval alone, and for the case

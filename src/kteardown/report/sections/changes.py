@@ -246,7 +246,8 @@ def forests(material: Material) -> list[Chart]:
     return found
 
 
-_FURTHER, _LEAST_REACH = 1 / 3, 1.1
+_FURTHER = 1 / 3
+_LEAST_REACH = 1.1
 _TICKS = (
     *(0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
     *(1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
@@ -309,7 +310,9 @@ def ratio_ticks(low: float, high: float, most: int = 5) -> list[tuple[float, str
     return ticks
 
 
-_ROW_PX, _LEAST_PX, _MOST_PX = 9, 30, 76
+_ROW_PX = 9
+_LEAST_PX = 30
+_MOST_PX = 76
 
 
 class Strip(NamedTuple):

@@ -1,0 +1,102 @@
+"""Which counters of the kernel grow with the size of a script, and whether figures have a trend."""
+
+import re
+from collections.abc import Sequence
+
+from kteardown.model.record import Delta
+from kteardown.script.extract import delta_unit
+
+_SHOWN = 6
+_OF_MEMORY = 3
+
+_FIRST = {"meminfo": 0, "cgroup.stat": 1}
+_LEAST = 16
+_SHARE = 0.5
+_PARTS = {"SReclaimable": "Slab", "SUnreclaim": "Slab", "KReclaimable": "Slab"}
+"""Fields of meminfo that are a part of another one."""
+_NOT_MEMORY = re.compile(
+    r"(?:Active|Inactive)(?:\(|$)|Committed_AS|CommitLimit|DirectMap|Mem(?:Free|Available)"
+)
+"""Fields of meminfo that say where memory is on a list, or what was promised, or what is left."""
+_EVERY_PROCESS = re.compile(
+    r"pg(?:alloc|free|fault|reuse|activate|inodesteal|skip|_)|numa_|nr_|drop_|unevictable_"
+)
+"""Fields of vmstat that every process changes, or that repeat meminfo in pages."""
+_SKIPPED = ("stat", "cpu.stat")
+"""Files that count CPU time, processes and interrupts: the metrics of time have that."""
+
+
+def growing(
+    small: Sequence[Delta],
+    large: Sequence[Delta],
+    small_n: int,
+    large_n: int,
+    again: Sequence[Delta] | None = None,
+) -> list[tuple[str, str, float]]:
+    """Return the counters whose increase grows with N: file, field, and by how much for each one of N.
+
+    A counter grows if its increases at ``small_n`` and ``large_n`` differ by at least 16, which is more than
+    a few pages of a shell, and by at least half of what it would be if all of the increase at ``large_n``
+    were proportional to N; objects of a slab also if half of them are there at ``small_n``. Counters that
+    fall are left out: they are what another's growth leaves. With ``again``, the increases in another boot
+    at ``small_n``, it grows only by more than twice the difference of these two boots.
+
+    Of fields of a file that have the same increases, such as a sum and its only part that grew, one is kept;
+    of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of meminfo, which has
+    all memory, then those of cgroup.stat, then others by size. None if N does not grow.
+    """
+    if not 0 <= small_n < large_n:
+        return []
+    before = {(one.file, one.name): one.after - one.before for one in small}
+    after = {(one.file, one.name): one.after - one.before for one in large}
+    other = before if again is None else {(one.file, one.name): one.after - one.before for one in again}
+    kept: dict[tuple[str, int, int], tuple[str, str]] = {}
+    for (file, name), change in after.items():
+        first = before.get((file, name), 0)
+        more = change - first
+        # Objects are made one by one: those of each N are there at the smaller size, too.
+        if file == "slabinfo" and first < _SHARE * change * small_n / large_n:
+            continue
+        if more <= 2 * abs(other.get((file, name), 0) - first):
+            continue
+        if more >= _LEAST and more >= _SHARE * change * (large_n - small_n) / large_n and _is_own(file, name):
+            same = file, change - more, change
+            if file == "meminfo":
+                kept[same] = file, name
+            kept.setdefault(same, (file, name))
+    grown = {key: (high - low) / (large_n - small_n) for (_, low, high), key in kept.items()}
+    for name, whole in _PARTS.items():
+        if ("meminfo", whole) in grown:
+            grown.pop(("meminfo", name), None)
+    ordered = sorted(grown, key=lambda key: (_FIRST.get(key[0], len(_FIRST)), -grown[key], key))
+    memory = [key for key in ordered if key[0] == "meminfo"]
+    chosen = [*memory[:_OF_MEMORY], *ordered[len(memory) :]]
+    return [(*key, grown[key]) for key in chosen[:_SHOWN]]
+
+
+def _is_own(file: str, name: str) -> bool:
+    """Whether a counter says something that no other one and no metric of time does."""
+    if file in _SKIPPED:
+        return False
+    if file == "memory.stat" and delta_unit(file, name)[0] == "B":
+        return False  # A part of what meminfo has.
+    other = {"meminfo": _NOT_MEMORY, "vmstat": _EVERY_PROCESS, "memory.stat": _EVERY_PROCESS}.get(file)
+    return not (other and other.match(name))
+
+
+_TREND_VALUES = 6
+_TREND_LEVEL = 0.005
+
+
+def trend(measured: Sequence[float]) -> bool:
+    """Return whether the values of one boot rise or fall with their order (Mann-Kendall test, level 0.005).
+
+    Then they may be points of a law, and not repetitions. False for fewer than 6 values: of those, not even
+    a strict order is evidence at this level.
+    """
+    if len(measured) < _TREND_VALUES:
+        return False
+    from scipy import stats  # It loads for a second, and every run imports this module.
+
+    test = stats.kendalltau(range(len(measured)), measured)
+    return bool(test.pvalue < _TREND_LEVEL)
