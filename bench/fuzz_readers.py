@@ -27,7 +27,8 @@ from kteardown.coverage import attribute, changed
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
 from kteardown.patches import config_of_series
-from kteardown.patches.find_base import TriedSource, code_only, failing_hunks, merge, with_less_context
+from kteardown.patches.find_base import TriedSource, code_only, failing_hunks
+from kteardown.patches.merging import merge, with_less_context
 from kteardown.patches.posted import read
 from kteardown.progress import SilentReporter
 from kteardown.vm import kernel_log

@@ -74,7 +74,7 @@ from kteardown.vm.agent import build_agent, build_hunt_agent
 from kteardown.vm.host import qemu_version
 from kteardown.vm.qemu import QemuMachine
 from kteardown_hunt import flow
-from kteardown_hunt.flow import METRICS
+from kteardown_hunt.finds import METRICS
 from kteardown_hunt.folder import Request
 from kteardown_hunt.plan import CONFIRM_SEEDS, REPORTS, Case, Options, plan_of_sizes
 from kteardown_hunt.result import Find

@@ -93,7 +93,10 @@ def _measured(
     context: typer.Context, asked: Asked, resume: str, jobs: int | None, reporter: Reporter
 ) -> tuple[HuntFolder, HuntResult, str]:
     """Begin a hunt, or resume one, and measure all of it; return with the result what else can be done."""
-    from kteardown_hunt import flow  # They load scipy, as does no other verb when it starts.
+    from kteardown_hunt import (
+        flow,  # They load scipy, as does no other verb when it starts.
+        locks,
+    )
 
     kept = "nothing was measured, and kernels that were built are kept"
     try:
@@ -104,7 +107,7 @@ def _measured(
     except KeyboardInterrupt:
         reporter.note(f"interrupted; {kept}")
         raise
-    advice = "" if result.locks else flow.advice(_again(folder), result.finds, folder.request())
+    advice = "" if result.locks else locks.advice(_again(folder), result.finds, folder.request())
     return folder, result, f"again: kteardown hunt --show {folder.name} --all\n{advice}".rstrip()
 
 
@@ -114,7 +117,7 @@ def _again(folder: HuntFolder) -> str:
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
-    from kteardown_hunt import flow
+    from kteardown_hunt import flow, locks
     from kteardown_hunt.folder import requests_of
 
     folder = _own_folder(asked.own or ())
@@ -134,7 +137,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     )
     # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
     requests_of(request.source, request.against, request.config)
-    flow.check(request.locks)
+    locks.check(request.locks)
     flow.kinds_of(request, reporter)
     flow.kernels_of(request, reporter)
     return HuntFolder.begin(request)
@@ -152,13 +155,13 @@ def _own_folder(own: Sequence[str]) -> str:
 
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
     """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
-    from kteardown_hunt import flow
+    from kteardown_hunt import flow, locks
 
     folder = HuntFolder.find(name)
     request = folder.request()
     _need_unchanged(folder, context, but=("against", "locks", "own"))
     named.need(request.named, asked.own or (), folder.name, f"kteardown hunt --resume {shlex.quote(name)}")
-    flow.check(asked.locks)
+    locks.check(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
     folder.extend(asked.against or (), asked.locks)

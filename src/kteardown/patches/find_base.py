@@ -6,25 +6,20 @@ it is for, the change that it fixes and stable versions, is compared with the so
 top of others, those are applied to the source first.
 """
 
-import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from kteardown.errors import BuildError, InputError, LabError
-from kteardown.kernels import apply_patches, cache_folder, git
-from kteardown.kernels.git import store
-from kteardown.kernels.series import subject
-from kteardown.kernels.source import Source, Sources, patched, with_short_commit
+from kteardown.errors import BuildError, LabError
+from kteardown.kernels import apply_patches, git
+from kteardown.kernels.source import Sources, with_short_commit
 from kteardown.patches.choice import ranges
-from kteardown.patches.posted import PostedSeries, message_id, read
-from kteardown.progress import Reporter
+from kteardown.patches.merging import blob_id, merge, pre_images, with_less_context
+from kteardown.patches.warnings import by_version, made_between, warnings
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
@@ -36,16 +31,12 @@ _TAB = re.compile(rb"^[ +-].*\t", re.MULTILINE)
 _INDENTED = re.compile(rb"^[ +-] {8}", re.MULTILINE)
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
-_DIFF = re.compile(r"^diff --git a/(\S+) b/(\S+)$")
-_INDEX = re.compile(r"^index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})")
-_RENAME = re.compile(r"^rename from (\S+)$")
 # What git apply --reject prints.
 _FILE = re.compile(r"^Applying patch (.+) with \d+ rejects?\.\.\.$")
 _HUNK = re.compile(r"^Rejected hunk #(\d+)\.$")
 _WHOLE = re.compile(
     r"^error: (.+): (No such file or directory|already exists in working directory|does not exist in index)$"
 )
-_IDENTITY = ("-c", "user.name=kteardown", "-c", "user.email=kteardown@localhost")
 # Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
 _NOT_BUILT = re.compile(
     r"(?:Documentation|samples|LICENSES|tools/(?:testing|perf|mm|power|sched_ext|cgroup|accounting|lib/bpf))/.*"
@@ -407,320 +398,4 @@ def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[Fa
         yield FailingHunk(patch, "", 0, said.strip())
 
 
-def pre_images(patches: Sequence[Path]) -> dict[str, str]:
-    """Return the files that a series changes, each with the id of what it was before, abbreviated.
-
-    Without those that the series creates; empty if the diffs have no ``index`` lines.
-    """
-    seen: dict[str, str] = {}
-    for patch in patches:
-        file = old = ""
-        for line in patch.read_text(errors="replace").splitlines():
-            if match := _DIFF.match(line):
-                old, file = match[1], match[2]
-            elif match := _RENAME.match(line):
-                old = match[1]
-            elif file and (match := _INDEX.match(line)):
-                if old not in seen:
-                    seen[old] = "" if set(match[1]) == {"0"} else match[1]
-                seen.setdefault(file, "")
-                file = ""
-    return {path: blob for path, blob in seen.items() if blob}
-
-
-def blob_id(path: Path) -> str:
-    """Return what ``git hash-object`` prints for a file; empty if there is no such file."""
-    if not path.is_file():
-        return ""
-    content = path.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def merge(
-    patches: Sequence[Path], tree: Path, known: Sequence[Path], repositories: Sequence[Path]
-) -> list[tuple[str, bytes]] | None:
-    """Merge ``patches`` into ``tree`` with ``git am --3way``, and return them as they then are.
-
-    ``known`` are trees, and ``repositories`` git trees, that may have the files that the series was made
-    from. Returns None if these are not known, or if the merge has conflicts.
-    """
-    originals: dict[str, Path] = {}
-    for path, blob in pre_images(patches).items():
-        found = next((tree / path for tree in known if blob_id(tree / path).startswith(blob)), None)
-        if found is None and not repositories:
-            return None
-        if found is not None:
-            originals[path] = found
-    with TemporaryDirectory(prefix="kteardown-") as work:
-        repository = _Repository(Path(work), repositories, tree, patches)
-        if originals:
-            # All states of the files in between become known too, which later patches refer to.
-            repository.commit(originals)
-            repository.am()
-            repository.git("am", "--abort")
-        return repository.fitted("--3way")
-
-
-def with_less_context(patches: Sequence[Path], tree: Path) -> list[tuple[str, bytes]] | None:
-    """Apply ``patches`` to ``tree`` with one line of context, and return them as they then are, or None."""
-    with TemporaryDirectory(prefix="kteardown-") as work:
-        return _Repository(Path(work), (), tree, patches).fitted("-C1")
-
-
-class _Repository:
-    """A scratch repository that has only the files that a series touches."""
-
-    def __init__(
-        self, folder: Path, repositories: Sequence[Path], tree: Path, patches: Sequence[Path]
-    ) -> None:
-        # Nothing of git is in the work tree, which has what the patches put there.
-        self._git_dir, self._work, self._out = (folder / name for name in ("git", "tree", "out"))
-        self._work.mkdir()
-        self._tree = tree
-        git.prepare(self._git_dir)
-        self.git("init", "-q", "--template=")
-        objects = [git.folders(each)[1] / "objects" for each in repositories]
-        alternates = self._git_dir / "objects/info/alternates"
-        alternates.write_text("".join(f"{path}\n" for path in objects))
-        self.series = apply_patches.read_series(tree, patches)
-
-    def git(self, *argv: str) -> git.Done:
-        """Run git in the work tree."""
-        work_tree = f"--work-tree={self._work}"
-        return git.run(*_IDENTITY, work_tree, *argv, git_dir=self._git_dir, cwd=self._work)
-
-    def commit(self, files: Mapping[str, Path]) -> None:
-        """Commit exactly these files, whatever was there."""
-        self.git("rm", "-rqf", "--ignore-unmatch", ".")
-        apply_patches.copy_files(files, self._work)
-        self.git("add", "-A", "-f")
-        self.git("commit", "-q", "--allow-empty", "-m", "base")
-
-    def am(self, *how: str) -> bool:
-        """Commit the patches until one does not apply, and return whether all do. Raises InputError."""
-        for patch in self.series:
-            if not self.git("am", "-q", *how, f"-p{patch.strip}", str(patch.path.absolute())).ok:
-                return False
-            apply_patches.check_links(self._work, patch)
-        return True
-
-    def fitted(self, how: str) -> list[tuple[str, bytes]] | None:
-        """Apply the patches to the tree and return them as they then are; None if that fails."""
-        self.commit(apply_patches.touched(self._tree, self.series))
-        if not self.am(how):
-            return None
-        options = ("--no-signature", "--zero-commit", "--full-index")  # Equal for equal patches.
-        written = self.git("format-patch", *options, "-o", str(self._out), f"-{len(self.series)}")
-        return [(path.name, path.read_bytes()) for path in map(Path, written.text.splitlines())]
-
-
-def history(patches: Sequence[Path], tree: Path, target: Path) -> tuple[Path, str, str]:
-    """Commit a series on the files of ``tree`` that it touches, once, to a repository in ``target``.
-
-    Return the git folder, the commit of base and the last one. Raises BuildError if a patch does not apply.
-    """
-    if not target.is_dir():
-        with cache_folder.published(target) as work:
-            made = _Repository(work, (), tree, patches)
-            made.commit(apply_patches.touched(tree, made.series))
-            if not made.am():
-                applied = len(made.git("rev-list", "HEAD").text.splitlines()) - 1
-                raise BuildError(
-                    f"{patches[applied]} does not apply on top of the patches before it",
-                    hint="name the source for which the series was made with --source.",
-                )
-            made.git("config", "--unset", "core.worktree")  # The folder is renamed.
-    first, *_, last = git.run("rev-list", "--reverse", "HEAD", git_dir=target / "git").text.splitlines()
-    return cache_folder.hold(target) / "git", first, last
-
-
-_MOST_TEXT = 100_000
-_FIXES = re.compile(r"^Fixes: *([0-9a-f]{8,40})\b *(\(.{1,150}\))?", re.MULTILINE)
 # The first of the stable trees that the fix is for; a prerequisite has a line of its own.
-_STABLE = re.compile(
-    r"^Cc: .{0,99}stable@(?:vger\.)?kernel\.org.{0,20}#.{0,20}?\bv?(\d+)\.(\d+)", re.M | re.I
-)
-_MAKEFILE = re.compile(r"^VERSION *= *(\d+)\nPATCHLEVEL *= *(\d+)$", re.MULTILINE)
-_VERSION = re.compile(r"(?<!\d)(\d++)\.(\d+)")
-
-
-def warnings(patches: Sequence[Path], source: Source, tree: Path) -> tuple[str, ...]:
-    """Return, in sentences, which of ``patches`` say that they are not for ``source``.
-
-    Of a git tree, its history says whether it has the change that a patch fixes; of others, the versions of
-    the stable kernels that the patch names are compared with that of the tree.
-    """
-    found = [line for patch in patches for line in _history(patch, source)] if source.kind == "git" else []
-    own = _MAKEFILE.search(_head(tree / "Makefile"))
-    for patch in patches if own else ():
-        versions = [(int(major), int(minor)) for major, minor in _STABLE.findall(_head(patch))]
-        if own and versions and min(versions) > (version := (int(own[1]), int(own[2]))):
-            first = ".".join(map(str, min(versions)))
-            found.append(
-                f'NOT FOR THIS VERSION: "{subject(patch)}" is for {first} and newer (Cc: stable), and '
-                f"{source.id} is {version[0]}.{version[1]}"
-            )
-    return tuple(found)
-
-
-def _history(patch: Path, source: Source) -> list[str]:
-    """Return a sentence for each change that ``patch`` fixes and that the history of ``source`` lacks."""
-    lines = []
-    with git.view(Path(source.origin)) as git_dir:
-        whole = git.run("rev-parse", "--is-shallow-repository", git_dir=git_dir).text == "false"
-        for fixed, title in _FIXES.findall(_head(patch)) if whole else ():
-            what = f'"{subject(patch)}" fixes {fixed[:12]} {title}'.rstrip()
-            found = git.run("rev-parse", "--verify", "-q", f"{fixed}^{{commit}}", git_dir=git_dir).text
-            if not found.startswith(fixed):
-                lines.append(f"{what}; {source.origin} has no such commit to compare with")
-                continue
-            commit = source.id.rpartition("@")[2]
-            if not git.run("merge-base", "--is-ancestor", found, commit, git_dir=git_dir).ok:
-                lines.append(f"FIXES WHAT IS NOT THERE: {what}, which is not in the history of {commit[:12]}")
-    return lines
-
-
-def _head(file: Path) -> str:
-    """Return the text before the diff of a patch, or the beginning of another file; empty without it."""
-    if not file.is_file():
-        return ""
-    with file.open(errors="replace") as stream:
-        return stream.read(_MOST_TEXT).partition("\ndiff --git ")[0]
-
-
-def made_between(same: Mapping[str, Collection[str]], files: int) -> str:
-    """Return which releases have the files from which a series was made, in words; empty if none has any.
-
-    ``same`` has by the name of each release, newest first, those of the ``files`` that are exactly these.
-    """
-    names = list(same)
-    places = [
-        [number for number, name in enumerate(names) if file in same[name]]
-        for file in sorted({file for found in same.values() for file in found})
-    ]
-    if not places:
-        return ""
-    oldest, newest = max(map(min, places)), min(map(max, places))
-    if oldest <= newest:  # All files that any release has are in one.
-        return f"{len(places)} of the {files} files that it was made from are those of {names[oldest]}"
-    return f"the files that it was made from are between those of {names[oldest]} and {names[newest]}"
-
-
-def by_version(names: Sequence[str]) -> list[str]:
-    """Return those of ``names`` that have a version, the newest first."""
-    versions = {name: tuple(map(int, found.groups())) for name in names if (found := _VERSION.search(name))}
-    return sorted(versions, key=lambda name: versions[name], reverse=True)
-
-
-_MOST = 10
-"""So many series below another are fetched."""
-_NAMED_MOST = 3
-
-
-@dataclass(frozen=True)
-class PatchStack:
-    """A series, and those that are applied before it, in order."""
-
-    below: tuple[PostedSeries, ...]
-    top: PostedSeries
-    is_given: bool
-    """Whether the user named those below; the mails of ``top`` do otherwise."""
-
-
-def read_stack(
-    whats: Sequence[str], *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = ()
-) -> PatchStack:
-    """Read one or more series, each made on top of those before it; files with parts of one are one series.
-
-    One of the archive comes with those that its mails name, if they are in the archive. Raises as ``read``.
-    """
-    series = [read(what, cache_dir=cache_dir, reporter=reporter, sources=sources) for what in whats]
-    totals = {len(one.patches) + len(one.missing) if one.missing else 0 for one in series}
-    if len(whats) > 1 and len(totals) == 1 and 0 not in totals:
-        series = [read(whats[0], cache_dir=cache_dir, reporter=reporter, sources=sources, more=whats[1:])]
-    *below, top = series
-    found: dict[tuple[Path, ...], PostedSeries] = {}
-
-    def add_needed(series: PostedSeries) -> PostedSeries:
-        """Return ``series`` with what cannot be fetched of that which it is made on."""
-        missing = []
-        for name in series.made_on:
-            needed = None
-            if "@" in name and len(found) < _MOST:
-                with suppress(InputError, LabError):
-                    needed = read(f"lore:{name}", cache_dir=cache_dir, reporter=reporter)
-            if needed is None:
-                missing.append(name)
-            elif needed.patches not in (*found, top.patches):
-                found[needed.patches] = needed  # Two could name each other.
-                add_needed(needed)
-                found[needed.patches] = found.pop(needed.patches)
-        return replace(series, made_on=tuple(missing))
-
-    if len(whats) == 1 and message_id(whats[0]):
-        top = add_needed(top)
-    return PatchStack((*below, *found.values()), top, is_given=bool(below))
-
-
-def base_of_stack(
-    stack: PatchStack, sources: Sources, *, specs: Sequence[str] = (), fetch: bool = True
-) -> tuple[PostedSeries, Base]:
-    """Return the series on top with a note on each below it, and its base, to which these are applied.
-
-    Without those below if no source takes them and the user did not name them. Raises as ``find_base``; the
-    error of a series whose mails say what it is made on names that, if the user did not give it.
-    """
-    top = stack.top
-    errors = []
-    for below in (stack.below,) if stack.is_given or not stack.below else (stack.below, ()):
-        try:
-            base = _base(below, top, sources, specs, fetch=fetch)
-        except BuildError as error:
-            errors.append(error)
-            continue
-        notes = [f"applied before it: {one.title} ({one.author})" for one in below]
-        left = [*top.made_on, *(one.message_id for one in stack.below if one not in below)]
-        if left and not stack.is_given:
-            notes.append(f"made on top of {_named(left)}, which is not applied")
-        return replace(top, notes=(*notes, *top.notes)), base
-    if top.made_on and not stack.is_given:
-        other = f"lore:{top.made_on[0]}" if "@" in top.made_on[0] else "THE-OTHER"
-        raise BuildError(
-            f"no known source takes this series: it is made on top of {_named(top.made_on)}",
-            hint=f"give it first, then this: kteardown try {other} SERIES.",
-        ) from errors[0]
-    raise errors[0]
-
-
-def _base(
-    below: Sequence[PostedSeries], top: PostedSeries, sources: Sources, specs: Sequence[str], *, fetch: bool
-) -> Base:
-    """Return the first source that takes the whole stack, and what remains of ``top`` on top of the rest."""
-    keep = partial(store, name=top.name, cache_dir=sources.folder)
-    every = [patch for one in (*below, top) for patch in one.patches]
-    first = every[: len(every) - len(top.patches)]
-    if first:  # The order of the names is that of the patches.
-        names = (f"{number:04}-{patch.name.lstrip('-0123456789')}" for number, patch in enumerate(every, 1))
-        every = list(keep([(name, patch.read_bytes()) for name, patch in zip(names, every, strict=True)]))
-    base = find_base(
-        every,
-        sources,
-        keep,
-        specs=specs or ([top.source] if top.source else default_sources(sources)),
-        base_commit=top.base_commit,
-        fetch=fetch,
-    )
-    count = len(code_only(every[: len(first)])[0]) if base.left_out else len(first)
-    if not count:
-        return base
-    texts = [(patch.name, patch.read_bytes()) for patch in base.patches]
-    source = patched(store(texts[:count], below[-1].name, sources.folder)[0].parent, base.source)
-    attempts = tuple(replace(a, source=source) if a is base.chosen else a for a in base.attempts)
-    name = sources.identify(source).id
-    return replace(base, source=source, id=name, patches=keep(texts[count:]), attempts=attempts)
-
-
-def _named(names: Sequence[str]) -> str:
-    shown = [f"<{name}>" if "@" in name else name for name in names[:_NAMED_MOST]]
-    more = [f"{len(names) - _NAMED_MOST} more"] if len(names) > _NAMED_MOST else []
-    return ", ".join(shown + more)

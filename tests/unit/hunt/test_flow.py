@@ -13,7 +13,7 @@ from kteardown.progress import SilentReporter
 from kteardown.run.execute import Lab
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt import flow
-from kteardown_hunt.flow import MeasuredCase
+from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.folder import HuntFolder, Request
 from kteardown_hunt.plan import Case, Options
 from unit.fake_machine import FakeBoot, FakeMachine

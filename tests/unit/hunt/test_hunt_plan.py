@@ -20,7 +20,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown_hunt import growth, limits, plan
 from kteardown_hunt.catalogue import Kind, choose, load_kinds, possible
-from kteardown_hunt.flow import measured
+from kteardown_hunt.finds import measured
 from kteardown_hunt.folder import HuntFolder, Request, further_boots, requests_of, without, without_figures
 from kteardown_hunt.plan import (
     AFTER_THEM,

@@ -10,7 +10,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.model.record import BootEnd, BootStart, Check, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
-from kteardown_hunt import flow
+from kteardown_hunt import locks
 from kteardown_hunt.folder import Request
 from kteardown_hunt.plan import Case, Options, plan_of_sizes
 from kteardown_hunt.result import Find, GrowthResult, HuntResult, LockResult
@@ -53,7 +53,7 @@ def names(found: tuple[LockResult, ...]) -> list[str]:
 def test_the_first_lock_is_named_and_others_if_they_are_held_for_most_of_the_time() -> None:
     text = "900 30 writing outer\n800 20 reading inner lock\n510 9 writing third\n505 9 writing fourth"
     few = "300 30 writing &(&x->y)->z\n200 20 writing inner"
-    found = flow.held_locks(
+    found = locks.held_locks(
         [boot(begun(), counted("release", text), counted("making", few), took("elapsed_ns", 1000),
               took("make_ns", 1000), ended())]
     )  # fmt: skip
@@ -69,11 +69,11 @@ def test_the_first_lock_is_named_and_others_if_they_are_held_for_most_of_the_tim
 def test_of_a_warm_up_nothing_counts_and_of_a_trial_that_failed_neither() -> None:
     warm, real = counted("release", "9 9 writing warm"), counted("release", "500 9 writing real", 1)
     times = took("elapsed_ns", 400)
-    (found,) = flow.held_locks([boot(begun(), warm, real, times, ended())]).values()
+    (found,) = locks.held_locks([boot(begun(), warm, real, times, ended())]).values()
     # Several locks of one class can be held at once.
     assert found == (LockResult(name="real", reading=False, share=1.0, longest_ns=9),)
-    assert not flow.held_locks([boot(begun(), real, times, ended("failed"))])
-    assert not flow.held_locks([boot(begun(), counted("release", ""), times, ended())])
+    assert not locks.held_locks([boot(begun(), real, times, ended("failed"))])
+    assert not locks.held_locks([boot(begun(), counted("release", ""), times, ended())])
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,19 @@ def test_a_hunt_says_how_locks_are_named(
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path))
     request = Request(source=source)
-    assert named in flow.advice("H", result_of().finds, request)
+    assert named in locks.advice("H", result_of().finds, request)
     memory = [find.model_copy(update={"cost": "held"}) for find in result_of().finds]
-    assert flow.advice("H", memory, request) == ""
+    assert locks.advice("H", memory, request) == ""
 
 
 def test_a_prebuilt_kernel_counts_no_locks() -> None:
-    flow.check("")
+    locks.check("")
     with pytest.raises(InputError, match="a prebuilt kernel does not count"):
-        flow.check("debian-image:6.12")
+        locks.check("debian-image:6.12")
 
 
 def test_the_kernel_has_lock_statistics_and_what_was_asked_for() -> None:
-    request = flow.request_of("debian:6.12", ("CONFIG_FILE_LOCKING=y",))
+    request = locks.request_of("debian:6.12", ("CONFIG_FILE_LOCKING=y",))
     assert request.fragments == ("CONFIG_FILE_LOCKING=y", "lockstat")
     assert request.name == "debian:6.12 with lock statistics"
     plan = plan_of_sizes({FLOCKS: [1152]}, [request.name], [0], Options(budget_minstr=0))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
-from kteardown_hunt.flow import scaling, scalings
+from kteardown_hunt.functions import scaling, scalings
 from kteardown_hunt.plan import OWNER_BOOTS, Case, Options, owners_plan
 
 CASE = Case("a", "exit")

@@ -9,9 +9,11 @@ import pytest
 from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
-from kteardown_hunt import flow, limits
+from kteardown_hunt import finds as finds_module
+from kteardown_hunt import limits
 from kteardown_hunt.catalogue import Cost, Kind
-from kteardown_hunt.flow import MeasuredCase, growing_functions, measured, place_of
+from kteardown_hunt.finds import MeasuredCase, measured
+from kteardown_hunt.functions import growing_functions, place_of
 from kteardown_hunt.plan import Case
 from kteardown_hunt.result import (
     CaseResult,
@@ -65,20 +67,20 @@ def stage(name: str) -> dict[Case, MeasuredCase]:
 
 
 def confirmed_cases() -> list[CaseResult]:
-    return flow.case_results(KINDS, stage("screen"), stage("confirm"), {}, {})
+    return finds_module.case_results(KINDS, stage("screen"), stage("confirm"), {}, {})
 
 
 @pytest.fixture(scope="module")
 def finds() -> list[Find]:
     functions = growing_functions(RunDir(RECORDED / "profile-sync").boots())
     causes = {case: {"sync": function} for case, function in functions.items()}
-    cases = flow.case_results(KINDS, stage("screen"), stage("confirm"), causes, {})  # type: ignore[arg-type]
-    return flow.finds_of(cases, stage("confirm"), KINDS)
+    cases = finds_module.case_results(KINDS, stage("screen"), stage("confirm"), causes, {})  # type: ignore[arg-type]
+    return finds_module.finds_of(cases, stage("confirm"), KINDS)
 
 
 def test_the_screen_asks_for_both_up_to_the_budget() -> None:
     screened = stage("screen")
-    assert flow.worth_confirming(screened.values()) == {FLOCKS: 4608, ZOMBIES: 1152}
+    assert finds_module.worth_confirming(screened.values()) == {FLOCKS: 4608, ZOMBIES: 1152}
     assert screened[FLOCKS].beyond_budget == 18432
     assert screened[ZOMBIES].beyond_budget == 4608
 
@@ -88,15 +90,15 @@ def test_memory_at_one_size_or_two_asks_for_nothing() -> None:
     figures = {f"{cost}_ns": linear for cost in ("sync", "deferred", "make")}
     for sizes in [(4608,), (1152, 4608)]:
         few = {"held_kb": {(1, size): 40_000.0 * size for size in sizes}}
-        assert not flow.worth_confirming([MeasuredCase(FLOCKS, figures | few)])
+        assert not finds_module.worth_confirming([MeasuredCase(FLOCKS, figures | few)])
     square = {"held_kb": {(1, size): size**2 / 100 for size in (72, 288, 1152, 4608)}}
-    assert flow.worth_confirming([MeasuredCase(FLOCKS, figures | square)]) == {FLOCKS: 4608}
+    assert finds_module.worth_confirming([MeasuredCase(FLOCKS, figures | square)]) == {FLOCKS: 4608}
 
 
 def test_memory_that_begins_in_slabs_that_are_there_asks_for_nothing() -> None:
     """Recorded: processes that wait for a byte of a pipe, kB."""
     held = {"held_kb": {(1, 72): 2032.0, (1, 288): 11612.0, (1, 1152): 56404.0}}
-    assert not flow.worth_confirming([MeasuredCase(FLOCKS, held)])
+    assert not finds_module.worth_confirming([MeasuredCase(FLOCKS, held)])
 
 
 def test_a_size_that_was_left_out_and_measured_later_is_not_beyond_the_budget() -> None:
@@ -113,20 +115,20 @@ def test_after_one_seed_only_what_may_still_grow_is_confirmed() -> None:
     square = {"sync_ns": {(1, size): 10.0 * size**2 for size in sizes}}
     # What made the screen ask: one size that is too dear, which is no law.
     step = {"sync_ns": {(1, size): 1000.0 * size + 5e6 * (size > 1000) for size in sizes}}
-    assert flow.may_grow(MeasuredCase(FLOCKS, square))
-    assert not flow.may_grow(MeasuredCase(FLOCKS, linear))
-    assert not flow.may_grow(MeasuredCase(FLOCKS, step))
+    assert finds_module.may_grow(MeasuredCase(FLOCKS, square))
+    assert not finds_module.may_grow(MeasuredCase(FLOCKS, linear))
+    assert not finds_module.may_grow(MeasuredCase(FLOCKS, step))
 
 
 def test_deferred_work_of_a_few_million_instructions_asks_for_a_confirmation() -> None:
     """Recorded: masters of pseudoterminals, closed one by one."""
     deferred = {"deferred_ns": {(1, 18): 58e3, (1, 72): 449e3, (1, 288): 1_815e3, (1, 1152): 10_485e3}}
-    assert flow.worth_confirming([MeasuredCase(FLOCKS, deferred)]) == {FLOCKS: 1152}
+    assert finds_module.worth_confirming([MeasuredCase(FLOCKS, deferred)]) == {FLOCKS: 1152}
 
 
 def test_what_the_screen_does_not_ask_for_is_never_superlinear() -> None:
     held = {"held_kb": {(1, size): 40.0 * size**1.2 for size in (72, 288, 1152, 4608)}}
-    (case,) = flow.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, held)}, {}, {}, {})
+    (case,) = finds_module.case_results(KINDS, {FLOCKS: MeasuredCase(FLOCKS, held)}, {}, {}, {})
     growth = case.growth["held"]
     assert growth.verdict == "unknown"
     assert growth.reason.startswith("exponents ")
@@ -219,7 +221,7 @@ def test_what_may_still_be_superlinear_is_listed_unless_it_is_found_in_another_w
 
 
 def test_before_the_confirmation_the_screen_is_shown() -> None:
-    cases = flow.case_results(KINDS, stage("screen"), {}, {}, {})
+    cases = finds_module.case_results(KINDS, stage("screen"), {}, {}, {})
     result = result_of(cases, []).model_copy(update={"unconfirmed": 2})
     assert summary(result).endswith("on 6.12.117: not finished, 2 ways are to be confirmed")
     (table,) = shown_tables(result, everything=False)
@@ -233,8 +235,8 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
     hung, refused = MeasuredCase(FLOCKS), MeasuredCase(ZOMBIES)
     hung.failures.append(FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s"))
     refused.failures.append(FailureResult(outcome="failed", objects=72, detail="fork(): hang on"))
-    cases = flow.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {}, {}, {})
-    (find,) = flow.finds_of(cases, {}, KINDS)
+    cases = finds_module.case_results(KINDS, {FLOCKS: hung, ZOMBIES: refused}, {}, {}, {})
+    (find,) = finds_module.finds_of(cases, {}, KINDS)
     assert find.failed == FailureResult(outcome="hang", objects=4608, detail="no record: for 60 s")
     assert find.failure == "hang at 4,608 objects: no record: for 60 s"
     result = result_of(cases, [find])
@@ -287,9 +289,9 @@ def find_of(kind: str, place: str, share: float) -> Find:
 def test_kinds_are_one_find_if_what_they_have_in_common_takes_much_of_the_time(
     kinds: tuple[str, str], share: float, finds: int
 ) -> None:
-    merged = flow._merged([find_of(kind, "walk", share) for kind in kinds])
+    merged = finds_module._merged([find_of(kind, "walk", share) for kind in kinds])
     assert len(merged) == finds
-    other = flow._merged([find_of("a", "walk", 0.5), find_of("b", "scan", 0.5)])
+    other = finds_module._merged([find_of("a", "walk", 0.5), find_of("b", "scan", 0.5)])
     assert len(other) == 2
 
 
@@ -298,8 +300,8 @@ def test_a_find_says_what_other_kernels_did_and_what_failed_there() -> None:
     failed = MeasuredCase(FLOCKS, {"sync_ns": {(1001, 72): 1e5, (1001, 144): 4e5}})
     failed.failures.append(FailureResult(outcome="panic", objects=288, detail="Oops: 0000"))
     elsewhere = {FLOCKS: {"debian-image:7.3": failed}}
-    cases = flow.case_results(KINDS, stage("screen"), confirmed, {}, elsewhere)
-    found = flow.finds_of(cases, confirmed, KINDS)
+    cases = finds_module.case_results(KINDS, stage("screen"), confirmed, {}, elsewhere)
+    found = finds_module.finds_of(cases, confirmed, KINDS)
     flocks = next(find for find in found if (find.kind, find.cost) == ("flocks", "sync"))
     assert flocks.elsewhere["debian-image:7.3"].sizes == (72, 144)
     cells = finds_table(result_of(cases, [flocks])).keys.rows[0]
@@ -331,8 +333,8 @@ def test_what_fits_into_memory_is_predicted() -> None:
     confirmed = stage("confirm")
     figures = confirmed[ZOMBIES].figures
     figures["held_kb"] = {at: 32.0 * at[1] for at in figures["sync_ns"]}
-    cases = flow.case_results([zombies], stage("screen"), confirmed, {}, {})
-    find = next(find for find in flow.finds_of(cases, confirmed, [zombies]) if find.cost == "sync")
+    cases = finds_module.case_results([zombies], stage("screen"), confirmed, {}, {})
+    find = next(find for find in finds_module.finds_of(cases, confirmed, [zombies]) if find.cost == "sync")
     assert find.prediction
     assert (find.prediction.objects, find.prediction.limit) == (524_288, "16 GiB of memory")
 
@@ -459,7 +461,7 @@ def test_the_report_lists_the_other_kinds_and_ways_and_names_the_call() -> None:
 
 def test_a_case_has_the_call_of_its_kind_only_if_it_is_released_by_it() -> None:
     kinds = [each.model_copy(update={"call": "kill()"}) for each in KINDS]
-    cases = flow.case_results(kinds, stage("screen"), stage("confirm"), {}, {})
+    cases = finds_module.case_results(kinds, stage("screen"), stage("confirm"), {}, {})
     assert {case.way: case.call for case in cases} == {"exit": "", "call": "kill()"}
 
 

@@ -11,7 +11,8 @@ import pytest
 from kteardown.errors import BuildError, InputError, KteardownError, damaged
 from kteardown.kernels.apply_patches import apply, files_in, read
 from kteardown.patches.config_of_series import changed_lines
-from kteardown.patches.find_base import TriedSource, blob_id, failing_hunks, merge, with_less_context
+from kteardown.patches.find_base import TriedSource, failing_hunks
+from kteardown.patches.merging import blob_id, merge, with_less_context
 
 NOT_TRIED = TriedSource("here", "here", "fails")
 EDIT = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"

@@ -13,7 +13,8 @@ from kteardown.errors import BuildError, InputError
 from kteardown.kernels import apply_patches
 from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
-from kteardown.patches.find_base import blob_id, code_only, find_base
+from kteardown.patches.find_base import code_only, find_base
+from kteardown.patches.merging import blob_id
 from kteardown.patches.posted import PostedSeries, read
 from kteardown.progress import SilentReporter
 

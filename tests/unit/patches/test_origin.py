@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError
-from kteardown.patches.find_base import by_version, made_between
+from kteardown.patches.warnings import by_version, made_between
 from unit.patches.test_find_base import EDIT, LINES, base, git, series, tree  # noqa: F401
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = {}\nSUBLEVEL = 0\n"

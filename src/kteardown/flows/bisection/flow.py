@@ -22,8 +22,8 @@ from kteardown.kernels import cache_folder, git
 from kteardown.kernels.source import Sources, file_hash, is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.faults import FaultKind
-from kteardown.patches.find_base import history
 from kteardown.patches.posted import resolve as series_patches
+from kteardown.patches.series_history import history
 from kteardown.paths import cache_dir, key_of, runs_dir
 from kteardown.progress import Reporter
 from kteardown.report.charts import draw

@@ -21,7 +21,8 @@ from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.record import BASE
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
-from kteardown.patches.find_base import KNOWN, Base, base_of_stack, read_stack
+from kteardown.patches.find_base import KNOWN, Base
+from kteardown.patches.stack import base_of_stack, read_stack
 from kteardown.paths import cache_dir
 from kteardown.report.try_page import Chosen, Tried
 
