@@ -64,9 +64,10 @@ from kteardown.model.result import Result
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.create import plan_boots, settle
-from kteardown.run.execute import Bootable, Lab, execute, guest_plan
+from kteardown.run.execute import execute, guest_plan
 from kteardown.run.guest_records import reports_of
 from kteardown.run.resolve import Resolved, resolve
+from kteardown.run.setting import Bootable, Lab
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer

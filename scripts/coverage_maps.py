@@ -35,7 +35,7 @@ from kteardown.kernels.request import KernelRequest
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.run.boot_once import boot_counted
-from kteardown.run.execute import Bootable
+from kteardown.run.setting import Bootable
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("debian:6.12", "debian:7.2", "debian:7.3")

@@ -10,7 +10,6 @@ same. On the wall clock a job is one block, on a node of its own.
 """
 
 import math
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,22 +19,19 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
-
-from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
-from kteardown.model.workload import StrictModel
-from kteardown.paths import cache_dir
-from kteardown.run.execute import Ended, Executor, Piece, Setting
+from kteardown.run.execute import Executor, Piece
+from kteardown.run.setting import Ended, Setting
 from kteardown.rundir.counting import where
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.writer import RecordWriter
 from kteardown_cluster.journal import Journal, Kind, Published, compare
-from kteardown_cluster.node_job import NodeFacts, Order
-from kteardown_cluster.slurm import WORDS, Job, Node, Slurm, SlurmConfig, Submission, UnreachableError
+from kteardown_cluster.node_job import Order
+from kteardown_cluster.slurm import WORDS, Job, Slurm, SlurmConfig, Submission, UnreachableError
+from kteardown_cluster.survey import QEMU_MB, text
 
 _T = TypeVar("_T")
 CHECKED = 10
@@ -47,8 +43,6 @@ _UNKNOWN_S = 5.0
 """How long after it was submitted a job must be unknown before it is taken for lost."""
 _BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _LEAVE_S = 60.0
-_QEMU_MB = 512
-"""The memory of a job beyond that of its guest."""
 _SAY_AGAIN_S = 3600.0
 
 
@@ -367,7 +361,7 @@ class Cluster(Executor):
             command=("kteardown_cluster.node_job", str(file)),
             output=str(folder / "output.log"),
             exclusive=order.exclusive,
-            memory_mb=setting.plan.memory_mb + _QEMU_MB,
+            memory_mb=setting.plan.memory_mb + QEMU_MB,
             minutes=work.minutes,
             qemu=order.qemu,
             avoid=() if home in self._nodes else tuple(sorted(avoid)),
@@ -444,7 +438,7 @@ class Cluster(Executor):
             self._avoid.add(job.node)
         where = f" on {job.node}" if job.node and job.node != "(null)" else ""
         output = self._journal.attempt(work.key, work.attempt) / "output.log"
-        said = (_text(output).strip().splitlines() or [""])[-1][:200]
+        said = (text(output).strip().splitlines() or [""])[-1][:200]
         if where and job.state in ("COMPLETED", "FAILED") and not output.exists():
             said = (
                 f"it does not see {self._journal.path}, which must be on a file system that all nodes share"
@@ -509,80 +503,3 @@ def _jobs(count: int, verb: str = "") -> str:
     return (
         f"{count} job {verb}s" if verb and count == 1 else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
     )
-
-
-class Surveyed(StrictModel):
-    """A node with what was found, or with the reason why nothing was."""
-
-    node: str
-    state: str
-    found: NodeFacts | None = None
-    reason: str = ""
-
-
-def survey(
-    scheduler: Slurm,
-    config: SlurmConfig,
-    root: Path,
-    *,
-    limit_s: float = 60.0,
-    sleep: Callable[[float], None] = time.sleep,
-) -> list[Surveyed]:
-    """Look at every node by a job; ``root`` is a folder that the nodes share. Raises LabError.
-
-    A node whose job has not ended after ``limit_s`` is returned with what the scheduler says of it.
-    """
-    name = f"kt-survey-{secrets.token_hex(4)}"
-    folder = Entry(root, (f".{name}",))
-    with writing(folder):
-        root.mkdir(parents=True, exist_ok=True)
-        folder.make_new_folder()
-    try:
-        nodes = scheduler.nodes()
-        for node in nodes:
-            files = [str(folder / f"{node.name}.json"), str(cache_dir()), config.node_cache or "/tmp"]
-            submission = Submission(
-                name=name,
-                comment=node.name,
-                command=("kteardown_cluster.node_job", *files),
-                output=str(folder / f"{node.name}.log"),
-                exclusive=False,
-                memory_mb=_QEMU_MB,
-                minutes=2,
-                node=node.name,
-            )
-            scheduler.submit(submission)
-        left = limit_s
-        while left > 0 and not all((folder / f"{node.name}.json").exists() for node in nodes):
-            sleep(0.5)
-            left -= 0.5
-            if left < limit_s - 5 and not any(job.live for job in scheduler.jobs(name)):
-                break
-        jobs = {job.comment: job for job in scheduler.jobs(name)}
-        return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
-    except UnreachableError as error:
-        raise LabError(
-            f"{scheduler.words} does not answer: {error}", hint="check with `sinfo` that Slurm runs."
-        ) from error
-    finally:
-        with suppress(LabError, UnreachableError):
-            scheduler.cancel(name)
-        folder.remove_tree()
-
-
-def _surveyed(node: Node, folder: Entry, job: Job | None) -> Surveyed:
-    with suppress(OSError, ValidationError):
-        found = NodeFacts.model_validate_json((folder / f"{node.name}.json").content())
-        return Surveyed(node=node.name, state=node.state, found=found)
-    lines = _text(folder / f"{node.name}.log").strip().splitlines()
-    said = lines[-1] if lines else (job.reason if job else "the job is gone")
-    state = f"the job is {job.state}: " if job else ""
-    return Surveyed(node=node.name, state=node.state, reason=f"{state}{said}")
-
-
-def _text(file: Entry) -> str:
-    """Return the text of a file, or an empty text without it."""
-    try:
-        return file.text()
-    except OSError:
-        return ""

@@ -11,10 +11,10 @@ from kteardown.cli import options
 from kteardown.errors import LabError
 from kteardown.paths import runs_dir
 from kteardown.visible import echo
-from kteardown_cluster.cluster import Surveyed, survey
 from kteardown_cluster.node_job import NodeFacts
 from kteardown_cluster.place import ClusterPlace
 from kteardown_cluster.slurm import SlurmConfig
+from kteardown_cluster.survey import Surveyed, survey
 
 _LOUD = 0.5
 """A load above this, beside the job that looks, disturbs a guest."""

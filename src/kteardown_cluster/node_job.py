@@ -31,7 +31,8 @@ from kteardown.model.record import BootEnd, BootStart, Record
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, GuestSetup, Lab, Setting, Watch, run_boot
+from kteardown.run.execute import run_boot
+from kteardown.run.setting import Bootable, GuestSetup, Lab, Setting, Watch
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import RecordWriter
 from kteardown.vm import host

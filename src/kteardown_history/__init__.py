@@ -7,4 +7,4 @@ VERBS = {
     "query": "kteardown_history.query:query",
     "export": "kteardown_history.query:export",
 }
-HOOKS = {"drifts": "kteardown_history.lines:drifts"}
+HOOKS = {"drifts": "kteardown_history.drift:drifts"}

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from kteardown.judge.metrics import name_of
-from kteardown.report.charts import Axis, Mark, Plot, markup, of_kernel, written
+from kteardown.report.chart_model import Axis, Mark, Plot, of_kernel
+from kteardown.report.charts import markup, written
 from kteardown.report.formatting import Scale, percent, point_text, scale
 from kteardown.report.metrics import point_cells
 from kteardown.report.table import Block, Table, Text

@@ -11,17 +11,11 @@ from kteardown.rundir.counting import BootRecords, trials
 from kteardown_hunt import limits
 from kteardown_hunt.catalogue import Cost, Kind
 from kteardown_hunt.folder import case_of
-from kteardown_hunt.growth import (
-    MEMORY_WORTH_CONFIRMING,
-    Curve,
-    judge,
-    may_be_steep,
-    predict,
-    screen,
-)
+from kteardown_hunt.growth import MEMORY_WORTH_CONFIRMING, Curve, judge, may_be_steep, screen
 from kteardown_hunt.plan import (
     Case,
 )
+from kteardown_hunt.predict import predict
 from kteardown_hunt.result import (
     CaseResult,
     CostPrediction,

@@ -21,8 +21,8 @@ from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import Lab
 from kteardown.run.places import HERE
+from kteardown.run.setting import Lab
 from kteardown.rundir.completeness import measured_s
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.snapshot import load_plan

@@ -28,9 +28,10 @@ from kteardown.model.workload import StrictModel
 from kteardown.paths import runs_dir
 from kteardown.progress import Reporter
 from kteardown.run import named
-from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.execute import execute
 from kteardown.run.make_plan import rest_of_failed
 from kteardown.run.resolve import kernel_of
+from kteardown.run.setting import Bootable, Lab
 from kteardown.rundir.counting import EXACT, BootRecords, trials
 from kteardown.rundir.directory import RunDir, new_folder, started
 from kteardown.rundir.snapshot import load_plan

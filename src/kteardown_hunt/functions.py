@@ -7,7 +7,8 @@ from statistics import median
 
 import numpy as np
 
-from kteardown.analysis.profile import FunctionCosts, Stretches, collect, growth
+from kteardown.analysis.profile import FunctionCosts, growth
+from kteardown.analysis.stretches import Stretches, collect
 from kteardown.rundir.counting import BootRecords, trials
 from kteardown_hunt.folder import case_of
 from kteardown_hunt.growth import (

@@ -18,8 +18,8 @@ from kteardown.model.record import Sample, TrialEnd
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
-from kteardown.run.execute import Bootable
 from kteardown.run.resolve import resolve
+from kteardown.run.setting import Bootable
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 

@@ -27,10 +27,10 @@ from kteardown.model.workload import unit_of
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
-from kteardown.run.execute import Bootable
 from kteardown.run.places import HERE
 from kteardown.run.rehearse import Rehearsal, Rehearsed, chosen_metrics, rehearse
 from kteardown.run.resolve import base_of, experiment_of_script
+from kteardown.run.setting import Bootable
 from kteardown.script.describe import describe, write
 from kteardown.script.extract import parse_reading, values
 

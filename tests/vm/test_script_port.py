@@ -11,7 +11,7 @@ from kteardown.inputs.options import Scripted
 from kteardown.model.record import OutputLine, Record
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
-from kteardown.run.execute import Bootable
+from kteardown.run.setting import Bootable
 from kteardown.script.describe import describe, write
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]

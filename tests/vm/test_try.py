@@ -19,7 +19,7 @@ from kteardown.patches.posted import resolve
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
-from kteardown.run.execute import Bootable
+from kteardown.run.setting import Bootable
 from outputs import output_in
 from vm.test_run import kteardown
 

@@ -8,116 +8,41 @@ sources).
 """
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import NormalDist, mean, variance
 
 import numpy as np
 
+from kteardown.analysis.stretches import (
+    NO_INTERRUPTS,
+    Stretches,
+    Weight,
+    collect,
+    frames_of,
+    innermost,
+    is_idle,
+)
 from kteardown.model.experiment import Experiment
 from kteardown.model.judged import tidy, tidy_pair
-from kteardown.model.point import Key, key, size_of
-from kteardown.model.record import BASE, ParamValue, ProfileStretch, Stack, TrialStart
+from kteardown.model.point import Key, size_of
+from kteardown.model.record import BASE, ParamValue
 from kteardown.model.stack_profile import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.workload import Workload
-from kteardown.rundir.counting import BootRecords, trials
-
-IDLE_TASK = "[idle task]"
-NO_INTERRUPTS = "[no interrupts]"
+from kteardown.rundir.counting import BootRecords
 
 _CALLERS = 2
 _OFTEN = 10
 """From this many samples of a function on, the spread between boots can be estimated."""
 # Suffixes that the compiler adds to the name of a function for a part or a copy of it.
-_COMPILER = re.compile(r"\.(isra|part|constprop|cold|llvm|lto_priv)\b.*$")
-_IDLE = frozenset(
-    ("default_idle_call", "cpuidle_enter", "cpuidle_enter_state", "cpuidle_idle_call", "arch_cpu_idle")
-)
 # On the stack of the idle task: it was interrupted, and the CPU runs an interrupt handler.
-_WORK = re.compile(r"^(asm_)?sysvec_|_interrupt$|softirq|^el1h_64_irq$|^flush_smp_call_function_queue$")
 LEAST_SHARE = 0.01
 """A function with a smaller share of the busy time on every kernel is not reported."""
 MARGIN = 0.1
 """An exponent counts as more than 1 only above 1.1, because caches and trees add a factor of log N."""
 _LEAST_SAMPLES = 10
 """With fewer samples of a function, an interval by the normal distribution is not valid."""
-
-
-@dataclass
-class Weight:
-    """Samples of one kind: their number, the sum of their times, and the variance of that sum."""
-
-    count: int = 0
-    ns: int = 0
-    variance: float = 0.0
-
-    def add(self, count: int, ns: int) -> None:
-        """Add ``count`` samples of one stack that represent ``ns`` together."""
-        self.count += count
-        self.ns += ns
-        self.variance += ns * ns / count
-
-
-@dataclass
-class Stretches:
-    """The samples of one kernel at one point, of all repetitions of all boots."""
-
-    kernel: str
-    workload: str
-    key: Key
-    stacks: dict[str, Weight] = field(default_factory=lambda: defaultdict(Weight))
-    """By stack, "outermost;...;innermost", with the functions as the guest names them."""
-    boots: dict[int, int] = field(default_factory=Counter)
-    """The number of repetitions by block."""
-    by_boot: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """By block, the ns in each function itself."""
-    periods: list[ProfileStretch] = field(default_factory=list)
-
-    @property
-    def count(self) -> int:
-        return len(self.periods)
-
-
-def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
-    """Return the samples of usable trials, by kernel, workload and point, in order of occurrence."""
-    found: dict[tuple[str, str, Key], Stretches] = {}
-    for boot in boots:
-        usable = {trial.index for trial in trials(boot.records) if trial.usable}
-        running: dict[int, Stretches] = {}
-        for record in boot.records:
-            if isinstance(record, TrialStart) and record.trial in usable:
-                place = (boot.start.kernel, record.workload, key(record.params))
-                running[record.trial] = found.setdefault(place, Stretches(*place))
-            elif isinstance(record, ProfileStretch) and record.trial in running:
-                running[record.trial].periods.append(record)
-                running[record.trial].boots[boot.start.block] += 1
-            elif isinstance(record, Stack) and record.trial in running:
-                stretches, frames = running[record.trial], frames_of(record.stack)
-                stretches.stacks[record.stack].add(record.count, record.ns)
-                if not is_idle(frames):
-                    stretches.by_boot[boot.start.block][innermost(frames)] += record.ns
-    return [stretches for stretches in found.values() if stretches.count]
-
-
-def frames_of(stack: str) -> tuple[str, ...]:
-    """Return the functions of a stack, outermost first, with the names that they have in the source."""
-    return tuple(_COMPILER.sub("", frame) for frame in stack.split(";"))
-
-
-def innermost(frames: Sequence[str]) -> str:
-    """Return the function in which the sample was taken."""
-    return next(frame for frame in reversed(frames) if frame != NO_INTERRUPTS or len(frames) == 1)
-
-
-def is_idle(frames: Sequence[str]) -> bool:
-    """Return whether the CPU was idle. Interrupts and soft interrupts of an idle CPU are not idle time."""
-    return (
-        frames[0] == IDLE_TASK
-        and not _IDLE.isdisjoint(frames)
-        and not any(_WORK.search(frame) for frame in frames)
-    )
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_counted, boot_together
-from kteardown.run.execute import Bootable
 from kteardown.run.places import HERE
+from kteardown.run.setting import Bootable
 from kteardown.script.describe import Described
 from kteardown.vm.machine import Machine
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown.analysis.conclude import across, check_alike, last_agent
+from kteardown.analysis.across import across, check_alike, last_agent
 from kteardown.analysis.dataset import headlines
 from kteardown.analysis.margins import Margins
 from kteardown.errors import GateError, InputError, NotBuiltError

@@ -16,11 +16,11 @@ from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import check_size
-from kteardown.run.execute import Bootable
 from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.places import HERE
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import base_of, experiment_for, experiment_of_script
+from kteardown.run.setting import Bootable
 from kteardown.script.describe import Described, describe, is_script, keep, known, with_headlines, write
 from kteardown.script.files import script_archives
 

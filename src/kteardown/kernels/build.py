@@ -8,17 +8,14 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 from kteardown import paths, sandbox
-from kteardown.errors import BuildError, InputError, LabError, MissingError
-from kteardown.inputs.fragments import is_fragment_path
+from kteardown.errors import BuildError, LabError, MissingError
 from kteardown.kernels import (
     apply_patches,
-    cache,
     cache_folder,
     kbuild,
     kconfig,
@@ -27,11 +24,11 @@ from kteardown.kernels import (
     same_files,
     toolchain,
 )
+from kteardown.kernels.build_plan import BuildPlan, base_objects, plan_build, wanted_symbols
 from kteardown.kernels.cache import Cache
-from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import Building, Built, Exact, KernelImage, KernelRequest
-from kteardown.kernels.source import Source, Sources, file_hash, parts_of_patched, with_short_commit
+from kteardown.kernels.source import Sources, file_hash, parts_of_patched
 from kteardown.paths import replace_text
 from kteardown.progress import Reporter, SilentReporter
 
@@ -40,32 +37,6 @@ _TREE_MB = 700
 # Observed with 6.12 and the base configuration; once kernels are in the cache, their own counts are used.
 _STEPS = 1860
 _VARIANT_STEPS = 40
-_compiler = lru_cache(toolchain.compiler_version)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """One kernel to build: the request and everything that its cache key depends on."""
-
-    request: KernelRequest
-    source: Source
-    wanted: tuple[WantedSymbol, ...]
-    compiler: str
-    key: str
-    base_key: str
-    """The key of the same kernel without patches; equal to ``key`` if it has no patches."""
-
-    @property
-    def sandboxed(self) -> bool:
-        """Whether it is built in the sandbox; without it, only if the user or the lab knows all patches."""
-        return not (sandbox.problem() or sandbox.unsafe_build)
-
-    @property
-    def title(self) -> str:
-        """The kernel in progress and messages: source, series and architecture."""
-        return " ".join(
-            filter(None, (with_short_commit(self.source.id), self.request.series, self.request.arch))
-        )
 
 
 def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Reporter) -> Built:
@@ -81,12 +52,12 @@ def ensure(requests: Sequence[KernelRequest], *, cache_dir: Path, reporter: Repo
     sources = Sources(cache_dir, reporter)
     kernels = Cache(cache_dir, reporter)
     images: dict[str, KernelImage] = {}
-    plans: list[_Plan] = []
+    plans: list[BuildPlan] = []
     for request in requests:
         if prebuilt.is_prebuilt(request.source):
             images[request.name] = prebuilt.ensure(request, kernels, sources, reporter)
             continue
-        plan = _plan(request, sources)
+        plan = plan_build(request, sources)
         image = kernels.lookup(plan.key, request.name)
         if image:
             images[request.name] = image
@@ -110,14 +81,8 @@ def settle(request: KernelRequest, sources: Sources) -> KernelRequest:
     if prebuilt.is_prebuilt(request.source):
         return request
     source = sources.identify(request.source)
-    exact = Exact(source.id, kconfig.wanted_digest(_wanted(request)))
+    exact = Exact(source.id, kconfig.wanted_digest(wanted_symbols(request)))
     return replace(request, source=source.pinned(request.source), exact=exact)
-
-
-def base_objects(request: KernelRequest, sources: Sources) -> Path | None:
-    """Return the build folder of the base kernel of ``request``, if it is in the cache."""
-    objects = Cache(sources.folder).tree_path(_plan(request, sources).base_key)
-    return objects if (objects / ".config").is_file() else None
 
 
 def resolved_config(request: KernelRequest, sources: Sources, reporter: Reporter) -> Mapping[str, str]:
@@ -126,7 +91,7 @@ def resolved_config(request: KernelRequest, sources: Sources, reporter: Reporter
     If the kernel is not built, Kconfig runs, once for each configuration. If it cannot, which the build will
     report, only what the fragments name is returned. Raises InputError, LabError.
     """
-    plan, kernels = _plan(request, sources), Cache(sources.folder, reporter)
+    plan, kernels = plan_build(request, sources), Cache(sources.folder, reporter)
     kept = sources.folder / "resolved" / f"{plan.base_key}.config"
     known = [
         kernels.tree_path(plan.base_key) / ".config",
@@ -179,7 +144,7 @@ def check_patches(requests: Sequence[KernelRequest], *, cache_dir: Path, reporte
     with _building(Cache(cache_dir, reporter), sources, reporter, "patches") as builder:
         for request in requests:
             if request.patches:
-                builder.apply(_plan(request, sources))
+                builder.apply(plan_build(request, sources))
 
 
 def missing(requests: Sequence[KernelRequest], *, cache_dir: Path) -> list[KernelRequest]:
@@ -193,7 +158,7 @@ def missing(requests: Sequence[KernelRequest], *, cache_dir: Path) -> list[Kerne
         found = None
         if sources.identify_offline(request.source) is not None:
             with suppress(LabError):  # No compiler is installed.
-                found = kernels.lookup(_plan(request, sources).key, "")
+                found = kernels.lookup(plan_build(request, sources).key, "")
         if found is None:
             absent.append(request)
     return absent
@@ -216,7 +181,7 @@ class _Builder:
         self._reporter = reporter
         self._scratch = scratch
 
-    def build(self, plans: Sequence[_Plan], images: dict[str, KernelImage]) -> dict[str, str]:
+    def build(self, plans: Sequence[BuildPlan], images: dict[str, KernelImage]) -> dict[str, str]:
         """Build ``plans`` into ``images``, the unpatched kernels first.
 
         Return the optional kernels that could not be built, by name, with the reason.
@@ -249,11 +214,11 @@ class _Builder:
                     images[plan.request.name] = image
         return left_out
 
-    def _objects(self, plan: _Plan) -> Path:
+    def _objects(self, plan: BuildPlan) -> Path:
         """Return the folder of the objects of base. They depend on the path of the tree in the build."""
         return self._kernels.tree_path(plan.base_key + ("" if plan.sandboxed else "-unsafe"))
 
-    def apply(self, plan: _Plan) -> apply_patches.PatchedFiles:
+    def apply(self, plan: BuildPlan) -> apply_patches.PatchedFiles:
         """Apply the patches of ``plan`` to copies of the files that they touch."""
         tree = self._sources.tree(plan.source)
         folder = self._scratch / plan.key
@@ -262,7 +227,7 @@ class _Builder:
         folder.mkdir()
         return apply_patches.apply(tree, plan.request.patches, folder, plan.source.id)
 
-    def _make(self, plan: _Plan, patched: apply_patches.PatchedFiles) -> None:
+    def _make(self, plan: BuildPlan, patched: apply_patches.PatchedFiles) -> None:
         """Publish the kernel of ``plan``: one that was built of the same files, or a new one."""
         if plan.key == plan.base_key:
             self._build(plan, None)
@@ -275,7 +240,7 @@ class _Builder:
             self._build(plan, None)
         self._build(plan, patched, files)
 
-    def _build(self, plan: _Plan, patched: apply_patches.PatchedFiles | None, files: str = "") -> None:
+    def _build(self, plan: BuildPlan, patched: apply_patches.PatchedFiles | None, files: str = "") -> None:
         """Build the unpatched kernel of ``plan``, and keep its objects for the variants.
 
         It is built from scratch, or from the objects of the source to which a patched one adds patches.
@@ -321,7 +286,7 @@ class _Builder:
             cache_folder.remove(objects)
             tree.build.rename(objects)
 
-    def _objects_below(self, plan: _Plan) -> Path | None:
+    def _objects_below(self, plan: BuildPlan) -> Path | None:
         """Return the objects of the source that a patched one patches, if the patched files are newer."""
         if plan.source.kind != "patched" or not plan.sandboxed:
             return None
@@ -335,7 +300,7 @@ class _Builder:
         return objects
 
     def _tree(
-        self, plan: _Plan, work: Path, key: str, patched: apply_patches.PatchedFiles | None
+        self, plan: BuildPlan, work: Path, key: str, patched: apply_patches.PatchedFiles | None
     ) -> kbuild.Tree:
         """Return the source with the patched files: as the sandbox shows it, or without one as a copy.
 
@@ -356,14 +321,14 @@ class _Builder:
             apply_patches.install(patched, tree.path)
         return tree
 
-    def resolve(self, plan: _Plan) -> str:
+    def resolve(self, plan: BuildPlan) -> str:
         """Return the ``.config`` of ``plan`` without its patches."""
         tree = self._tree(plan, self._scratch, f"config-{plan.base_key}", None)
         self._configure(plan, tree)
         cache_folder.remove(tree.logs)
         return (tree.build / ".config").read_text(errors="replace")
 
-    def _configure(self, plan: _Plan, tree: kbuild.Tree) -> None:
+    def _configure(self, plan: BuildPlan, tree: kbuild.Tree) -> None:
         with _naming_log(plan, tree, "config"):
             kbuild.configure(tree, "".join(f"{want.text()}\n" for want in plan.wanted), self._reporter)
         with _naming_missing(plan):
@@ -372,7 +337,7 @@ class _Builder:
         kconfig.check(plan.wanted, config, source, plan.request.arch, plan.source.id)
 
     def _publish(
-        self, plan: _Plan, tree: kbuild.Tree, key: str, series: str, *, began: float, **more: object
+        self, plan: BuildPlan, tree: kbuild.Tree, key: str, series: str, *, began: float, **more: object
     ) -> None:
         with cache_folder.published(self._kernels.kernel_path(key)) as folder:
             image = folder / tree.image.name
@@ -409,42 +374,7 @@ def _building(kernels: Cache, sources: Sources, reporter: Reporter, what: str) -
         yield _Builder(kernels, sources, reporter, folder)
 
 
-def _plan(request: KernelRequest, sources: Sources) -> _Plan:
-    source = sources.identify(request.source)
-    request = choose_backport(request, source, sources)
-    wanted = _wanted(request)
-    if request.exact is not None:
-        _check_exact(request, request.exact, source, wanted)
-    compiler = _compiler(request.arch, request.compiler)
-    key = cache.key(source.id, request.patches, wanted, request.arch, compiler)
-    base_key = cache.key(source.id, (), wanted, request.arch, compiler)
-    return _Plan(request, source, wanted, compiler, key, base_key)
-
-
-def _wanted(request: KernelRequest) -> tuple[WantedSymbol, ...]:
-    return tuple(kconfig.wanted_symbols(paths.data_dir("kernels"), request.arch, request.fragments))
-
-
-def _check_exact(
-    request: KernelRequest, exact: Exact, source: Source, wanted: Sequence[WantedSymbol]
-) -> None:
-    """Raise InputError if the kernel would not be what it was when its run was planned."""
-    if source.id != exact.source:
-        raise InputError(
-            f"{request.name} would be built from {source.id}, but the run was planned with {exact.source}",
-            hint=f"restore {request.source}, or start the experiment anew.",
-        )
-    if kconfig.wanted_digest(wanted) != exact.config:
-        files = (name if is_fragment_path(name) else f"fragments/{name}" for name in request.fragments)
-        names = ", ".join(("base", request.arch, *files))
-        raise InputError(
-            f"{request.name} would be built with another configuration than the run was planned with: a file "
-            f"in {paths.data_dir('kernels')} has changed ({names})",
-            hint="restore it, or use the kteardown that began the run, or start the experiment anew.",
-        )
-
-
-def _need_sandbox(plan: _Plan, cache_dir: Path) -> None:
+def _need_sandbox(plan: BuildPlan, cache_dir: Path) -> None:
     """Raise LabError if a series that is not ours, or a layout twin of ours, would be built without one.
 
     Only the texts of the patches count: a stranger's series can have any name.
@@ -462,7 +392,7 @@ def _need_sandbox(plan: _Plan, cache_dir: Path) -> None:
 
 
 @contextmanager
-def _naming_log(plan: _Plan, tree: kbuild.Tree, step: str) -> Iterator[None]:
+def _naming_log(plan: BuildPlan, tree: kbuild.Tree, step: str) -> Iterator[None]:
     """Add the kernel and the path of the log of ``step`` to a BuildError."""
     try:
         yield
@@ -472,7 +402,7 @@ def _naming_log(plan: _Plan, tree: kbuild.Tree, step: str) -> Iterator[None]:
 
 
 @contextmanager
-def _naming_missing(plan: _Plan) -> Iterator[None]:
+def _naming_missing(plan: BuildPlan) -> Iterator[None]:
     """Raise BuildError for a file of the build that is missing, or was a link, or has too long a path."""
     try:
         yield
@@ -494,25 +424,3 @@ def _may_fail(request: KernelRequest, left_out: dict[str, str]) -> Iterator[None
         if not request.optional:
             raise
         left_out[request.name] = error.message
-
-
-def choose_backport(request: KernelRequest, source: Source, sources: Sources) -> KernelRequest:
-    """Return ``request`` with the patches of the first backport of which every patch applies to ``source``.
-
-    A request without backports is returned unchanged. Raises BuildError, with the reason for each backport,
-    if none applies, InputError if a file is not a patch, LabError if the source cannot be unpacked.
-    """
-    if not request.backports or not request.patch_set:
-        return request
-    tree = sources.tree(source)
-    reasons = []
-    for files in request.backports:
-        reason = apply_patches.failure(tree, files, source.id)
-        if not reason:
-            numbers = request.patch_set.patches
-            return replace(request, patches=tuple(files[n - 1] for n in numbers), backports=())
-        reasons.append(f"backport {files[0].parent.name}: {reason}")
-    raise BuildError(
-        "\n".join((f"no backport of {request.patch_set.series} applies to {source.id}", *reasons)),
-        hint="port one of them to this source, or choose a source that it was written for.",
-    )

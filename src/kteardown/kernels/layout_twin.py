@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kteardown.errors import BuildError
-from kteardown.kernels import apply_patches, build, cache_folder
+from kteardown.kernels import apply_patches, build_plan, cache_folder
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.record import LAYOUT
@@ -40,7 +40,9 @@ def request(
     source = (sources.identify if unpack else sources.identify_offline)(base.source) if variants else None
     if source is None:
         return None
-    files = touched_files([build.choose_backport(variant, source, sources).patches for variant in variants])
+    files = touched_files(
+        [build_plan.choose_backport(variant, source, sources).patches for variant in variants]
+    )
     if not files:
         return None
     inputs = json.dumps([_function(""), source.id, list(files)]).encode()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kteardown import spawn
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels import archive, cache_folder
+from kteardown.kernels import archive, archive_download, cache_folder
 from kteardown.kernels.unpack import MOST_UNPACKED
 from kteardown.progress import Reporter, Task
 from kteardown.vm import seal
@@ -87,7 +87,7 @@ def _address() -> str:
 
 def _fetch(url: str, target: Path, magic: bytes, task: Task | None = None) -> None:
     try:
-        archive.fetch(url, target, task=task, most=_MOST_BYTES, magic=magic)
+        archive_download.fetch(url, target, task=task, most=_MOST_BYTES, magic=magic)
     except LabError as error:
         if " 404 " in f"{error.message} ":
             version = url.rpartition("/linux-")[2].partition(".tar")[0]
@@ -107,7 +107,7 @@ def _keyring(cache_dir: Path, reporter: Reporter) -> tuple[Path, frozenset[str]]
     if not target.exists():
         with cache_folder.scratch(target) as work, reporter.task("Fetching the keys of kernel.org"):
             for number, place in enumerate(_SIGNERS.values()):
-                archive.fetch(_KEYS + place, work / str(number))
+                archive_download.fetch(_KEYS + place, work / str(number))
             (work / "all").write_bytes(b"".join(path.read_bytes() for path in sorted(work.iterdir())))
             (work / "all").replace(target)
     return target, frozenset(_SIGNERS)

@@ -18,11 +18,11 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from kteardown import paths
-from kteardown.kernels import apply_patches, build, git
-from kteardown.kernels.kconfig import conditions_of, selectors_of
+from kteardown.kernels import apply_patches, build, build_plan, git
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.patches.dependencies import with_dependencies
 from kteardown.patches.find_base import is_code
 from kteardown.progress import Reporter
 
@@ -92,8 +92,6 @@ def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
     return every
 
 
-_PLAIN = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s*!=\s*n|\s*=\s*y)?")
-_MOST_NEEDED = 40
 _ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?]?=\s*(.*)$")
 _IF = re.compile(
     r"^(?:ifdef\s+(CONFIG_\w+)|ifeq\s+\(\$\((CONFIG_\w+)\),\s*y\)|ifneq\s+\(\$\((CONFIG_\w+)\),\s*\))"
@@ -161,7 +159,7 @@ def config_of_series(
     Raises BuildError, LabError.
     """
     tree = sources.tree(sources.identify(base.source))
-    objects = build.base_objects(base, sources)
+    objects = build_plan.base_objects(base, sources)
     config = build.resolved_config(base, sources, reporter)
     names = [name for patch in patches for name, _ in apply_patches.files_in(patch, tree=tree)]
     names = [name for name in dict.fromkeys(names) if is_code(name)]
@@ -384,56 +382,3 @@ def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             users = (f"{target}.o", f"$({target}-y)") if composite else (f"$({target})",)
             for word, user in product(kept, ("",) if target in _ROOTS else users):
                 yield word, user, needed
-
-
-def with_dependencies(
-    trees: Sequence[Path], arch: Arch, symbols: Sequence[str], config: Mapping[str, str]
-) -> list[str]:
-    """Return ``symbols`` with those that they depend on and that ``config`` does not set.
-
-    Of alternatives the first is taken. What this does not find, the build reports: Kconfig has the last word.
-    """
-    wanted: dict[str, None] = {}
-    todo = list(symbols)
-    while todo and len(wanted) < _MOST_NEEDED:
-        symbol = todo.pop()
-        if symbol in wanted or config.get(symbol, "n") == "y":
-            continue
-        wanted[symbol] = None
-        has_prompt, conditions, defaults = conditions_of(trees, arch, symbol)
-        if not has_prompt:
-            # Only its default or another symbol can set it.
-            conditions = [*conditions, *defaults]
-            todo += [] if defaults else selectors_of(trees, arch, symbol)[:1]
-        # A && (B || C != n) needs A, and B unless C is set.
-        for part in (part for condition in conditions for part in _split(condition, "&&")):
-            choices = _split(_bare(part), "||")
-            plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
-            if plain and not any(_holds(choice, config) for choice in choices):
-                todo.append(plain[0])
-    return list(wanted)
-
-
-def _holds(condition: str, config: Mapping[str, str]) -> bool:
-    """Return whether ``A && !B`` is true in ``config``; False for other terms, whatever they are."""
-    terms = _split(_bare(condition), "&&")
-    found = [(_PLAIN.fullmatch(term.removeprefix("!").strip()), term[:1] == "!") for term in terms]
-    return all(name and (config.get(name[1], "n") == "y") != negated for name, negated in found)
-
-
-def _bare(text: str) -> str:
-    """Return a condition without the parentheses around all of it."""
-    text = text.strip()
-    whole = text.startswith("(") and len(_split(text, "&&")) == len(_split(text, "||")) == 1
-    return text[1:-1].strip() if whole else text
-
-
-def _split(text: str, operator: str) -> list[str]:
-    """Split a condition at an operator that is not inside of parentheses."""
-    parts, depth, start = [], 0, 0
-    for place, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and text.startswith(operator, place):
-            parts.append(text[start:place])
-            start = place + len(operator)
-    return [part.strip() for part in (*parts, text[start:])]

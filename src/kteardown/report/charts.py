@@ -10,225 +10,25 @@ keeps its size on a phone and on paper. Colours are the properties of the page's
 it; a file has the colours of the light theme.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
-from kteardown.judge.metrics import Group
 from kteardown.judge.verdicts import VERDICTS
-from kteardown.model.judged import Verdict
+from kteardown.report.axis_scale import AxisScale, numeric
+from kteardown.report.chart_model import Axis, Chart, Flame, Forest, Mark, Plot, PlotSeries
 from kteardown.report.formatting import WORDS, number, probability, share
 from kteardown.visible import on_one_line, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-KERNEL_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
-DASHES = ("", "", "7 4", "7 3 2 3", "12 5")
-DOTTED = "1.5 4"
-_VARIANTS = 5
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A value, with the ends of its interval and the text that is shown when the pointer is on it.
-
-    ``x`` is a number, or that of a column. ``base`` is where a bar begins, which ends at ``y``.
-    """
-
-    x: float
-    y: float
-    text: str = ""
-    low: float | None = None
-    high: float | None = None
-    base: float = 0.0
-
-
-@dataclass(frozen=True)
-class PlotSeries:
-    """Marks of one colour.
-
-    ``symbol`` is a symbol of ``page/symbols.svg`` with or without ``-open``, ``dot`` for very many marks,
-    ``bar``, ``median`` for a short line, or empty. ``size`` is the width of a bar or a median, as a part of
-    the column, or the diameter of dots in CSS pixels. ``dash`` has the lengths of dashes and gaps of the line
-    that connects the marks, in CSS pixels: empty for a solid line, None for no line.
-    """
-
-    name: str
-    colour: str
-    marks: tuple[Mark, ...]
-    symbol: str = ""
-    dash: str | None = None
-    width: float = 2
-    size: float = 0.0
-    variant: str = ""
-    in_legend: bool = True
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis of numbers, or of columns if there are ``names``, whose lines are separated by newlines.
-
-    With ``zero`` the axis begins at zero, unless it is logarithmic.
-    """
-
-    title: str = ""
-    log: bool = False
-    zero: bool = False
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Series in one system of axes. Those drawn later are above those drawn before."""
-
-    x: Axis
-    y: Axis
-    series: tuple[PlotSeries, ...]
-
-    def logarithmic(self) -> "Plot | None":
-        """Return the plot with logarithmic axes, which have only positive numbers; None if no number is.
-
-        Its marks have no texts, which the plot with linear axes has.
-        """
-        x, y = (replace(axis, title=f"{axis.title}, logarithmic", log=True) for axis in (self.x, self.y))
-        series = [
-            replace(
-                one, marks=tuple(replace(mark, text="") for mark in one.marks if mark.x > 0 and mark.y > 0)
-            )
-            for one in self.series
-        ]
-        return Plot(x, y, tuple(series)) if any(one.marks for one in series) else None
-
-
-@dataclass(frozen=True)
-class FlameFrame:
-    """A function in a flame graph: its place in percent of the width, and its depth.
-
-    ``more`` is from -1 to 1: by how much more time was in it than on base.
-    """
-
-    left: float
-    width: float
-    depth: int
-    label: str
-    text: str
-    more: float
-
-
-Flame = tuple[FlameFrame, ...]
-"""A flame graph, with the outermost function at the top."""
-
-
-class Row(NamedTuple):
-    """A row of a forest plot: its picture in SVG, and ``reason`` why its verdict is no other."""
-
-    label: str
-    picture: str
-    text: str
-    verdict: Verdict
-    reason: str
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Every change of one variant: on a page its rows are elements of the page, in a file they are drawn.
-
-    ``lines`` and ``labels`` are those of the axis, in SVG.
-    """
-
-    variant: str
-    lines: str
-    labels: str
-    metrics: tuple[tuple[Group, list[Row]], ...]
-    verdicts: list[Verdict]
-    twins: list[tuple[str, str]]
-    """The twins that have intervals, each with its description."""
-    several: bool
-    """Whether the metrics are of several workloads."""
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One chart. ``about`` describes it for screen readers; ``notes`` are shown below it."""
-
-    name: str
-    title: str
-    about: str
-    drawn: Plot | Flame | Forest
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """Charts of one kind, of which the page shows the one that the selected options name.
-
-    ``charts`` has the charts by their options, one for each of ``labels``. ``first`` is the initial
-    selection.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    charts: Mapping[tuple[str, ...], Chart]
-    first: tuple[str, ...]
-    metric: str = ""
-
-    @property
-    def choices(self) -> list[tuple[int, str, list[str]]]:
-        """Return the position in the keys, the label and the options, where there is more than one."""
-        every = [
-            (n, label, list(dict.fromkeys(key[n] for key in self.charts)))
-            for n, label in enumerate(self.labels)
-        ]
-        return [choice for choice in every if len(choice[2]) > 1]
-
-    @property
-    def ordered(self) -> list[tuple[str, Chart]]:
-        """Return the charts, the initial one first, each with the numbers of its options in ``choices``."""
-        choices = self.choices
-        every = sorted(self.charts.items(), key=lambda chart: chart[0] != self.first)
-        return [(" ".join(str(options.index(key[n])) for n, _, options in choices), c) for key, c in every]
-
-
-def of_kernel(kernel: str, kernels: Sequence[str], marks: Sequence[Mark], name: str = "") -> PlotSeries:
-    """Return the line of a kernel in its colour, with its symbol and its dashes."""
-    at = 0 if kernel == "base" else 1 + _position(kernel, kernels)
-    return PlotSeries(
-        name=name or kernel,
-        colour=colour(kernel, kernels),
-        marks=tuple(marks),
-        symbol=KERNEL_SYMBOLS[at and 1 + (at - 1) % (len(KERNEL_SYMBOLS) - 1)],
-        dash=DASHES[at and 1 + (at - 1) % (len(DASHES) - 1)],
-        variant=kernel,
-    )
-
-
-def colour(kernel: str, kernels: Sequence[str]) -> str:
-    """Return the colour of a kernel: grey for base and its twins, by position in ``kernels`` for variants."""
-    if kernel == "base":
-        return "base"
-    if kernel.startswith("base-"):
-        return "twin"
-    return f"kernel{_position(kernel, kernels) % _VARIANTS}"
-
-
-def _position(kernel: str, kernels: Sequence[str]) -> int:
-    variants = [name for name in kernels if name != "base" and not name.startswith("base-")]
-    return variants.index(kernel) if kernel in variants else 0
-
-
-def slug(*words: str) -> str:
-    """Return a name for a file or an anchor, with dashes instead of special characters."""
-    text = "-".join(word for word in words if word).replace(",", "")
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-")
 
 
 _COLOURS = [
@@ -249,92 +49,6 @@ def stylesheet() -> str:
         f':root[data-theme="dark"]{{color-scheme:dark;{dark}}}\n'
         f"@media print{{:root:not(#always){{color-scheme:light;{light}}}}}\n"
     )
-
-
-_ROOM = 0.04
-"""Free space at each end, as a part of the axis."""
-_MOST_TICKS = 7
-_SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-_LONG = 1e5
-"""An axis to this value or beyond has suffixes; a shorter one has labels as in tables: ``15,000``."""
-_MOST_PLACES = 2
-"""A label with more decimals is not shorter with a suffix than without."""
-_NOTHING = 1e-12
-"""Numbers this near to each other are one number on an axis, and so near to 0 they are 0."""
-
-
-@dataclass(frozen=True)
-class AxisScale:
-    """``share`` returns the place of a value, from 0 to 1; ``ticks`` are places with their labels."""
-
-    share: Callable[[float], float]
-    ticks: tuple[tuple[float, str], ...]
-
-
-def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> AxisScale:
-    """Return an axis of numbers that has all ``values``, and 0 too with ``zero``."""
-    finite = [float(value) for value in values if math.isfinite(value) and (value > 0 or not log)]
-    low, high = min(finite, default=0.0), max(finite, default=1.0)
-    if zero and not log:
-        low, high = min(low, 0.0), max(high, 0.0)
-    if log:
-        low, high = math.log10(low), math.log10(high)
-    if math.isclose(low, high, rel_tol=1e-9, abs_tol=_NOTHING):
-        half = 0.5 * abs(low) if abs(low) > _NOTHING else 0.5
-        low, high = low - half, high + half
-    room = _ROOM * (high - low)
-    start, end = (low if zero and low == 0 else low - room), high + room
-
-    def share(value: float) -> float:
-        place = (math.log10(value) if value > 0 else start) if log else float(value)
-        return min(1.0, max(0.0, (place - start) / (end - start)))
-
-    decades = _decades(start, end) if log else []
-    marks = decades
-    if not decades:
-        # Round values at equal distances: steps of 1, 2 or 5 of a power of ten.
-        least, most = (10**start, 10**end) if log else (start, end)
-        rough = (most - least) / _MOST_TICKS
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough)
-        marks = [n * step for n in range(math.ceil(least / step - 1e-9), math.floor(most / step + 1e-9) + 1)]
-    # Those of a logarithmic axis have all sizes, so each has a suffix of its own: ``0.5``, ``5k``, ``1M``.
-    texts = [text for mark in marks for text in _labels([mark], long=0)] if decades else _labels(marks)
-    return AxisScale(share, tuple(zip(map(share, marks), texts, strict=True)))
-
-
-def _decades(low: float, high: float) -> list[float]:
-    """Return powers of ten between two exponents, with twice and five times them where there is room.
-
-    Empty if there are fewer than two.
-    """
-    times = (1,) if high - low > 3 else (1, 2, 5)
-    found = [
-        by * 10.0**power
-        for power in range(math.floor(low), math.ceil(high) + 1)
-        for by in times
-        if low <= math.log10(by) + power <= high
-    ]
-    return found[:: 1 + len(found) // (_MOST_TICKS + 2)] if len(found) > 1 else []
-
-
-def _labels(marks: Sequence[float], long: float = _LONG) -> list[str]:
-    """Return labels in one style: as in tables, or from ``long`` all with the suffix of the largest."""
-    largest = max(map(abs, marks), default=0.0)
-    fitting = [one for one in _SUFFIXES if largest >= max(one[0], long)]
-    by, suffix = fitting[0] if fitting else (1.0, "")
-    step = min((after - before for before, after in pairwise(marks)), default=largest)
-    if _places(step / by) > _MOST_PLACES:
-        by, suffix = 1.0, ""
-    places = _places(step / by)
-    texts = [f"{mark / by:,.{places}f}" for mark in marks]
-    short = [text.rstrip("0").rstrip(".") if places else text for text in texts]
-    return [text + suffix if mark else "0" for text, mark in zip(short, marks, strict=True)]
-
-
-def _places(step: float) -> int:
-    """Return how many decimals a multiple of a round step has."""
-    return max(0, -math.floor(math.log10(step) + 1e-9)) if step else 0
 
 
 _FRAME_PX = 18

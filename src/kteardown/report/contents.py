@@ -15,7 +15,6 @@ from kteardown.model.result import Outlier, Result
 from kteardown.model.timing import Timing
 from kteardown.model.workload import Workload
 from kteardown.report.charts import written
-from kteardown.report.diff import revisions_in
 from kteardown.report.formatting import (
     WORDS,
     counted,
@@ -26,6 +25,7 @@ from kteardown.report.formatting import (
     with_remedy,
 )
 from kteardown.report.material import Material
+from kteardown.report.revisions import revisions_in
 from kteardown.report.sections.ablation import ablation_sentences, ablation_tables
 from kteardown.report.sections.changes import headline_table, metric_tables
 from kteardown.report.sections.fault_lines import (

@@ -20,9 +20,9 @@ from kteardown.model.judged import Verdict
 from kteardown.model.record import BASE
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.report.diff import revisions_in
 from kteardown.report.formatting import counted, percent_of, point_text, saved_percent, size_of, with_remedy
 from kteardown.report.metrics import is_activity
+from kteardown.report.revisions import revisions_in
 from kteardown.visible import on_one_line
 
 _LONGEST_NAME = 40

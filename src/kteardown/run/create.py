@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from kteardown import version
 from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError, damaged
-from kteardown.kernels import build, cache_folder, layout_twin
+from kteardown.kernels import build, build_plan, cache_folder, layout_twin
 from kteardown.kernels.prebuilt import is_prebuilt
 from kteardown.kernels.request import Building, Built, KernelImage, KernelRequest
 from kteardown.kernels.source import Sources, file_hash
@@ -29,10 +29,10 @@ from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.result import Result
 from kteardown.paths import cache_dir, runs_dir
 from kteardown.progress import Reporter, SilentReporter
-from kteardown.run.execute import Bootable
 from kteardown.run.forecast import Forecast, forecast_of
 from kteardown.run.make_plan import make_plan, plan_profile
 from kteardown.run.resolve import Resolved
+from kteardown.run.setting import Bootable
 from kteardown.rundir import snapshot
 from kteardown.rundir.directory import RunDir, removed_unless_whole
 from kteardown.rundir.find import all_runs
@@ -52,7 +52,7 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
     requests = {}
     for kernel in resolved.kernels:
         if kernel.name not in left_out:
-            settled, choose = kernel, build.choose_backport
+            settled, choose = kernel, build_plan.choose_backport
             if kernel.backports:
                 settled = choose(kernel, sources.identify(kernel.source), sources)
             folder = f"series/{_file_name(settled.name)}"

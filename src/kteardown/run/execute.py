@@ -6,32 +6,28 @@ An executor runs what it is given: that of this host, or that of a place (``run.
 
 import itertools
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from pathlib import Path
 
 from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.kernels.source_lines import SourceLines
-from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootEnd, BootStart, Outcome, Record, TrialEnd, TrialStart
 from kteardown.progress import Reporter
-from kteardown.run.guest_records import ForgedError, GuestRecords, Reports, of_agent
+from kteardown.run.guest_records import ForgedError, GuestRecords, of_agent
+from kteardown.run.setting import Bootable, Ended, GuestSetup, Lab, Setting, Watch
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
 from kteardown.script.left_behind import LeftBehind
-from kteardown.vm.host import HostWatch
+from kteardown.vm.host_watch import HostWatch
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import Acceleration, BootJob
-from kteardown.vm.machine import Machine
 
 Piece = tuple[PlannedBoot, ...]
 """Boots that run one after another on one machine."""
@@ -42,131 +38,6 @@ Piece = tuple[PlannedBoot, ...]
 # does not matter to icount: its limit is on the guest's own clock.
 SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 0.5, "metal": 1.0}
 _ATTEMPTS = 3
-
-
-@dataclass(frozen=True)
-class Bootable:
-    image: Path
-    modules: tuple[Path, ...] = ()
-    optional_modules: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
-    """By name, what to load for a module that a boot of the plan needs."""
-    lines: Path | None = None
-    """The folder with its line table; None: that of the image."""
-
-    def placed(self, place: Callable[[Path], Path]) -> "Bootable":
-        """Return the same with ``place`` of each file."""
-        more = {name: tuple(map(place, files)) for name, files in self.optional_modules.items()}
-        return Bootable(place(self.image), tuple(map(place, self.modules)), more, self.lines)
-
-
-@dataclass(frozen=True)
-class GuestSetup:
-    """What every guest of a run is given."""
-
-    agent: Path
-    arch: Arch
-    acceleration: Acceleration
-    reports: Mapping[str, Reports] = field(default_factory=dict)
-    """By workload of the plan, what the agent may report of it."""
-    kernel_args: tuple[str, ...] = ()
-    programs: tuple[Path, ...] = ()
-    """The programs that the guests have in addition to the agent."""
-    archives: tuple[Path, ...] = ()
-    """Archives in the format of an initramfs with the files of scripts."""
-    has_own_programs: bool = False
-    """As in ``BootJob``."""
-    first: Path | None = None
-    """The first process of a machine that is not of this lab, which runs the agent."""
-    streams: bool = True
-    """Whether records come while the guest runs, and not only at its end."""
-    is_watched: bool = True
-    """Whether the host of a guest sees what its other work takes from the guest."""
-    lost_limit: float | None = None
-    """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
-    lost_asked: bool = True
-    """Whether that limit was asked for; else it holds only on a host with more CPUs than the guest."""
-
-    def placed(self, place: Callable[[Path], Path]) -> "GuestSetup":
-        """Return what guests are given, with ``place`` of each file."""
-        given = {each.name: getattr(self, each.name) for each in fields(GuestSetup)}
-        more = {name: tuple(map(place, given[name])) for name in ("programs", "archives")}
-        return GuestSetup(**{**given, **more, "agent": place(self.agent)})
-
-
-@dataclass(frozen=True)
-class Lab(GuestSetup):
-    """Where and how the boots run."""
-
-    machine: Machine = field(kw_only=True)
-    agent_hash: str = ""
-    """SHA-256 of the agent, on which a result depends."""
-    jobs: int = 1
-    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
-    executor: "Executor | None" = None
-    """What runs the boots; None: this machine."""
-
-    def stop(self) -> None:
-        """End what runs. May be called from any thread."""
-        (self.executor or self.machine).stop()
-
-
-@dataclass
-class Watch:
-    """The displayed progress: the completed trials, weighted by expected time, and each guest's trial.
-
-    Without arguments nothing is displayed. Safe to call from several threads.
-    """
-
-    update: Callable[[float, str], None] = lambda *_: None
-    weight: Callable[[PlannedTrial], float] = lambda _: 1.0
-    _done: float = 0.0
-    _now: dict[int, str] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def boot(self, boot: PlannedBoot, doing: str = "starting", more: float = 0.0) -> None:
-        """Show what ``boot`` is doing, unless that is empty, and add ``more`` to what is completed."""
-        with self._lock:
-            self._done += more
-            if doing:
-                self._now[boot.index] = f"{boot.kernel}, seed {boot.seed}: {doing}"
-            self.update(self._done, "\n".join(self._now.values()))
-
-    def trial(self, boot: PlannedBoot, index: int) -> None:
-        if index < len(boot.trials):
-            trial = boot.trials[index]
-            params = {**boot.machine, **trial.params}
-            words = " ".join([trial.workload, *(f"{name}={value}" for name, value in params.items())])
-            self.boot(boot, f"{words}, trial {index + 1} of {len(boot.trials)}")
-
-    def done(self, boot: PlannedBoot, index: int) -> None:
-        if index < len(boot.trials):
-            self.boot(boot, "", self.weight(boot.trials[index]))
-
-    def ended(self, boot: PlannedBoot) -> None:
-        with self._lock:
-            self._now.pop(boot.index, None)
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A boot that has ended. ``keep`` writes its records to the log, unless they are there already."""
-
-    boot: PlannedBoot
-    outcome: Outcome
-    detail: str
-    keep: Callable[[], None] = lambda: None
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What an executor is given for one plan."""
-
-    plan: Plan
-    kernels: Mapping[str, Bootable]
-    lab: Lab
-    log: RecordWriter
-    watch: Watch
-    reporter: Reporter
 
 
 def execute(

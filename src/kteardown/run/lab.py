@@ -14,10 +14,10 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import Lab
 from kteardown.run.forecast import jobs_of
 from kteardown.run.guest_records import reports_of
 from kteardown.run.places import Where
+from kteardown.run.setting import Lab
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
 from kteardown.vm.agent import Also, build_agent

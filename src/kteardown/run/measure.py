@@ -20,10 +20,11 @@ from kteardown.paths import cache_dir
 from kteardown.progress import InterimResult, Reporter, Task
 from kteardown.run import create
 from kteardown.run import lab as labs
-from kteardown.run.execute import Lab, execute
+from kteardown.run.execute import execute
 from kteardown.run.forecast import Forecast, forecast_of
 from kteardown.run.make_plan import rest_of_failed, with_layout_twin
 from kteardown.run.places import Where
+from kteardown.run.setting import Lab
 from kteardown.rundir.completeness import measurable, up_to
 from kteardown.rundir.snapshot import Snapshot, load, load_kernels
 from kteardown.rundir.writer import RecordWriter, open_writer

@@ -29,9 +29,9 @@ from kteardown.model.workload import Metric, Workload, unit_of
 from kteardown.paths import shipped_table
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted, boot_together
-from kteardown.run.execute import Bootable
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.places.place import Place
+from kteardown.run.setting import Bootable
 from kteardown.rundir.environment import error_lines
 from kteardown.script.describe import Described, named
 from kteardown.script.extract import metric_of, parse_reading, values

@@ -23,8 +23,8 @@ from kteardown.kernels import cache_folder
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.paths import key_of, shipped_table
+from kteardown.script.beside import beside, read_file
 from kteardown.script.extract import metric_of
-from kteardown.script.files import beside, read_file
 from kteardown.script.presets import preset_of
 
 MEMORY_MB = 512

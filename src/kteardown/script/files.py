@@ -16,25 +16,24 @@ import math
 import os
 import re
 import shutil
-import stat
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kteardown import sandbox
 from kteardown.door import Entry
-from kteardown.errors import BuildError, InputError, LabError, MissingError, failing
+from kteardown.errors import InputError, LabError, MissingError, failing
 from kteardown.kernels.prebuilt import guest_programs
 from kteardown.kernels.source import Sources, file_hash
-from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
+from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Script, Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.rundir.directory import GUEST_FILE
 from kteardown.rundir.snapshot import read_json
-from kteardown.sandbox import Limits, Mount, Sandbox
-from kteardown.script.host import MACHINES, PATH, HostPrograms, is_elf, read_elf
+from kteardown.script.beside import beside, read_file
+from kteardown.script.compile_static import compile_static
+from kteardown.script.elf import MACHINES, is_elf, read_elf
+from kteardown.script.host import PATH, HostPrograms
 from kteardown.script.root import GuestTree, add_root
 from kteardown.script.words import Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
@@ -50,7 +49,6 @@ _PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\
 _GROUP = "root:x:0:\nnogroup:x:65534:\n"
 _SUDO = b'#!/bin/sh\nexec env "$@"\n'
 _TEXT_BYTES = 1 << 20
-_FILE_BYTES = 1 << 30
 _APPLETS = re.compile(rb"[a-z0-9._\[-]{1,32}")
 _MOST_APPLETS = 1000
 _MAIN = re.compile(rb"\bmain\s*\(")
@@ -357,33 +355,6 @@ def _hash(archive: Entry) -> str:
         return file_hash(archive.plain())
 
 
-def beside(where: Path, name: str) -> Path:
-    """Return the path of ``name`` in the folder of a TOML file. Raises InputError if it is elsewhere."""
-    path = where / name
-    wrong = Path(name).is_absolute() or ".." in Path(name).parts or not name.isprintable()
-    if wrong or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(where)):
-        raise InputError(
-            f"{name!r} is not a file beside the description of its workload",
-            hint=f"copy it into {where}, and give its name there.",
-        )
-    return path
-
-
-def read_file(path: Path) -> tuple[bytes, int]:
-    """Return the contents of a file of a guest, and its permissions.
-
-    Raises InputError if it is a device or a pipe, too large, or cannot be read.
-    """
-    with failing(f"cannot read {path}", hint="check the path, and that you may read the file."):
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES:
-            raise InputError(
-                f"{path} is not a file of at most {_FILE_BYTES >> 20} MB",
-                hint="give another: it is in the memory of the guest.",
-            )
-        return path.read_bytes(), stat.S_IMODE(status.st_mode) & 0o777
-
-
 def _applets(busybox: bytes) -> Iterator[str]:
     """Yield the names of its applets: it has a sorted table of them, each with a zero at its end."""
     start, before = busybox.find(b"[\0[[\0"), b""
@@ -396,75 +367,4 @@ def _applets(busybox: bytes) -> Iterator[str]:
         yield word.decode()
 
 
-HEADERS = ("stdio.h", "stdlib.h", "unistd.h", "string.h")
-"""What is included if a file does not compile without: a mail often has lost the lines with ``<``."""
-
-_FLAGS = ("-O2", "-static", "-pthread", "-Wl,--build-id=none")
 # Without its header, a function such as getenv() would return an int, and the program end with a signal.
-_STRICT = "-Werror=implicit-function-declaration"
-_LENIENT = "-Wno-error=implicit-function-declaration"
-_SOURCE = Path("/source")
-_OUTPUT = Path("/output")
-_LIMITS = Limits(total_s=300, output_mb=16, disk_mb=512, file_mb=256, processes=64)
-_SHOWN = 12
-
-
-def compile_static(
-    source: Path, arch: Arch, reporter: Reporter, beside: Sequence[Path] = ()
-) -> tuple[bytes, tuple[str, ...]]:
-    """Return the program of the C file ``source``, and the headers that had to be added.
-
-    ``beside`` are files in its folder that it may include; it sees no other file of the user.
-    Raises BuildError if it does not compile, LabError if there is no sandbox, MissingError if there is no
-    compiler.
-    """
-    native, known = host_arch() == arch, ARCHITECTURES[arch]
-    compiler = next(filter(None, map(shutil.which, ("gcc", "cc") if native else (known.compiler,))), None)
-    packages = ("gcc", "libc6-dev") if native else known.agent_packages
-    if compiler is None:
-        raise MissingError(f"no C compiler for {arch} programs is installed", packages)
-    if (reason := sandbox.problem()) and not sandbox.unsafe_build:
-        raise LabError(
-            f"{source.name} would be compiled without a sandbox: {reason}",
-            hint="install bubblewrap (see `kteardown doctor`); or give --unsafe-build (docs/safety.md).",
-        )
-    with failing(f"cannot read {source}", hint="check the path, and that you may read the file."):
-        text = source.read_text(errors="replace")
-    program, said = _compiled(compiler, source, beside, (_STRICT,), reporter)
-    if program:
-        return program, ()
-    if "cannot find -l" in "".join(said):
-        raise MissingError(f"there is no static C library for {arch} programs", packages)
-    has = set(re.findall(r"^[ \t]*+#[ \t]*+include[ \t]*+<([^>\n]++)>", text, re.MULTILINE))
-    missing = tuple(name for name in HEADERS if name not in has)
-    flags = (_LENIENT, "-w", *(word for name in missing for word in ("-include", name)))
-    program, said = _compiled(compiler, source, beside, flags, reporter)
-    if program:
-        return program, missing
-    shown = [line.rstrip() for line in said if "error" in line][:_SHOWN] or said[:_SHOWN]
-    raise BuildError(
-        "\n".join([f"{source.name} did not compile:", *(f"  {line.rstrip()}" for line in shown)]),
-        hint="fix the first error; a header of your own beside the file is named with --file.",
-    )
-
-
-def _compiled(
-    compiler: str, source: Path, beside: Sequence[Path], flags: Sequence[str], reporter: Reporter
-) -> tuple[bytes, list[str]]:
-    """Return the program, empty if there is none, and what the compiler printed."""
-    confined = not sandbox.problem()
-    with tempfile.TemporaryDirectory(prefix="kteardown-compile-") as folder:
-        output = Path(folder)
-        seen, made = (_SOURCE, _OUTPUT) if confined else (source.parent.absolute(), output)
-        mounts = [Mount(path.absolute(), _SOURCE / path.name) for path in (source, *beside)]
-        mounts.append(Mount(output, _OUTPUT, writable=True))
-        argv = [compiler, *_FLAGS, *flags]
-        argv += ["-o", str(made / "program"), str(seen / source.name), "-lm"]
-        reporter.command(argv)
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TMPDIR": str(made)}
-        box = Sandbox(mounts, _LIMITS, f"the compiler of {source.name}", confined=confined)
-        with box.running(argv, environment, seen) as (process, lines):
-            said = list(lines)
-        if process.returncode:
-            return b"", said
-        return (output / "program").read_bytes(), said

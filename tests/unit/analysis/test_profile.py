@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.profile import (
-    FunctionCosts,
-    MeanTime,
-    collect,
-    folded,
-    frames_of,
-    growth,
-    innermost,
-    is_idle,
-    profiles,
-    quantile,
-)
+from kteardown.analysis.profile import FunctionCosts, MeanTime, folded, growth, profiles, quantile
+from kteardown.analysis.stretches import collect, frames_of, innermost, is_idle
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
 from kteardown.model.stack_profile import FunctionCost, Profile

@@ -16,7 +16,8 @@ from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, Record, Sample
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.execute import execute
+from kteardown.run.setting import Bootable, Lab
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.writer import RecordWriter, open_writer

@@ -16,7 +16,7 @@ import pytest
 from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootEnd, BootStart, LostTime, TrialEnd
-from kteardown.run.execute import Bootable, GuestSetup
+from kteardown.run.setting import Bootable, GuestSetup
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown.vm.job import BootJob

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from kteardown.cli import app
 from kteardown_cluster import doctor, node_job
-from kteardown_cluster.cluster import Surveyed, survey
 from kteardown_cluster.node_job import NodeFacts
 from kteardown_cluster.slurm import Job, Node, Slurm, SlurmConfig, Submission
+from kteardown_cluster.survey import Surveyed, survey
 
 FOUND = NodeFacts(
     qemu="a" * 64,

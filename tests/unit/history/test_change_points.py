@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kteardown_history.lines import FEWEST_WALL, change_points, segment
+from kteardown_history.change_points import FEWEST_WALL, change_points, segment
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown_history.lines import drift_of
+from kteardown_history.drift import drift_of
 from unit.history.test_lines import boot, facts, lines
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kteardown_hunt.growth import Array, Curve, judge, may_be_steep, predict, screen, spaced
+from kteardown_hunt.growth import Array, Curve, judge, may_be_steep, screen, spaced
+from kteardown_hunt.predict import predict
 
 Cost = Callable[[Array], Array]
 """The cost of each number of objects, in instructions."""

@@ -10,7 +10,7 @@ import pytest
 
 from kteardown.model.plan import Plan
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Lab
+from kteardown.run.setting import Lab
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt import flow
 from kteardown_hunt.finds import MeasuredCase

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from kteardown_hunt.growth import Curve, predict, spaced
+from kteardown_hunt.growth import Curve, spaced
+from kteardown_hunt.predict import predict
 
 SIZES = spaced(5000, 6)
 SQUARE = [5.0 * n * n for n in SIZES]

@@ -11,7 +11,7 @@ import pytest
 
 from kteardown.kernels.request import KernelImage
 from kteardown.progress import SilentReporter, Task
-from kteardown.run.execute import Lab
+from kteardown.run.setting import Lab
 from kteardown.vm.job import Acceleration, BootJob
 from kteardown_hunt.folder import HuntFolder, measure_stage
 from kteardown_hunt.plan import REPORTS, Case, Options, plan_of_sizes

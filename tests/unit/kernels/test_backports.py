@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError, InputError
-from kteardown.kernels.build import choose_backport
+from kteardown.kernels.build_plan import choose_backport
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts, resolve
 from kteardown.kernels.source import Sources

@@ -18,7 +18,8 @@ from kteardown.cli import app
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
 from kteardown.inputs.load import load_experiment
-from kteardown.run.execute import Executor, Lab, Setting
+from kteardown.run.execute import Executor
+from kteardown.run.setting import Lab, Setting
 from kteardown.vm.kernel_log import Ending
 from kteardown_metal import metal
 from kteardown_metal.console_records import LoggedBoot, key_of_boot, named

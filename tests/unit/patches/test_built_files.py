@@ -5,13 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.patches.config_of_series import (
-    TouchedFile,
-    _is_named,
-    _users_of_headers,
-    built_files,
-    with_dependencies,
-)
+from kteardown.patches.config_of_series import TouchedFile, _is_named, _users_of_headers, built_files
+from kteardown.patches.dependencies import with_dependencies
 
 MAKEFILES = {
     "Kbuild": "obj-y += mm/\nobj-$(CONFIG_NET) += net/\nobj-y += drivers/\n",

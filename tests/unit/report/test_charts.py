@@ -14,20 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kteardown.judge.metrics import metric_name
-from kteardown.report.charts import (
-    DARK,
-    LIGHT,
-    Chart,
-    Forest,
-    Plot,
-    PlotSeries,
-    Row,
-    draw_as,
-    markup,
-    numeric,
-    slug,
-    svg_file,
-)
+from kteardown.report.axis_scale import numeric
+from kteardown.report.chart_model import Chart, Forest, Plot, PlotSeries, Row, slug
+from kteardown.report.charts import DARK, LIGHT, draw_as, markup, svg_file
 from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material
 from kteardown.report.sections import changes, samples

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from kteardown.judge.metrics import metric_name, name_of
-from kteardown.report.charts import Plot
+from kteardown.report.chart_model import Plot
 from kteardown.report.formats import text
 from kteardown.report.formats.html import all_charts
 from kteardown.report.material import Material

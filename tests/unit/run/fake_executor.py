@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import BootEnd, BootStart, Outcome
-from kteardown.run.execute import Ended, Executor, Piece, Setting
+from kteardown.run.execute import Executor, Piece
+from kteardown.run.setting import Ended, Setting
 from kteardown.rundir.writer import RecordWriter
 
 

@@ -12,7 +12,8 @@ from kteardown.model.clock import Clock
 from kteardown.model.experiment import Design, Experiment, Sweep
 from kteardown.model.record import BASE, TWIN
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.execute import execute
+from kteardown.run.setting import Bootable, Lab
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kteardown.model.plan import Plan, PlannedBoot
 from kteardown.model.record import Outcome
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import Bootable, Lab, execute
+from kteardown.run.execute import execute
+from kteardown.run.setting import Bootable, Lab
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer

@@ -9,8 +9,8 @@ import pytest
 from kteardown.errors import BuildError, InputError
 from kteardown.model.arch import Arch, host_arch
 from kteardown.progress import SilentReporter
-from kteardown.script.files import HEADERS, compile_static
-from kteardown.script.host import MACHINES, read_elf
+from kteardown.script.compile_static import HEADERS, compile_static
+from kteardown.script.elf import MACHINES, read_elf
 
 HOST: Arch = "arm64" if host_arch() == "arm64" else "x86_64"
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.script.host import MACHINES, default_folders, elf_of, find_library, libraries, read_elf
+from kteardown.script.elf import MACHINES, default_folders, elf_of, find_library, libraries, read_elf
 
 MACHINE = MACHINES["x86_64"]
 

@@ -14,8 +14,8 @@ from kteardown.errors import InputError, MissingError
 from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Script, Workload
 from kteardown.progress import SilentReporter
+from kteardown.script.elf import MACHINES
 from kteardown.script.files import GuestFiles, guest_files
-from kteardown.script.host import MACHINES
 from unit.vm.test_initramfs import read
 
 HOST: Arch = "arm64" if host_arch() == "arm64" else "x86_64"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.record import LostTime
-from kteardown.vm.host import Counters, HostWatch, lost_between, own_groups, read, steal
+from kteardown.vm.host_watch import Counters, HostWatch, lost_between, own_groups, read, steal
 
 STAT = """cpu  100 0 50 1000 0 0 0 30 0 0
 cpu0 50 0 25 500 0 0 0 10 0 0

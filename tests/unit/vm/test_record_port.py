@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.vm import qemu
+from kteardown.vm import record_lines
 from kteardown.vm.kernel_log import RecordsSeen
-from kteardown.vm.qemu import RecordLines, TooMuchError
+from kteardown.vm.record_lines import RecordLines, TooMuchError
 
 
 @given(st.lists(st.binary(max_size=30)))
@@ -55,7 +55,7 @@ def test_a_record_that_never_ends_is_refused() -> None:
 
 
 def test_a_guest_that_never_stops_writing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qemu, "_PORT_MB", 1)
+    monkeypatch.setattr(record_lines, "_PORT_MB", 1)
     received: list[bytes] = []
     lines = RecordLines(received.append, 0.0)
     for _ in range(16):

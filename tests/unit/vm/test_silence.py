@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from kteardown.vm.qemu import GuestSilence, QemuStuckError, cpu_time_s
+from kteardown.vm.monitor import GuestSilence, QemuStuckError, cpu_time_s
 
 
 class Clocks:

@@ -19,7 +19,7 @@ from scipy import special
 from kteardown.analysis.sequential import FIRST_LOOK
 from kteardown.errors import InputError
 from kteardown.kernels import git
-from kteardown.report.charts import Axis, Chart, Mark, Plot, PlotSeries
+from kteardown.report.chart_model import Axis, Chart, Mark, Plot, PlotSeries
 
 MOST_BOOTS = 80
 """The most blocks for a commit, unless --boots gives another number."""

@@ -14,7 +14,7 @@ from kteardown.flows.runner import Runner
 from kteardown.flows.try_series.choose import SHOWN, choose_workloads, no_workload
 from kteardown.inputs.fragments import located
 from kteardown.inputs.options import Designed, Kernels
-from kteardown.kernels import build
+from kteardown.kernels import build, build_plan
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
@@ -59,7 +59,7 @@ def prepare(
             f"nothing of this patch can be in a kernel for {plain.arch}: {reasons(config.files)}",
             hint="only a patch of code that is compiled can be measured.",
         )
-    objects = build.base_objects(plain, sources)
+    objects = build_plan.base_objects(plain, sources)
     if isinstance(error, NotExercisedError) and objects is not None:
         with reporter.task("Looking for the system calls that reach what it changes"):
             chosen = with_call_paths(chosen, objects)

@@ -17,16 +17,8 @@ from kteardown.judge.metrics import metric_name, variants
 from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.judged import Comparison
 from kteardown.report import contents
-from kteardown.report.charts import (
-    Chart,
-    Forest,
-    Gallery,
-    asset,
-    markup,
-    stylesheet,
-    templates,
-    verdict_rules,
-)
+from kteardown.report.chart_model import Chart, Forest, Gallery
+from kteardown.report.charts import asset, markup, stylesheet, templates, verdict_rules
 from kteardown.report.contents import limits
 from kteardown.report.formatting import WORDS, without_options
 from kteardown.report.material import BothMaterial, Material, Measured

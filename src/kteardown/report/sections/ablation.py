@@ -7,7 +7,7 @@ from operator import mul
 from kteardown.judge.metrics import PointKey, metric_name
 from kteardown.model.result import Ablation, Part, Result
 from kteardown.model.workload import Workload
-from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, slug
+from kteardown.report.chart_model import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, slug
 from kteardown.report.formatting import WORDS, change_of, decimals, point_text, portion
 from kteardown.report.material import Material
 from kteardown.report.table import Block, Table

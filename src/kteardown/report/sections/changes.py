@@ -17,7 +17,8 @@ from kteardown.judge.verdicts import VERDICTS, most_alarming
 from kteardown.model.judged import Comparison, Verdict
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.report.charts import Chart, Forest, Row, draw_as, slug
+from kteardown.report.chart_model import Chart, Forest, Row, slug
+from kteardown.report.charts import draw_as
 from kteardown.report.formatting import (
     WORDS,
     change,

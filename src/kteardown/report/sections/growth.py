@@ -8,18 +8,8 @@ from kteardown.model.judged import Comparison
 from kteardown.model.laws import Law
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.report.charts import (
-    DOTTED,
-    Axis,
-    Chart,
-    Gallery,
-    Mark,
-    Plot,
-    PlotSeries,
-    of_kernel,
-    slug,
-    written,
-)
+from kteardown.report.chart_model import DOTTED, Axis, Chart, Gallery, Mark, Plot, PlotSeries, of_kernel, slug
+from kteardown.report.charts import written
 from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
 from kteardown.report.material import Material
 from kteardown.report.table import Block, Table, Text

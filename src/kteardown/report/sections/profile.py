@@ -9,7 +9,8 @@ from kteardown.model.point import key
 from kteardown.model.result import Result
 from kteardown.model.samples import Stacks
 from kteardown.model.stack_profile import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
-from kteardown.report.charts import Chart, FlameFrame, Gallery, slug, written
+from kteardown.report.chart_model import Chart, FlameFrame, Gallery, slug
+from kteardown.report.charts import written
 from kteardown.report.formatting import parameter, point_text
 from kteardown.report.material import Material
 from kteardown.report.table import Block, Table, Text

@@ -14,7 +14,7 @@ from kteardown.model.judged import Comparison, Verdict
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better, Workload
-from kteardown.report.charts import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug
+from kteardown.report.chart_model import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug
 from kteardown.report.formatting import (
     WORDS,
     Scale,

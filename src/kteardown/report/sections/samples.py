@@ -13,7 +13,7 @@ from kteardown.judge.metrics import metric_name
 from kteardown.model.laws import Distribution
 from kteardown.model.point import Key, key
 from kteardown.model.samples import Samples
-from kteardown.report.charts import Axis, Chart, Gallery, Mark, Plot, PlotSeries, colour, of_kernel, slug
+from kteardown.report.chart_model import Axis, Chart, Gallery, Mark, Plot, PlotSeries, colour, of_kernel, slug
 from kteardown.report.formatting import Scale, counted, parameter, percent, point_text, scale
 from kteardown.report.material import Material
 from kteardown.report.metrics import distinct_names, point_cells

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kteardown.flows.bisection.search import CommitValue, chart, line
-from kteardown.report.charts import Plot, svg_file
+from kteardown.report.chart_model import Plot
+from kteardown.report.charts import svg_file
 
 TESTED = [
     CommitValue(0, False, 68.0, None, "68", "good"),
