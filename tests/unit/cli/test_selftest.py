@@ -47,7 +47,7 @@ def compared(found: SelfTest, *readings: ClockReading) -> SelfTest:
 
 @pytest.fixture
 def host_only(monkeypatch: pytest.MonkeyPatch) -> SelfTest:
-    monkeypatch.setattr("kteardown.vm.host_watch._STEAL_S", 0.01)
+    monkeypatch.setattr("kteardown.vm.host.STEAL_S", 0.01)
     done = CliRunner().invoke(app, ["selftest", "--host-only", "--json", "-q"])
     output = json.loads(done.stdout)
     assert (output["command"], output["runs"], output["outcome"]) == ("selftest", [], None)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import archive, unpack
+from kteardown.kernels import archive, archive_download, unpack
 from kteardown.kernels.archive import (
     Archive,
     Target,
@@ -40,7 +40,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copy = tmp_path / "mirror"
     shutil.copytree(SIGNED, copy)
     monkeypatch.setattr(archive, "_KEYRINGS", [copy / "keyring.gpg"])
-    monkeypatch.setattr(archive, "_ATTEMPTS", 1)
+    monkeypatch.setattr(archive_download, "_ATTEMPTS", 1)
     monkeypatch.setattr(Archive, "tiers", lambda _: {"stable": ((f"file://{copy}", "stable"),)})
     return copy
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import archive, release
+from kteardown.kernels import archive, archive_download, release
 from kteardown.kernels.source import Sources, check
 from kteardown.patches.find_base import KNOWN, default_sources
 from kteardown.progress import SilentReporter
@@ -121,7 +121,7 @@ def server(signed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     server = Server(signed)
     monkeypatch.setenv(release.MIRROR, f"http://127.0.0.1:{server.http.server_port}/linux/kernel/")
     monkeypatch.setenv(release.KEYRING, str(signed / "torvalds.gpg"))
-    monkeypatch.setattr(archive, "_ATTEMPTS", 1)
+    monkeypatch.setattr(archive_download, "_ATTEMPTS", 1)
     yield server
     server.http.shutdown()
     server.http.server_close()
@@ -178,7 +178,7 @@ def test_a_whole_file_that_was_not_verified_is_downloaded_again(
 ) -> None:
     (tmp_path / "downloads").mkdir()
     shutil.copyfile(signed / Path(BALL).name, tmp_path / "downloads/linux-6.16.1.tar.xz.partial")
-    monkeypatch.setattr(archive, "_ATTEMPTS", 2)
+    monkeypatch.setattr(archive_download, "_ATTEMPTS", 2)
     assert tree(tmp_path).is_dir()
     assert len(server.ranges) == 2 and server.ranges[1] is None
 

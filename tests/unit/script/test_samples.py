@@ -6,7 +6,7 @@ import pytest
 
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.record import Check, Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
-from kteardown.script import extract
+from kteardown.script import left_behind
 from kteardown.script.left_behind import LeftBehind
 from unit.script.lines import delta, logged, printed
 
@@ -67,7 +67,7 @@ def test_the_agent_has_no_metric_of_the_same_name_as_the_users() -> None:
 
 
 def test_of_many_lines_those_with_a_value_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extract, "_KEPT", 2)
+    monkeypatch.setattr(left_behind, "_KEPT", 2)
     output = printed("a", "b", "c", "wait 3 ns", "d")
     found = kept(LeftBehind([planned()]), [*output, *logged((1, "of the log")), ended(dropped=1)])
     assert [one.text for one in found if isinstance(one, OutputLine)] == ["a", "b", "wait 3 ns", "of the log"]
@@ -75,8 +75,8 @@ def test_of_many_lines_those_with_a_value_are_kept(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_a_guest_writes_without_an_end_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extract, "LINES", 3)
-    monkeypatch.setattr(extract, "_DELTAS", 2)
+    monkeypatch.setattr(left_behind, "LINES", 3)
+    monkeypatch.setattr(left_behind, "_DELTAS", 2)
     left = LeftBehind([planned()])
     kept(left, [*printed(*"abcde"), *(delta("vmstat", name, 1) for name in "abc")])
     found = kept(left, [ended()])

@@ -34,7 +34,7 @@ QUIET: dict[str, Any] = {
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A quiet host of eight CPUs."""
     monkeypatch.setattr(host, "why_no_counters", lambda: "")
-    monkeypatch.setattr(host, "_STEAL_S", 0.01)
+    monkeypatch.setattr(host, "STEAL_S", 0.01)
     put(tmp_path, "proc/loadavg", "0.10 0.20 0.30 1/100 4711\n")
     put(tmp_path, "proc/stat", "cpu0 1 1 1 1 1 1 1 7 0 0\n")
     put(tmp_path, "proc/cpuinfo", "flags : fpu constant_tsc nonstop_tsc\n")
