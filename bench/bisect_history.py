@@ -1,13 +1,15 @@
-"""Make a git repository of a kernel with hundreds of commits, some of which make the freezer slower.
+"""Make a git repository of a kernel with hundreds of commits, some of which make the freezer
+slower.
 
     python bench/bisect_history.py SOURCE REPOSITORY --seed 1 --commits 320 --nops 27,4
     python bench/bisect_history.py SOURCE REPOSITORY --branch wall-1 --culprits 2 --delay 20
 
 Most commits only rewrite kernel/freezer.c and kernel/power/process.c: comments, the form of an
-expression, the name of a variable. Three do not build, one panics when processes are frozen, and a side
-branch of three commits is merged after each forty (``--merges 0``: none). ``--nops``: how many instructions
-for a process each culprit adds; ``--delay``: how many microseconds; ``--culprits``: the seed of where they
-are. What was made is printed as JSON. Each ``--branch`` of a repository begins at the tag ``base``.
+expression, the name of a variable. Three do not build, one panics when processes are frozen, and a
+side branch of three commits is merged after each forty (``--merges 0``: none). ``--nops``: how many
+instructions for a process each culprit adds; ``--delay``: how many microseconds; ``--culprits``:
+the seed of where they are. What was made is printed as JSON. Each ``--branch`` of a repository
+begins at the tag ``base``.
 """
 
 import argparse
@@ -28,7 +30,11 @@ FORMS = {
     "negation": (PROCESS, "if (!user_only)\n\t\tfreeze_w", "if (user_only == false)\n\t\tfreeze_w"),
     "return": (FREEZER, "return false;\n\t}\n\n\tif (!(p", "return 0;\n\t}\n\n\tif (!(p"),
     "flag": (FREEZER, "if (!(p->flags & PF_KTHREAD))", "if ((p->flags & PF_KTHREAD) == 0)"),
-    "test": (FREEZER, "if (!freezing(p) || frozen(p) ||", "if (freezing(p) == false || frozen(p) ||"),
+    "test": (
+        FREEZER,
+        "if (!freezing(p) || frozen(p) ||",
+        "if (freezing(p) == false || frozen(p) ||",
+    ),
 }
 _LOCK = "\tspin_lock_irqsave(&freezer_lock, flags);\n\tif ("
 _EACH = "\t\t\tif (p == current || !freeze_task(p))"
@@ -37,7 +43,8 @@ _START = "\tstart = ktime_get_boottime();"
 
 @dataclass(frozen=True)
 class State:
-    """What a commit has: the forms that are rewritten, a comment's number, and what is wrong with it."""
+    """What a commit has: the forms that are rewritten, a comment's number, and what is wrong with
+    it."""
 
     forms: frozenset[str] = frozenset()
     comments: tuple[int, int] = (0, 0)
@@ -56,7 +63,9 @@ class State:
                 _LOCK, f'\tasm volatile(".rept {self.nops}; nop; .endr");\n{_LOCK}', 1
             )
         if self.delay:
-            files[PROCESS] = files[PROCESS].replace(_EACH, f"\t\t\tudelay({self.delay});\n{_EACH}", 1)
+            files[PROCESS] = files[PROCESS].replace(
+                _EACH, f"\t\t\tudelay({self.delay});\n{_EACH}", 1
+            )
         if self.wrong == "panics":
             files[PROCESS] = files[PROCESS].replace(_START, f"\tBUG_ON(user_only);\n{_START}", 1)
         if self.wrong == "does not build":
@@ -82,7 +91,8 @@ class Stream:
         lines += [f"committer A Developer <a@localhost> {1_700_000_000 + self.count} +0000"]
         lines += [f"data {len(subject)}", subject]
         lines += [
-            f"{'merge' if n else 'from'} {f':{m}' if m else self.branch_base}" for n, m in enumerate(parents)
+            f"{'merge' if n else 'from'} {f':{m}' if m else self.branch_base}"
+            for n, m in enumerate(parents)
         ]
         text = "\n".join(lines).encode() + b"\n"
         for path, content in state.texts(self.base).items():
@@ -103,12 +113,16 @@ def rewritten(rng: random.Random, state: State, forms: list[str]) -> tuple[State
     file = rng.randrange(2)
     counts = list(state.comments)
     counts[file] += 1
-    return replace(state, comments=(counts[0], counts[1])), f"freezer: review {counts[file]} of part {file}"
+    return replace(
+        state, comments=(counts[0], counts[1])
+    ), f"freezer: review {counts[file]} of part {file}"
 
 
 def events(options: argparse.Namespace) -> dict[int, tuple[str, int]]:
     """Return what happens at which commit of the main line: what changes, and by how much."""
-    changes = [("nops", each) for each in options.nops] + [("delay", each) for each in options.delay]
+    changes = [("nops", each) for each in options.nops] + [
+        ("delay", each) for each in options.delay
+    ]
     wrong = [("does not build", 0)] * 3 + [("panics", 0)]
     # Side branches have a tenth of all commits.
     rng = random.Random(options.culprits)
@@ -129,7 +143,8 @@ def commits(stream: Stream, options: argparse.Namespace) -> Iterator[tuple[int, 
         what, by = happens.get(number, ("", 0))
         if what in ("nops", "delay"):
             more = {what: getattr(state, what) + by}
-            # What is rewritten here elsewhere comes with the next commit, so that this one can be reverted.
+            # What is rewritten here elsewhere comes with the next commit, so that this one can be
+            # reverted.
             last = stream.commit(f"freezer: count {what}, {by} more", replace(before, **more), last)
             state = replace(state, **more)
             yield last, f"{what} {by}"
@@ -160,13 +175,23 @@ def main() -> int:
     parser.add_argument("--nops", type=numbers, default=[])
     parser.add_argument("--delay", type=numbers, default=[])
     options = parser.parse_args()
-    git = ["git", "-C", str(options.repository), "-c", "user.name=A", "-c", "user.email=a@localhost"]
+    git = [
+        "git",
+        "-C",
+        str(options.repository),
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@localhost",
+    ]
     if not options.repository.is_dir():
         subprocess.run(["git", "init", "-q", "--bare", str(options.repository)], check=True)
         there = [*git, "--work-tree", str(options.source.absolute())]
         subprocess.run([*there, "add", "-A", "-f"], check=True)
         tree = subprocess.check_output([*git, "write-tree"], text=True).strip()
-        base = subprocess.check_output([*git, "commit-tree", tree, "-m", "The tree as it is"], text=True)
+        base = subprocess.check_output(
+            [*git, "commit-tree", tree, "-m", "The tree as it is"], text=True
+        )
         subprocess.run([*git, "tag", "base", base.strip()], check=True)
     files = {path: (options.source / path).read_text() for path in (FREEZER, PROCESS)}
     base = subprocess.check_output([*git, "rev-parse", "base"], text=True).strip()
@@ -179,7 +204,10 @@ def main() -> int:
     for each in found:
         each["commit"] = ids[f":{each['mark']}"]
     print(
-        json.dumps({"base": base, "branch": options.branch, "commits": len(ids), "culprits": found}, indent=1)
+        json.dumps(
+            {"base": base, "branch": options.branch, "commits": len(ids), "culprits": found},
+            indent=1,
+        )
     )
     return 0
 

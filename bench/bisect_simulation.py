@@ -2,10 +2,10 @@
 
     python bench/bisect_simulation.py
 
-A thousand histories of 128 commits, of which one adds an effect of one standard deviation of the difference
-of two boots in a block. Three rules: ours (``kteardown.flows.bisection.search``), five blocks for each
-commit, and the rule of Bayes that boots one block at a time where half of the probability is. A block is two
-boots.
+A thousand histories of 128 commits, of which one adds an effect of one standard deviation of the
+difference of two boots in a block. Three rules: ours (``kteardown.flows.bisection.search``), five
+blocks for each commit, and the rule of Bayes that boots one block at a time where half of the
+probability is. A block is two boots.
 """
 
 import math
@@ -29,8 +29,11 @@ SD = 0.1
 Draw = Callable[[int], Iterator[float]]
 
 
-def decided(blocks: Iterator[float], confidence: float, size: float) -> tuple[bool | None, int, float, float]:
-    """Boot blocks until a step of ``size`` is decided by the rule of a real bisection (0: until a verdict).
+def decided(
+    blocks: Iterator[float], confidence: float, size: float
+) -> tuple[bool | None, int, float, float]:
+    """Boot blocks until a step of ``size`` is decided by the rule of a real bisection (0: until a
+    verdict).
 
     Return whether it is bad, the blocks, and the mean logarithm of the ratio with its error.
     """
@@ -49,14 +52,19 @@ def decided(blocks: Iterator[float], confidence: float, size: float) -> tuple[bo
             ratio=math.exp(SD * mean),
             ci=(math.exp(SD * (mean - half)), math.exp(SD * (mean + half))),
         )
-        keeps = Margins(0.99, {"cost": math.expm1(SD * size)}, as_steps=True).keeps(metric) if size else None
+        keeps = (
+            Margins(0.99, {"cost": math.expm1(SD * size)}, as_steps=True).keeps(metric)
+            if size
+            else None
+        )
         if keeps is not None:
             return not keeps, len(found), mean, error
     return None, MOST, mean, error
 
 
 def ours(draw: Draw) -> tuple[int, int, int]:
-    """Return the commit that is named (-1: none), the number of blocks, and of commits that were built."""
+    """Return the commit that is named (-1: none), the number of blocks, and of commits that were
+    built."""
     ends = draw(COMMITS - 1)
     worse, blocks, size, error = decided(ends, confidence_of_step(COMMITS), 0.0)
     if not worse or boots_needed(size, error * blocks**0.5, confidence_of_step(COMMITS)) > MOST:
@@ -74,7 +82,12 @@ def ours(draw: Draw) -> tuple[int, int, int]:
 
 def five(draw: Draw) -> tuple[int, int, int]:
     """Five blocks at each commit, whose mean decides."""
-    size, good, bad, built = float(np.mean([next(draw(COMMITS - 1)) for _ in range(5)])), 0, COMMITS - 1, 1
+    size, good, bad, built = (
+        float(np.mean([next(draw(COMMITS - 1)) for _ in range(5)])),
+        0,
+        COMMITS - 1,
+        1,
+    )
     while bad - good > 1:
         middle, built = (good + bad) // 2, built + 1
         mean = np.mean([next(draw(middle)) for _ in range(5)])
@@ -83,7 +96,8 @@ def five(draw: Draw) -> tuple[int, int, int]:
 
 
 def bayes(draw: Draw, effect: float = 1.0) -> tuple[int, int, int]:
-    """One block at a time where half of the probability is, until a commit has 95%; it knows the effect."""
+    """One block at a time where half of the probability is, until a commit has 95%; it knows the
+    effect."""
     logs, blocks, built = np.zeros(COMMITS - 1), 0, set[int]()
     while True:
         shares = np.exp(logs - logs.max())
@@ -100,7 +114,8 @@ def bayes(draw: Draw, effect: float = 1.0) -> tuple[int, int, int]:
 
 
 def history(seed: int, effect: float) -> tuple[int, Draw]:
-    """Return the commit that makes a history worse, and the differences of the blocks of each commit."""
+    """Return the commit that makes a history worse, and the differences of the blocks of each
+    commit."""
     rng = np.random.default_rng(seed)
     culprit = int(rng.integers(1, COMMITS))
 
@@ -112,7 +127,9 @@ def history(seed: int, effect: float) -> tuple[int, Draw]:
 
 
 def main() -> int:
-    for effect, rule in product((1.0, 0.5, 2.0) if "--all" in sys.argv else (1.0,), (ours, five, bayes)):
+    for effect, rule in product(
+        (1.0, 0.5, 2.0) if "--all" in sys.argv else (1.0,), (ours, five, bayes)
+    ):
         right, cost = 0, []
         for seed in range(HISTORIES):
             culprit, draw = history(seed, effect)
@@ -121,7 +138,8 @@ def main() -> int:
             cost.append((2 * blocks, built, named < 0))
         boots, kernels, none = np.mean(cost, axis=0)
         print(
-            f"{effect:g} sd, {rule.__name__}: right {right / HISTORIES:.1%}, none named {none:.1%}", end=", "
+            f"{effect:g} sd, {rule.__name__}: right {right / HISTORIES:.1%}, none named {none:.1%}",
+            end=", ",
         )
         print(f"{boots:.0f} boots, {kernels:.1f} kernels")
     return 0

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Measure how long a boot takes, compared with three others.
 
-- On the instruction clock with one CPU, the processor time from start to exit, with a PID 1 that powers off
-  at once, compared with the same kernel without what makes this boot short: QEMU starts the bzImage itself,
-  and the kernel calibrates its timers and describes its tracepoints. Limit: a fifth of its time.
-- In real time, the time from starting QEMU to the agent's first record, compared with the same QEMU options
-  without kteardown's channels and that PID 1, from start to exit. Limit: 1.15 times its time.
-- With --vng-image, the same compared with virtme-ng, which boots that image to `true`, emulated, from start
-  to exit. Limit: a quarter of its time. The image needs the symbols that virtme-ng requires.
+- On the instruction clock with one CPU, the processor time from start to exit, with a PID 1 that
+  powers off at once, compared with the same kernel without what makes this boot short: QEMU starts
+  the bzImage itself, and the kernel calibrates its timers and describes its tracepoints. Limit: a
+  fifth of its time.
+- In real time, the time from starting QEMU to the agent's first record, compared with the same QEMU
+  options without kteardown's channels and that PID 1, from start to exit. Limit: 1.15 times its
+  time.
+- With --vng-image, the same compared with virtme-ng, which boots that image to `true`, emulated,
+  from start to exit. Limit: a quarter of its time. The image needs the symbols that virtme-ng
+  requires.
 
 Each round runs every boot once, in a rotating order; the medians are compared. Exits with 1
 if a limit is exceeded.
@@ -52,8 +55,12 @@ CHANNELS = ("id=records", "virtio-serial-pci", "virtserialport", "id=monitor", "
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--image", type=Path, help="a built bzImage; debian:6.12 is built if omitted")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "--image", type=Path, help="a built bzImage; debian:6.12 is built if omitted"
+    )
     parser.add_argument("--agent", type=Path, help="a built agent; built if omitted")
     parser.add_argument("--vng-image", type=Path, help="a bzImage that virtme-ng can boot")
     parser.add_argument("--vng", default="vng", help="the program of virtme-ng 1.42")
@@ -70,7 +77,8 @@ def first_record(image: Path, initramfs: Path, folder: Path) -> float:
 
 
 def bare(image: Path, initramfs: Path, folder: Path) -> float:
-    """Return the seconds from starting QEMU to its exit, without the agent and kteardown's channels."""
+    """Return the seconds from starting QEMU to its exit, without the agent and kteardown's
+    channels."""
     words = qemu_command(job(image, initramfs, folder), records=-1, monitor=-1)
     return real_time_s(without_channels(words))
 
@@ -128,7 +136,10 @@ def run(command: list[str], inherited: tuple[int, ...] = ()) -> None:
         check=False,
     )
     if done.returncode:
-        sys.exit(f"{command[0]} ended with {done.returncode}: {done.stdout.decode(errors='replace')[-500:]}")
+        sys.exit(
+            f"{command[0]} ended with {done.returncode}: "
+            f"{done.stdout.decode(errors='replace')[-500:]}"
+        )
 
 
 def job(image: Path, initramfs: Path, folder: Path) -> BootJob:
@@ -160,7 +171,10 @@ def measure(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str
             if turn:
                 times[name].append(took)
     for name, seen in times.items():
-        print(f"{name:28} median {statistics.median(seen):7.3f} s   of {len(seen)}, min {min(seen):.3f} s")
+        print(
+            f"{name:28} median {statistics.median(seen):7.3f} s   of {len(seen)}, min "
+            f"{min(seen):.3f} s"
+        )
     return {name: statistics.median(seen) for name, seen in times.items()}
 
 
@@ -174,7 +188,11 @@ def main() -> int:
     image, agent = chosen.image, chosen.agent
     if image is None:
         request = KernelRequest("base", "debian:6.12")
-        image = build.ensure([request], cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image
+        image = (
+            build.ensure([request], cache_dir=cache_dir(), reporter=SilentReporter())
+            .images["base"]
+            .image
+        )
     if agent is None:
         agent = build_agent("x86_64", cache=cache_dir(), reporter=SilentReporter())
     with tempfile.TemporaryDirectory(prefix="kteardown-bench-") as name:
@@ -191,7 +209,9 @@ def main() -> int:
             },
             chosen.rounds,
         )
-        met = verdict("as it is / without it", times_s["as it is"] / times_s["without it"], SHORT_LIMIT)
+        met = verdict(
+            "as it is / without it", times_s["as it is"] / times_s["without it"], SHORT_LIMIT
+        )
         print(f"{image}, real time, two CPUs")
         times_s = measure(
             {

@@ -1,10 +1,11 @@
-"""Inject faults at random moments into runs on a real Slurm, and compare each result with an unbroken run.
+"""Inject faults at random moments into runs on a real Slurm, and compare each result with an
+unbroken run.
 
     cluster_faults.py FOLDER [--faults N] [--seconds S] [--seed N]
 
-Needs Debian's slurm-wlm and munge, and root for the small file system of the runs (without root that fault is
-left out). FOLDER keeps the reference and ``faults.ndjson``, one line for each run; called again, it goes on
-until N faults were injected, and prints the table.
+Needs Debian's slurm-wlm and munge, and root for the small file system of the runs (without root
+that fault is left out). FOLDER keeps the reference and ``faults.ndjson``, one line for each run;
+called again, it goes on until N faults were injected, and prints the table.
 """
 
 from __future__ import annotations
@@ -227,7 +228,9 @@ def found(lab: Lab) -> dict[str, Any]:
     ends = Counter(line["boot"] for line in lines if line["type"] == "boot_end")
     compared = run / "jobs" / "compared.ndjson"
     same = (
-        [json.loads(line)["same"] for line in compared.read_text().splitlines()] if compared.exists() else []
+        [json.loads(line)["same"] for line in compared.read_text().splitlines()]
+        if compared.exists()
+        else []
     )
     return {
         **state,
@@ -254,8 +257,19 @@ def reference(folder: Path) -> str:
     file = folder / "reference.json"
     if not file.is_file():
         (folder / "local.toml").write_text(EXPERIMENT)
-        environment = {**os.environ, "KTEARDOWN_RUNS": str(folder / "local"), "PYTHONPATH": str(ROOT / "src")}
-        command = [str(ROOT / ".venv/bin/kteardown"), "run", str(folder / "local.toml"), "--jobs", "1", "-q"]
+        environment = {
+            **os.environ,
+            "KTEARDOWN_RUNS": str(folder / "local"),
+            "PYTHONPATH": str(ROOT / "src"),
+        }
+        command = [
+            str(ROOT / ".venv/bin/kteardown"),
+            "run",
+            str(folder / "local.toml"),
+            "--jobs",
+            "1",
+            "-q",
+        ]
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
         file.write_text(normal(next((folder / "local").glob("*/result.json"))))
     return file.read_text()
@@ -273,15 +287,18 @@ def table(runs: list[dict[str, Any]]) -> str:
     in_bad = Counter(kind for run in runs if not good(run) for kind in run["faults"])
     rows = [f"| {kind} | {kinds[kind]} | {in_bad[kind]} |" for kind in FAULTS]
     sums = {
-        name: sum(run.get(name, 0) for run in runs) for name in ("executions", "late", "compared", "differed")
+        name: sum(run.get(name, 0) for run in runs)
+        for name in ("executions", "late", "compared", "differed")
     }
-    return "\n".join([
-        "| fault | injected | in runs that differed |",
-        "|---|---|---|",
-        *rows,
-        f"{kinds.total()} faults in {len(runs)} runs, {sum(map(good, runs))} with the unbroken run's result; "
-        f"{sum(run['sessions'] for run in runs)} sessions of the driver; {sums}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "| fault | injected | in runs that differed |",
+            "|---|---|---|",
+            *rows,
+            f"{kinds.total()} faults in {len(runs)} runs, {sum(map(good, runs))} with the unbroken "
+            f"run's result; {sum(run['sessions'] for run in runs)} sessions of the driver; {sums}",
+        ]
+    )
 
 
 def main() -> int:

@@ -2,7 +2,8 @@
 
     cluster_speed.py [--boots N]
 
-Each node has one CPU of the host. Also prints what a job costs beside its boot, from the times of its files.
+Each node has one CPU of the host. Also prints what a job costs beside its boot, from the times of
+its files.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from slurm.cluster import Cluster, Site, small_experiment
 ROOT = Path(__file__).parents[1]
 
 
-def run(folder: Path, cluster: Cluster, name: str, boots: int, *arguments: str, cpu: str = "") -> None:
+def run(
+    folder: Path, cluster: Cluster, name: str, boots: int, *arguments: str, cpu: str = ""
+) -> None:
     """Run the experiment, and print how fast it was."""
     runs = folder / name
     runs.mkdir()
@@ -31,7 +34,14 @@ def run(folder: Path, cluster: Cluster, name: str, boots: int, *arguments: str, 
     site.configure(poll_s=1)
     environment = {**site.environment, "KTEARDOWN_RUNS": str(runs), "PYTHONPATH": str(ROOT / "src")}
     pin = ["taskset", "--cpu-list", cpu] if cpu else []
-    command = [*pin, str(ROOT / ".venv/bin/kteardown"), "run", str(folder / "speed.toml"), "-q", *arguments]
+    command = [
+        *pin,
+        str(ROOT / ".venv/bin/kteardown"),
+        "run",
+        str(folder / "speed.toml"),
+        "-q",
+        *arguments,
+    ]
     load, began = os.getloadavg()[0], time.monotonic()
     subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
     (made,) = runs.iterdir()
@@ -39,11 +49,14 @@ def run(folder: Path, cluster: Cluster, name: str, boots: int, *arguments: str, 
     durations = {line["boot"]: line["duration_s"] for line in lines if line["type"] == "boot_end"}
     seconds = time.monotonic() - began
     print(
-        f"{name}: {boots} boots in {seconds:.1f} s, {60 * boots / seconds:.1f} a minute; the boots alone "
-        f"{statistics.median(durations.values()):.2f} s (median); load of the host before {load:.1f}",
+        f"{name}: {boots} boots in {seconds:.1f} s, {60 * boots / seconds:.1f} a minute; the boots "
+        f"alone {statistics.median(durations.values()):.2f} s (median); load of the host before "
+        f"{load:.1f}",
         flush=True,
     )
-    jobs = [float(file.read_text().split()[-1]) for file in made.glob("jobs/attempts/*/0/output.log")]
+    jobs = [
+        float(file.read_text().split()[-1]) for file in made.glob("jobs/attempts/*/0/output.log")
+    ]
     if jobs:
         print(f"  a job beside its boot: {statistics.median(jobs):.2f} s (median)", flush=True)
 

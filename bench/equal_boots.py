@@ -3,13 +3,14 @@
 
     equal_boots.py [--image FILE]... [--guest NAME]... [--words WORDS]... [--rounds N] [--cpus N]
 
-Two boots of a guest with one CPU must write the same records and the same console (METHODOLOGY.md), with
-every QEMU: `make test-hosts` runs this on each host. Each guest is booted as kteardown boots it, and again
-with each of --words, which are added to the kernel's command line. The boots of all words alternate.
+Two boots of a guest with one CPU must write the same records and the same console (METHODOLOGY.md),
+with every QEMU: `make test-hosts` runs this on each host. Each guest is booted as kteardown boots
+it, and again with each of --words, which are added to the kernel's command line. The boots of all
+words alternate.
 
-Prints the processor time of a boot from starting QEMU to its exit, the least of all rounds, and a digest of
-the figures, which is the same for words that change no figure. Exits with 1 if two boots differ, or if a
-boot or a trial does not end well.
+Prints the processor time of a boot from starting QEMU to its exit, the least of all rounds, and a
+digest of the figures, which is the same for words that change no figure. Exits with 1 if two boots
+differ, or if a boot or a trial does not end well.
 """
 
 from __future__ import annotations
@@ -65,15 +66,28 @@ GUESTS: Mapping[str, tuple[str, Params]] = {
         "holder",
         {"what": ("listing", "smaps"), "quota": (20,), "holders": (1,), "duration_ms": (200,)},
     ),
-    "throttle-quota": ("quota", {"tasks": (1, 24), "work": ("spin", "syscall", "burst"), "periods": (10,)}),
-    "throttle-irqs": ("quota", {"tasks": (250,), "on": ("one",), "periods": (5,), "irq_timer_us": (20,)}),
+    "throttle-quota": (
+        "quota",
+        {"tasks": (1, 24), "work": ("spin", "syscall", "burst"), "periods": (10,)},
+    ),
+    "throttle-irqs": (
+        "quota",
+        {"tasks": (250,), "on": ("one",), "periods": (5,), "irq_timer_us": (20,)},
+    ),
     "throttle-depth": (
         "wakeups",
-        {"depth": (0, 10), "threads": (1, 8), "operations": (0,), "locking": ("off",), "runtime_ms": (50,)},
+        {
+            "depth": (0, 10),
+            "threads": (1, 8),
+            "operations": (0,),
+            "locking": ("off",),
+            "runtime_ms": (50,),
+        },
     ),
     "hunt": ("hunt", {}),
 }
-"""By the name of the experiment whose workload it runs, that workload with its points: few of them, small."""
+"""By the name of the experiment whose workload it runs, that workload with its points: few of them,
+small."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +113,24 @@ class Booted:
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--image", action="append", type=Path, help="a built bzImage; debian:6.12 is built if omitted"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument(
-        "--guest", action="append", choices=GUESTS, help="what the guest runs; everything if omitted"
+        "--image",
+        action="append",
+        type=Path,
+        help="a built bzImage; debian:6.12 is built if omitted",
     )
-    parser.add_argument("--words", action="append", default=[], help="added to the kernel's command line")
+    parser.add_argument(
+        "--guest",
+        action="append",
+        choices=GUESTS,
+        help="what the guest runs; everything if omitted",
+    )
+    parser.add_argument(
+        "--words", action="append", default=[], help="added to the kernel's command line"
+    )
     parser.add_argument("--rounds", type=int, default=2, help="boots of each guest with each words")
     parser.add_argument("--cpus", type=int, default=1)
     return parser.parse_args()
@@ -116,13 +140,17 @@ def planned(guest: str) -> PlannedBoot:
     """Return the boot of a guest, with all its trials."""
     workload, params = GUESTS[guest]
     if workload == "hunt":
-        boots = plan_of_sizes(dict.fromkeys(CASES, SIZES), [BASE], [0], Options(BUDGET_MINSTR)).boots
+        boots = plan_of_sizes(
+            dict.fromkeys(CASES, SIZES), [BASE], [0], Options(BUDGET_MINSTR)
+        ).boots
         trials = [trial for boot in boots for trial in boot.trials]
         numbered = [trial.model_copy(update={"index": index}) for index, trial in enumerate(trials)]
         return boots[0].model_copy(update={"trials": tuple(numbered)})
     points: Sequence[Mapping[str, ParamValue]] = ()
     if workload:
-        points = sweep_points(Sweep(workload=workload, params=dict(params)), load_workload(workload))
+        points = sweep_points(
+            Sweep(workload=workload, params=dict(params)), load_workload(workload)
+        )
     trials = [
         PlannedTrial(index=index, workload=workload, params={**point}, warmup=0, repetitions=1)
         for index, point in enumerate(points)
@@ -136,7 +164,9 @@ def job_of(guest: str, image: Path, cpus: int, folder: Path) -> BootJob:
     agent = build_one(DEFAULT_ARCH, cache=cache_dir(), reporter=SilentReporter())
     return BootJob(
         image=image,
-        initramfs=pack(Entry(folder) / f"{guest}.cpio", agent=agent, plan=guest_plan(planned(guest))),
+        initramfs=pack(
+            Entry(folder) / f"{guest}.cpio", agent=agent, plan=guest_plan(planned(guest))
+        ),
         arch=DEFAULT_ARCH,
         acceleration="icount",
         cpus=cpus,
@@ -163,13 +193,15 @@ def boot(job: BootJob, words: str) -> Booted:
 
 
 def differs(boots: Sequence[Booted]) -> str:
-    """Return the first line in which a later boot differs from the first one; empty if there is none."""
+    """Return the first line in which a later boot differs from the first one; empty if there is
+    none."""
     for later in boots[1:]:
         for what in ("records", "console"):
             first, other = getattr(boots[0], what), getattr(later, what)
             if first != other:
                 lines = zip(
-                    *(b if what == "records" else b.splitlines() for b in (first, other)), strict=False
+                    *(b if what == "records" else b.splitlines() for b in (first, other)),
+                    strict=False,
                 )
                 number = next((n for n, (one, two) in enumerate(lines, 1) if one != two), None)
                 return f"line {number} of the {what}" if number else f"the length of the {what}"
@@ -177,7 +209,8 @@ def differs(boots: Sequence[Booted]) -> str:
 
 
 def compare(job: BootJob, guest: str, words: Sequence[str], rounds: int) -> bool:
-    """Boot a guest with each of ``words`` and print a line for each; return whether all is as it must be."""
+    """Boot a guest with each of ``words`` and print a line for each; return whether all is as it
+    must be."""
     seen: dict[str, list[Booted]] = {each: [] for each in words}
     for _ in range(rounds):
         for each in words:
@@ -209,7 +242,9 @@ def main() -> int:
             boot(job_of("start", image, chosen.cpus, Path(name)), "")  # Warms the page cache.
             for guest in chosen.guest or GUESTS:
                 alike = (
-                    compare(job_of(guest, image, chosen.cpus, Path(name)), guest, words, chosen.rounds)
+                    compare(
+                        job_of(guest, image, chosen.cpus, Path(name)), guest, words, chosen.rounds
+                    )
                     and alike
                 )
     return 0 if alike else 1

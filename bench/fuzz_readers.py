@@ -1,8 +1,9 @@
-"""Change bytes of small inputs at random, and read them: a reader may raise nothing but KteardownError.
+"""Change bytes of small inputs at random, and read them: a reader may raise nothing but
+KteardownError.
 
-Each case is read in a process of its own. Its processor time and memory are measured, with
-those of the programs that it starts. Some are made as long as a mail may be. The input of a case
-that crashes, or takes more than 2 s or 300 MB, is kept. A case is made from the seed and its number, so
+Each case is read in a process of its own. Its processor time and memory are measured, with those of
+the programs that it starts. Some are made as long as a mail may be. The input of a case that
+crashes, or takes more than 2 s or 300 MB, is kept. A case is made from the seed and its number, so
 that ``--first`` goes on where another run ended.
 
 Usage: PYTHONPATH=src python bench/fuzz_readers.py --seconds 600 [--seed N] [--first N] [TARGET ...]
@@ -26,7 +27,7 @@ from tempfile import TemporaryDirectory
 from kteardown.coverage import attribute, changed
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
-from kteardown.patches import config_of_series
+from kteardown.patches import changed_lines, config_of_series
 from kteardown.patches.find_base import TriedSource, code_only, failing_hunks
 from kteardown.patches.merging import merge, with_less_context
 from kteardown.patches.posted import read
@@ -61,9 +62,10 @@ new file mode 120000
 """
 # What parsers look for; put in where random bytes seldom come.
 WORDS = (
-    b"99999999999999999999|-1|\0|\xff|\r|\n|\n\n|../|/|\\|a/|b/|@@ -1 +1 @@\n|--- |+++ |/dev/null|"
-    b"diff --git |120000|160000|.git/|\x1b[2J|rename from |copy to |new file mode |GIT binary patch\n|From |"
-    b"literal 3\n|=?utf-8?b?|boundary=|Content-Type: multipart/mixed; |charset=|base64|[PATCH 0/3]|\x1f\x8b"
+    b"99999999999999999999|-1|\0|\xff|\r|\n|\n\n|../|/|\\|a/|b/|@@ -1 +1 @@\n|--- |+++ "
+    b"|/dev/null|diff --git |120000|160000|.git/|\x1b[2J|rename from |copy to |new file mode |GIT "
+    b"binary patch\n|From |literal 3\n|=?utf-8?b?|boundary=|Content-Type: multipart/mixed; "
+    b"|charset=|base64|[PATCH 0/3]|\x1f\x8b"
 ).split(b"|")
 
 
@@ -107,7 +109,7 @@ def read_tree(content: bytes, folder: Path) -> None:
     """Find what a makefile builds, and what changed in a source file."""
     text = content.decode("latin-1")
     list(config_of_series._parse(text[: config_of_series._MOST_TEXT]))
-    config_of_series.missing_symbols("", text, {})
+    changed_lines.missing_symbols("", text, {})
     changed.items(text)
 
 
@@ -120,14 +122,21 @@ def read_objects(content: bytes, folder: Path) -> None:
     source_lines.parse_addr2line(text)
 
 
-CONSOLE = b"[    1.0] BUG: KASAN: use-after-free in f+0x1/0x2\n[    1.1] CPU: 0 PID: 1 Comm: a [a:1]\n"
-OBJECTS = b"a.o:     file format elf64-x86-64\n\n0000 <f>:\n   0:\te8 00\tcall 5 <f+0x5>\n0x00\nf at a.c:1\n"
+CONSOLE = (
+    b"[    1.0] BUG: KASAN: use-after-free in f+0x1/0x2\n[    1.1] CPU: 0 PID: 1 Comm: a [a:1]\n"
+)
+OBJECTS = (
+    b"a.o:     file format elf64-x86-64\n\n0000 <f>:\n   0:\te8 00\tcall 5 <f+0x5>\n0x00\nf at "
+    b"a.c:1\n"
+)
 TREE = (
-    b"obj-$(CONFIG_A) += a.o b/\na-y := c.o $(B)/d.o\nifdef CONFIG_C\n#if defined(CONFIG_D)\nint f(void) { }"
+    b"obj-$(CONFIG_A) += a.o b/\na-y := c.o $(B)/d.o\nifdef CONFIG_C\n#if defined(CONFIG_D)\nint "
+    b"f(void) { }"
 )
 _MAIL = 32_000_000
 _OTHER = 4_000_000
-"""How long a mail may be; and how long a case of the other texts is at most, which are longer only in sum."""
+"""How long a mail may be; and how long a case of the other texts is at most, which are longer only
+in sum."""
 TARGETS: dict[str, tuple[Callable[[bytes, Path], None], Sequence[bytes], int]] = {
     "mail": (read_mail, [path.read_bytes() for path in MAILS if path.is_file()], _MAIL),
     "patch": (read_patch, [PATCH, PATCH[PATCH.index(b"diff") :]], _MAIL),
@@ -142,7 +151,8 @@ MOST_MB = 300
 
 
 def changed_bytes(content: bytes, chance: random.Random, longest: int = _MAIL) -> bytes:
-    """Return ``content`` with up to five changes: words put in, and parts removed, repeated or altered.
+    """Return ``content`` with up to five changes: words put in, and parts removed, repeated or
+    altered.
 
     In one of five, a part is repeated until the text has up to ``longest`` bytes.
     """
@@ -152,19 +162,24 @@ def changed_bytes(content: bytes, chance: random.Random, longest: int = _MAIL) -
         end = min(len(text), start + int(chance.expovariate(0.1)))
         part = bytes(text[start:end])
         word = chance.choice(WORDS) * chance.choice((1, 1, 1, 500))
-        text[start:end] = chance.choice((word, word + part, b"", part * 3, chance.randbytes(len(part))))
+        text[start:end] = chance.choice(
+            (word, word + part, b"", part * 3, chance.randbytes(len(part)))
+        )
     if chance.random() < 0.2:
         length = int(10 ** chance.uniform(4, 7.5))
         start = chance.randint(0, len(text))
         part = bytes(text[start : start + int(chance.expovariate(0.02))])
-        unit = chance.choice((chance.choice(WORDS), part, part + chance.choice(WORDS), b"a", b" ", b"--- a"))
+        unit = chance.choice(
+            (chance.choice(WORDS), part, part + chance.choice(WORDS), b"a", b" ", b"--- a")
+        )
         text[start:start] = (unit or b"(") * (length // max(len(unit), 1))
     return bytes(text[:longest])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a case, the processor time and the memory of its process and the programs it started."""
+    """The end of a case, the processor time and the memory of its process and the programs it
+    started."""
 
     text: str
     cpu_s: float
@@ -198,7 +213,8 @@ def outcome_of(name: str, content: bytes) -> Outcome:
 
 
 def main() -> None:
-    """Read changed inputs until the time is over, and print the counts and each input that is a fault."""
+    """Read changed inputs until the time is over, and print the counts and each input that is a
+    fault."""
     parser = argparse.ArgumentParser(description=__doc__)
     for option, default in (("--seconds", 60), ("--seed", 0), ("--first", 0)):
         parser.add_argument(option, type=int, default=default)
@@ -226,11 +242,17 @@ def main() -> None:
         number += 1
         if time.monotonic() - shown > 10:
             shown = time.monotonic()
-            print(f"seed {arguments.seed}: {number - arguments.first} cases, next {number}", flush=True)
+            print(
+                f"seed {arguments.seed}: {number - arguments.first} cases, next {number}",
+                flush=True,
+            )
     print("\n".join(f"{count:8} {what}" for what, count in sorted(counts.items())))
     for name, (cpu_s, memory_mb) in worst.items():
         print(f"{name}: at most {cpu_s:.2f} s and {memory_mb:.0f} MB for a case")
-    print(f"seed {arguments.seed}, {number - arguments.first} cases, {faults} faults, the next is {number}")
+    print(
+        f"seed {arguments.seed}, {number - arguments.first} cases, {faults} faults, the next is "
+        f"{number}"
+    )
     sys.exit(bool(faults))
 
 

@@ -1,9 +1,10 @@
-"""Damage a good run directory at random, and read it with every verb: no answer but a good one or an error.
+"""Damage a good run directory at random, and read it with every verb: no answer but a good one or
+an error.
 
 Usage: python bench/fuzz_runs.py RUN [--seconds 600] [--seed 1]
 
-A verb has to end with an answer or an error of ``kteardown.errors``; a verb about all runs with an answer, in
-which the good run is beside the damaged one.
+A verb has to end with an answer or an error of ``kteardown.errors``; a verb about all runs with an
+answer, in which the good run is beside the damaged one.
 """
 
 from __future__ import annotations
@@ -28,16 +29,51 @@ from kteardown.cli import app
 from kteardown.errors import KteardownError
 
 _HOSTILE = (
-    *("null", "true", "-1", "0", str(2**62), str(-(2**63)), str(2**64), "9" * 400, "9" * 5000, "0.0", "-7.5"),
-    *("1e308", "1e999", "1e-320", "NaN", "Infinity", '""', '"x"', r'"\u001b[31m[/bold]"', r'"\ud800"'),
+    *(
+        "null",
+        "true",
+        "-1",
+        "0",
+        str(2**62),
+        str(-(2**63)),
+        str(2**64),
+        "9" * 400,
+        "9" * 5000,
+        "0.0",
+        "-7.5",
+    ),
+    *(
+        "1e308",
+        "1e999",
+        "1e-320",
+        "NaN",
+        "Infinity",
+        '""',
+        '"x"',
+        r'"\u001b[31m[/bold]"',
+        r'"\ud800"',
+    ),
     *('"../../etc"', '"9999-12-31"', "[]", "{}", "[[]]", '{"": {}}', "[" * 20_000),
 )
 _VERBS = (
-    "report damaged", "report damaged --format html -o x.html", "report damaged --format markdown",
-    "report damaged --format csv", "report damaged --format comment", "show damaged", "list runs", "history",
-    "diff good damaged", "query FROM comparisons", "query FROM samples", "query FROM boots",
-    "query FROM runs", "query FROM trials", "query FROM laws", "export --to exported", "analyse damaged",
-)  # fmt: skip
+    "report damaged",
+    "report damaged --format html -o x.html",
+    "report damaged --format markdown",
+    "report damaged --format csv",
+    "report damaged --format comment",
+    "show damaged",
+    "list runs",
+    "history",
+    "diff good damaged",
+    "query FROM comparisons",
+    "query FROM samples",
+    "query FROM boots",
+    "query FROM runs",
+    "query FROM trials",
+    "query FROM laws",
+    "export --to exported",
+    "analyse damaged",
+)
 _PLACE = "\0place\0"
 
 
@@ -60,7 +96,9 @@ def damaged_bytes(content: bytes, rng: random.Random) -> bytes:
     """Return ``content`` with a byte changed, or a part removed, doubled or cut off."""
     at, end = sorted(rng.randrange(len(content) + 1) for _ in range(2))
     changed = content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
-    return rng.choice((changed, content[:at] + content[end:], content[:end] + content[at:], content[:at]))
+    return rng.choice(
+        (changed, content[:at] + content[end:], content[:end] + content[at:], content[:at])
+    )
 
 
 def damage(file: Path, rng: random.Random) -> None:
@@ -91,7 +129,9 @@ def fault_of(verb: str) -> str:
     except BaseException:
         return traceback.format_exc(limit=-4)
     text = out.getvalue()
-    return f"the good run is missing: {text[:300]}" if "query" in verb and "good" not in text else ""
+    return (
+        f"the good run is missing: {text[:300]}" if "query" in verb and "good" not in text else ""
+    )
 
 
 def main() -> None:

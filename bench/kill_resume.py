@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Kill runs with real guests at random moments with SIGKILL, resume them, and check what is lost and left.
+"""Kill runs with real guests at random moments with SIGKILL, resume them, and check what is lost
+and left.
 
-An experiment on the instruction clock is run once without interruption. Then it is run again and again: each
-process of kteardown is killed at a random moment between its start and the time that the unbroken run took,
-and the run is resumed, until it is complete. Exits with 1 if a completed trial was lost, if a result.json is
-not that of the unbroken run byte for byte, if a guest outlived its kteardown process, or if a file was left
-behind.
+An experiment on the instruction clock is run once without interruption. Then it is run again and
+again: each process of kteardown is killed at a random moment between its start and the time that
+the unbroken run took, and the run is resumed, until it is complete. Exits with 1 if a completed
+trial was lost, if a result.json is not that of the unbroken run byte for byte, if a guest outlived
+its kteardown process, or if a file was left behind.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ Trials = dict[tuple[int, int], list[Record]]
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=2, help="boots of each of the two kernels")
     parser.add_argument("--set", default="zombies=0,300", help="the trials of a boot")
@@ -60,7 +63,9 @@ class Seen:
 
     @property
     def faultless(self) -> bool:
-        return not (self.lost or self.repeated_otherwise or self.other_results or self.outlived or self.left)
+        return not (
+            self.lost or self.repeated_otherwise or self.other_results or self.outlived or self.left
+        )
 
 
 class Folder:
@@ -80,7 +85,11 @@ class Folder:
         """Start a process of kteardown that begins the experiment, or resumes it."""
         run = self.run()
         words = ["run", "--resume", run.name] if run else self.experiment
-        environment = {**os.environ, "KTEARDOWN_RUNS": str(self.runs), "TMPDIR": str(self.temporary)}
+        environment = {
+            **os.environ,
+            "KTEARDOWN_RUNS": str(self.runs),
+            "TMPDIR": str(self.temporary),
+        }
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "kteardown", *words],
             env=environment,
@@ -90,7 +99,8 @@ class Folder:
         )
 
     def processes(self) -> list[psutil.Process]:
-        """Return every running process of this folder: kteardown itself and the processes that it started."""
+        """Return every running process of this folder: kteardown itself and the processes that it
+        started."""
         found = []
         for process in psutil.process_iter():
             try:
@@ -114,7 +124,9 @@ def unbroken(folder: Folder) -> tuple[bytes, float]:
     return run.result_file.path.read_bytes(), time.monotonic() - began
 
 
-def kill_until_done(folder: Folder, moments: random.Random, span: float, most: int, seen: Seen) -> Trials:
+def kill_until_done(
+    folder: Folder, moments: random.Random, span: float, most: int, seen: Seen
+) -> Trials:
     """Start kteardown until the run is complete, and kill the first ``most`` processes.
 
     Returns the trials that were complete at the kills.
@@ -147,7 +159,8 @@ def outlived(folder: Folder) -> int:
 
 
 def moment_of(run: RunDir | None) -> str:
-    """Return what kteardown was doing, according to the run directory. Every file must be complete."""
+    """Return what kteardown was doing, according to the run directory. Every file must be
+    complete."""
     if run is None:
         return "before the plan was complete"
     for file in run.path.glob("*.json"):
@@ -169,12 +182,16 @@ def moment_of(run: RunDir | None) -> str:
 def completed_of_run(run: RunDir | None) -> Trials:
     """Return the records of every completed trial, by boot and trial."""
     found = attempts(run.records()) if run else []
-    return {(a.boot, trial): records for a in found for trial, records in completed_trials(a).items()}
+    return {
+        (a.boot, trial): records for a in found for trial, records in completed_trials(a).items()
+    }
 
 
 def counted(run: RunDir) -> Trials:
     """Return the records that the result is made of, by boot and trial."""
-    return {(b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()}
+    return {
+        (b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()
+    }
 
 
 def check(folder: Folder, recorded: Trials, result: bytes, seen: Seen) -> None:
@@ -185,13 +202,18 @@ def check(folder: Folder, recorded: Trials, result: bytes, seen: Seen) -> None:
     seen.runs += 1
     seen.completed += len(recorded)
     seen.lost += sum(
-        as_guest_wrote(final.get(trial, [])) != as_guest_wrote(records) for trial, records in recorded.items()
+        as_guest_wrote(final.get(trial, [])) != as_guest_wrote(records)
+        for trial, records in recorded.items()
     )
     again = repeats(run.records())
     seen.repeated += len(again)
     seen.repeated_otherwise += sum(not repeat.same for repeat in again)
     seen.other_results += run.result_file.path.read_bytes() != result
-    stale = [*folder.temporary.iterdir(), *run.path.glob("*.partial"), *run.path.glob("console/*.cpio")]
+    stale = [
+        *folder.temporary.iterdir(),
+        *run.path.glob("*.partial"),
+        *run.path.glob("console/*.cpio"),
+    ]
     seen.left += [str(path) for path in stale]
 
 
@@ -201,7 +223,9 @@ def report(seen: Seen, span: float) -> None:
     for moment, count in seen.moments.most_common():
         print(f"  {count:4} {moment}")
     print(f"completed trials recorded before a kill: {seen.completed}, of them lost: {seen.lost}")
-    print(f"boots run again: {seen.repeated}, of them with other records: {seen.repeated_otherwise}")
+    print(
+        f"boots run again: {seen.repeated}, of them with other records: {seen.repeated_otherwise}"
+    )
     print(f"result.json that differ from the unbroken run's: {seen.other_results} of {seen.runs}")
     print(f"processes that outlived their kteardown by {GONE_S:g} s: {seen.outlived}")
     print(f"files left behind: {len(seen.left)}" + "".join(f"\n  {name}" for name in seen.left))
@@ -218,7 +242,11 @@ def main() -> int:
             recorded = kill_until_done(folder, moments, span, left, seen)
             check(folder, recorded, result, seen)
             kills = sum(seen.moments.values())
-            print(f"{kills} of {chosen.kills} kills, {seen.lost} trials lost", file=sys.stderr, flush=True)
+            print(
+                f"{kills} of {chosen.kills} kills, {seen.lost} trials lost",
+                file=sys.stderr,
+                flush=True,
+            )
         report(seen, span)
     return 0 if seen.faultless else 1
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Coverage of the intervals of a run on the nodes of a cluster, in simulations.
 
-Prints a table and writes it to results/simulations. The true change is -20%. It differs between nodes by
-``between``; the nodes as a whole differ by 30% in speed.
+Prints a table and writes it to results/simulations. The true change is -20%. It differs between
+nodes by ``between``; the nodes as a whole differ by 30% in speed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from unit import validation as v  # noqa: E402
 
 RUNS = 400
 ABOUT = (
-    "Coverage and median width of the 95% interval over points, 20 blocks, boots that differ by 5%; "
-    "`between` is the standard deviation of the change between nodes."
+    "Coverage and median width of the 95% interval over points, 20 blocks, boots that differ by "
+    "5%; `between` is the standard deviation of the change between nodes."
 )
 
 

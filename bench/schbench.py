@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Compare the figures of the workload `wakeups` with those of schbench.
 
-schbench is not part of this project: give the folder of its source, or use --clone to fetch it from its
-repository. It is built statically, put into the guest, and run at the leaf of the same cgroups as the
-workload, at the same points, in the same boots, one after the other. On the wall clock base is booted twice a
-block, so that a difference between the two programs can be compared with the difference between two boots
-of one kernel and one program (A/A). On the instruction clock boots are seeds, and their spread is the only
-noise.
+schbench is not part of this project: give the folder of its source, or use --clone to fetch it from
+its repository. It is built statically, put into the guest, and run at the leaf of the same cgroups
+as the workload, at the same points, in the same boots, one after the other. On the wall clock base
+is booted twice a block, so that a difference between the two programs can be compared with the
+difference between two boots of one kernel and one program (A/A). On the instruction clock boots are
+seeds, and their spread is the only noise.
 
-The figures of schbench are whole microseconds, or requests; a difference of one unit does not count.
-Exits with 1 if a figure differs by more than that and the margin.
+The figures of schbench are whole microseconds, or requests; a difference of one unit does not
+count. Exits with 1 if a figure differs by more than that and the margin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from pathlib import Path
 
 from kteardown.analysis.dataset import Dataset
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler
-from kteardown.analysis.estimate.verdict import Estimate, Rules, SupportingResults, estimate, holm, judge
+from kteardown.analysis.estimate.verdict import (
+    Estimate,
+    Rules,
+    SupportingResults,
+    estimate,
+    holm,
+    judge,
+)
 from kteardown.inputs.load import load_workload
 from kteardown.model.point import Point, points_of
 from kteardown.model.record import BASE, TWIN
@@ -59,13 +66,17 @@ warmup = 0
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("source", nargs="?", type=Path, help="the folder of schbench's source")
     where.add_argument("--clone", action="store_true", help=f"fetch it from {HOME}")
     parser.add_argument("--threads", default="1, 4, 16", help="workers of the message thread")
     # In less than 5 s the empty interval that schbench counts first is its 20th percentile.
-    parser.add_argument("--seconds", type=int, default=5, help="duration of each run of either program")
+    parser.add_argument(
+        "--seconds", type=int, default=5, help="duration of each run of either program"
+    )
     parser.add_argument("--cache-kb", type=int, default=64)
     parser.add_argument("--clock", choices=["wall", "instructions"], default="wall")
     parser.add_argument("--boots", type=int, default=6, help="boots of base, or seeds")
@@ -74,17 +85,21 @@ def options() -> argparse.Namespace:
 
 
 def build(source: Path, folder: Path) -> Path:
-    """Build schbench as a static program in ``folder``, with its own Makefile in a copy of ``source``.
+    """Build schbench as a static program in ``folder``, with its own Makefile in a copy of
+    ``source``.
 
-    Inlining is off. With inlining the compiler spills registers in the innermost loop of the matrix product,
-    and a request has 10 instructions a step; without it both programs have 8.
+    Inlining is off. With inlining the compiler spills registers in the innermost loop of the matrix
+    product, and a request has 10 instructions a step; without it both programs have 8.
     """
     if not (source / "schbench.c").is_file():
         sys.exit(f"{source} has no schbench.c: give the folder of schbench's source")
     copy = shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".git"))
     flags = "CFLAGS=-O2 -fno-inline -g -w -static"
     done = subprocess.run(
-        ["make", "-C", str(copy), "clean", "schbench", flags], capture_output=True, text=True, check=False
+        ["make", "-C", str(copy), "clean", "schbench", flags],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         sys.exit(f"schbench does not build:\n{done.stdout}{done.stderr}")
@@ -144,7 +159,9 @@ def pairs(run: RunDir, rules: Rules) -> list[Pair]:
             again = collected.boots(TWIN, point, metric)
             if ours and theirs and spec.compare:
                 found = estimate(ours, theirs, experiment.design.clock, rules, draws)
-                twin = estimate(ours, again, experiment.design.clock, rules, draws) if again else None
+                twin = (
+                    estimate(ours, again, experiment.design.clock, rules, draws) if again else None
+                )
                 result.append(Pair(point, metric, ours, theirs, found, twin))
     return result
 
@@ -161,7 +178,11 @@ def show(found: list[Pair], rules: Rules) -> int:
         differs = verdict in ("better", "worse") and not close
         differ += differs
         outcome = (
-            "DIFFERS" if differs else "one unit apart" if close else f"no difference: {verdict}, {reason}"
+            "DIFFERS"
+            if differs
+            else "one unit apart"
+            if close
+            else f"no difference: {verdict}, {reason}"
         )
         print(
             f"{dict(pair.point.full)['threads']:>7}  {pair.metric:15}  {pair.ours.median:13,.0f}  "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measure how long the whole analysis of a run directory with 10,000 trials takes, on one core.
 
-It is what every run does at its end: read, analyse, write result.json and report.md. The limit is 5 seconds.
-Base, its A/A twin and two other kernels, 25 boots of each, 100 points, four metrics,
-three repetitions after a warm-up. Exits with 1 if the limit is exceeded.
+It is what every run does at its end: read, analyse, write result.json and report.md. The limit is 5
+seconds. Base, its A/A twin and two other kernels, 25 boots of each, 100 points, four metrics, three
+repetitions after a warm-up. Exits with 1 if the limit is exceeded.
 """
 
 from __future__ import annotations
@@ -53,11 +53,14 @@ EXPERIMENT = Experiment(
 
 
 def write(run: RunDir) -> int:
-    """Write the run with its records, without a sync after each line; return the number of trials."""
+    """Write the run with its records, without a sync after each line; return the number of
+    trials."""
     workloads = {"load": WORKLOAD}
     plan = make_plan(EXPERIMENT, workloads, EXPERIMENT.variants)
     write_inputs(run, workloads, None, plan)
-    facts = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")
+    facts = KernelFacts(
+        release="", source="", arch="x86_64", compiler="", config_hash="", image_hash=""
+    )
     run.save(run.kernels_file, json.dumps({name: facts.model_dump() for name in KERNELS}))
     run.save(run.environment_file, json.dumps({"command": "", "machine": {}}))
     rng = np.random.default_rng(1)
@@ -66,7 +69,8 @@ def write(run: RunDir) -> int:
             factor = KERNELS[boot.kernel] * float(np.exp(rng.normal(0, 0.05)))
             lines = records(boot.kernel, boot.block, factor, rng)
             stream.writelines(
-                record.model_copy(update={"boot": boot.index}).model_dump_json() + "\n" for record in lines
+                record.model_copy(update={"boot": boot.index}).model_dump_json() + "\n"
+                for record in lines
             )
     mark_whole(run, EXPERIMENT)
     return sum(len(boot.trials) for boot in plan.boots)
@@ -76,7 +80,12 @@ def records(kernel: str, block: int, factor: float, rng: np.random.Generator) ->
     """Return the records of one boot, from its start to its end."""
     lines: list[Record] = [
         BootStart(
-            kernel=kernel, block=block, seed=block, acceleration="kvm", host_load=0, started_at="2026-01-01"
+            kernel=kernel,
+            block=block,
+            seed=block,
+            acceleration="kvm",
+            host_load=0,
+            started_at="2026-01-01",
         )
     ]
     for trial in range(POINTS):
@@ -109,10 +118,12 @@ def main() -> int:
         result = pipeline.analyse_and_save(load(run))
         spent = time.process_time() - started
         written = run.result_file.path.stat().st_size
-    print(f"{trials:,} trials, {size / 1e6:.0f} MB of records, {len(result.comparisons)} comparisons")
     print(
-        f"read, analysed and written ({written / 1e6:.1f} MB) in {spent:.2f} s of processor time; limit "
-        f"{LIMIT_S:.0f} s: {'ok' if spent <= LIMIT_S else 'too slow'}"
+        f"{trials:,} trials, {size / 1e6:.0f} MB of records, {len(result.comparisons)} comparisons"
+    )
+    print(
+        f"read, analysed and written ({written / 1e6:.1f} MB) in {spent:.2f} s of processor time; "
+        f"limit {LIMIT_S:.0f} s: {'ok' if spent <= LIMIT_S else 'too slow'}"
     )
     return 0 if spent <= LIMIT_S else 1
 

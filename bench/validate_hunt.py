@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Test the verdict of the hunt on costs with a known law: false finds, power, and predictions.
 
-Prints two tables and writes them to results/simulations; `--quick` only prints, from fewer runs. Takes half a
-minute on one core. Exits with 1 if a promise is not kept.
+Prints two tables and writes them to results/simulations; `--quick` only prints, from fewer runs.
+Takes half a minute on one core. Exits with 1 if a promise is not kept.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ FALSE = 0.01
 """With three seeds, at most this share of linear costs is found."""
 
 FOUND = (
-    "The share of simulated curves that were called superlinear; the costs above N^1.5 and in the last row "
-    "must not be. Boots differ by the noise in the heading (standard deviation of the logarithm), trials by "
-    "as much again, and each figure by up to one tick. The sizes go up to 4,992; `4 sizes` are three seeds "
-    "of 9 to 72 objects, each of which costs as much as 64 of the others; `confirmed` is the share that the "
-    "screen asks for, and `after one seed` the share for which the first seed of a confirmation asks for the "
-    "other two."
+    "The share of simulated curves that were called superlinear; the costs above N^1.5 and in the "
+    "last row must not be. Boots differ by the noise in the heading (standard deviation of the "
+    "logarithm), trials by as much again, and each figure by up to one tick. The sizes go up to "
+    "4,992; `4 sizes` are three seeds of 9 to 72 objects, each of which costs as much as 64 of the "
+    "others; `confirmed` is the share that the screen asks for, and `after one seed` the share for "
+    "which the first seed of a confirmation asks for the other two."
 )
 PREDICTED = (
-    "Predictions from three seeds. `times` is the multiple of the largest N, `inside` how often the true "
-    "cost was between the ends; the other columns are medians."
+    "Predictions from three seeds. `times` is the multiple of the largest N, `inside` how often "
+    "the true cost was between the ends; the other columns are medians."
 )
 
 
@@ -41,8 +41,12 @@ def verdicts(runs: int) -> tuple[list[list[str]], list[str]]:
     """Return how often each control is found, as a table, and the promises that are not kept."""
     broken = []
     room = 3 * math.sqrt(FALSE * (1 - FALSE) / runs)
-    columns = [f"{seeds} seed{'s' * (seeds > 1)}, {noise:.0%}" for seeds in (3, 1) for noise in NOISES]
-    steps = [f"{step}, {noise:.0%}" for step in ("confirmed", "after one seed") for noise in (0.01, 0.03)]
+    columns = [
+        f"{seeds} seed{'s' * (seeds > 1)}, {noise:.0%}" for seeds in (3, 1) for noise in NOISES
+    ]
+    steps = [
+        f"{step}, {noise:.0%}" for step in ("confirmed", "after one seed") for noise in (0.01, 0.03)
+    ]
     few = ["4 sizes, 1%", "4 sizes, 3%"]
     lines = [["cost", *columns, *few, *steps]]
     for name, cost in {**c.LINEAR, **c.FINDS}.items():
@@ -55,8 +59,13 @@ def verdicts(runs: int) -> tuple[list[list[str]], list[str]]:
         # One percent of a large setup is more than what some doublings add.
         if name in c.FINDS and min(shares[: 1 if "setup" in name else 2]) < 1:
             broken.append(f"{name}: missed with a noise of at most 1%")
-    uneven = [c.found(c.LINEAR["linear, a table that doubles"], 3, noise, runs, c.UNEVEN) for noise in NOISES]
-    lines.append(["a table that doubles, uneven sizes", *(f"{share:.1%}" for share in uneven), *[""] * 10])
+    uneven = [
+        c.found(c.LINEAR["linear, a table that doubles"], 3, noise, runs, c.UNEVEN)
+        for noise in NOISES
+    ]
+    lines.append(
+        ["a table that doubles, uneven sizes", *(f"{share:.1%}" for share in uneven), *[""] * 10]
+    )
     return lines, broken
 
 
@@ -81,12 +90,16 @@ def main() -> int:
     lines, broken = verdicts(runs)
     texts = {
         "hunt": f"{FOUND} {runs} runs each.\n\n{markdown(lines, 1)}",
-        "hunt_predictions": f"{PREDICTED} {runs // 2} runs each.\n\n{markdown(predictions(runs // 2), 1)}",
+        "hunt_predictions": (
+            f"{PREDICTED} {runs // 2} runs each.\n\n{markdown(predictions(runs // 2), 1)}"
+        ),
     }
     for name, text in texts.items():
         print(f"\n{text}")
         if not quick:
-            (ROOT / f"results/simulations/{name}.md").write_text(f"## {name}\n{text}\n", encoding="utf-8")
+            (ROOT / f"results/simulations/{name}.md").write_text(
+                f"## {name}\n{text}\n", encoding="utf-8"
+            )
     print("\n" + ("\n".join(broken) or "every promise is kept"))
     return 1 if broken else 0
 

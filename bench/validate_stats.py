@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Test the statistics in simulations with known truth: coverage, rate of false verdicts, power.
 
-Prints a table for each part and writes it to results/simulations; `--quick` only prints, from fewer runs.
-Takes minutes on one core. Exits with 1 if a promised rate is not kept.
+Prints a table for each part and writes it to results/simulations; `--quick` only prints, from fewer
+runs. Takes minutes on one core. Exits with 1 if a promised rate is not kept.
 """
 
 from __future__ import annotations
@@ -47,9 +47,13 @@ TRUTHS: dict[str, dict[int, float]] = {
     "all points -50%": dict.fromkeys(range(8), 0.5),
     "half of the points -50%": dict.fromkeys(range(4), 0.5),
     "seven points -50%, one +100%": {**dict.fromkeys(range(7), 0.5), 7: 2.0},
-    "four points -50%, four +100%": {**dict.fromkeys(range(4), 0.5), **dict.fromkeys(range(4, 8), 2.0)},
+    "four points -50%, four +100%": {
+        **dict.fromkeys(range(4), 0.5),
+        **dict.fromkeys(range(4, 8), 2.0),
+    },
 }
-"""By name, the ratios of the first variant at the points that change; the second does not change."""
+"""By name, the ratios of the first variant at the points that change; the second does not
+change."""
 IN_REPORTS = tuple(WORLDS[n] for n in (1, 3, 4, 7, 8, 10))
 LAWS: dict[str, Callable[[float], float]] = {
     "linear": v.straight,
@@ -103,12 +107,15 @@ def metric_coverage(runs: int) -> Iterator[dict[str, Any]]:
 def rules(runs: int) -> Iterator[dict[str, Any]]:
     """Reports of eight points and two variants, of which the first changes.
 
-    By Holm's correction over all comparisons (`all_`) and by gatekeeping. `false`: reports with any false
-    verdict; `metric`: the metric is better, or mixed where changes are opposite; `any`, `whole`: one or every
-    changed point has its right verdict; `points`: the share of changed points that have it.
+    By Holm's correction over all comparisons (`all_`) and by gatekeeping. `false`: reports with any
+    false verdict; `metric`: the metric is better, or mixed where changes are opposite; `any`,
+    `whole`: one or every changed point has its right verdict; `points`: the share of changed points
+    that have it.
     """
     for world, boots, clock in DESIGNS:
-        wanted = experiment(boots, points=8, variants=2, repetitions=1 if clock != "wall" else 3, clock=clock)
+        wanted = experiment(
+            boots, points=8, variants=2, repetitions=1 if clock != "wall" else 3, clock=clock
+        )
         for truth, but in TRUTHS.items():
             found = v.ruled(world, wanted, runs, but=but)
             row = {"world": world.name, "boots": boots, "truth": truth, "runs": runs}
@@ -116,7 +123,8 @@ def rules(runs: int) -> Iterator[dict[str, Any]]:
 
 
 def power(runs: int) -> Iterator[dict[str, Any]]:
-    """How often a cost that is 5% higher is called worse, with an A/A twin; boots differ by ``noise``."""
+    """How often a cost that is 5% higher is called worse, with an A/A twin; boots differ by
+    ``noise``."""
     for noise in NOISES:
         world = World(name="", block=0.05, shifts=normal(noise), jitter=normal(0.01))
         for boots in POWER_BOOTS:
@@ -137,13 +145,19 @@ def detectable(runs: int) -> Iterator[dict[str, Any]]:
 def sequential(runs: int) -> Iterator[dict[str, Any]]:
     """Runs that stop when certain, at most 20 blocks; a ratio of 1 is base compared with itself.
 
-    `wrong`: reports with a false verdict; `covers`: intervals at the stop that contain the true ratio;
-    `sure`: ended by the rule; `blocks`: on average.
+    `wrong`: reports with a false verdict; `covers`: intervals at the stop that contain the true
+    ratio; `sure`: ended by the rule; `blocks`: on average.
     """
     for world in (WORLDS[1], WORLDS[4], WORLDS[7]):
         for text, ratio in (("verdict", 1.0), ("verdict", 0.9), ("verdict", 0.7), ("ci=10%", 0.9)):
             found = v.stopped(world, ratio, 20, parse_until(text), runs)
-            row = {"world": world.name, "until": text, "ratio": ratio, "comparisons": 1, "runs": runs}
+            row = {
+                "world": world.name,
+                "until": text,
+                "ratio": ratio,
+                "comparisons": 1,
+                "runs": runs,
+            }
             yield {**row, **asdict(found)}
     for points, variants, ratio in ((3, 2, 1.0), (8, 1, 0.9), (8, 1, 0.7)):
         found = v.stopped(WORLDS[1], ratio, 20, None, runs, points=points, variants=variants)
@@ -162,9 +176,9 @@ def laws(runs: int) -> Iterator[dict[str, Any]]:
 def predictions(runs: int) -> Iterator[dict[str, Any]]:
     """Extrapolations from ten boots and eleven sizes to `times` the largest.
 
-    For true laws that are candidates and true laws that are not. `given`: not refused; `inside`: the true
-    cost was in the interval; `again`: the median of ten new boots was; `width`: its upper end over its lower,
-    less one.
+    For true laws that are candidates and true laws that are not. `given`: not refused; `inside`:
+    the true cost was in the interval; `again`: the median of ten new boots was; `width`: its upper
+    end over its lower, less one.
     """
     for name, cost in LAWS.items():
         for boot, trial in ((0.002, 0.001), (0.03, 0.02)):
@@ -194,12 +208,15 @@ def rows_of(name: str, *, quick: bool) -> Rows:
     rows: Rows = []
     for row in part(fewer if quick else runs):
         rows.append({key: _rounded(value) for key, value in row.items()})
-        print(f"{name}: {len(rows)} cells, {time.process_time():.0f} s", file=sys.stderr, flush=True)
+        print(
+            f"{name}: {len(rows)} cells, {time.process_time():.0f} s", file=sys.stderr, flush=True
+        )
     return rows
 
 
 def run_all(names: Sequence[str], *, quick: bool, jobs: int) -> dict[str, Rows]:
-    """Run each of ``names`` in its own process, ``jobs`` at once, and print its table, or also write it.
+    """Run each of ``names`` in its own process, ``jobs`` at once, and print its table, or also
+    write it.
 
     The figures do not depend on ``jobs``.
     """
@@ -222,12 +239,19 @@ def table(name: str, rows: Rows) -> str:
     across = {"coverage": "inside", "metric_coverage": "inside", "power": "found"}
     if name in across or name.endswith("false_verdicts"):
         down, value = ("noise" if name == "power" else "world"), across.get(name, "false")
-        lines = [[down, *(f"{boots} boots" for boots in dict.fromkeys(row["boots"] for row in rows))]]
+        lines = [
+            [down, *(f"{boots} boots" for boots in dict.fromkeys(row["boots"] for row in rows))]
+        ]
         for key in dict.fromkeys(row[down] for row in rows):
-            lines.append([str(key), *(f"{100 * row[value]:.1f}%" for row in rows if row[down] == key)])
+            lines.append(
+                [str(key), *(f"{100 * row[value]:.1f}%" for row in rows if row[down] == key)]
+            )
     else:
         columns = [key for key in rows[0] if key != "runs"]
-        lines = [columns, *(["" if row[key] is None else str(row[key]) for key in columns] for row in rows)]
+        lines = [
+            columns,
+            *(["" if row[key] is None else str(row[key]) for key in columns] for row in rows),
+        ]
     return f"## {name}\n{about} {rows[0]['runs']} runs each.\n\n{markdown(lines, 1)}\n"
 
 
@@ -261,7 +285,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs; write nothing")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="repeat these parts")
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, default=list(PARTS), help="repeat these parts"
+    )
     given = parser.parse_args()
     print(f"looks of a run of at most 20 blocks: {', '.join(map(str, looks(20)))}")
     results = run_all(given.only, quick=given.quick, jobs=given.jobs)

@@ -1,15 +1,16 @@
 """Runs the steps of lint and the tests that a change can affect.
 
-    changed_tests.py [COMMIT]      of all that differs from COMMIT, new files included; by default from HEAD,
-                                   or, if nothing differs, from the commit before
+    changed_tests.py [COMMIT] of all that differs from COMMIT, new files included; by default from
+                                   HEAD, or, if nothing differs, from the commit before
 
 A step of lint runs if a file that it reads has changed (``LINT``).
 
-A test can be affected by the modules that it imports, directly or not, and by files of which it, or what it
-imports of the tests, names the folder or the file. A test that runs commands of kteardown imports all of it.
-Tests with guests are affected by what decides how a guest runs (``GUESTS``), and by a single workload or
-series only if they name it, as ``full_run.affected`` says. After a change of a module run those that are
-about it (``ABOUT``), not all that use it: `make test` does. What everything depends on (``ALL``) affects all.
+A test can be affected by the modules that it imports, directly or not, and by files of which it, or
+what it imports of the tests, names the folder or the file. A test that runs commands of kteardown
+imports all of it. Tests with guests are affected by what decides how a guest runs (``GUESTS``), and
+by a single workload or series only if they name it, as ``full_run.affected`` says. After a change
+of a module run those that are about it (``ABOUT``), not all that use it: `make test` does. What
+everything depends on (``ALL``) affects all.
 """
 
 from __future__ import annotations
@@ -60,8 +61,11 @@ ABOUT = {
     "metal": ("bundle",),
     "vm": ("clock_of_guests", "machines", "repeat"),
 }
-"""By package or module: the files of tests/vm that are about it. Each guest of the others uses it, too."""
-_COMMAND = re.compile(r"""\bkteardown\.cli\b|["']kteardown["']|\bkteardown (?:run|try|compare|plan)\b""")
+"""By package or module: the files of tests/vm that are about it. Each guest of the others uses it,
+too."""
+_COMMAND = re.compile(
+    r"""\bkteardown\.cli\b|["']kteardown["']|\bkteardown (?:run|try|compare|plan)\b"""
+)
 
 
 def changed(root: Path, since: str | None) -> list[str]:
@@ -95,25 +99,34 @@ def affected_tests(root: Path, names: Iterable[str]) -> list[str]:
     found = _by_imports(root, names, unit) | {name for name in names if name in unit}
     # Not a text: nothing of a cover letter is built or run.
     decide = [
-        name for name in names if name.partition("/")[0] in GUESTS and what_counts(name, b"") is not None
+        name
+        for name in names
+        if name.partition("/")[0] in GUESTS and what_counts(name, b"") is not None
     ]
     units = dict.fromkeys(map(unit_of, decide))
     return sorted(found | affected(root, list(units), guests) | _with_guests(root, names, guests))
 
 
 def _with_guests(root: Path, names: Iterable[str], guests: Collection[str]) -> set[str]:
-    """Those of ``guests`` that are about a module of ``names``, or use a file of tests that is among them."""
+    """Those of ``guests`` that are about a module of ``names``, or use a file of tests that is
+    among them."""
     found = set()
     for path in map(Path, names):
         if path.parts[0] == "src":
             # An optional package is known by its own name.
-            name = path.parts[2] if path.parts[1] == "kteardown" else path.parts[1].partition("_")[2]
+            name = (
+                path.parts[2] if path.parts[1] == "kteardown" else path.parts[1].partition("_")[2]
+            )
             about = ABOUT.get(Path(name).stem, ())
             found |= {f"tests/vm/test_{name}.py" for name in about}
         elif path.parts[:2] in (("tests", "vm"), ("tests", "kvm")):
             # What is no module is run in guests.
             word = re.compile(rf"\b{path.stem}\b" if path.suffix == ".py" else "")
-            found |= {name for name in guests if name == str(path) or word.search((root / name).read_text())}
+            found |= {
+                name
+                for name in guests
+                if name == str(path) or word.search((root / name).read_text())
+            }
     return found & set(guests)
 
 
@@ -122,7 +135,8 @@ def _packages(root: Path) -> list[str]:
 
 
 def _by_imports(root: Path, names: Iterable[str], tests: Iterable[str]) -> set[str]:
-    """Those of ``tests`` that import what a file of ``names`` has, or that name the file or its folder."""
+    """Those of ``tests`` that import what a file of ``names`` has, or that name the file or its
+    folder."""
     sys.path[:0] = [str(root / "tests"), str(root / "src")]
     graph = grimp.build_graph(*_packages(root), "unit", cache_dir=None)
     modules = {_module(name) for name in names if name.endswith(".py")}
@@ -166,7 +180,10 @@ def main(arguments: list[str]) -> int:
     for group, dist in ((unit, "worksteal"), (guests, "loadfile")):
         command = [*PYTEST, "-n", "2", "--dist", dist, "-m", "not full", *group]
         # Status 5: no test is left without those that are only for `make test-all`.
-        if group and (code := subprocess.run(command, cwd=ROOT, check=False).returncode) not in (0, 5):
+        if group and (code := subprocess.run(command, cwd=ROOT, check=False).returncode) not in (
+            0,
+            5,
+        ):
             status = code
     return status
 

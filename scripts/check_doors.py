@@ -1,8 +1,8 @@
 """Fails where code that handles runs opens a file in another way than by ``kteardown.door``.
 
-Any file in a run directory may be a link or a pipe that a stranger put there, and a path does not say whose
-it is. So the packages that know runs may not call these functions at all; modules that handle other files as
-well are listed, with what those files are.
+Any file in a run directory may be a link or a pipe that a stranger put there, and a path does not
+say whose it is. So the packages that know runs may not call these functions at all; modules that
+handle other files as well are listed, with what those files are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ OTHER_FILES = {
     "cli/__init__.py": "/dev/null",
     "kteardown_metal/verbs.py:export_boot": "a new folder that the user named",
     "cli/doctor.py": "temporary files",
-    "cli/new.py": "skeletons of this package, patches that the user named, and files that the user asked for",
+    "cli/new.py": (
+        "skeletons of this package, patches that the user named, and files that the user asked for"
+    ),
     "cli/options.py:write_text": "files that the user asked for",
     "cli/verbs.py": "texts of this package and of optional ones",
     "cli/things.py": "patches of series, which the user named",
@@ -91,15 +93,16 @@ def opener(called: ast.expr) -> str:
 
 
 def problems(path: Path, module: str, used: set[str]) -> list[str]:
-    """Return a message for each call that is not allowed; ``used`` gets the entries of ``OTHER_FILES``."""
+    """Return a message for each call that is not allowed; ``used`` gets the entries of
+    ``OTHER_FILES``."""
     found = []
     for line, function, name in calls(ast.parse(path.read_text(encoding="utf-8"))):
         allowed = {module, f"{module}:{function}"} & OTHER_FILES.keys()
         used |= allowed
         if not allowed:
             found.append(
-                f"{path}:{line}: {name}: files of a run are opened by kteardown.door (Entry); if this is "
-                "another file, OTHER_FILES in scripts/check_doors.py says which"
+                f"{path}:{line}: {name}: files of a run are opened by kteardown.door (Entry); if "
+                "this is another file, OTHER_FILES in scripts/check_doors.py says which"
             )
     return found
 
@@ -112,9 +115,16 @@ def main() -> int:
     for file in [*files, *(PACKAGE / name for name in MODULES)]:
         name = str(file.relative_to(PACKAGE.parent)).removeprefix(f"{PACKAGE.name}/")
         found += problems(file, name, used)
-    found += [f"scripts/check_doors.py: {entry}: opens no file" for entry in OTHER_FILES.keys() - used]
+    found += [
+        f"scripts/check_doors.py: {entry}: opens no file" for entry in OTHER_FILES.keys() - used
+    ]
     print(
-        "\n".join([*found, f"doors: {len(files) + len(MODULES)} modules, {len(found)} files opened past it"])
+        "\n".join(
+            [
+                *found,
+                f"doors: {len(files) + len(MODULES)} modules, {len(found)} files opened past it",
+            ]
+        )
     )
     return bool(found)
 

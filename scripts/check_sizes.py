@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LINES = 60
-ON_ONE_SCREEN = {Path("src/kteardown/pipeline.py"): 100}
+ON_ONE_SCREEN = {Path("src/kteardown/pipeline.py"): 120}
 """The files with a limit of their own."""
 Function = tuple[str, int, int]
 """Its name, its first line, and how many lines it has."""
@@ -35,7 +35,8 @@ def _python(text: str) -> Iterator[Function]:
 
 
 def _c(text: str) -> Iterator[Function]:
-    """A function goes from its name, the last line in the first column before its brace, to its end."""
+    """A function goes from its name, the last line in the first column before its brace, to its
+    end."""
     name, first, inside = "", 0, False
     for number, line in enumerate(text.splitlines(), 1):
         if inside and line == "}":
@@ -48,9 +49,14 @@ def _c(text: str) -> Iterator[Function]:
 
 
 def too_long(path: Path) -> list[str]:
-    """One message for each function in ``path`` that is too long, and for the file if it has a limit."""
+    """One message for each function in ``path`` that is too long, and for the file if it has a
+    limit."""
     lines, most = path.read_text(encoding="utf-8").count("\n"), ON_ONE_SCREEN.get(path)
-    whole = [f"{path}: has {lines} lines, more than {most}"] if most is not None and lines > most else []
+    whole = (
+        [f"{path}: has {lines} lines, more than {most}"]
+        if most is not None and lines > most
+        else []
+    )
     return whole + [
         f"{path}:{line}: {name} has {length} lines, more than {LINES}"
         for name, line, length in functions(path)
@@ -68,7 +74,9 @@ def main() -> int:
     )
     paths = [path for path in map(Path, listed.stdout.splitlines()) if path.is_file()]
     messages = [message for path in paths for message in too_long(path)]
-    print("\n".join(messages) or f"sizes: {len(paths)} files, no function has more than {LINES} lines")
+    print(
+        "\n".join(messages) or f"sizes: {len(paths)} files, no function has more than {LINES} lines"
+    )
     return 1 if messages else 0
 
 

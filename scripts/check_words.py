@@ -2,16 +2,16 @@
 
     check_words.py [PATHS]         files or folders; everything that git lists where none is named
 
-Letters may be of either case, a word is a whole word (`_` ends one, as space does), and a phrase may go on in
-the next line. `*` at the end of a word matches any ending. An article with an adjective does not match
-in front of a noun such as "task".
+Letters may be of either case, a word is a whole word (`_` ends one, as space does), and a phrase
+may go on in the next line. `*` at the end of a word matches any ending. An article with an
+adjective does not match in front of a noun such as "task".
 
-Not searched: LICENSE, the glossary, recorded consoles and runs, data (svg, json, binary files), lines of
-Markdown that begin with `>`, addresses, the kernel's own lines in patches, the test for None in Python and
-Jinja, and what a commit id quotes: 0123456789ab ("subject of a commit").
+Not searched: LICENSE, the glossary, recorded consoles and runs, data (svg, json, binary files),
+lines of Markdown that begin with `>`, addresses, the kernel's own lines in patches, the test for
+None in Python and Jinja, and what a commit id quotes: 0123456789ab ("subject of a commit").
 
-A line that quotes the kernel or a mail says so in a comment, `words: quote`, at its end or alone on the
-line before it.
+A line that quotes the kernel or a mail says so in a comment, `words: quote`, at its end or alone on
+the line before it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ SKIPPED = ("LICENSE", GLOSSARY, "tests/data/console", "tests/data/runs")
 DATA = {".svg", ".json", ".ndjson"}
 MARK = "words: quote"
 
-# Between two words of a phrase: spaces, `_` and `-`, or the end of a line and what begins a comment.
+# Between two words of a phrase: spaces, `_` and `-`, or the end of a line and what begins a
+# comment.
 _GAP = r"(?:[ \t_-]+|[ \t]*\n[ \t]*(?:[#/*>+-]+[ \t]*)*)"
 _ADDRESS = re.compile(r"https?://\S+")
 _CITATION = re.compile(r'\b[0-9a-f]{12,40} \("[^"]*"\)')
@@ -79,7 +80,9 @@ class Words:
     def __init__(self, entries: list[Entry]) -> None:
         # The longest first: of a phrase and a word that begins it, the phrase is reported.
         self._entries = sorted(entries, key=lambda entry: -len(entry.word))
-        groups = "|".join(f"(?P<e{number}>{entry.pattern})" for number, entry in enumerate(self._entries))
+        groups = "|".join(
+            f"(?P<e{number}>{entry.pattern})" for number, entry in enumerate(self._entries)
+        )
         self._pattern = re.compile(rf"(?<![a-z0-9])(?:{groups})(?![a-z0-9])", re.IGNORECASE)
 
     def search(self, path: str, text: str) -> Iterator[Found]:
@@ -119,10 +122,13 @@ def _searched(path: str, lines: list[str]) -> list[str]:
 
 
 def _without_names(path: str, line: str) -> str:
-    """A line without what is not in our words: addresses, citations, the identity test of two languages."""
+    """A line without what is not in our words: addresses, citations, the identity test of two
+    languages."""
     for pattern in (_ADDRESS, _CITATION, _PYTHON):
         line = pattern.sub("", line)
-    return _JINJA.sub(lambda code: code[0].replace("none", ""), line) if path.endswith(".j2") else line
+    return (
+        _JINJA.sub(lambda code: code[0].replace("none", ""), line) if path.endswith(".j2") else line
+    )
 
 
 def _kernel_lines(lines: list[str]) -> list[bool]:
@@ -150,7 +156,9 @@ def listed(root: Path, paths: list[str]) -> list[str]:
     command = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--full-name", "--", *paths]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     names = sorted({name for name in done.stdout.split("\0") if name})
-    return [name for name in names if not any(Path(name).is_relative_to(skipped) for skipped in SKIPPED)]
+    return [
+        name for name in names if not any(Path(name).is_relative_to(skipped) for skipped in SKIPPED)
+    ]
 
 
 def folder_of(path: str) -> str:

@@ -1,15 +1,19 @@
-"""What is published: each folder of ``results/`` is a claim with the command that measures it, or a hunt.
+"""What is published: each folder of ``results/`` is a claim with the command that measures it, or a
+hunt.
 
-- ``claim.toml``, written by hand: the command, and the tables and sentences that are made from the result;
-- ``result.json``: the result, reduced to what tables can show. With ``--clock both`` there is one for each
-  clock, ``instructions/result.json`` and ``wall/result.json``;
-- ``measured.json``: the commit, the agent and the kernels with which it was measured, when, and the content
-  id of everything in this tree that it depends on;
-- ``confirmed.json``, written by ``confirm.py``: the same of a few boots that showed whether it still holds.
+- ``claim.toml``, written by hand: the command, and the tables and sentences that are made from the
+  result;
+- ``result.json``: the result, reduced to what tables can show. With ``--clock both`` there is one
+  for each clock, ``instructions/result.json`` and ``wall/result.json``;
+- ``measured.json``: the commit, the agent and the kernels with which it was measured, when, and the
+  content id of everything in this tree that it depends on;
+- ``confirmed.json``, written by ``confirm.py``: the same of a few boots that showed whether it
+  still holds.
 
-A figure belongs to the commit that measured it, and is not false when the tree changes: the result is then
-older than what it depends on. What a claim depends on is derived from its command, so that nothing can be
-forgotten, by ``ids``. Kernel releases and the version of QEMU are no part of this: they differ by machine.
+A figure belongs to the commit that measured it, and is not false when the tree changes: the result
+is then older than what it depends on. What a claim depends on is derived from its command, so that
+nothing can be forgotten, by ``ids``. Kernel releases and the version of QEMU are no part of this:
+they differ by machine.
 """
 
 from __future__ import annotations
@@ -53,7 +57,8 @@ from kteardown.vm.qemu_command import qemu_command
 State = Literal["stale", "older", "current", "not measured"]
 """``stale``: boots on this tree gave other figures; ``older``: a dependency has changed since."""
 NOT_CONFIRMED = ("analysis", "design", "rules")
-"""Dependencies after a change of which a result must be analysed or measured again, as no boot shows it."""
+"""Dependencies after a change of which a result must be analysed or measured again, as no boot
+shows it."""
 _NO_FIGURE = {"name", "question", "reference", "folder", "predict", "quick"}
 """Fields of an experiment that change nothing of what is measured once --quick is applied."""
 
@@ -63,17 +68,19 @@ class _Spec(BaseModel):
 
 
 class Below(_Spec):
-    """A place in a text without markers: below the paragraph of ``file`` that begins with ``below``."""
+    """A place in a text without markers: below the paragraph of ``file`` that begins with
+    ``below``."""
 
     file: Annotated[str, Field(alias="in")]
     below: str
 
 
 class TableSpec(_Spec):
-    """A table: its rows and columns are named by axes, which are ``metric``, ``kernel`` or a parameter.
+    """A table: its rows and columns are named by axes, which are ``metric``, ``kernel`` or a
+    parameter.
 
-    ``cell`` and ``base`` are texts with figures in braces, see ``result_tables``; ``base`` is for cells of
-    the base kernel.
+    ``cell`` and ``base`` are texts with figures in braces, see ``result_tables``; ``base`` is for
+    cells of the base kernel.
     """
 
     rows: tuple[str, ...] = ()
@@ -87,15 +94,18 @@ class TableSpec(_Spec):
     divide: Annotated[float, Field(gt=0)] = 1
     """How many of what a cell is about the value is for, such as the pages of 12 MB."""
     margin: Annotated[float, Field(gt=0)] = 0.05
-    """Up to which share more, or less where more is better, a change counts as not worse (``{judged}``)."""
+    """Up to which share more, or less where more is better, a change counts as not worse
+    (``{judged}``)."""
     labels: dict[str, str] = {}
     clock: Clock | None = None
     terminal: bool = False
     """The part of the report on a terminal that is about these metrics, instead of a table."""
     findings: bool = False
-    """What became of the claims of the posting that the command replicates, instead of a table of metrics."""
+    """What became of the claims of the posting that the command replicates, instead of a table of
+    metrics."""
     verdicts: bool = False
-    """The verdict of each headline metric over all its points, a row each, with a column for each variant."""
+    """The verdict of each headline metric over all its points, a row each, with a column for each
+    variant."""
     both_clocks: bool = False
     """Both changes of these metrics and how they relate, as a report of both clocks has them."""
     shown: tuple[Below, ...] = ()
@@ -121,8 +131,9 @@ class ClaimSpec(_Spec):
 class Measured(_Spec):
     """A whole ``measured.json``; a field that the result of an earlier day does not know is absent.
 
-    ``commit`` has a + if what decides figures was not committed. ``agent`` is the SHA-256 of the agent, and
-    ``kernels`` has those of the images. ``duration_s`` is the time of the whole command, builds included.
+    ``commit`` has a + if what decides figures was not committed. ``agent`` is the SHA-256 of the
+    agent, and ``kernels`` has those of the images. ``duration_s`` is the time of the whole command,
+    builds included.
     """
 
     commit: str
@@ -142,8 +153,9 @@ Values = dict[str, dict[str, float]]
 class Confirmed(_Spec):
     """A whole ``confirmed.json``: what a few boots counted, compared with boots before.
 
-    ``values`` are what they counted, by point and kernel, then by metric; ``reference`` is what the first
-    ones counted on the tree that measured the result, if that differs. ``note`` says what differs most.
+    ``values`` are what they counted, by point and kernel, then by metric; ``reference`` is what the
+    first ones counted on the tree that measured the result, if that differs. ``note`` says what
+    differs most.
     """
 
     state: Seen
@@ -192,7 +204,8 @@ class Evidence:
 
     @property
     def moved(self) -> list[str]:
-        """What has changed since it was measured, or since it was confirmed if that is less, by name."""
+        """What has changed since it was measured, or since it was confirmed if that is less, by
+        name."""
         if self.measured is None:
             return sorted(self.now)
         known = [self.measured.ids]
@@ -201,7 +214,8 @@ class Evidence:
             known.append(rest | self.confirmed.ids)
         names = sorted({*self.now, *self.measured.ids})
         return min(
-            ([name for name in names if ids.get(name) != self.now.get(name)] for ids in known), key=len
+            ([name for name in names if ids.get(name) != self.now.get(name)] for ids in known),
+            key=len,
         )
 
     @property
@@ -229,12 +243,15 @@ class Claim(Evidence):
     @cached_property
     def results(self) -> Mapping[Clock, Result]:
         """The result on each clock."""
-        found = [Result.model_validate_json(file.read_bytes()) for file in result_files(self.folder)]
+        found = [
+            Result.model_validate_json(file.read_bytes()) for file in result_files(self.folder)
+        ]
         return {result.clock: result for result in found}
 
     @property
     def exact(self) -> bool:
-        """Whether all its figures are of the instruction clock, and of workloads that are shipped."""
+        """Whether all its figures are of the instruction clock, and of workloads that are
+        shipped."""
         return set(self.results) == {"instructions"} and not is_of_script(self.spec.command)
 
     @cached_property
@@ -262,7 +279,9 @@ def load(root: Path, name: str) -> Claim:
 
 def write_json(file: Path, fields: BaseModel) -> None:
     """Write ``measured.json`` or ``confirmed.json``, without what is not known."""
-    file.write_text(fields.model_dump_json(indent=1, exclude_defaults=True) + "\n", encoding="utf-8")
+    file.write_text(
+        fields.model_dump_json(indent=1, exclude_defaults=True) + "\n", encoding="utf-8"
+    )
 
 
 def result_files(folder: Path) -> list[Path]:
@@ -285,21 +304,27 @@ def guest(arch: Arch, acceleration: Acceleration) -> str:
         console=Entry(Path("console")),
         silence_s=1,
     )
-    # The monitor is no part of the guest. Results before QEMU 11 have its older option in their ids.
+    # The monitor is no part of the guest. Results before QEMU 11 have its older option in their
+    # ids.
     command = " ".join(qemu_command(job, records=3, monitor=4))
     return command.replace("-qmp chardev:monitor", "-mon chardev=monitor,mode=control")
 
 
 def ids(root: Path, command: str) -> dict[str, str]:
-    """The content id of everything in the tree that the result of ``command`` depends on, by its name."""
+    """The content id of everything in the tree that the result of ``command`` depends on, by its
+    name."""
     script = _script_of(root, command)
     experiments, switches = experiments_of(root, command)
     # With both clocks there are two, which differ in their design alone.
     experiment = experiments[0]
     names = sorted({sweep.workload for sweep in experiment.workloads})
     workloads = {name: script.workload if script else _workload(root, name) for name in names}
-    designs = [e.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE) for e in experiments]
-    symbols = wanted_symbols(root / "kernels", experiment.machine.arch, fragments(experiment, workloads))
+    designs = [
+        e.model_dump(mode="json", exclude_defaults=True, exclude=_NO_FIGURE) for e in experiments
+    ]
+    symbols = wanted_symbols(
+        root / "kernels", experiment.machine.arch, fragments(experiment, workloads)
+    )
     counts = any(e.design.counts for e in experiments)
     sources = agent_sources(root, names, counts=counts)
     if script:
@@ -327,7 +352,8 @@ def ids(root: Path, command: str) -> dict[str, str]:
 
 
 def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], dict[str, str]]:
-    """The experiment that a command measures, on each of its clocks, and the options that are no part of one.
+    """The experiment that a command measures, on each of its clocks, and the options that are no
+    part of one.
 
     Raises ValueError.
     """
@@ -337,7 +363,8 @@ def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], di
         raise ValueError(f"not a command that measures: {command}")
     designed = _group(Designed, given)
     if verb == "replicate":
-        # Of the posting only what is run counts, not what is claimed. The patch is known by its message id.
+        # Of the posting only what is run counts, not what is claimed. The patch is known by its
+        # message id.
         posting = read_posting(root / "postings" / f"{given['posting']}.toml")
         patch = f"lore:{posting.run.patch}" if posting.run and posting.run.patch else given["patch"]
         switches = {"ablate": "False", "clock": str(designed.clock or "")}
@@ -349,14 +376,19 @@ def experiments_of(root: Path, command: str) -> tuple[tuple[Experiment, ...], di
         known = load_experiment(str(own) if own.is_file() else given["experiment"])
     else:
         source, variants = base_and_variants(given["source"] or "", given["series"] or [], [])
-        known = _experiment_of_script(script, source) if script else experiment_for(given["workload"], source)
+        known = (
+            _experiment_of_script(script, source)
+            if script
+            else experiment_for(given["workload"], source)
+        )
         asked = Overrides.of(kernels, designed, variant=variants)
     switches = {"ablate": str(bool(kernels.ablate)), "clock": str(designed.clock or "")}
     return on_clocks(known, asked), switches
 
 
 def is_of_script(command: str) -> bool:
-    """Whether a command compares a script, which only measuring runs: no workload is shipped for it."""
+    """Whether a command compares a script, which only measuring runs: no workload is shipped for
+    it."""
     verb, given = options_of(command)
     return verb == "compare" and is_script(given["workload"])
 

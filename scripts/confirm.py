@@ -2,23 +2,25 @@
 
     confirm.py [--json] [--workload NAME] [NAME...]
 
-The instruction clock is exact: the same agent, kernel, seed and point count the same on every host. So each
-kernel of a result is booted once, with one seed at one point of each workload, alone in its guest. Later
-boots are compared with the first ones or, without them, with the published figures:
+The instruction clock is exact: the same agent, kernel, seed and point count the same on every host.
+So each kernel of a result is booted once, with one seed at one point of each workload, alone in its
+guest. Later boots are compared with the first ones or, without them, with the published figures:
 
-- ``first``: the first boots, on a tree in which nothing has changed since it was measured. They may differ
-  from the published figures, for which a guest ran many points, by what one point leaves to the next;
+- ``first``: the first boots, on a tree in which nothing has changed since it was measured. They may
+  differ from the published figures, for which a guest ran many points, by what one point leaves to
+  the next;
 - ``equal``: to the digit what the boots before counted, or what is published;
-- ``within``: not equal, but not farther away than one boot may be from the others (``one_boot``); the largest
-  difference is named, with the largest difference that is allowed;
+- ``within``: not equal, but not farther away than one boot may be from the others (``one_boot``);
+  the largest difference is named, with the largest difference that is allowed;
 - ``stale``: farther away;
 - ``not comparable``: this machine has another compiler or source than the one it was measured with;
 - ``not confirmed``: a kernel cannot be built, or a guest hangs before its first record.
 
-``results/NAME/confirmed.json`` keeps what was counted, with the commit. Figures of the wall clock are
-confirmed only by measuring. Of a hunt, each kind of a find is released in the way of the find, with the two
-largest numbers of objects: the cost must grow as published. Boots that several results share run once, and
-what has run is kept in ``build/confirm``: what was interrupted goes on. Kernels that are missing are built.
+``results/NAME/confirmed.json`` keeps what was counted, with the commit. Figures of the wall clock
+are confirmed only by measuring. Of a hunt, each kind of a find is released in the way of the find,
+with the two largest numbers of objects: the cost must grow as published. Boots that several results
+share run once, and what has run is kept in ``build/confirm``: what was interrupted goes on. Kernels
+that are missing are built.
 """
 
 from __future__ import annotations
@@ -87,7 +89,15 @@ DIGITS = 0.005
 """What a published figure of three digits cannot show."""
 EXPONENTS = 0.05
 """What makes no difference to how steep a cost is said to be."""
-ORDER = ("stale", "within", "equal", "first", "not comparable", "not confirmed", "only by measuring")
+ORDER = (
+    "stale",
+    "within",
+    "equal",
+    "first",
+    "not comparable",
+    "not confirmed",
+    "only by measuring",
+)
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,8 @@ class Counted:
 
 
 def counted(boot: Boot, folder: Path) -> Counted:
-    """What a boot counts; it runs unless ``folder`` has its records. Raises LabError, InputError."""
+    """What a boot counts; it runs unless ``folder`` has its records. Raises LabError,
+    InputError."""
     run = RunDir(folder / boot.key)
     if not run.path.is_dir():
         run = RunDir.create_at(run.path)
@@ -133,17 +144,24 @@ def counted(boot: Boot, folder: Path) -> Counted:
         execute(boot.plan, files, boot.lab, log, SilentReporter())
     (ended,) = run.boots()
     if ended.end.outcome == "hang" and ended.end.first_record_s is None:
-        # Nothing was counted. QEMU 7.2 can give all turns to one CPU while the others start (METHODOLOGY.md).
+        # Nothing was counted. QEMU 7.2 can give all turns to one CPU while the others start
+        # (METHODOLOGY.md).
         where = ended.end.detail.partition(", 000f")[0]
-        raise LabError(f"{boot.place} hangs before its first record: {where}", hint="try a newer QEMU.")
+        raise LabError(
+            f"{boot.place} hangs before its first record: {where}", hint="try a newer QEMU."
+        )
     found = list(trials(ended.records))
-    bad = [f"{trial.status}: {trial.detail}" for trial in found if trial.status and not trial.usable]
+    bad = [
+        f"{trial.status}: {trial.detail}" for trial in found if trial.status and not trial.usable
+    ]
     if ended.end.outcome != "ok":
         bad.append(f"{ended.end.outcome}: {ended.end.detail}")
     values = {}
     for trial in found:
         # Of a hunt, a boot has several ways and numbers of objects.
-        where = f"{trial.params['way']} {trial.params['objects']} " if trial.workload == "hunt" else ""
+        where = (
+            f"{trial.params['way']} {trial.params['objects']} " if trial.workload == "hunt" else ""
+        )
         for metric, samples in trial.samples.items():
             one = Boots({0: samples})
             values[f"{where}{metric}"] = one.median
@@ -165,7 +183,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Difference:
-    """One figure that differs from the expected one: ``share`` of it, and how much of what is allowed."""
+    """One figure that differs from the expected one: ``share`` of it, and how much of what is
+    allowed."""
 
     text: str
     share: float
@@ -188,13 +207,16 @@ class _Figure:
     least: float
 
     def difference(self, rate: float) -> _Difference:
-        """How far it is from the expected one, if a boot of the same may be farther away at ``rate``."""
+        """How far it is from the expected one, if a boot of the same may be farther away at
+        ``rate``."""
         apart = abs(self.value - self.expected)
         allowed = max(self.least, self.spread.allowed(rate, self.boots))
         shown = f"{self.name}: {self.value:,.12g} for {self.expected:,.12g}"
         if self.expected:
             change, single = self.value / self.expected - 1, allowed / abs(self.expected)
-            shown += f" ({_percent(change):+,g}%; single boots differ by up to {_percent(single):,g}%)"
+            shown += (
+                f" ({_percent(change):+,g}%; single boots differ by up to {_percent(single):,g}%)"
+            )
         share = apart / abs(self.expected) if self.expected else float(apart > 0)
         return _Difference(shown, share, apart / allowed if allowed else math.inf if apart else 0)
 
@@ -247,7 +269,9 @@ class Confirming:
     def _ended(
         self, running: list[tuple[Evidence, list[Boot]]], futures: Mapping[str, Future[Counted]]
     ) -> Iterator[Outcome]:
-        for one, boots in [each for each in running if all(futures[boot.key].done() for boot in each[1])]:
+        for one, boots in [
+            each for each in running if all(futures[boot.key].done() for boot in each[1])
+        ]:
             running.remove((one, boots))
             try:
                 found = {boot.place: futures[boot.key].result() for boot in boots}
@@ -277,11 +301,16 @@ class Confirming:
 def reference_of(one: Evidence) -> Values:
     """What the first boots counted; empty if what is published is the reference."""
     seen = one.confirmed
-    return (seen.reference or (seen.values if seen.state in ("first", "equal") else {})) if seen else {}
+    return (
+        (seen.reference or (seen.values if seen.state in ("first", "equal") else {}))
+        if seen
+        else {}
+    )
 
 
 def judged(one: Evidence, found: Mapping[str, Counted]) -> tuple[Seen, str]:
-    """Whether what was counted is what the reference says, or what is published; and what differs most."""
+    """Whether what was counted is what the reference says, or what is published; and what differs
+    most."""
     values = {place: each.values for place, each in found.items()}
     reference = reference_of(one)
     differences = _differences(one, values, reference)
@@ -306,7 +335,11 @@ def boots_of(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[Bo
 
     Builds the kernels and the agent. Raises InputError, BuildError, LabError.
     """
-    return _of_hunt(one, machine, reporter) if isinstance(one, Hunt) else _of_claim(one, machine, reporter)
+    return (
+        _of_hunt(one, machine, reporter)
+        if isinstance(one, Hunt)
+        else _of_claim(one, machine, reporter)
+    )
 
 
 def _of_claim(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[Boot] | str:
@@ -316,7 +349,8 @@ def _of_claim(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[B
     images = build.ensure(wanted, cache_dir=cache_dir(), reporter=reporter).images
     for name, image in images.items():
         facts = published[name]
-        # From the same source, the same compiler makes another image only of other patches or symbols.
+        # From the same source, the same compiler makes another image only of other patches or
+        # symbols.
         if (image.source, image.compiler) != (facts.source, facts.compiler):
             here = f"{name} is {image.source} by {image.compiler} here"
             return f"{here}, and was {facts.source} by {facts.compiler}"
@@ -361,9 +395,11 @@ def resolved_of(claim: Claim) -> Resolved:
 
 
 def points_of(claim: Claim, plan: Plan) -> list[Point]:
-    """One point of each workload: of those that a table shows the one in the middle, by what base counts.
+    """One point of each workload: of those that a table shows the one in the middle, by what base
+    counts.
 
-    The last ones cost most; at the first ones, and where there are no objects, a change often does not show.
+    The last ones cost most; at the first ones, and where there are no objects, a change often does
+    not show.
     """
     costs: dict[str, float] = {}
     for c in claim.results["instructions"].comparisons:
@@ -376,7 +412,9 @@ def points_of(claim: Claim, plan: Plan) -> list[Point]:
     chosen = []
     for points in found.values():
         tables = claim.spec.tables.values()
-        shown = [point for point in points if any(_shows(table.where, point) for table in tables)] or points
+        shown = [
+            point for point in points if any(_shows(table.where, point) for table in tables)
+        ] or points
         some = [point for point in shown if 0 not in point.shown.values()] or shown
         ordered = sorted(some, key=lambda point: costs[_place(point.workload, point.shown)])
         chosen.append(ordered[(len(ordered) - 1) // 2])
@@ -392,13 +430,19 @@ def _place(workload: str, point: Mapping[str, ParamValue]) -> str:
 
 
 def _alone(plan: Plan, point: Point, kernel: str) -> Plan:
-    """The plan of the first boot of a kernel in which the point is, with the trial at the point alone."""
+    """The plan of the first boot of a kernel in which the point is, with the trial at the point
+    alone."""
     for boot in plan.boots:
         for trial in boot.trials:
-            whole = {**boot.machine, **trial.params} == point.params and trial.workload == point.workload
+            whole = {
+                **boot.machine,
+                **trial.params,
+            } == point.params and trial.workload == point.workload
             if boot.kernel == kernel and whole:
                 few = min(trial.repetitions, REPETITIONS)
-                return _only(plan, boot, [trial.model_copy(update={"index": 0, "repetitions": few})])
+                return _only(
+                    plan, boot, [trial.model_copy(update={"index": 0, "repetitions": few})]
+                )
     raise ValueError(f"the plan has no boot of {kernel} at {_place(point.workload, point.shown)}")
 
 
@@ -413,14 +457,21 @@ def _of_hunt(hunt: Hunt, machine: QemuMachine, reporter: Reporter) -> list[Boot]
     request = Request(source=result.source, config=tuple(given["config"] or ()), user=user)
     image = flow.kernels_of(request, reporter)[result.source]
     known = hunt.measured.kernels if hunt.measured else {}
-    if image.release != result.release or known.get(result.source, image.image_hash) != image.image_hash:
-        return f"the kernel is {image.release} here, and was {result.release} or another build of it"
+    if (
+        image.release != result.release
+        or known.get(result.source, image.image_hash) != image.image_hash
+    ):
+        return (
+            f"the kernel is {image.release} here, and was {result.release} or another build of it"
+        )
     agent = build_hunt_agent(flow.ARCH, cache=cache_dir(), reporter=reporter)
     lab = Lab(agent, flow.ARCH, "icount", REPORTS, machine=machine, agent_hash=file_hash(agent))
     modules = {kind.name: kind.modules for kind in flow.kinds_of(request, reporter) if kind.modules}
     finds = {Case(find.kind, find.way, find.user): find for find in result.finds}
     sizes = {case: find.growth.sizes[-2:] for case, find in finds.items() if find.growth}
-    plan = plan_of_sizes(sizes, [result.source], [0], Options(budget_minstr=0, user=user, modules=modules))
+    plan = plan_of_sizes(
+        sizes, [result.source], [0], Options(budget_minstr=0, user=user, modules=modules)
+    )
     return [
         Boot(str(boot.trials[0].params["kind"]), _only(plan, boot, boot.trials), image, lab)
         for boot in plan.boots
@@ -428,13 +479,15 @@ def _of_hunt(hunt: Hunt, machine: QemuMachine, reporter: Reporter) -> list[Boot]
 
 
 def _differences(one: Evidence, values: Values, reference: Values) -> list[_Difference]:
-    """Every published figure of what was booted: what was counted, for the reference or what is published."""
+    """Every published figure of what was booted: what was counted, for the reference or what is
+    published."""
     figures: list[_Figure] = []
     if isinstance(one, Hunt):
         figures = list(_of_finds(one.result.finds, values, reference))
     elif isinstance(one, Claim):
         figures = list(_of_comparisons(one.results["instructions"], values, reference))
-    # Together they are outside as often as RATE says, whatever the figures of one boot have in common.
+    # Together they are outside as often as RATE says, whatever the figures of one boot have in
+    # common.
     return [figure.difference(RATE / len(figures)) for figure in figures]
 
 
@@ -445,7 +498,9 @@ def _of_comparisons(result: Result, values: Values, reference: Values) -> Iterat
         value = values.get(place, {}).get(metric)
         if value is not None:
             first = reference.get(place, {}).get(metric)
-            expected, boots = (published.compared, published.boots) if first is None else (first, None)
+            expected, boots = (
+                (published.compared, published.boots) if first is None else (first, None)
+            )
             name, least = f"{metric} of {place}", DIGITS * abs(expected)
             yield _Figure(name, value, expected, spreads[place, metric], boots, least)
 
@@ -464,7 +519,10 @@ def _summaries(result: Result) -> dict[tuple[str, str], Summary]:
 
 def _spreads(result: Result) -> dict[tuple[str, str], Spread]:
     """How single boots spread, by the place and the metric. Those of a metric are seen together."""
-    found, groups = dict[tuple[str, str], Spread](), dict[tuple[str, str], dict[tuple[str, str], Summary]]()
+    found, groups = (
+        dict[tuple[str, str], Spread](),
+        dict[tuple[str, str], dict[tuple[str, str], Summary]](),
+    )
     for (place, metric), published in _summaries(result).items():
         found[place, metric] = spread_of(published.sd, published.n, published.boots)
         # Where the figure is zero, there is no relative spread.
@@ -473,7 +531,8 @@ def _spreads(result: Result) -> dict[tuple[str, str], Spread]:
     for group in groups.values():
         sizes = [abs(published.compared) for published in group.values()]
         relative = [
-            replace(found[name], sd=found[name].sd / size) for name, size in zip(group, sizes, strict=True)
+            replace(found[name], sd=found[name].sd / size)
+            for name, size in zip(group, sizes, strict=True)
         ]
         for name, size, spread in zip(group, sizes, moderated(relative), strict=True):
             found[name] = replace(spread, sd=spread.sd * size)
@@ -482,8 +541,12 @@ def _spreads(result: Result) -> dict[tuple[str, str], Spread]:
 
 def _of_finds(finds: Sequence[Find], values: Values, reference: Values) -> Iterator[_Figure]:
     """The growth of each find at the last doubling."""
-    grown = [find for find in finds if find.growth and find.cost and find.growth.exponent is not None]
-    for find, spread in zip(grown, moderated([_spread_of_find(find) for find in grown]), strict=True):
+    grown = [
+        find for find in finds if find.growth and find.cost and find.growth.exponent is not None
+    ]
+    for find, spread in zip(
+        grown, moderated([_spread_of_find(find) for find in grown]), strict=True
+    ):
         name = f"exponent of {find.kind}, {find.way} ({find.cost})"
         value, boots = _exponent(find, values), None if find.kind in reference else CONFIRM_SEEDS
         expected = _exponent(find, reference) if boots is None else _published_exponent(find)
@@ -491,7 +554,8 @@ def _of_finds(finds: Sequence[Find], values: Values, reference: Values) -> Itera
 
 
 def _spread_of_find(find: Find) -> Spread:
-    """How the exponents of single seeds spread, from the published interval with its two 95% bounds."""
+    """How the exponents of single seeds spread, from the published interval with its two 95%
+    bounds."""
     assert find.growth and find.growth.exponent is not None
     ends = [abs(end - find.growth.exponent) for end in find.growth.exponent_ci if end is not None]
     df = CONFIRM_SEEDS - 1
@@ -518,7 +582,8 @@ def _exponent(find: Find, values: Values) -> float:
 
 
 def chosen(root: Path, names: Sequence[str], workload: str) -> list[Evidence]:
-    """The results to confirm, the cheapest first; after them those for which a base kernel must be built.
+    """The results to confirm, the cheapest first; after them those for which a base kernel must be
+    built.
 
     Raises ValueError.
     """
@@ -532,7 +597,8 @@ def chosen(root: Path, names: Sequence[str], workload: str) -> list[Evidence]:
 
 
 def _cost(one: Evidence) -> tuple[bool, int, float]:
-    """Whether base kernels are missing, which take minutes; how many kernels are; how long measuring took."""
+    """Whether base kernels are missing, which take minutes; how many kernels are; how long
+    measuring took."""
     took = one.measured.duration_s if one.measured else 0
     if isinstance(one, Claim) and "instructions" in one.results:
         try:
@@ -545,17 +611,23 @@ def _cost(one: Evidence) -> tuple[bool, int, float]:
 
 def main() -> int:
     """Confirm what the arguments name, and print what became of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--workload", default="", help="only results of this workload")
-    parser.add_argument("--json", action="store_true", help="print what became of each result as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print what became of each result as JSON"
+    )
     given = parser.parse_args()
     reporter, outcomes = reporter_of(verbose=False, quiet=False), list[Outcome]()
     try:
         found = chosen(ROOT, given.names, given.workload)
         wall = "figures of the wall clock, or of a script"
         outcomes += [Outcome(one.name, "only by measuring", wall) for one in found if not one.exact]
-        exact = [one for one in found if one.exact or (isinstance(one, Claim) and len(one.results) > 1)]
+        exact = [
+            one for one in found if one.exact or (isinstance(one, Claim) and len(one.results) > 1)
+        ]
         confirming = Confirming(ROOT, reporter, os.cpu_count() or 1)
         with reporter.task(f"confirming {len(exact)} results", total=len(exact)) as task:
             for number, outcome in enumerate(confirming.confirm(exact), 1):
@@ -568,7 +640,11 @@ def main() -> int:
     except KeyboardInterrupt:
         reporter.note("interrupted; what is confirmed is kept, and the same command goes on")
     outcomes.sort(key=lambda each: ORDER.index(each.state))
-    print(json.dumps([asdict(each) for each in outcomes], indent=1) if given.json else _table(outcomes))
+    print(
+        json.dumps([asdict(each) for each in outcomes], indent=1)
+        if given.json
+        else _table(outcomes)
+    )
     return int(any(outcome.state == "stale" for outcome in outcomes))
 
 
@@ -578,7 +654,9 @@ def _line(outcome: Outcome) -> str:
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
-    counts = ", ".join(f"{n} {state}" for state in ORDER if (n := sum(o.state == state for o in outcomes)))
+    counts = ", ".join(
+        f"{n} {state}" for state in ORDER if (n := sum(o.state == state for o in outcomes))
+    )
     return "\n".join([*map(_line, outcomes), f"{len(outcomes)} results: {counts}"])
 
 

@@ -1,8 +1,9 @@
 """Content ids: one short hash for each thing that a test or a published figure depends on.
 
-An id changes with what is built and run, not with what is written about it. So of a patch only its diffs
-count, not its message; a cover letter does not count at all; and of the agent's C files comments and
-indentation do not count. Figures can therefore be spliced into messages without making themselves stale.
+An id changes with what is built and run, not with what is written about it. So of a patch only its
+diffs count, not its message; a cover letter does not count at all; and of the agent's C files
+comments and indentation do not count. Figures can therefore be spliced into messages without making
+themselves stale.
 """
 
 from __future__ import annotations
@@ -22,15 +23,25 @@ _C_SUMMARY = re.compile(r'\.summary\s*=\s*(?:"(?:\\.|[^"\\])*"\s*)+,')
 _WORDS = {"help", "summary", "invariants", "decides"}
 _FLAGS = re.compile(r"^(?:CFLAGS|LDFLAGS|guest)\s*[:?+]?=.*$", re.MULTILINE)
 _CORE = ("boot", "perturb", "profile", "record", "trial", "util")
-"""What runs between the boot and the last record. Not the rest of the core: it reads the plan, describes the
-guest and marks the kernel's log, outside of every stretch that is measured.
+"""What runs between the boot and the last record. Not the rest of the core: it reads the plan,
+describes the guest and marks the kernel's log, outside of every stretch that is measured.
 """
-_MEASURED_WITH = ("agent", "experiments", "kernels", "plugins", "postings", "series", "src", "workloads")
+_MEASURED_WITH = (
+    "agent",
+    "experiments",
+    "kernels",
+    "plugins",
+    "postings",
+    "series",
+    "src",
+    "workloads",
+)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def listed(root: Path, folders: Iterable[str]) -> list[str]:
-    """The files that git lists below ``folders``, new ones included, without those that were removed."""
+    """The files that git lists below ``folders``, new ones included, without those that were
+    removed."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", *folders]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     return sorted(name for name in done.stdout.split("\0") if name and (root / name).is_file())
@@ -43,8 +54,12 @@ def text_id(text: str) -> str:
 
 def files_id(root: Path, names: Iterable[str]) -> str:
     """The id of files: of their names, and of what counts in each."""
-    counted = ((_order(name), what_counts(name, (root / name).read_bytes())) for name in sorted(names))
-    return text_id("".join(f"{name}\0{text_id(text)}\0" for name, text in counted if text is not None))
+    counted = (
+        (_order(name), what_counts(name, (root / name).read_bytes())) for name in sorted(names)
+    )
+    return text_id(
+        "".join(f"{name}\0{text_id(text)}\0" for name, text in counted if text is not None)
+    )
 
 
 def what_counts(name: str, content: bytes) -> str | None:
@@ -64,7 +79,9 @@ def agent_id(root: Path, own: Iterable[Path]) -> str:
     ``own``: the files of their workloads (``agent_sources``), or others below ``agent/``.
     """
     makefiles = (root / "agent").rglob("Makefile")
-    flags = {flag for file in makefiles for flag in _FLAGS.findall(file.read_text(encoding="utf-8"))}
+    flags = {
+        flag for file in makefiles for flag in _FLAGS.findall(file.read_text(encoding="utf-8"))
+    }
     # Not their names: a file that is moved is compiled as before.
     code = (_code(file.read_text(encoding="utf-8")) for file in _with_included(root, own))
     return text_id("\n".join(sorted((*flags, *map(text_id, code)))))
@@ -87,7 +104,8 @@ def agent_sources(root: Path, workloads: Iterable[str], *, counts: bool = False)
 
 
 def _with_included(root: Path, own: Iterable[Path]) -> set[Path]:
-    """The core's files that decide a figure, ``own``, and what they include, with the C file of a header."""
+    """The core's files that decide a figure, ``own``, and what they include, with the C file of a
+    header."""
     agent = root / "agent"
     pending, found = [*(agent / "core" / f"{name}.c" for name in _CORE), *own], set[Path]()
     while pending:
@@ -105,7 +123,9 @@ def tree_commit(root: Path) -> str:
     """The commit of the tree, short; with a + if anything that decides a figure differs from it."""
 
     def git(*arguments: str) -> bytes:
-        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False).stdout
+        return subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, check=False
+        ).stdout
 
     changed = git("diff", "HEAD", "--name-only", "-z", "--", *_MEASURED_WITH)
     added = git("ls-files", "-o", "--exclude-standard", "-z", "--", *_MEASURED_WITH)
@@ -138,7 +158,8 @@ def _order(name: str) -> str:
 
 
 def _diffs(text: str) -> str:
-    """The diffs of a patch, without its message and git's version; all of it where no diff begins."""
+    """The diffs of a patch, without its message and git's version; all of it where no diff
+    begins."""
     start = text.find("\ndiff --git ")
     if start < 0:
         return text

@@ -1,10 +1,10 @@
 """Make the shipped coverage maps (`coverage/`), and say whether they are older than the workloads.
 
-    coverage_maps.py make [SOURCE...]   boots each kernel once for every workload that has changed since
-    coverage_maps.py check              warns if a workload, the agent or the plugin has changed since
+    coverage_maps.py make [SOURCE...] boots each kernel once for every workload that has changed
+    since coverage_maps.py check warns if a workload, the agent or the plugin has changed since
 
-The content ids of what each workload depends on are in `coverage/made.json`. A new release of a kernel makes
-no map stale, as it makes no published figure stale.
+The content ids of what each workload depends on are in `coverage/made.json`. A new release of a
+kernel makes no map stale, as it makes no published figure stale.
 """
 
 from __future__ import annotations
@@ -39,12 +39,19 @@ from kteardown.run.setting import Bootable
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("debian:6.12", "debian:7.2", "debian:7.3")
-LEFT_OUT = ("freezer_states", "throttle_stress", "pgrp_stress", "wait_stress", "lock_stress", "uffd_close")
+LEFT_OUT = (
+    "freezer_states",
+    "throttle_stress",
+    "pgrp_stress",
+    "wait_stress",
+    "lock_stress",
+    "uffd_close",
+)
 """Workloads that check invariants, and have no figures that are compared.
 
-The first two keep both CPUs busy for seconds of the guest's time, which takes minutes in the emulator; the
-last two need symbols that the base configuration does not have; `pgrp_stress` and `wait_stress` execute what
-other workloads execute more often.
+The first two keep both CPUs busy for seconds of the guest's time, which takes minutes in the
+emulator; the last two need symbols that the base configuration does not have; `pgrp_stress` and
+`wait_stress` execute what other workloads execute more often.
 """
 MADE = ROOT / "coverage" / "made.json"
 
@@ -55,7 +62,8 @@ class _Printer(SilentReporter):
 
 
 def ids() -> dict[str, str]:
-    """The content id of each shipped workload: its description, code and points, the plugin and the guest."""
+    """The content id of each shipped workload: its description, code and points, the plugin and the
+    guest."""
     found = {}
     booted = guest("x86_64", "icount")
     for name in workload_names():
@@ -77,7 +85,9 @@ def stale() -> list[str]:
         then = made.get(source, {}) if shipped_path(source).is_file() else {}
         old = [name for name, known in now.items() if then.get(name) != known]
         if old:
-            lines.append(f"{source}: {len(old)} of {len(now)} workloads changed since: {', '.join(old)}")
+            lines.append(
+                f"{source}: {len(old)} of {len(now)} workloads changed since: {', '.join(old)}"
+            )
     return lines
 
 
@@ -112,10 +122,11 @@ def make(sources: list[str]) -> None:
 
 
 def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
-    """Return what the workload ``name`` executes on the base kernel of ``source``, booted with the plugin.
+    """Return what the workload ``name`` executes on the base kernel of ``source``, booted with the
+    plugin.
 
-    The kernel has the base configuration: workloads that ask for more of it (``config``) are counted without.
-    A workload whose guest fails has no points.
+    The kernel has the base configuration: workloads that ask for more of it (``config``) are
+    counted without. A workload whose guest fails has no points.
     """
     request = KernelRequest(name="base", source=source)
     image = build.ensure([request], cache_dir=cache_dir(), reporter=reporter).images["base"]
@@ -136,7 +147,8 @@ def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
 
 
 def rounded(coverage: CoverageMap) -> CoverageMap:
-    """Return ``coverage`` with counts within 10%, which compress better: it is for choosing a workload."""
+    """Return ``coverage`` with counts within 10%, which compress better: it is for choosing a
+    workload."""
     workloads = {}
     for name, workload in coverage.workloads.items():
         points = []
@@ -154,8 +166,9 @@ def _rounded(count: int) -> int:
 def _print_cost(workload: WorkloadCoverage, took: float) -> None:
     inside = {function for point in workload.points for function in point.inside}
     print(
-        f"{workload.name:16} boot {workload.seconds:5.1f} s, in all {took:5.1f} s  {len(workload.points):2} "
-        f"points  {len(inside):5} functions inside, {len(workload.outside):5} outside only",
+        f"{workload.name:16} boot {workload.seconds:5.1f} s, in all {took:5.1f} s  "
+        f"{len(workload.points):2} points  {len(inside):5} functions inside, "
+        f"{len(workload.outside):5} outside only",
         flush=True,
     )
     for failed in workload.failed:

@@ -1,9 +1,10 @@
-"""Pages of the site that are not files of docs/: the texts of the top folder, the commands, the modules, and
-every table of each folder of results/.
+"""Pages of the site that are not files of docs/: the texts of the top folder, the commands, the
+modules, and every table of each folder of results/.
 
-The links in them are written for a reader of the checkout; here they are changed to point to the pages. A
-link to a file or folder of the checkout that the site does not have, such as a folder of patches, becomes
-plain text. A link to something that does not exist is not changed, and fails the build.
+The links in them are written for a reader of the checkout; here they are changed to point to the
+pages. A link to a file or folder of the checkout that the site does not have, such as a folder of
+patches, becomes plain text. A link to something that does not exist is not changed, and fails the
+build.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ TEXTS = {
 SOURCES = ROOT / "src/kteardown"
 # The stages of the data flow; the command line has a page of its own.
 STAGES = sorted(
-    {p.stem for p in SOURCES.iterdir() if p.suffix in (".py", "") and p.stem[0] != "_"} - {"cli", "data"}
+    {p.stem for p in SOURCES.iterdir() if p.suffix in (".py", "") and p.stem[0] != "_"}
+    - {"cli", "data"}
 ) + sorted(path.name for path in SOURCES.parent.glob("kteardown_*") if path.is_dir())
 _LINK = re.compile(r"\[([^\]]*)\]\(([^()\s]+)\)")
 
@@ -76,7 +78,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             return match[0]
         place = posixpath.normpath(posixpath.join(folder, target))
         if place.startswith("workloads/"):
-            place, anchor = "docs/reference/workloads.md", posixpath.basename(place).removesuffix(".toml")
+            place, anchor = (
+                "docs/reference/workloads.md",
+                posixpath.basename(place).removesuffix(".toml"),
+            )
         page_there = TEXTS.get(place) or (
             f"{place}.md" if place.startswith("results/") else place.removeprefix("docs/")
         )
@@ -104,7 +109,10 @@ def result_pages() -> dict[str, str]:
     """Return the page of each folder of results/, and one that lists them, by name."""
     names = sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir())
     pages = {name: results.page(ROOT, name) for name in names}
-    rows = [f"- [{name}]({name}.md): {text.splitlines()[2].lstrip('# ')}" for name, text in pages.items()]
+    rows = [
+        f"- [{name}]({name}.md): {text.splitlines()[2].lstrip('# ')}"
+        for name, text in pages.items()
+    ]
     return {**pages, "index": "\n".join(["# Results", "", *rows, ""])}
 
 
@@ -124,7 +132,10 @@ def _workload(name: str) -> str:
     rows += [[f"`{key}`", f"`{spec.default}`", spec.help] for key, spec in it.parameters.items()]
     metrics = [["metric", "key", "what it is"]]
     metrics += [[spec.name, f"`{key}`", spec.help] for key, spec in it.metrics.items()]
-    checks = [["invariant", "what it is"], *([f"`{key}`", text] for key, text in it.invariants.items())]
+    checks = [
+        ["invariant", "what it is"],
+        *([f"`{key}`", text] for key, text in it.invariants.items()),
+    ]
     tables = [markdown(table, len(table[0])) for table in (rows, metrics, checks) if len(table) > 1]
     return "\n\n".join([name, f"{it.summary[:1].upper()}{it.summary[1:]}.", *tables])
 
@@ -134,7 +145,9 @@ def modules(stage: str) -> str:
     path = SOURCES.parent / stage if stage.startswith("kteardown_") else SOURCES / stage
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
     names = [
-        file.relative_to(ROOT / "src").with_suffix("").parts for file in files if file.stem != "__init__"
+        file.relative_to(ROOT / "src").with_suffix("").parts
+        for file in files
+        if file.stem != "__init__"
     ]
     return (
         "\n\n".join(

@@ -1,17 +1,19 @@
 """Keeps the last result of `make test-all` in tests/full-run.json, and says what has changed since.
 
-    full_run.py begin              before the tests: notes what they are about to test
-    full_run.py keep               during them: keeps which tests have passed, for another day or machine
-    full_run.py record SUITE...    after them: writes the result, from the journal of each suite
-    full_run.py check              fails, and says why, where the recorded run is not one of this tree
+    full_run.py begin before the tests: notes what they are about to test full_run.py keep during
+    them: keeps which tests have passed, for another day or machine full_run.py record SUITE...
+    after them: writes the result, from the journal of each suite full_run.py check fails, and says
+    why, where the recorded run is not one of this tree
 
-A result is recorded only if every test passed and nothing that it vouches for changed while the tests ran.
-A run that failed or was interrupted is continued: tests that passed on the same content are not run again.
-Its hours need not be those of one day: what ``keep`` wrote is in the tree, and ``begin`` goes on from there.
+A result is recorded only if every test passed and nothing that it vouches for changed while the
+tests ran. A run that failed or was interrupted is continued: tests that passed on the same content
+are not run again. Its hours need not be those of one day: what ``keep`` wrote is in the tree, and
+``begin`` goes on from there.
 
-After a change of one workload or series, or of the agent of the hunt, a suite runs the tests in files that
-name it, or an experiment that has it; if none of its files does, it runs all its tests. After any other
-change every suite runs all. The tests of ``AGAIN`` take minutes only and are not kept in the tree.
+After a change of one workload or series, or of the agent of the hunt, a suite runs the tests in
+files that name it, or an experiment that has it; if none of its files does, it runs all its tests.
+After any other change every suite runs all. The tests of ``AGAIN`` take minutes only and are not
+kept in the tree.
 """
 
 from __future__ import annotations
@@ -28,8 +30,16 @@ from content_ids import files_id, listed, what_counts
 ROOT = Path(__file__).parents[1]
 WHOLE = ("agent", "kernels")
 """Folders that the run vouches for as a whole, but for what ``EACH`` has of them."""
-EACH = ("agent/workloads", "agent/stress", "workloads/stress", "workloads", "series", "tests/data/series")
-"""Folders in which it vouches for each entry by itself: one series may change and not the others."""
+EACH = (
+    "agent/workloads",
+    "agent/stress",
+    "workloads/stress",
+    "workloads",
+    "series",
+    "tests/data/series",
+)
+"""Folders in which it vouches for each entry by itself: one series may change and not the
+others."""
 APART = ("agent/hunt",)
 """Folders that make a program of their own, which only tests use that name it."""
 AGAIN = ("unit",)
@@ -108,7 +118,8 @@ def counts(entries: Mapping[str, journal.Entry]) -> dict[str, Any]:
 
 
 def begin(root: Path) -> int:
-    """Note the content ids, and drop from the journals what may be different on the present content."""
+    """Note the content ids, and drop from the journals what may be different on the present
+    content."""
     begun = begun_file(root)
     begun.parent.mkdir(parents=True, exist_ok=True)
     now = content_ids(root)
@@ -120,7 +131,9 @@ def begin(root: Path) -> int:
     return 0
 
 
-def _write(root: Path, file: Path, entries: Mapping[str, journal.Entry], moved: Sequence[str]) -> None:
+def _write(
+    root: Path, file: Path, entries: Mapping[str, journal.Entry], moved: Sequence[str]
+) -> None:
     """Write those entries of a journal that a change of the units ``moved`` does not concern."""
     again = set(entries) if moved and file.stem in AGAIN else affected(root, moved, entries)
     left = [entry for test, entry in entries.items() if test not in again]
@@ -139,7 +152,12 @@ def _restore(root: Path, now: Ids) -> None:
     for suite, tests in kept.get("passed", {}).items():
         file = begun_file(root).parent / f"{suite}.ndjson"
         entries: dict[str, journal.Entry] = {
-            test: {"test": test, "outcome": "passed", "duration_s": duration_s, "date": kept["date"]}
+            test: {
+                "test": test,
+                "outcome": "passed",
+                "duration_s": duration_s,
+                "date": kept["date"],
+            }
             for test, duration_s in tests.items()
         }
         if not file.exists():
@@ -151,7 +169,9 @@ def keep(root: Path) -> int:
     if moved := _moved(root):
         print(moved, file=sys.stderr)
         return 1
-    journals = {file.stem: journal.read(file) for file in sorted(begun_file(root).parent.glob("*.ndjson"))}
+    journals = {
+        file.stem: journal.read(file) for file in sorted(begun_file(root).parent.glob("*.ndjson"))
+    }
     passed = _passed(journals)
     dates = [entry["date"] for entries in journals.values() for entry in entries.values()]
     result = {"date": max(dates, default=""), "passed": passed, "vouches_for": content_ids(root)}
@@ -187,7 +207,8 @@ def _moved(root: Path) -> str:
     """Say what changed since the run began; empty if nothing did."""
     moved = changed(json.loads(begun_file(root).read_text()), content_ids(root))
     return (
-        f"full run: not recorded, {', '.join(moved)} changed while the tests ran; run `make test-all` again"
+        f"full run: not recorded, {', '.join(moved)} changed while the tests ran; run `make "
+        "test-all` again"
         if moved
         else ""
     )
@@ -219,7 +240,8 @@ def record(root: Path, names: list[str]) -> int:
 
 
 def outdated(root: Path) -> str:
-    """Why the recorded run is not one of this tree; empty if nothing that it vouches for has changed."""
+    """Why the recorded run is not one of this tree; empty if nothing that it vouches for has
+    changed."""
     recorded = _recorded(root)
     if not recorded:
         return "no full run of the tests is recorded: `make test-all` was never run on this tree"

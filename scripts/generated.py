@@ -1,4 +1,5 @@
-"""A file that is generated from ``results/``: ``make`` writes it, ``check`` fails if it is another."""
+"""A file that is generated from ``results/``: ``make`` writes it, ``check`` fails if it is
+another."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """The README's commands on fresh hosts of several distributions: `make test-hosts`.
 
-    hosts.py run [--step STEP] [HOST...]   run the steps that have not passed at this commit, and record them
-    hosts.py enter HOST                    a shell in a host, as its user
-    hosts.py table                         print the table that `make tables` writes into docs/install.md
+    hosts.py run [--step STEP] [HOST...] run the steps that have not passed at this commit, and
+    record them hosts.py enter HOST a shell in a host, as its user hosts.py table print the table
+    that `make tables` writes into docs/install.md
 
-A host is a root made by debootstrap, kept below ~/.cache/kteardown-hosts. Each step runs as an ordinary user
-in namespaces of its own, with a checkout of the present commit. Hosts share sources and kernels, never an
-environment. The steps of a host that passed are in its record, so that what was interrupted goes on. Needs
-root, or subordinate ids (newuidmap) for `unshare --map-auto`.
+A host is a root made by debootstrap, kept below ~/.cache/kteardown-hosts. Each step runs as an
+ordinary user in namespaces of its own, with a checkout of the present commit. Hosts share sources
+and kernels, never an environment. The steps of a host that passed are in its record, so that what
+was interrupted goes on. Needs root, or subordinate ids (newuidmap) for `unshare --map-auto`.
 """
 
 import argparse
@@ -63,22 +63,24 @@ STEPS = {
     "hunt": f"{KTEARDOWN} hunt --source debian-image:6.12 --kinds pipes",
     # Equal boots on the instruction clock, which depends on the version of QEMU.
     "equal": ".venv/bin/python bench/equal_boots.py",
-    "wall": f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --clock wall "
-    "--boots 3 --repetitions 2 --set zombies=3000",
+    "wall": (
+        f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --clock "
+        "wall --boots 3 --repetitions 2 --set zombies=3000"
+    ),
     # The wheel by pipx, where the checkout is not to be found.
     "installed": "python3 -m venv /tmp/pipx && /tmp/pipx/bin/pip install -q pipx && "
-    ".venv/bin/pip wheel -q --no-deps -w /tmp/wheel . && "
-    "export PIPX_HOME=/tmp/home PIPX_BIN_DIR=/tmp/bin && /tmp/pipx/bin/pipx install -q /tmp/wheel/*.whl && "
-    "mv ~/kteardown ~/away && cd / && /tmp/bin/kteardown run freezer --quick; "
-    "code=$?; mv ~/away ~/kteardown; exit $code",
+    ".venv/bin/pip wheel -q --no-deps -w /tmp/wheel . && export PIPX_HOME=/tmp/home "
+    "PIPX_BIN_DIR=/tmp/bin && /tmp/pipx/bin/pipx install -q /tmp/wheel/*.whl && mv ~/kteardown "
+    "~/away && cd / && /tmp/bin/kteardown run freezer --quick; code=$?; mv ~/away ~/kteardown; "
+    "exit $code",
     "test": "make test",
 }
 # The compilers of a suite besides its own: a comparison with kernels of each.
 COMPILERS = ("gcc-13", "gcc-15", "clang-19")
 STEPS |= {
     compiler: f"make setup && sudo apt-get install -y -qq --no-install-recommends {compiler} && "
-    f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --compiler {compiler} "
-    f"{QUICK}"
+    f"{KTEARDOWN} compare zombies --source debian:6.12 --series freezer-skip-exited --compiler "
+    f"{compiler} {QUICK}"
     for compiler in COMPILERS
 }
 MATRIX = {
@@ -86,7 +88,9 @@ MATRIX = {
     "debian-12-python-3.12": Host("bookworm", "demo try", python="3.12"),
     "debian-13": Host("trixie", "demo doctor try hunt equal wall installed test"),
     "debian-13-no-sudo": Host("trixie", "refused", sudo=False),
-    "debian-13-no-apt": Host("trixie", "demo try hunt", sudo=False, packages="base gpgv", without=NO_APT),
+    "debian-13-no-apt": Host(
+        "trixie", "demo try hunt", sudo=False, packages="base gpgv", without=NO_APT
+    ),
     "debian-unstable": Host("sid", f"demo doctor try hunt equal wall test {' '.join(COMPILERS)}"),
 }
 
@@ -125,13 +129,19 @@ def make(name: str, host: Host) -> None:
     if certificates.exists():
         shutil.copyfile(certificates, f"{root}{CERTIFICATES}")
     # What apt of this host allows its mirrors, such as lists that are older than they should be.
-    dumped = subprocess.run(["apt-config", "dump", "--no-empty"], capture_output=True, text=True, check=False)
-    allowed = [line for line in dumped.stdout.splitlines() if re.match(r"Acquire::(Check-|https?::)", line)]
+    dumped = subprocess.run(
+        ["apt-config", "dump", "--no-empty"], capture_output=True, text=True, check=False
+    )
+    allowed = [
+        line for line in dumped.stdout.splitlines() if re.match(r"Acquire::(Check-|https?::)", line)
+    ]
     (root / "etc" / "apt" / "apt.conf.d" / "90mirror").write_text("\n".join(allowed) + "\n")
     if host.python:
         add_python(root, host.python)
     home = root / "home" / "user"
-    subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(home / "kteardown")], check=True)
+    subprocess.run(
+        ["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(home / "kteardown")], check=True
+    )
     if host.without:  # It must read Debian's archive itself.
         for kept in ("answers", "lists"):
             shutil.rmtree(HOSTS / "cache" / kept, ignore_errors=True)
@@ -150,21 +160,29 @@ def preparation(host: Host) -> list[str]:
     if host.packages:
         setup = "KTEARDOWN_NO_APT=1 scripts/setup | sed -n 2p"
         names = host.packages.replace("base", f"$(cd /home/user/kteardown && {setup})")
-        steps.append(f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {names}")
+        steps.append(
+            f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {names}"
+        )
     without = [*host.without.split(), *([] if host.sudo else ["sudo"])]
     return [*steps, *(f"rm -f /usr/bin/{program}" for program in without)]
 
 
 def add_python(root: Path, version: str) -> None:
     """Copy an interpreter of ``version`` that this host has. Raises SystemExit."""
-    found = [*Path.home().glob(f".pyenv/versions/{version}.*"), *Path("/opt").glob(f"python-{version}*")]
+    found = [
+        *Path.home().glob(f".pyenv/versions/{version}.*"),
+        *Path("/opt").glob(f"python-{version}*"),
+    ]
     if not found:
         sys.exit(f"no interpreter of Python {version} below ~/.pyenv/versions or /opt")
     shutil.copytree(found[-1], root / "opt" / "python", symlinks=True, dirs_exist_ok=True)
 
 
-def inside(name: str, host: Host, command: str, *, user: int = USER, log: Path | None = None) -> int:
-    """Run a shell command in a host; return its exit code. ``log`` gets what it prints, else the terminal."""
+def inside(
+    name: str, host: Host, command: str, *, user: int = USER, log: Path | None = None
+) -> int:
+    """Run a shell command in a host; return its exit code. ``log`` gets what it prints, else the
+    terminal."""
     root, cache = HOSTS / name / "root", HOSTS / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     cache.chmod(0o777)
@@ -172,7 +190,8 @@ def inside(name: str, host: Host, command: str, *, user: int = USER, log: Path |
     variables = {
         "HOME": home,
         "USER": "user" if user else "root",
-        "PATH": "/opt/python/bin:" * bool(host.python) + "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "PATH": "/opt/python/bin:" * bool(host.python)
+        + "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
         "LANG": "C.UTF-8",
         "TERM": os.environ.get("TERM", "dumb"),
         "COLUMNS": "120",
@@ -191,10 +210,12 @@ def inside(name: str, host: Host, command: str, *, user: int = USER, log: Path |
     script = f"""set -e
         mount --bind {root} {root}; cd {root}
         mkdir -p cache .outside; mount --bind {cache} cache
-        mount -t proc proc proc; mount --rbind /dev dev; mount --rbind /sys sys; mount -t tmpfs tmpfs run
+        mount -t proc proc proc; mount --rbind /dev dev; mount --rbind /sys sys
+        mount -t tmpfs tmpfs run
         pivot_root . .outside; umount -l /.outside
         exec setpriv --reuid {user} --regid {user} --clear-groups \\
-            env -i {env} sh -c {shlex.quote(f"cd {home}/kteardown 2>/dev/null || cd /; {command}")}"""
+            env -i {env} \\
+                sh -c {shlex.quote(f"cd {home}/kteardown 2>/dev/null || cd /; {command}")}"""
     if log is None:
         return as_root(["sh", "-c", script]).returncode
     with log.open("w") as sink:
@@ -240,14 +261,21 @@ def run_host(name: str, only: list[str], commit: str) -> int:
         passed = code == (2 if step == "refused" else 0)
         duration_s = round(time.monotonic() - started)
         print(f"{'passed' if passed else f'FAILED with {code}: {log}'}, {duration_s} s", flush=True)
-        record["steps"][step] = {"passed": passed, "code": code, "duration_s": duration_s, "commit": commit}
+        record["steps"][step] = {
+            "passed": passed,
+            "code": code,
+            "duration_s": duration_s,
+            "commit": commit,
+        }
         record |= {"date": time.strftime("%Y-%m-%d"), "versions": versions(name, host)}
         file.write_text(json.dumps(record, indent=1) + "\n")
         failed += not passed
     file = ROOT / RECORD
     kept = json.loads(file.read_text()) if file.exists() else {}
     kept[name] = record
-    file.write_text(json.dumps({each: kept[each] for each in MATRIX if each in kept}, indent=1) + "\n")
+    file.write_text(
+        json.dumps({each: kept[each] for each in MATRIX if each in kept}, indent=1) + "\n"
+    )
     return failed
 
 
@@ -256,11 +284,16 @@ def table(root: Path) -> str:
     record_file = root / RECORD
     records = json.loads(record_file.read_text()) if record_file.exists() else {}
     names = ["demo", "doctor", "try", "hunt", "equal", "wall", "installed", "test"]
-    lines = [f"| host | {' | '.join(VERSIONS)} | {' | '.join(names)} |", "|---" * (len(names) + 4) + "|"]
+    lines = [
+        f"| host | {' | '.join(VERSIONS)} | {' | '.join(names)} |",
+        "|---" * (len(names) + 4) + "|",
+    ]
     for host, record in records.items():
         cells = [record["versions"].get(program, "") for program in VERSIONS]
         for name in names:
-            step = record["steps"].get(name) or (record["steps"].get("refused") if name == "demo" else None)
+            step = record["steps"].get(name) or (
+                record["steps"].get("refused") if name == "demo" else None
+            )
             if step and not step["passed"]:
                 cells.append(f"**failed** ({step['code']})")
             elif step and step["code"]:
@@ -272,7 +305,9 @@ def table(root: Path) -> str:
     for host, record in records.items():
         for compiler in COMPILERS:
             if step := record["steps"].get(compiler):
-                passed = f"{step['duration_s']} s" if step["passed"] else f"**failed** ({step['code']})"
+                passed = (
+                    f"{step['duration_s']} s" if step["passed"] else f"**failed** ({step['code']})"
+                )
                 built.append(f"| {compiler} | {host} | {passed} |")
     head = ["", "| compiler | host | a comparison with kernels of it |", "|---|---|---|"]
     return "\n".join([*lines, *head, *built] if built else lines)
@@ -284,7 +319,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("command", choices=("run", "enter", "table"))
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help=f"of {', '.join(MATRIX)}; all without any")
+    parser.add_argument(
+        "hosts", nargs="*", metavar="HOST", help=f"of {', '.join(MATRIX)}; all without any"
+    )
     parser.add_argument("--step", action="append", default=[], choices=STEPS)
     given = parser.parse_args()
     if unknown := [name for name in given.hosts if name not in MATRIX]:

@@ -1,9 +1,10 @@
 """The tables of hunts, from ``results/HUNT/hunt.json``.
 
-``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A text can show
-two tables of it: ``short``, how many finds there are and which of them other kernels do not have, and
-``processes``, the releases in which several processes wait for each other. ``page`` has everything. Where
-``reproducers.py HUNT`` ran the programs of the finds, a column has by how much their times grew.
+``hunts.py keep NAME RESULT`` keeps the result that ``kteardown hunt --json RESULT`` wrote. A text
+can show two tables of it: ``short``, how many finds there are and which of them other kernels do
+not have, and ``processes``, the releases in which several processes wait for each other. ``page``
+has everything. Where ``reproducers.py HUNT`` ran the programs of the finds, a column has by how
+much their times grew.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from markdown_table import markdown
 
 ROOT = Path(__file__).parents[1]
 _PROGRAMS = (
-    "its program: by how much the time of the same cost grows when the number is doubled for the last "
-    "time, if only the program of `--reproducers` runs on this kernel, without the lab; it does not measure "
-    "what is deferred"
+    "its program: by how much the time of the same cost grows when the number is doubled for the "
+    "last time, if only the program of `--reproducers` runs on this kernel, without the lab; it "
+    "does not measure what is deferred"
 )
 
 _ABOUT = {"sync": "the release", "deferred": "deferred work", "make": "making", "held": "memory"}
@@ -81,7 +82,8 @@ def hunts(root: Path) -> list[Hunt]:
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """One run of the program of a find: three numbers of objects, each twice the one before, and times.
+    """One run of the program of a find: three numbers of objects, each twice the one before, and
+    times.
 
     The program measures the time of making and that of the release, and no other cost.
     """
@@ -92,14 +94,16 @@ class ProgramRun:
     failure: str = ""
 
     def growth(self, cost: str | None) -> float | None:
-        """By which factor the time of the last doubling grew; None if it failed, or has no such cost."""
+        """By which factor the time of the last doubling grew; None if it failed, or has no such
+        cost."""
         measured = {"make": self.made_ms, "sync": self.released_ms, None: self.released_ms}
         times = measured.get(cost, ())
         return times[-1] / times[-2] if len(times) > 1 else None
 
 
 def programs(root: Path, name: str) -> dict[str, ProgramRun]:
-    """What the programs of a hunt's finds showed outside the lab, by ``KIND, WAY``; empty before they ran."""
+    """What the programs of a hunt's finds showed outside the lab, by ``KIND, WAY``; empty before
+    they ran."""
     file = root / "results" / name / "reproducers.json"
     return (
         {key: ProgramRun(**run) for key, run in json.loads(file.read_bytes()).items()}
@@ -115,7 +119,8 @@ def keep_programs(root: Path, name: str, runs: dict[str, ProgramRun]) -> None:
 
 
 def tables(root: Path) -> dict[tuple[str, str], list[str]]:
-    """The paragraphs that a text can show of each hunt, by the names of the hunt and of the table."""
+    """The paragraphs that a text can show of each hunt, by the names of the hunt and of the
+    table."""
     found = {}
     for hunt in hunts(root):
         found[hunt.name, "short"] = [_short(hunt.result)]
@@ -132,9 +137,15 @@ def page(root: Path, name: str) -> list[str]:
         parts += _finds(result.finds, finds_table(result), programs(root, name))
     if result.owners:
         parts += ["## Several processes", *_processes(result)]
-    for title, table in (("May be superlinear", undecided_table(result)), ("All kinds", cases_table(result))):
+    for title, table in (
+        ("May be superlinear", undecided_table(result)),
+        ("All kinds", cases_table(result)),
+    ):
         if table:
-            note = "; ".join(table.notes) or "each: instructions or kB for one object, at the largest number"
+            note = (
+                "; ".join(table.notes)
+                or "each: instructions or kB for one object, at the largest number"
+            )
             parts += [f"## {title}", markdown(*_cells(table)), _sentence(note)]
     return parts
 
@@ -146,7 +157,9 @@ def keep(root: Path, name: str, file: Path) -> None:
     result = result.model_copy(update={"command": re.sub(r" --json[ =]\S+", "", result.command)})
     kept = Hunt(root, name)
     kept.folder.mkdir(parents=True, exist_ok=True)
-    (kept.folder / "hunt.json").write_text(_lines(result.model_dump(mode="json", exclude_defaults=True)))
+    (kept.folder / "hunt.json").write_text(
+        _lines(result.model_dump(mode="json", exclude_defaults=True))
+    )
     measured = Measured(
         commit=tree_commit(root),
         date=f"{datetime.now(UTC):%Y-%m-%d}",
@@ -160,7 +173,8 @@ def keep(root: Path, name: str, file: Path) -> None:
 
 
 def _lines(data: dict[str, Any]) -> str:
-    """Return JSON with a line for each value and for each member of a list, as diffs show whole lines."""
+    """Return JSON with a line for each value and for each member of a list, as diffs show whole
+    lines."""
     parts = []
     for key, value in data.items():
         objects = isinstance(value, list) and value and isinstance(value[0], dict)
@@ -191,7 +205,8 @@ def _finds(finds: tuple[Find, ...], table: Table, ran: dict[str, ProgramRun]) ->
 
 
 def _processes(result: HuntResult) -> list[str]:
-    """Return the table of the releases in which several processes wait for each other, with its notes."""
+    """Return the table of the releases in which several processes wait for each other, with its
+    notes."""
     table = owners_table(result, everything=False)
     if table is None:
         return ["The releases of this hunt were measured by one process only."]
@@ -204,12 +219,19 @@ def _sentence(text: str) -> str:
 
 
 def _cells(table: Table) -> tuple[list[list[str]], int, set[int]]:
-    """Return the texts of a table, its header first, the number of key columns, and those set to the left."""
+    """Return the texts of a table, its header first, the number of key columns, and those set to
+    the left."""
     cells = [list(table.keys.columns), *([cell.text for cell in row] for row in table.keys.rows)]
-    return cells, 1, {number for number, column in enumerate(table.keys.columns) if column in table.keys.left}
+    return (
+        cells,
+        1,
+        {number for number, column in enumerate(table.keys.columns) if column in table.keys.left},
+    )
 
 
-def _add_programs(cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str, ProgramRun]) -> None:
+def _add_programs(
+    cells: list[list[str]], finds: tuple[Find, ...], ran: dict[str, ProgramRun]
+) -> None:
     """Add the column with the growth that the program of each find shows."""
     cells[0].append("its program")
     for row, find in zip(cells[1:], finds, strict=True):
@@ -222,9 +244,12 @@ def _short(result: HuntResult) -> str:
     """Return how many finds there are, and a table of those that another kernel does not have."""
     steep = [find for find in result.finds if find.cost]
     by_cost = Counter(find.cost for find in steep)
-    counts = ", ".join(f"{count} about {_ABOUT[cost]}" for cost, count in by_cost.most_common() if cost)
+    counts = ", ".join(
+        f"{count} about {_ABOUT[cost]}" for cost, count in by_cost.most_common() if cost
+    )
     releases = sum(
-        "sync" in case.growth and case.growth["sync"].verdict == "superlinear" for case in result.cases
+        "sync" in case.growth and case.growth["sync"].verdict == "superlinear"
+        for case in result.cases
     )
     costs = sum(1 + len(find.also) for find in steep)
     text = (
@@ -234,7 +259,9 @@ def _short(result: HuntResult) -> str:
     if not result.against:
         return text
     others = [
-        find for find in steep if any(each.verdict != "superlinear" for each in find.elsewhere.values())
+        find
+        for find in steep
+        if any(each.verdict != "superlinear" for each in find.elsewhere.values())
     ]
     text += (
         f" Superlinear on {', '.join(result.against)} too, as far as that could be measured: "

@@ -1,4 +1,5 @@
-"""The journal of a test suite: one line of JSON for each test, so that an interrupted run can be continued.
+"""The journal of a test suite: one line of JSON for each test, so that an interrupted run can be
+continued.
 
 pytest --journal FILE ...      leaves out the tests that passed or were skipped, and adds to FILE
 """
@@ -41,12 +42,15 @@ class Plugin:
     """Leaves out the tests that are done, and writes what the others did."""
 
     def __init__(self, file: Path, *, writes: bool) -> None:
-        """``writes`` is false in the workers of pytest-xdist: the first process gets all their reports."""
+        """``writes`` is false in the workers of pytest-xdist: the first process gets all their
+        reports."""
         self._file = file
         self._writes = writes
         self._reports: dict[str, list[pytest.TestReport]] = {}
 
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         """Leave out the tests that passed or were skipped."""
         ids = {test for test, entry in read(self._file).items() if entry["outcome"] in _DONE}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in ids])
@@ -63,7 +67,9 @@ class Plugin:
         found = {phase.outcome for phase in self._reports.pop(report.nodeid)}
         entry: Entry = {
             "test": report.nodeid,
-            "outcome": next(outcome for outcome in ("failed", "skipped", "passed") if outcome in found),
+            "outcome": next(
+                outcome for outcome in ("failed", "skipped", "passed") if outcome in found
+            ),
             "duration_s": round(sum(phase.duration for phase in phases), 2),
             "date": date.today().isoformat(),
         }

@@ -2,10 +2,10 @@
 
     kvm_figures.py FOLDER [EXPERIMENT...]
 
-Each figure, or those of the experiments that are named, is measured twice on this host: on the instruction
-clock, and on the wall clock in L1, the emulated host with KVM of ``tests/kvm``. L1 counts 2 ns for each
-instruction, so a path of N instructions takes 2 N ns there, and what leaves the guest takes more. The run
-directories stay in FOLDER. Prints the rows of the table, as Markdown.
+Each figure, or those of the experiments that are named, is measured twice on this host: on the
+instruction clock, and on the wall clock in L1, the emulated host with KVM of ``tests/kvm``. L1
+counts 2 ns for each instruction, so a path of N instructions takes 2 N ns there, and what leaves
+the guest takes more. The run directories stay in FOLDER. Prints the rows of the table, as Markdown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Figure:
     minus: Point = field(default_factory=dict)
     count: int = 1
     ns: float = 2
-    """What one unit of the exact figure is expected to be in L1: 2 ns for an instruction, 1 for a kB."""
+    """What one unit of the exact figure is expected to be in L1: 2 ns for an instruction, 1 for a
+    kB."""
 
     @property
     def experiment(self) -> str:
@@ -64,7 +65,8 @@ FIGURES = (
         "--set what=listing --set quota=20 --set holders=2",
         "longest_stall_ns",
         {"holders": 2},
-        # A holder that is out of quota waits for the next period: that is time, and no instructions.
+        # A holder that is out of quota waits for the next period: that is time, and no
+        # instructions.
         ns=1,
     ),
     Figure(
@@ -85,7 +87,8 @@ FIGURES = (
     ),
     Figure(
         "compressed swap: a page",
-        "swapfree --workload swapfree --variant zsmalloc-lockless-free@1 --set processes=1 --set mb=4,12",
+        "swapfree --workload swapfree --variant zsmalloc-lockless-free@1 --set processes=1 --set "
+        "mb=4,12",
         "munmap_ns",
         {"mb": 12},
         {"mb": 4},
@@ -97,7 +100,9 @@ FIGURES = (
 def main(folder: Path, wanted: Sequence[str]) -> None:
     """Measure all figures, or those of the experiments that are wanted, and print the table."""
     l1 = L1(folder)
-    print("| figure | exact, base | with the series | KVM, base | with the series | base / expected |")
+    print(
+        "| figure | exact, base | with the series | KVM, base | with the series | base / expected |"
+    )
     print("|---|---:|---:|---:|---:|---:|")
     try:
         for figure in FIGURES:
@@ -113,7 +118,9 @@ def main(folder: Path, wanted: Sequence[str]) -> None:
 
 def _here(figure: Figure, runs: Path) -> tuple[float, float]:
     argv = _command(figure, "instructions", "--seeds", "1")
-    subprocess.run(argv, check=True, env={**os.environ, "KTEARDOWN_RUNS": str(runs)}, stdout=sys.stderr)
+    subprocess.run(
+        argv, check=True, env={**os.environ, "KTEARDOWN_RUNS": str(runs)}, stdout=sys.stderr
+    )
     return _values(figure, runs)
 
 
@@ -135,7 +142,9 @@ def _values(figure: Figure, runs: Path) -> tuple[float, float]:
     """Return the figure on base and with the series, of the newest run."""
     newest = max(runs.iterdir())
     rows = json.loads((newest / "result.json").read_text())["comparisons"]
-    rows = [row for row in rows if row["metric"] == figure.metric and row["variant"] != "base-layout"]
+    rows = [
+        row for row in rows if row["metric"] == figure.metric and row["variant"] != "base-layout"
+    ]
     one, other = (_value(figure, rows, side) for side in ("base", "changed"))
     return one, other
 

@@ -3,8 +3,9 @@
     scripts/laws.py make     writes it
     scripts/laws.py check    fails if it is not what the results give
 
-It has a row for each metric of a shipped workload, parameter, release and point of the other parameters. Of
-several results the one whose law has the most points counts. ``kteardown.coverage.laws`` reads it.
+It has a row for each metric of a shipped workload, parameter, release and point of the other
+parameters. Of several results the one whose law has the most points counts.
+``kteardown.coverage.laws`` reads it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ import kteardown.cli
 
 
 def page(context: Any) -> str:
-    """Return the page of one command, in roff. ``context`` is that of the command without arguments."""
+    """Return the page of one command, in roff. ``context`` is that of the command without
+    arguments."""
     command = context.command
     text = cleandoc(command.help or "")
     first, _, rest = text.partition("\n\n")
@@ -30,7 +31,9 @@ def page(context: Any) -> str:
     made.description = _roff("\n\n".join(part for part in (first, rest, command.epilog) if part))
     records = (parameter.get_help_record(context) for parameter in command.params)
     made.options = [(_plain(name), _roff(_plain(what))) for name, what in filter(None, records)]
-    made.commands = [(name, _roff(_short(verb))) for name, verb in getattr(command, "commands", {}).items()]
+    made.commands = [
+        (name, _roff(_short(verb))) for name, verb in getattr(command, "commands", {}).items()
+    ]
     return str(made)
 
 

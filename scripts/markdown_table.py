@@ -13,7 +13,8 @@ def markdown(lines: Sequence[Sequence[str]], keys: int, left: Collection[int] = 
     widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
     to_left = [number < keys or number in left for number in range(len(widths))]
     rule = [
-        "-" * width if text else "-" * (width - 1) + ":" for width, text in zip(widths, to_left, strict=True)
+        "-" * width if text else "-" * (width - 1) + ":"
+        for width, text in zip(widths, to_left, strict=True)
     ]
     padded = [
         [

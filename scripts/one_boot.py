@@ -1,14 +1,15 @@
 """How far the figure of one more boot may be from published ones: prediction intervals.
 
-One boot is not compared with the interval of a result, which is that of a median over boots: single boots
-spread more. From boots with the standard deviation ``sd``, one more is within ``t * sd * sqrt(1 + pi / 2n)``
-of the median of ``n`` of them (the variance of a median is at most pi / 2n of that of one boot), and within
-``t * sd * sqrt(2)`` of one other.
+One boot is not compared with the interval of a result, which is that of a median over boots: single
+boots spread more. From boots with the standard deviation ``sd``, one more is within ``t * sd *
+sqrt(1 + pi / 2n)`` of the median of ``n`` of them (the variance of a median is at most pi / 2n of
+that of one boot), and within ``t * sd * sqrt(2)`` of one other.
 
-Three boots alone show their spread badly: at the rate that each of many figures gets, ``t`` is 30 and more.
-So the spreads of one metric at all its points and on all kernels are seen together, and each is moved towards
-the others as far as they agree: the moderated variances of Smyth 2004, "Linear models and empirical Bayes
-methods for assessing differential expression in microarray experiments".
+Three boots alone show their spread badly: at the rate that each of many figures gets, ``t`` is 30
+and more. So the spreads of one metric at all its points and on all kernels are seen together, and
+each is moved towards the others as far as they agree: the moderated variances of Smyth 2004,
+"Linear models and empirical Bayes methods for assessing differential expression in microarray
+experiments".
 """
 
 import math
@@ -21,11 +22,12 @@ from scipy import optimize, special
 RATE = 0.05
 """How often a result is called stale though nothing changed: at most, all its figures together.
 
-It is exact for normal boots and spreads seen alone; of simulated results with 24 figures whose spreads are
-of two sorts, up to 7% were.
+It is exact for normal boots and spreads seen alone; of simulated results with 24 figures whose
+spreads are of two sorts, up to 7% were.
 """
 _TOGETHER = 12
-"""So many spreads show how far they agree. With fewer, figures were outside twice as often as stated."""
+"""So many spreads show how far they agree. With fewer, figures were outside twice as often as
+stated."""
 _LEAST = 5e-4
 """Relative spreads below this are alike: a tenth of what a figure of three digits cannot show."""
 
@@ -70,10 +72,12 @@ def moderated(spreads: Sequence[Spread]) -> list[Spread]:
     if apart <= 0:
         pooled = math.exp(logs.mean() / 2)
         return [Spread(pooled, float(df.sum())) if each.df else each for each in spreads]
-    # The prior of the variances: their middle, with the degrees of freedom that explain how they differ. Only
-    # a quarter of these counts, as spreads may be of two sorts, such as none and some: with all of them, 12%
-    # of results with such spreads were called stale.
-    prior = 2 * optimize.brentq(lambda half: math.log(special.polygamma(1, half) / apart), 1e-6, 1e9)
+    # The prior of the variances: their middle, with the degrees of freedom that explain how they
+    # differ. Only a quarter of these counts, as spreads may be of two sorts, such as none and some:
+    # with all of them, 12% of results with such spreads were called stale.
+    prior = 2 * optimize.brentq(
+        lambda half: math.log(special.polygamma(1, half) / apart), 1e-6, 1e9
+    )
     middle = math.exp(logs.mean() + special.digamma(prior / 2) - math.log(prior / 2))
     prior /= 4
     return [

@@ -1,8 +1,9 @@
-"""Finds points for which two results publish two values: the same kernel, guest, workload and parameters.
+"""Finds points for which two results publish two values: the same kernel, guest, workload and
+parameters.
 
-A result of the instruction clock repeats what it measures. If two results of the same agent differ at one
-point by far more than each of them scatters, one has counted something else as well, and no figure of that
-point can be believed.
+A result of the instruction clock repeats what it measures. If two results of the same agent differ
+at one point by far more than each of them scatters, one has counted something else as well, and no
+figure of that point can be believed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def conflicts(published: Iterable[Claim]) -> list[str]:
                 found[agent, *key].append(Value(claim.name, median, sd))
     lines = []
     for (_agent, _image, _guest, workload, metric, point), seen in found.items():
-        pair = next(((a, b) for a in seen for b in seen if a.median < b.median and differ(a, b)), None)
+        pair = next(
+            ((a, b) for a in seen for b in seen if a.median < b.median and differ(a, b)), None
+        )
         if pair:
             texts = " and ".join(f"{value.median:g} in results/{value.result}" for value in pair)
             lines.append(f"{workload} {metric} at {point}: {texts}")
@@ -59,11 +62,16 @@ def conflicts(published: Iterable[Claim]) -> list[str]:
 def differ(one: Value, other: Value) -> bool:
     """Whether two values cannot be of the same thing."""
     distance = abs(one.median - other.median)
-    return distance > max(LEAST * max(abs(one.median), abs(other.median)), SCATTERS * (one.sd + other.sd))
+    return distance > max(
+        LEAST * max(abs(one.median), abs(other.median)), SCATTERS * (one.sd + other.sd)
+    )
 
 
-def values(result: Result, experiment: Experiment) -> Iterator[tuple[tuple[str, ...], float, float]]:
-    """The key, the median and the standard deviation of each value of a result, the same value once."""
+def values(
+    result: Result, experiment: Experiment
+) -> Iterator[tuple[tuple[str, ...], float, float]]:
+    """The key, the median and the standard deviation of each value of a result, the same value
+    once."""
     guest = experiment.machine.model_dump_json()
     workloads: dict[str, Workload] = {}
     seen: set[tuple[str, ...]] = set()
@@ -79,7 +87,8 @@ def values(result: Result, experiment: Experiment) -> Iterator[tuple[tuple[str, 
 
 
 def whole_point(compared: Comparison, workload: Workload, experiment: Experiment) -> str:
-    """A point with every parameter: what one result sweeps is the default of another, or set for all."""
+    """A point with every parameter: what one result sweeps is the default of another, or set for
+    all."""
     point = {name: parameter.default for name, parameter in workload.parameters.items()}
     for sweep in experiment.workloads:
         if sweep.workload == compared.workload:

@@ -1,10 +1,11 @@
 """The recording of the demo in README.md: a run in a terminal, sped up, as an animated SVG.
 
-    recording.py record FILE.cast [COMMAND...]   run the command (the demo if none is given) in a terminal
-    recording.py draw FILE.cast FILE.svg         speed the recording up, cut it at one screen, and draw it
+    recording.py record FILE.cast [COMMAND...] run the command (the demo if none is given) in a
+    terminal recording.py draw FILE.cast FILE.svg speed the recording up, cut it at one screen, and
+    draw it
 
-A recording is in the format of asciinema, version 2, so that other programs can play it. It is drawn by
-termtosvg, which uv fetches into an environment of its own. `make recording` does both.
+A recording is in the format of asciinema, version 2, so that other programs can play it. It is
+drawn by termtosvg, which uv fetches into an environment of its own. `make recording` does both.
 """
 
 from __future__ import annotations
@@ -26,12 +27,20 @@ from pathlib import Path
 Event = tuple[float, str]
 """Seconds since the start, and what was written to the terminal."""
 
-_PART = ("--variant", "freezer-skip-exited", "--workload", "zombies", "--set", "zombies=0,3000,6000")
+_PART = (
+    "--variant",
+    "freezer-skip-exited",
+    "--workload",
+    "zombies",
+    "--set",
+    "zombies=0,3000,6000",
+)
 DEMO = ("kteardown", "run", "freezer", "--quick", *_PART)
 """What `make demo` runs."""
 COLUMNS = 118
 ROWS = 36
-"""The table of the headline metrics fits in the columns, and what is kept of the report in the rows."""
+"""The table of the headline metrics fits in the columns, and what is kept of the report in the
+rows."""
 PLAYED_S = 14.0
 """How long the recording plays, without its last screen."""
 LAST_MS = 7000
@@ -61,7 +70,9 @@ def record(file: Path, command: Sequence[str]) -> int:
     with file.open("w", encoding="utf-8") as out:
         print(json.dumps(_header(command)), file=out)
         for text in _output(terminal):
-            print(json.dumps([round(time.monotonic() - started, 3), "o", text]), file=out, flush=True)
+            print(
+                json.dumps([round(time.monotonic() - started, 3), "o", text]), file=out, flush=True
+            )
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -2,14 +2,14 @@
 
     reproducers.py HUNT [KIND...]
 
-Each find of ``results/HUNT/hunt.json`` has a program of one file, as ``kteardown hunt --reproducers``
-writes it. It is built with gcc, and runs in a guest of its own on the kernel that was hunted on: busybox, the
-modules that the kind needs, raised limits, and no agent. QEMU counts instructions, so the times do not depend
-on this host. The program is asked for a quarter of the find's largest number, and makes and releases that
-number, two and four times as many, in three runs; their medians count. Keeps
-``results/HUNT/reproducers.json``, from which ``make tables`` makes a column. Exits with 1 if a program fails,
-or if the last doubling of the number takes less than 2.2 times as long. Deferred costs and memory are not
-measured by these programs.
+Each find of ``results/HUNT/hunt.json`` has a program of one file, as ``kteardown hunt
+--reproducers`` writes it. It is built with gcc, and runs in a guest of its own on the kernel that
+was hunted on: busybox, the modules that the kind needs, raised limits, and no agent. QEMU counts
+instructions, so the times do not depend on this host. The program is asked for a quarter of the
+find's largest number, and makes and releases that number, two and four times as many, in three
+runs; their medians count. Keeps ``results/HUNT/reproducers.json``, from which ``make tables`` makes
+a column. Exits with 1 if a program fails, or if the last doubling of the number takes less than 2.2
+times as long. Deferred costs and memory are not measured by these programs.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ PATIENCE_S = 900
 JOBS = 2
 RUNS = 3
 GROWS = 2.2
-QEMU = """qemu-system-x86_64 -machine pc -cpu max -m 2048 -smp 1 -nodefaults -no-user-config -nographic
-    -accel tcg,thread=single -icount shift=1,sleep=off -serial stdio -no-reboot"""
+QEMU = """qemu-system-x86_64 -machine pc -cpu max -m 2048 -smp 1 -nodefaults -no-user-config
+    -nographic -accel tcg,thread=single -icount shift=1,sleep=off -serial stdio -no-reboot"""
 ARGUMENTS = "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nokaslr audit=0"
 INIT = Template("""#!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -57,7 +57,9 @@ mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
-for module in $$(cat /modules/order); do insmod "/modules/$$module" || echo "cannot load $$module"; done
+for module in $$(cat /modules/order); do
+    insmod "/modules/$$module" || echo "cannot load $$module"
+done
 ifconfig lo 127.0.0.1 up
 ulimit -n 1048576
 ulimit -l unlimited
@@ -74,11 +76,14 @@ _SYSCTL = re.compile(r"[a-z]+(?:\.[a-z0-9_-]+)+")
 
 
 def main(name: str, wanted: Sequence[str]) -> int:
-    """Run the programs of all finds, or of those of the kinds that are wanted. Return the exit status."""
+    """Run the programs of all finds, or of those of the kinds that are wanted. Return the exit
+    status."""
     result = HuntResult.model_validate_json((ROOT / "results" / name / "hunt.json").read_bytes())
     finds = [find for find in result.finds if find.growth and (not wanted or find.kind in wanted)]
     kinds = {kind.name: kind for kind in load_kinds((), SilentReporter())}
-    image = _kernel(result.source, {module for find in finds for module in kinds[find.kind].modules})
+    image = _kernel(
+        result.source, {module for find in finds for module in kinds[find.kind].modules}
+    )
     # Of an earlier hunt only what is about the same finds is kept.
     known = {f"{find.kind}, {find.way}" for find in result.finds}
     runs, bad = {key: run for key, run in programs(ROOT, name).items() if key in known}, 0
@@ -86,7 +91,9 @@ def main(name: str, wanted: Sequence[str]) -> int:
     ways = {(find.kind, find.way): find for find in finds}
     with ThreadPoolExecutor(max_workers=JOBS) as pool:
         for way, run in zip(
-            ways, pool.map(lambda find: _run(find, kinds[find.kind], image), ways.values()), strict=True
+            ways,
+            pool.map(lambda find: _run(find, kinds[find.kind], image), ways.values()),
+            strict=True,
         ):
             runs[", ".join(way)] = run
             keep_programs(ROOT, name, runs)
@@ -119,7 +126,15 @@ def _run(find: Find, kind: Kind, image: KernelImage) -> ProgramRun:
             runs=" ".join(map(str, range(RUNS))),
         )
         (place / "initrd").write_bytes(_initramfs(init, place / "program", kind, image))
-        boot = [*QEMU.split(), "-kernel", str(image.image), "-initrd", f"{name}/initrd", "-append", ARGUMENTS]
+        boot = [
+            *QEMU.split(),
+            "-kernel",
+            str(image.image),
+            "-initrd",
+            f"{name}/initrd",
+            "-append",
+            ARGUMENTS,
+        ]
         try:
             done = subprocess.run(boot, capture_output=True, timeout=PATIENCE_S, check=False)
         except subprocess.TimeoutExpired:

@@ -1,8 +1,9 @@
 """Tables and figures from a result, as Markdown that is readable as plain text too.
 
-A table has a row and a column for each combination of the values of its axes. A cell is a text with figures
-in braces. A figure in a sentence is the same with its place: ``{value reap_ns exit-linear processes=2000}``,
-with quotes where a name has spaces: ``{value reap_ns 'exit-linear on debian:7.2' processes=2000}``.
+A table has a row and a column for each combination of the values of its axes. A cell is a text with
+figures in braces. A figure in a sentence is the same with its place: ``{value reap_ns exit-linear
+processes=2000}``, with quotes where a name has spaces: ``{value reap_ns 'exit-linear on debian:7.2'
+processes=2000}``.
 
 | figure | what it is |
 |---|---|
@@ -10,7 +11,7 @@ with quotes where a name has spaces: ``{value reap_ns 'exit-linear on debian:7.2
 | ``change``, ``ci`` | changed / base in percent, and its interval |
 | ``times`` | base / changed |
 | ``verdict`` | the verdict |
-| ``judged`` | not worse: the interval is below the ``margin`` of the table; worse: above it; else open |
+| ``judged`` | not worse: below the ``margin`` of the table; worse: above it; else open |
 | ``per_unit``, ``per_unit_ci`` | what one more costs, by the growth law |
 | ``exponent``, ``exponent_ci``, ``law`` | of the growth law |
 """
@@ -90,11 +91,15 @@ def table(spec: TableSpec, claim: Claim) -> str:
         raise NoFigure(f"the result has no figures of {', '.join(spec.metrics)} there")
     base = spec.cell if laws else spec.base
     cells = {
-        _key(fact, (*spec.rows, *spec.columns)): _filled(base if fact.kernel == BASE else spec.cell, fact)
+        _key(fact, (*spec.rows, *spec.columns)): _filled(
+            base if fact.kernel == BASE else spec.cell, fact
+        )
         for fact in facts
     }
     rows, columns = _combinations(spec, spec.rows, facts), _combinations(spec, spec.columns, facts)
-    lines = [[_name(spec, axis) for axis in spec.rows] + [_heading(spec, column) for column in columns]]
+    lines = [
+        [_name(spec, axis) for axis in spec.rows] + [_heading(spec, column) for column in columns]
+    ]
     for row in rows:
         found = [cells.get(tuple(value for _, value in (*row, *column)), "-") for column in columns]
         lines.append([_label(spec, axis, value) for axis, value in row] + found)
@@ -145,7 +150,9 @@ def caption(claim: Claim) -> str:
     results, measured = list(claim.results.values()), claim.measured
     if measured is None:
         raise NoFigure("not measured")
-    releases = dict.fromkeys(k.release for result in results for k in result.kernels.values() if k.release)
+    releases = dict.fromkeys(
+        k.release for result in results for k in result.kernels.values() if k.release
+    )
     sizes = []
     for result in results:
         count = max((c.base.boots for c in result.comparisons), default=0)
@@ -158,7 +165,9 @@ def result_of(claim: Claim, spec: TableSpec) -> Result:
     """The result on the clock of a table. Raises NoFigure."""
     found = [result for clock, result in claim.results.items() if spec.clock in (None, clock)]
     if len(found) != 1:
-        raise NoFigure("measured on both clocks: the table must name one" if found else "not measured")
+        raise NoFigure(
+            "measured on both clocks: the table must name one" if found else "not measured"
+        )
     return found[0]
 
 
@@ -182,7 +191,10 @@ def _of_comparisons(result: Result, spec: TableSpec) -> Iterator[Fact]:
         if metric:
             yield Fact(metric, BASE, c.point, {"value": brief(c.base.compared / by)})
             yield Fact(
-                metric, c.variant, c.point, _changed(c, digits, by) | {"judged": _judged(c, spec.margin)}
+                metric,
+                c.variant,
+                c.point,
+                _changed(c, digits, by) | {"judged": _judged(c, spec.margin)},
             )
 
 
@@ -196,7 +208,8 @@ def _changed(c: Comparison, digits: int, by: float) -> dict[str, str]:
 
 
 def _judged(c: Comparison, margin: float) -> str:
-    """Whether the whole interval says that a change is not worse, or worse, by more than ``margin``."""
+    """Whether the whole interval says that a change is not worse, or worse, by more than
+    ``margin``."""
     if c.ratio is None or not (c.ci or c.exact):
         return "open"
     low, high = c.ci or (c.ratio, c.ratio)
@@ -208,11 +221,19 @@ def _judged(c: Comparison, margin: float) -> str:
 def _of_laws(result: Result, spec: TableSpec) -> Iterator[Fact]:
     for law in result.laws:
         if law.metric in spec.metrics:
-            yield Fact(law.metric, law.kernel, law.point, _of_law(law, UNITS[spec.unit] * spec.divide))
+            yield Fact(
+                law.metric, law.kernel, law.point, _of_law(law, UNITS[spec.unit] * spec.divide)
+            )
 
 
 def _of_law(law: Law, by: float) -> dict[str, str]:
-    figures = {"law": law.model, "per_unit": "-", "exponent": "", "per_unit_ci": "", "exponent_ci": ""}
+    figures = {
+        "law": law.model,
+        "per_unit": "-",
+        "exponent": "",
+        "per_unit_ci": "",
+        "exponent_ci": "",
+    }
     if law.per_unit is not None:
         figures["per_unit"] = brief(law.per_unit / by)
     if law.exponent is not None:
@@ -243,7 +264,8 @@ def _key(fact: Fact, axes: Sequence[str]) -> tuple[str, ...]:
 def _combinations(
     spec: TableSpec, axes: Sequence[str], facts: Sequence[Fact]
 ) -> list[tuple[tuple[str, str], ...]]:
-    """Every combination of values of the axes that occurs, each as pairs of axis and value, in order."""
+    """Every combination of values of the axes that occurs, each as pairs of axis and value, in
+    order."""
     values = [[(axis, value) for value in _values(spec, axis, facts)] for axis in axes]
     occurring = {_key(fact, axes) for fact in facts}
     return [pairs for pairs in product(*values) if tuple(value for _, value in pairs) in occurring]
@@ -287,7 +309,8 @@ def _is_of(spec: TableSpec, one: Any) -> bool:
 
 
 def _on_both(spec: TableSpec, claim: Claim) -> str:
-    """A table for each metric and variant: a row for each point, with both changes and their reading."""
+    """A table for each metric and variant: a row for each point, with both changes and their
+    reading."""
     if len(claim.results) != len(CLOCKS):
         raise NoFigure("not measured on both clocks")
     both = both_clocks(claim.results["instructions"], claim.results["wall"])
@@ -319,7 +342,9 @@ def _on_terminal(spec: TableSpec, result: Result) -> str:
         for name, value in result
         if isinstance(value, tuple) and value and hasattr(value[0], "metric")
     }
-    about["kernels"] = {name: k for name, k in result.kernels.items() if name in (spec.kernels or (name,))}
+    about["kernels"] = {
+        name: k for name, k in result.kernels.items() if name in (spec.kernels or (name,))
+    }
     part = result.model_copy(update=about)
     names = dict.fromkeys(c.workload for c in part.comparisons)
     out = io.StringIO()

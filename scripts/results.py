@@ -1,16 +1,17 @@
-"""The published figures: measures them, splices them into the texts, and says which are older than the tree.
+"""The published figures: measures them, splices them into the texts, and says which are older than
+the tree.
 
-    results.py list                every result: what is stale, then what is older than what it depends on
-    results.py measure NAME...     measures again, or continues where it was interrupted; then splices
-    results.py analyse NAME...     analyses the last run anew, after a change of the analysis alone
-    results.py renew               does what each result needs of these two, the quickest first
-    results.py show NAME...        prints every table and note of a result, the page that `make docs` makes
-    results.py tables              writes the tables and figures into the texts
-    results.py check               fails where a text is not what results/ gives
-    results.py release-check       also where a result is not that of this tree, or a point has two values
+    results.py list every result: what is stale, then what is older than what it depends on
+    results.py measure NAME... measures again, or continues where it was interrupted; then splices
+    results.py analyse NAME... analyses the last run anew, after a change of the analysis alone
+    results.py renew does what each result needs of these two, the quickest first results.py show
+    NAME... prints every table and note of a result, the page that `make docs` makes results.py
+    tables writes the tables and figures into the texts results.py check fails where a text is not
+    what results/ gives results.py release-check also where a result is not that of this tree, or a
+    point has two values
 
-CONTRIBUTING.md describes how to publish a table. ``measure`` keeps its runs in the folder ``published``
-beside the user's runs, so that ``analyse`` finds their records.
+CONTRIBUTING.md describes how to publish a table. ``measure`` keeps its runs in the folder
+``published`` beside the user's runs, so that ``analyse`` finds their records.
 """
 
 from __future__ import annotations
@@ -56,9 +57,13 @@ from splice import paragraphs, splice
 ROOT = Path(__file__).parents[1]
 _LEFT_OUT: dict[str, Any] = {
     **dict.fromkeys(("profiles", "distributions", "outliers"), True),
-    **{key: {"__all__": {"value_unit"}} for key in ("comparisons", "metric_verdicts", "laws", "ablations")},
+    **{
+        key: {"__all__": {"value_unit"}}
+        for key in ("comparisons", "metric_verdicts", "laws", "ablations")
+    },
 }
-"""Parts of a result that no table shows, and that can be large; what the clock says once for all values."""
+"""Parts of a result that no table shows, and that can be large; what the clock says once for all
+values."""
 _DIGITS = 9
 
 
@@ -67,7 +72,8 @@ class Refused(Exception):
 
 
 class Begun(BaseModel):
-    """A measuring that has begun: its inputs, the seconds that it took so far, and the runs before it."""
+    """A measuring that has begun: its inputs, the seconds that it took so far, and the runs before
+    it."""
 
     ids: dict[str, str]
     commit: str
@@ -83,15 +89,22 @@ def evidence(root: Path) -> list[Evidence]:
 def check(root: Path) -> list[str]:
     """Every text that must be corrected, as lines."""
     spliced = splice(root, claims(root))
-    wrong = (f"{name}: not what results/ gives: run `make tables`" for name in spliced.changed(root))
+    wrong = (
+        f"{name}: not what results/ gives: run `make tables`" for name in spliced.changed(root)
+    )
     return [*spliced.problems, *wrong]
 
 
 def outdated(root: Path) -> str:
     """How many results are not those of this tree, as a line; empty if all are."""
     states = Counter(one.state for one in evidence(root))
-    words: dict[State, str] = {"older": "older than what they depend on", "not measured": "never measured"}
-    found = [f"{states[s]} {words.get(s, s)}" for s in get_args(State) if states[s] and s != "current"]
+    words: dict[State, str] = {
+        "older": "older than what they depend on",
+        "not measured": "never measured",
+    }
+    found = [
+        f"{states[s]} {words.get(s, s)}" for s in get_args(State) if states[s] and s != "current"
+    ]
     return f"{', '.join(found)}: `make results`" if found else ""
 
 
@@ -125,13 +138,16 @@ def page(root: Path, name: str) -> str:
             parts += [f"## {title}", *paragraphs(claim, spec)]
         if not claim.spec.tables:
             parts.append(f"Its figures are in sentences. {caption(claim)}")
-    return "\n\n".join([*parts, *(file.read_text(encoding="utf-8").rstrip() for file in notes)]) + "\n"
+    return (
+        "\n\n".join([*parts, *(file.read_text(encoding="utf-8").rstrip() for file in notes)]) + "\n"
+    )
 
 
 def measure(root: Path, name: str) -> None:
     """Measure one claim and keep its result. Raises Refused.
 
-    The content ids are computed before and after: what changed meanwhile might be in some boots only.
+    The content ids are computed before and after: what changed meanwhile might be in some boots
+    only.
     """
     claim, folder = load(root, name), _runs_of(name)
     before = ids(root, claim.spec.command)
@@ -148,7 +164,9 @@ def measure(root: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(begun.model_dump_json())
     since, env = time.monotonic(), {**os.environ, "KTEARDOWN_RUNS": str(folder)}
-    done = subprocess.run([sys.executable, "-P", "-m", *shlex.split(command)], cwd=root, env=env, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", *shlex.split(command)], cwd=root, env=env, check=False
+    )
     begun = begun.model_copy(update={"seconds": begun.seconds + time.monotonic() - since})
     file.write_text(begun.model_dump_json())
     if done.returncode:
@@ -156,7 +174,9 @@ def measure(root: Path, name: str) -> None:
     if ids(root, claim.spec.command) != before:
         # What was measured so far must not be continued, even if the tree is changed back.
         file.unlink()
-        raise Refused(f"{name}: not kept, because the tree changed while it was measured; measure it again")
+        raise Refused(
+            f"{name}: not kept, because the tree changed while it was measured; measure it again"
+        )
     run = next(run for run in reversed(_runs(folder)) if run not in begun.runs)
     files = result_files(folder / run)
     keep(claim, files, _measured(claim, files, begun))
@@ -168,7 +188,9 @@ def _measured(claim: Claim, files: Sequence[Path], begun: Begun) -> Measured:
     results = [Result.model_validate_json(file.read_bytes()) for file in files]
     kernels = {name: kernel for result in results for name, kernel in result.kernels.items()}
     environments = (json.loads((file.parent / "environment.json").read_bytes()) for file in files)
-    agents = {session.get("agent_hash", "") for each in environments for session in each["sessions"]}
+    agents = {
+        session.get("agent_hash", "") for each in environments for session in each["sessions"]
+    }
     return Measured(
         commit=begun.commit,
         date=date.today().isoformat(),
@@ -182,7 +204,8 @@ def _measured(claim: Claim, files: Sequence[Path], begun: Begun) -> Measured:
 
 
 def analyse(root: Path, name: str) -> None:
-    """Analyse the last run of a claim with the present rules and keep the result. Raises Refused."""
+    """Analyse the last run of a claim with the present rules and keep the result. Raises
+    Refused."""
     claim, folder = load(root, name), _runs_of(name)
     runs = _runs(folder)
     if claim.measured is None or not runs or (folder / "begun.json").exists():
@@ -194,18 +217,23 @@ def analyse(root: Path, name: str) -> None:
         subprocess.run(
             [sys.executable, "-P", "-m", "kteardown", "analyse", file.parent], cwd=root, check=True
         )
-        found.append(max(file.parent.glob("analysis-*/result.json"), key=lambda path: path.stat().st_mtime))
+        found.append(
+            max(file.parent.glob("analysis-*/result.json"), key=lambda path: path.stat().st_mtime)
+        )
     keep(claim, found, claim.measured.model_copy(update={"ids": claim.now}))
 
 
 def renew(root: Path) -> list[str]:
-    """Measure or analyse every result that is not current, the quickest first; return why some are not.
+    """Measure or analyse every result that is not current, the quickest first; return why some are
+    not.
 
     Claims that were never measured come last. If a claim cannot be renewed, the others still are.
     """
     outdated = [claim for claim in claims(root) if claim.state != "current"]
     failed = []
-    for claim in sorted(outdated, key=lambda one: one.measured.duration_s if one.measured else math.inf):
+    for claim in sorted(
+        outdated, key=lambda one: one.measured.duration_s if one.measured else math.inf
+    ):
         try:
             if claim.moved == ["analysis"] and _runs(_runs_of(claim.name)):
                 analyse(root, claim.name)
@@ -217,7 +245,8 @@ def renew(root: Path) -> list[str]:
 
 
 def listing(root: Path) -> list[str]:
-    """Every result: first what is stale or older, with what to do, then the others in a line each."""
+    """Every result: first what is stale or older, with what to do, then the others in a line
+    each."""
     known = evidence(root)
     places = splice(root, claims(root)).places
     lines = []
@@ -225,11 +254,14 @@ def listing(root: Path) -> list[str]:
         lines.append(f"{one.state}: {one.name}{_when(one)}")
         if one.state in ("stale", "older") and one.confirmed:
             lines.append(
-                f"    confirmed at {one.confirmed.commit} on {one.confirmed.date}: {_seen(one.confirmed)}"
+                f"    confirmed at {one.confirmed.commit} on {one.confirmed.date}: "
+                f"{_seen(one.confirmed)}"
             )
         if one.state == "older":
             everything = set(one.now) <= set(one.moved)
-            lines.append(f"    changed since: {'everything' if everything else ', '.join(one.moved)}")
+            lines.append(
+                f"    changed since: {'everything' if everything else ', '.join(one.moved)}"
+            )
         if one.state != "current":
             lines.append(f"    shown in {', '.join(sorted(places.get(one.name, ()))) or 'no text'}")
     lines.append(f"results: {len(known)}; {outdated(root) or 'all are those of this tree'}")
@@ -240,7 +272,8 @@ def _when(one: Evidence) -> str:
     if one.measured is None:
         return ""
     text = (
-        f", measured at {one.measured.commit} on {one.measured.date} ({one.measured.duration_s / 60:.1f} min)"
+        f", measured at {one.measured.commit} on {one.measured.date} "
+        f"({one.measured.duration_s / 60:.1f} min)"
     )
     seen = one.confirmed if one.state == "current" else None
     return text + (f", confirmed at {seen.commit} on {seen.date}: {_seen(seen)}" if seen else "")
@@ -268,8 +301,8 @@ def keep(claim: Claim, files: Sequence[Path], measured: Measured) -> None:
 def reduced(result: Result) -> str:
     """A result as it is kept: what tables can show, with a line for each comparison and each law.
 
-    Left out are profiles, histograms and the list of outliers, which the run directory has, fields that have
-    their default value, and digits after the ninth.
+    Left out are profiles, histograms and the list of outliers, which the run directory has, fields
+    that have their default value, and digits after the ninth.
     """
     fields = result.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_LEFT_OUT)
     lines = []
@@ -294,7 +327,9 @@ def _runs_of(name: str) -> Path:
 
 def _runs(folder: Path) -> list[str]:
     """The runs in a folder, oldest first: their names begin with the time."""
-    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return (
+        sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    )
 
 
 def _print_check(*, release: bool) -> int:

@@ -7,11 +7,11 @@ For each source that a series applies to:
 - ``scripts/checkpatch.pl --strict`` of that source, on each patch;
 - ``git am`` of the whole series;
 - whether a person has signed it off: the shipped series are proposals, which a person takes over;
-- the C files that it touches compile without a new warning in each of ``BUILDS``: a warning is new if the
-  same file without the series does not have it.
+- the C files that it touches compile without a new warning in each of ``BUILDS``: a warning is new
+  if the same file without the series does not have it.
 
-A build of a source is configured once and kept in ``build/series-form``. Every finding is printed; the exit
-status is 1 if there is one. By default all series are checked on each of ``SOURCES``.
+A build of a source is configured once and kept in ``build/series-form``. Every finding is printed;
+the exit status is 1 if there is one. By default all series are checked on each of ``SOURCES``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _ELSEWHERE = ("arch/", "tools/")
 
 @dataclass(frozen=True)
 class Build:
-    """One way to compile: the variables of make, and the symbols that are set (``+``) or cleared (``-``)."""
+    """One way to compile: the variables of make, and the symbols that are set (``+``) or cleared
+    (``-``)."""
 
     name: str
     make: tuple[str, ...]
@@ -77,7 +78,9 @@ BUILDS = (
 def main(arguments: Sequence[str]) -> int:
     """Check what the command line names. Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("series", nargs="*", help="a name, folder or file; by default all that are shipped")
+    parser.add_argument(
+        "series", nargs="*", help="a name, folder or file; by default all that are shipped"
+    )
     parser.add_argument("--source", action="append", help="such as debian:6.12; by default all")
     kinds = [build.name for build in BUILDS]
     parser.add_argument("--build", action="append", choices=kinds, help="by default all")
@@ -96,13 +99,18 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if found else 0
 
 
-def check(name: str, source: Source, tree: Path, builds: Sequence[Build]) -> Iterator[tuple[str, bool]]:
-    """What each check of a series on a source found, as lines, and whether each line is a finding."""
+def check(
+    name: str, source: Source, tree: Path, builds: Sequence[Build]
+) -> Iterator[tuple[str, bool]]:
+    """What each check of a series on a source found, as lines, and whether each line is a
+    finding."""
     backport = _backport(name, source, tree)
     if not backport:
         yield "the series is not written for this source", False
         return
-    complaints = [f"{patch.name[:4]}: {line}" for patch in backport for line in _checkpatch(tree, patch)]
+    complaints = [
+        f"{patch.name[:4]}: {line}" for patch in backport for line in _checkpatch(tree, patch)
+    ]
     yield from _lines("checkpatch", complaints)
     refused = _git_am(tree, backport)
     yield from _lines("git am", [refused] if refused else [])
@@ -138,18 +146,23 @@ def _oldest_clang(tree: Path) -> str:
     """The oldest clang that compiles a source, as its Kconfig asks for it."""
     script = tree / "scripts/min-tool-version.sh"
     environment = {**os.environ, "SRCARCH": "x86"}
-    done = subprocess.run(["sh", script, "llvm"], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", script, "llvm"], env=environment, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
 def _llvm(oldest: str) -> str:
-    """The variable LLVM of make for the first clang that is not older; an empty string if there is none.
+    """The variable LLVM of make for the first clang that is not older; an empty string if there is
+    none.
 
     A distribution has a default clang, and others with their version as a suffix.
     """
     for suffix in ("", *(f"-{major}" for major in range(_numbers(oldest)[0], _NEWEST_CLANG + 1))):
         if clang := shutil.which(f"clang{suffix}"):
-            done = subprocess.run([clang, "-dumpversion"], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [clang, "-dumpversion"], capture_output=True, text=True, check=True
+            )
             if _numbers(done.stdout) >= _numbers(oldest) and shutil.which(f"ld.lld{suffix}"):
                 return suffix or "1"
     return ""
@@ -171,19 +184,29 @@ def _backport(name: str, source: Source, tree: Path) -> tuple[Path, ...]:
 
 
 def _checkpatch(tree: Path, patch: Path) -> list[str]:
-    command = ["perl", str(tree / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--ignore", _IGNORED]
+    command = [
+        "perl",
+        str(tree / "scripts/checkpatch.pl"),
+        "--strict",
+        "--no-tree",
+        "--ignore",
+        _IGNORED,
+    ]
     done = subprocess.run([*command, str(patch)], capture_output=True, text=True, check=False)
     return _CHECKPATCH.findall(done.stdout)
 
 
 def _sign_off(patches: Sequence[Path]) -> str:
-    """What is left to do before the series can be sent: the certificate of origin is signed by a person."""
+    """What is left to do before the series can be sent: the certificate of origin is signed by a
+    person."""
     if not any(_UNSIGNED in patch.read_text(errors="replace") for patch in patches):
         return "sign-off: of a person"
     asked = ["git", "config", "--get", "user.name"]
     name = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     person = f"{name} may take it over" if name else "set `git config user.name` to take it over"
-    return f"sign-off: a proposal, {person}: `git am`, `git commit --amend --reset-author --signoff`"
+    return (
+        f"sign-off: a proposal, {person}: `git am`, `git commit --amend --reset-author --signoff`"
+    )
 
 
 def _git_am(tree: Path, patches: Sequence[Path]) -> str:
@@ -212,7 +235,9 @@ def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Pa
     names = dict.fromkeys(name for patch in patches for name, _ in apply_patches.files_in(patch))
     with tempfile.TemporaryDirectory() as folder:
         patched = apply_patches.apply(tree, patches, Path(folder), source.id)
-        touched = [name for name in names if name.endswith(".c") and not name.startswith(_ELSEWHERE)]
+        touched = [
+            name for name in names if name.endswith(".c") and not name.startswith(_ELSEWHERE)
+        ]
         objects = list(dict.fromkeys(_object_of(name, tree) for name in touched))
         known = [name for name in objects if (tree / f"{name[:-2]}.c").is_file()]
         before = _compiled(build, linked, output, known)
@@ -223,7 +248,8 @@ def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Pa
             for name in (*patched.changed, *patched.removed):
                 (linked / name).unlink(missing_ok=True)
                 if (tree / name).is_file():
-                    # A copy: it must be newer than the objects, and the file of the source must not change.
+                    # A copy: it must be newer than the objects, and the file of the source must not
+                    # change.
                     shutil.copyfile(tree / name, linked / name)
     return sorted(after - before)
 
@@ -243,7 +269,10 @@ def _linked(source: Source, tree: Path) -> Path:
     if not linked.is_dir():
         linked.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(
-            tree, linked, copy_function=lambda one, other: Path(other).hardlink_to(one), symlinks=True
+            tree,
+            linked,
+            copy_function=lambda one, other: Path(other).hardlink_to(one),
+            symlinks=True,
         )
         for folder in (
             linked,

@@ -5,13 +5,16 @@
       <!-- results: NAME TABLE -->
       <!-- end of results -->
 
-  ``results.py show NAME`` prints all tables of a result; ``make docs`` makes a page of them. The table
-  ``postings overview`` has a line for each posting, ``hosts matrix`` one for each host of `make test-hosts`.
-- A cover letter or the message of a patch is read as it is, so it has no such lines. The claim says below
-  which paragraph the table is (``shown``), and the paragraphs there that were spliced are replaced.
+  ``results.py show NAME`` prints all tables of a result; ``make docs`` makes a page of them. The
+  table ``postings overview`` has a line for each posting, ``hosts matrix`` one for each host of
+  `make test-hosts`.
+- A cover letter or the message of a patch is read as it is, so it has no such lines. The claim says
+  below which paragraph the table is (``shown``), and the paragraphs there that were spliced are
+  replaced.
 - The figures of a sentence are found by its words, which the claim has (``sentences``).
 
-A line below each table has the commit and the day that it was measured: the figures are those of that commit.
+A line below each table has the commit and the day that it was measured: the figures are those of
+that commit.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ _PLACEHOLDER = re.compile(r"(\{[^{}]*\})")
 
 @dataclass
 class Spliced:
-    """The texts as they should be, by path, and what is wrong in a way that no splicing can correct.
+    """The texts as they should be, by path, and what is wrong in a way that no splicing can
+    correct.
 
     ``places`` has the texts that show something of each claim.
     """
@@ -52,7 +56,9 @@ class Spliced:
 
     def changed(self, root: Path) -> list[str]:
         """The texts that are not as they should be."""
-        return [name for name, text in self.texts.items() if (root / name).read_text("utf-8") != text]
+        return [
+            name for name, text in self.texts.items() if (root / name).read_text("utf-8") != text
+        ]
 
 
 def splice(root: Path, claims: Sequence[Claim]) -> Spliced:
@@ -63,7 +69,10 @@ def splice(root: Path, claims: Sequence[Claim]) -> Spliced:
         for claim in claims
         for name, spec in claim.spec.tables.items()
     }
-    others = {("postings", "overview"): [overview(root, claims)], ("hosts", "matrix"): [hosts.table(root)]}
+    others = {
+        ("postings", "overview"): [overview(root, claims)],
+        ("hosts", "matrix"): [hosts.table(root)],
+    }
     others |= hunts.tables(root)
     _into_pages(root, found, {**tables, **others})
     for claim in claims:
@@ -86,7 +95,9 @@ def paragraphs(claim: Claim, spec: TableSpec) -> list[str]:
         return [f"{_MISSING}: {error}; {again}."]
 
 
-def _into_pages(root: Path, found: Spliced, tables: Mapping[tuple[str, str], Sequence[str]]) -> None:
+def _into_pages(
+    root: Path, found: Spliced, tables: Mapping[tuple[str, str], Sequence[str]]
+) -> None:
     """Splice every page with comments."""
     for file in sorted(path for pattern in PAGES for path in root.glob(pattern)):
         page, text = file.relative_to(root).as_posix(), file.read_text("utf-8")
@@ -102,12 +113,16 @@ def _into_pages(root: Path, found: Spliced, tables: Mapping[tuple[str, str], Seq
 
         made = _BLOCK.sub(block, text)
         if len(re.findall(r"^<!-- results: ", text, re.MULTILINE)) != len(_BLOCK.findall(text)):
-            found.problems.append(f"{page}: a block of results has no end, or its first line is not complete")
+            found.problems.append(
+                f"{page}: a block of results has no end, or its first line is not complete"
+            )
         if made != text or _BLOCK.search(text):
             found.texts[page] = made
 
 
-def _edit(root: Path, found: Spliced, claim: Claim, pattern: str, edit: Callable[[str], str]) -> None:
+def _edit(
+    root: Path, found: Spliced, claim: Claim, pattern: str, edit: Callable[[str], str]
+) -> None:
     """Change the one text that a claim names; a place that is not there is a problem."""
     files = sorted(root.glob(pattern))
     if len(files) != 1:
@@ -128,7 +143,9 @@ def _below(place: Below, shown: Sequence[str]) -> Callable[[str], str]:
         parts = text.split("\n\n")
         at = [n for n, part in enumerate(parts) if f"\n{part}".find(f"\n{place.below}") >= 0]
         if len(at) != 1:
-            raise ValueError(f"{len(at)} paragraphs, not one, have a line that begins with {place.below!r}")
+            raise ValueError(
+                f"{len(at)} paragraphs, not one, have a line that begins with {place.below!r}"
+            )
         first = last = at[0] + 1
         while last < len(parts) and _is_spliced(parts[last]):
             last += 1

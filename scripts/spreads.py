@@ -3,9 +3,9 @@
     scripts/spreads.py make     writes it
     scripts/spreads.py check    fails if it is not what the results give
 
-It has a row for each metric of a workload: the medians over all results on the instruction clock of the
-standard deviations over boots of the log ratio, of the metric and of one point. ``kteardown try`` reads it
-(kteardown.flows.try_series.smallest).
+It has a row for each metric of a workload: the medians over all results on the instruction clock of
+the standard deviations over boots of the log ratio, of the metric and of one point. ``kteardown
+try`` reads it (kteardown.flows.try_series.smallest).
 """
 
 import json

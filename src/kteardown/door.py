@@ -1,8 +1,9 @@
-"""The one door to the files of a run, a hunt or a bisection: it follows no link and opens no device.
+"""The one door to the files of a run, a hunt or a bisection: it follows no link and opens no
+device.
 
-A run directory may come from a stranger, and what a stranger can put there is any name, link or special file.
-So the files below it are reached part by part from the folder itself. ``scripts/check_doors.py`` finds code
-that opens them in another way.
+A run directory may come from a stranger, and what a stranger can put there is any name, link or
+special file. So the files below it are reached part by part from the folder itself.
+``scripts/check_doors.py`` finds code that opens them in another way.
 """
 
 import errno
@@ -28,16 +29,18 @@ _CHUNK = 1 << 20
 
 
 class RefusedError(OSError):
-    """What has this name is not opened: a link, a device, a pipe, a socket, or a file that is too large."""
+    """What has this name is not opened: a link, a device, a pipe, a socket, or a file that is too
+    large."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """A file or a folder by its names below ``root``, whether it exists or not.
 
-    ``root`` is a folder that the user named, or that this program made; its path may have links. What is
-    below it may not. Methods raise OSError with the whole path as its file name, and RefusedError for what is
-    not opened. It is not an ``os.PathLike``, so that no other function opens it by accident.
+    ``root`` is a folder that the user named, or that this program made; its path may have links.
+    What is below it may not. Methods raise OSError with the whole path as its file name, and
+    RefusedError for what is not opened. It is not an ``os.PathLike``, so that no other function
+    opens it by accident.
     """
 
     root: Path
@@ -72,14 +75,16 @@ class Entry:
         return self.parent / self.path.with_suffix(suffix).name
 
     def plain(self) -> Path:
-        """Return the path for a program that opens it by itself, after it was seen to be a plain file."""
+        """Return the path for a program that opens it by itself, after it was seen to be a plain
+        file."""
         os.close(self._open(os.O_RDONLY))
         return self.path
 
     # Reading.
 
     def exists(self) -> bool:
-        """Return whether there is anything of this name, a link included: reading then says what is wrong."""
+        """Return whether there is anything of this name, a link included: reading then says what is
+        wrong."""
         try:
             self.status()
         except (RefusedError, PermissionError):
@@ -100,16 +105,19 @@ class Entry:
         return os.fdopen(self._open(os.O_RDONLY), "rb")
 
     def content(self, most: int = SMALL) -> bytes:
-        """Return the whole file as it is now. Raises RefusedError if it has more than ``most`` bytes."""
+        """Return the whole file as it is now. Raises RefusedError if it has more than ``most``
+        bytes."""
         with self.stream() as stream:
             return stream.read(self._size_of(stream, most))
 
     def text(self, most: int = SMALL) -> str:
-        """Return the whole file as text; bytes that are not UTF-8 are replaced. Raises as ``content``."""
+        """Return the whole file as text; bytes that are not UTF-8 are replaced. Raises as
+        ``content``."""
         return self.content(most).decode("utf-8", "replace")
 
     def count(self, word: bytes, most: int = LARGE) -> int:
-        """Return how often ``word`` is in the file. Raises as ``content``; little of it is in memory."""
+        """Return how often ``word`` is in the file. Raises as ``content``; little of it is in
+        memory."""
         found = 0
         rest = b""
         with self.stream() as stream:
@@ -121,7 +129,8 @@ class Entry:
         return found
 
     def entries(self, pattern: str = "*") -> list["Entry"]:
-        """Return what is in this folder under a name that fits ``pattern``, sorted; nothing without it."""
+        """Return what is in this folder under a name that fits ``pattern``, sorted; nothing without
+        it."""
         try:
             with self._inside(self.names) as folder:
                 fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -135,11 +144,13 @@ class Entry:
 
     # Writing.
 
-    def replace(self, content: str | bytes, *, synced: bool = True, permissions: int = 0o666) -> None:
+    def replace(
+        self, content: str | bytes, *, synced: bool = True, permissions: int = 0o666
+    ) -> None:
         """Write the file anew and give it its name; if ``synced``, it is on the disk on return.
 
-        A file or a link that has the name is replaced and not written to. The umask takes its part of the
-        ``permissions``.
+        A file or a link that has the name is replaced and not written to. The umask takes its part
+        of the ``permissions``.
         """
         data = content.encode() if isinstance(content, str) else content
         partial = f".{secrets.token_hex(8)}.partial"
@@ -170,7 +181,8 @@ class Entry:
             return os.fdopen(os.open(self.names[-1], flags, 0o666, dir_fd=folder), "wb")
 
     def append(self) -> int:
-        """Return a descriptor that reads, and writes at the end of the file, which is made if need be.
+        """Return a descriptor that reads, and writes at the end of the file, which is made if need
+        be.
 
         Raises RefusedError if the file has a second name: what is written would also be in that.
         """
@@ -178,12 +190,15 @@ class Entry:
         if os.fstat(fd).st_nlink > 1:
             os.close(fd)
             raise _refused(
-                self, "it is a hard link, and the other file would change too: copy it", errno.EMLINK
+                self,
+                "it is a hard link, and the other file would change too: copy it",
+                errno.EMLINK,
             )
         return fd
 
     def make_folder(self) -> None:
-        """Make this folder and those above it, unless they exist; ``root`` must have a folder above it."""
+        """Make this folder and those above it, unless they exist; ``root`` must have a folder above
+        it."""
         with suppress(FileExistsError):
             os.mkdir(self.root)
         for number in range(len(self.names)):
@@ -213,7 +228,8 @@ class Entry:
             os.rename(self.names[-1], other.names[-1], src_dir_fd=here, dst_dir_fd=there)
 
     def link_to(self, other: "Entry") -> bool:
-        """Give this file the further name ``other``; return whether that is a name of this file now.
+        """Give this file the further name ``other``; return whether that is a name of this file
+        now.
 
         It is not if anything else has that name, which is kept.
         """
@@ -224,14 +240,15 @@ class Entry:
             try:
                 os.link(ours, theirs, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
             except FileExistsError:
-                # A network file system may answer a request that it has carried out with an error, if it was
-                # sent twice.
+                # A network file system may answer a request that it has carried out with an error,
+                # if it was sent twice.
                 return os.path.samestat(self.status(), other.status())
         return True
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold a lock (flock) on this file, which is made. Raises BlockingIOError if it is held already."""
+        """Hold a lock (flock) on this file, which is made. Raises BlockingIOError if it is held
+        already."""
         fd = self._open(os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -256,7 +273,9 @@ class Entry:
     def _size_of(self, stream: BinaryIO, most: int) -> int:
         size = os.fstat(stream.fileno()).st_size
         if size > most:
-            raise _refused(self, f"it has more than {most >> 20} MB, which is too large", errno.EFBIG)
+            raise _refused(
+                self, f"it has more than {most >> 20} MB, which is too large", errno.EFBIG
+            )
         return size
 
     def _check(self, status: os.stat_result) -> None:
@@ -265,7 +284,9 @@ class Entry:
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(status.st_mode):
-            raise _refused(self, "it is a device, a pipe or a socket, which is not opened", errno.EINVAL)
+            raise _refused(
+                self, "it is a device, a pipe or a socket, which is not opened", errno.EINVAL
+            )
 
     def _above(self) -> AbstractContextManager[int]:
         """Yield a descriptor of the folder that has this entry; raises as ``_inside``."""
@@ -275,7 +296,8 @@ class Entry:
 
     @contextmanager
     def _inside(self, names: tuple[str, ...]) -> Iterator[int]:
-        """Yield a descriptor of the folder ``names``; OSErrors of the block get the path of this entry."""
+        """Yield a descriptor of the folder ``names``; OSErrors of the block get the path of this
+        entry."""
         fd = -1
         try:
             if not all(map(_is_name, self.names)):
@@ -302,7 +324,8 @@ class Entry:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a file can have this name, and has it in the folder in which it is looked for."""
+    """Return whether a file can have this name, and has it in the folder in which it is looked
+    for."""
     try:
         os.fsencode(text)
     except UnicodeEncodeError:

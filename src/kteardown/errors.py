@@ -1,13 +1,15 @@
 """Errors that end a command, each with its exit code.
 
-Exit codes: 0 done; 1 a verdict matched ``--fail-on``; 2 the input is wrong; 3 a kernel or the agent did not
-build, or a patch did not apply; 4 guests failed so often that there is nothing to report; 5 the host or a
-tool on it failed; 6 a variant is broken; 7 nothing of a patch is in the kernel that was built; 8 no workload
-executes what a patch changes; 70 an error in kteardown itself; 130 interrupted. An error that no class of
-this module is for never has the code 1, which means a verdict.
+Exit codes: 0 done; 1 a verdict matched ``--fail-on``; 2 the input is wrong; 3 a kernel or the agent
+did not build, or a patch did not apply; 4 guests failed so often that there is nothing to report; 5
+the host or a tool on it failed; 6 a variant is broken; 7 nothing of a patch is in the kernel that
+was built; 8 no workload executes what a patch changes; 70 an error in kteardown itself; 130
+interrupted. An error that no class of this module is for never has the code 1, which means a
+verdict.
 
-Style of all errors: the message and the hint begin in lower case unless they begin with a name. The message
-has no full stop at its end. The hint is in the imperative with a full stop, or ends with a command to run.
+Style of all errors: the message and the hint begin in lower case unless they begin with a name. The
+message has no full stop at its end. The hint is in the imperative with a full stop, or ends with a
+command to run.
 """
 
 import difflib
@@ -40,8 +42,11 @@ class InputError(KteardownError):
     exit_code = 2
 
     @classmethod
-    def unknown(cls, message: str, word: str, known: Iterable[str], *, if_none: str = "") -> "InputError":
-        """Return the error about a word that is not in ``known``; ``if_none``: the hint if that is empty."""
+    def unknown(
+        cls, message: str, word: str, known: Iterable[str], *, if_none: str = ""
+    ) -> "InputError":
+        """Return the error about a word that is not in ``known``; ``if_none``: the hint if that is
+        empty."""
         names = list(known)
         hint = f"choose one of: {', '.join(names) or 'none'}." if names or not if_none else if_none
         return cls(f"{message}{did_you_mean(word, names)}", hint=hint)
@@ -66,7 +71,8 @@ class LabError(KteardownError):
 
 
 class MissingError(LabError):
-    """Programs or headers are not installed; ``packages`` are the Debian packages that contain them."""
+    """Programs or headers are not installed; ``packages`` are the Debian packages that contain
+    them."""
 
     def __init__(self, message: str, packages: Sequence[str]) -> None:
         super().__init__(message, hint=how_to_install(packages))
@@ -86,12 +92,15 @@ class NotBuiltError(KteardownError):
 
     @classmethod
     def of(cls, what: str, why: str = "") -> "NotBuiltError":
-        """Return the error about a kernel that was built; ``what`` is a variant, or words for a patch."""
+        """Return the error about a kernel that was built; ``what`` is a variant, or words for a
+        patch."""
         return cls(
-            f"nothing of {what} is in the kernel that was built: no object differs from that of base in code "
-            f"or data{why}",
-            hint="add the symbols that compile it (--config CONFIG_NAME=y); `kteardown try PATCH --dry-run` "
-            "names them.",
+            f"nothing of {what} is in the kernel that was built: no object differs from that of "
+            f"base in code or data{why}",
+            hint=(
+                "add the symbols that compile it (--config CONFIG_NAME=y); `kteardown try PATCH "
+                "--dry-run` names them."
+            ),
         )
 
 
@@ -109,7 +118,8 @@ class GateError(KteardownError):
 
 @contextmanager
 def damaged(what: str, *, hint: str) -> Iterator[None]:
-    """Turn what a parser raises in the block, of whatever kind, into an InputError that names ``what``."""
+    """Turn what a parser raises in the block, of whatever kind, into an InputError that names
+    ``what``."""
     try:
         yield
     except (KteardownError, OSError):
@@ -129,6 +139,7 @@ def failing(what: str, *, hint: str, kind: type[KteardownError] = InputError) ->
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else an empty string."""
+    """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else an empty
+    string."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,7 +1,7 @@
 """The optional packages of kteardown that are installed. They are found by entry points.
 
-A package names itself in the group ``kteardown.packages``. Its top module says what it adds, and imports
-nothing for that. The core imports no package by its name.
+A package names itself in the group ``kteardown.packages``. Its top module says what it adds, and
+imports nothing for that. The core imports no package by its name.
 
 - ``TITLE``: of its group of verbs in --help.
 - ``VERBS``: ``MODULE:FUNCTION`` by verb; their texts are in the folder ``texts``.
@@ -40,14 +40,17 @@ class Extension(NamedTuple):
 @cache
 def extensions() -> tuple[Extension, ...]:
     """Return what the installed packages add, in the order of their names."""
-    from importlib.metadata import entry_points  # It takes longer than most of what imports this module.
+    from importlib.metadata import (
+        entry_points,
+    )  # It takes longer than most of what imports this module.
 
     points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     return tuple(_of(import_module(point.value)) for point in points if _is_there(point.value))
 
 
 def _is_there(module: str) -> bool:
-    """Return whether a package is there: an entry may be of one that was removed, or left an empty folder."""
+    """Return whether a package is there: an entry may be of one that was removed, or left an empty
+    folder."""
     spec = find_spec(module)
     return spec is not None and spec.origin is not None
 

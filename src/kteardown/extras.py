@@ -24,7 +24,8 @@ def need(extra: str, what: str) -> None:
     missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
     if missing:
         raise InputError(
-            f"{what} needs {', '.join(missing)}, which an installation without extras does not have",
+            f"{what} needs {', '.join(missing)}, which an installation without extras does not "
+            "have",
             hint=f"install {'it' if len(missing) == 1 else 'them'}: {install_command(missing)}",
         )
 

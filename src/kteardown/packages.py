@@ -1,6 +1,7 @@
 """Packages of the distribution, by the names of its package manager (``packages.tsv``).
 
-Errors name packages as in Debian. The names of others are from their public package lists, and not tested.
+Errors name packages as in Debian. The names of others are from their public package lists, and not
+tested.
 """
 
 import shutil
@@ -8,7 +9,14 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 _INSTALL = {
-    "apt": ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends"),
+    "apt": (
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "install",
+        "-y",
+        "--no-install-recommends",
+    ),
     "dnf": ("dnf", "install", "-y"),
     "pacman": ("pacman", "-S", "--needed", "--noconfirm"),
     "zypper": ("zypper", "--non-interactive", "install"),
@@ -17,7 +25,9 @@ _INSTALL = {
 
 def manager() -> str:
     """Return the package manager of this host; ``apt`` if it is none of those that are known."""
-    return next((name for name in _INSTALL if shutil.which("apt-get" if name == "apt" else name)), "apt")
+    return next(
+        (name for name in _INSTALL if shutil.which("apt-get" if name == "apt" else name)), "apt"
+    )
 
 
 def named(packages: Iterable[str]) -> list[str]:

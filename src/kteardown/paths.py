@@ -24,7 +24,8 @@ def data_dir(kind: str) -> Path:
 
 
 def shipped_table(name: str, package: Path = Path(__file__).parent) -> dict[str, Any]:
-    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder: ``vm/qemu_command``.
+    """Return the contents of ``NAME.toml`` beside the code; ``name`` has its folder:
+    ``vm/qemu_command``.
 
     ``package``: the folder of another package than the core.
     """
@@ -32,31 +33,38 @@ def shipped_table(name: str, package: Path = Path(__file__).parent) -> dict[str,
 
 
 def cache_dir() -> Path:
-    """Return the folder of what is built or downloaded: ``KTEARDOWN_CACHE``, or the user's cache folder."""
+    """Return the folder of what is built or downloaded: ``KTEARDOWN_CACHE``, or the user's cache
+    folder."""
     return Path(os.environ.get("KTEARDOWN_CACHE") or platformdirs.user_cache_dir(_APP)).absolute()
 
 
 def runs_dir() -> Path:
-    """Return the folder of the run directories: ``KTEARDOWN_RUNS``, or ``runs`` in the user's data folder."""
+    """Return the folder of the run directories: ``KTEARDOWN_RUNS``, or ``runs`` in the user's data
+    folder."""
     return Path(os.environ.get("KTEARDOWN_RUNS") or f"{platformdirs.user_data_dir(_APP)}/runs")
 
 
 def queue_dir() -> Path:
-    """Return the folder of the queue: ``KTEARDOWN_QUEUE``, or ``queue`` in the user's data folder."""
-    return Path(os.environ.get("KTEARDOWN_QUEUE") or f"{platformdirs.user_data_dir(_APP)}/queue").absolute()
+    """Return the folder of the queue: ``KTEARDOWN_QUEUE``, or ``queue`` in the user's data
+    folder."""
+    return Path(
+        os.environ.get("KTEARDOWN_QUEUE") or f"{platformdirs.user_data_dir(_APP)}/queue"
+    ).absolute()
 
 
 def programs_dir() -> Path | None:
-    """Return the folder of the user's programs for guests: ``KTEARDOWN_PROGRAMS``, or None if it is unset."""
+    """Return the folder of the user's programs for guests: ``KTEARDOWN_PROGRAMS``, or None if it is
+    unset."""
     chosen = os.environ.get("KTEARDOWN_PROGRAMS")
     return Path(chosen) if chosen else None
 
 
 def key_of(content: bytes) -> str:
-    """Return the name under which what is made from ``content`` is kept: 32 hexadecimal digits of a hash.
+    """Return the name under which what is made from ``content`` is kept: 32 hexadecimal digits of a
+    hash.
 
-    With 16 digits, the author of two patches could find texts with one name, in 2**32 attempts: what was made
-    of the first one would be taken for the second one.
+    With 16 digits, the author of two patches could find texts with one name, in 2**32 attempts:
+    what was made of the first one would be taken for the second one.
     """
     return hashlib.sha256(content).hexdigest()[:32]
 

@@ -1,9 +1,10 @@
 """The stages of kteardown, from an experiment to its result, with one function for each stage.
 
-    experiment -> resolve -> build -> plan -> run directory -> boots -> records -> analysis -> result
+    experiment -> resolve -> build -> plan -> run directory -> boots -> records -> analysis ->
+    result
 
-``kteardown run`` calls ``start``, and ``finish`` for each clock. A run directory is the only state between
-them: ``finish`` continues any run, and every report is made only from the run directory.
+``kteardown run`` calls ``start``, and ``finish`` for each clock. A run directory is the only state
+between them: ``finish`` continues any run, and every report is made only from the run directory.
 """
 
 from collections.abc import Sequence
@@ -25,26 +26,37 @@ from kteardown.rundir.snapshot import Snapshot
 from kteardown.rundir.writer import open_writer
 
 
-def start(experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool, command: str) -> RunFolder:
-    """Resolve an experiment (on both clocks: one for each), build its kernels, create its run directory.
+def start(
+    experiments: Sequence[Experiment], reporter: Reporter, *, ablate: bool, command: str
+) -> RunFolder:
+    """Resolve an experiment (on both clocks: one for each), build its kernels, create its run
+    directory.
 
     Raises InputError, BuildError, LabError.
     """
     resolved = [settle(resolve(experiment, ablate=ablate), reporter) for experiment in experiments]
-    built = [build_first(each, reporter, measured_later=number > 0) for number, each in enumerate(resolved)]
+    built = [
+        build_first(each, reporter, measured_later=number > 0)
+        for number, each in enumerate(resolved)
+    ]
     if len(resolved) == 1:
         return RunFolder.of(create_run(resolved[0], built[0], command, reporter))
     folder = new_folder(runs_dir(), experiments[0].name)
     with removed_unless_whole(folder):
         for each, kernels in zip(resolved, built, strict=True):
             create_run(
-                each, kernels, command, reporter, RunDir.create_at(folder / each.experiment.design.clock)
+                each,
+                kernels,
+                command,
+                reporter,
+                RunDir.create_at(folder / each.experiment.design.clock),
             )
         return mark_both_clocks(folder)
 
 
 def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
-    """Boot the rest of the plan of a run, with ``--until`` look by look, analyse it, and return what it says.
+    """Boot the rest of the plan of a run, with ``--until`` look by look, analyse it, and return
+    what it says.
 
     Raises InputError, LabError, BuildError, GuestError; records that were written before are kept.
     """
@@ -55,12 +67,21 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
     with open_writer(run, where.place.facts()) as log:
         expected, left = forecast_rest(snapshot, log, where.jobs)
         if left and where.place.is_here:
-            for line in forecast_text.measuring(expected, snapshot.plan.memory_mb, at_most=bool(until)):
+            for line in forecast_text.measuring(
+                expected, snapshot.plan.memory_mb, at_most=bool(until)
+            ):
                 reporter.note(line)
         result = analyse_and_save(snapshot) if until and log.finished() else None
         while True:
             snapshot = measure(
-                snapshot, log, reporter, expected, where, after=result, interim=so_far, of_base=of_base
+                snapshot,
+                log,
+                reporter,
+                expected,
+                where,
+                after=result,
+                interim=so_far,
+                of_base=of_base,
             )
             result = analyse_and_save(snapshot)
             if result.stopping is not None:
@@ -78,7 +99,9 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
     return Material(run.name, result, snapshot.workloads, snapshot.published)
 
 
-def _with_counts(snapshot: Snapshot, result: Result, reporter: Reporter, where: Where) -> Snapshot | None:
+def _with_counts(
+    snapshot: Snapshot, result: Result, reporter: Reporter, where: Where
+) -> Snapshot | None:
     from kteardown.coverage.count_change import count_changes  # As below.
 
     return count_changes(snapshot, result, reporter, here=where.place.is_here)

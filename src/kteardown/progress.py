@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class InterimResult:
     """The interim result of one metric for one variant, formatted as text.
 
-    ``base`` and ``changed`` (medians over boots), ``change`` and ``verdict`` are those of the last point,
-    ``point``. ``others`` counts the verdicts of all points.
+    ``base`` and ``changed`` (medians over boots), ``change`` and ``verdict`` are those of the last
+    point, ``point``. ``others`` counts the verdicts of all points.
     """
 
     metric: str
@@ -25,7 +25,8 @@ class InterimResult:
 
 class Task:
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
-        """Report ``completed`` of ``total`` units; each line of ``detail`` says what is being done now."""
+        """Report ``completed`` of ``total`` units; each line of ``detail`` says what is being done
+        now."""
 
 
 class Reporter:
@@ -44,13 +45,14 @@ class Reporter:
     def interim_results(self, compute: Callable[[], Sequence[InterimResult]]) -> None:
         """Offer the interim results after a boot ended.
 
-        ``compute`` returns them, which takes time: the reporter calls it only if they are shown, and not
-        after every boot.
+        ``compute`` returns them, which takes time: the reporter calls it only if they are shown,
+        and not after every boot.
         """
 
     @contextmanager
     def task(self, title: str, total: float | None = None) -> Iterator[Task]:
-        """Report a step that takes longer than two seconds. ``total`` is None if it is not known."""
+        """Report a step that takes longer than two seconds. ``total`` is None if it is not
+        known."""
         yield Task()
 
 

@@ -1,9 +1,11 @@
-"""Run programs on what a stranger has written, such as the makefiles of a patched kernel, with bubblewrap.
+"""Run programs on what a stranger has written, such as the makefiles of a patched kernel, with
+bubblewrap.
 
-A program in the sandbox sees the compilers of the host and the files that it is given, all read-only, and
-the folders that it may change. It has no network, sees no process of the host and no environment but what is
-named, and has limits of processes, memory, disk and time. When it ends, all that it started is killed. It
-is never root: if root started the lab, it has a user number that no account has.
+A program in the sandbox sees the compilers of the host and the files that it is given, all
+read-only, and the folders that it may change. It has no network, sees no process of the host and no
+environment but what is named, and has limits of processes, memory, disk and time. When it ends, all
+that it started is killed. It is never root: if root started the lab, it has a user number that no
+account has.
 """
 
 import io
@@ -32,7 +34,8 @@ from kteardown import seccomp, spawn
 from kteardown.errors import BuildError
 
 USER = 61997
-"""The user and group of programs in the sandbox if root started the lab. No account should have it."""
+"""The user and group of programs in the sandbox if root started the lab. No account should have
+it."""
 
 unsafe_build = False
 """Whether the user has permitted this process to build any patch without the sandbox."""
@@ -50,7 +53,18 @@ class Mount:
 
 
 # What compilers, make, perl and Python need, on all distributions.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
+_SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+)
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _MB = 1 << 20
 _FREE_MB = 256
@@ -59,10 +73,15 @@ _FREE_MEMORY = 1 / 16
 _OTHERS_USE = 1 / 4  # What other programs may write meanwhile, of the free part of a disk.
 _ADDRESS_MB = 4096
 _HIDDEN = ("/proc/cmdline", "/proc/bootconfig", "/proc/swaps")
-"""Files of the host's kernel that name folders and settings of the host. A build needs none of them."""
+_LOOK_AT = "look at what the patch changes in makefiles, Kconfig and programs that the build runs."
+"""Files of the host's kernel that name folders and settings of the host. A build needs none of
+them."""
+_LOOK_AT = "look at what the patch changes in makefiles, Kconfig and programs that the build runs."
 
 
-Running = tuple[subprocess.Popen[str], Iterator[str]]  # A program that runs, and the lines that it prints.
+Running = tuple[
+    subprocess.Popen[str], Iterator[str]
+]  # A program that runs, and the lines that it prints.
 
 
 @dataclass(frozen=True)
@@ -75,12 +94,15 @@ class Limits:
     output_mb: int = 1024
     disk_mb: int = 24 << 10
     file_mb: int = 2 << 10
-    memory_mb: int = field(default_factory=lambda: int(psutil.virtual_memory().total // _MB * 3 // 4))
+    memory_mb: int = field(
+        default_factory=lambda: int(psutil.virtual_memory().total // _MB * 3 // 4)
+    )
     processes: int = 8192
 
 
 ANALYSIS = Limits(total_s=900, output_mb=512)
-"""The limits of one analysis: of a kernel of the lab, objdump prints 141 MB in 15 s, with 20 MB of memory."""
+"""The limits of one analysis: of a kernel of the lab, objdump prints 141 MB in 15 s, with 20 MB of
+memory."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +116,15 @@ class Sandbox:
     """False where there is no sandbox: only the limits of time, output and memory apply."""
 
     def _options(
-        self, environment: Mapping[str, str], folder: Path, rules: int, info: int, empty: Mapping[str, int]
+        self,
+        environment: Mapping[str, str],
+        folder: Path,
+        rules: int,
+        info: int,
+        empty: Mapping[str, int],
     ) -> list[str]:
-        """Return the options of bwrap, which reads ``rules``, writes ``info``, and begins in ``folder``.
+        """Return the options of bwrap, which reads ``rules``, writes ``info``, and begins in
+        ``folder``.
 
         The files ``empty`` have the contents of these descriptors, which is nothing.
         """
@@ -104,10 +132,18 @@ class Sandbox:
         variables = {**known, "LC_ALL": "C", **environment}
         variables["PATH"] = self._path(variables["PATH"])
         words = ["--seccomp", str(rules), "--info-fd", str(info), "--die-with-parent"]
-        words += ["--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        words += [
+            "--new-session",
+            "--unshare-ipc",
+            "--unshare-pid",
+            "--unshare-net",
+            "--unshare-uts",
+        ]
         words += ["--unshare-cgroup-try", "--hostname", "kteardown"]
         # Root needs no user namespace: in one it would still own the files of root.
-        words += [word for name in _kept() for word in ("--cap-add", f"CAP_{name}")] or ["--unshare-user"]
+        words += [word for name in _kept() for word in ("--cap-add", f"CAP_{name}")] or [
+            "--unshare-user"
+        ]
         words += [*_system(), "--proc", "/proc", "--dev", "/dev"]
         for name, descriptor in empty.items():
             words += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
@@ -118,7 +154,9 @@ class Sandbox:
         binds = dict.fromkeys(bind for mount in self.mounts for bind in _binds(mount))
         words += [word for bind in binds for word in bind]
         words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(folder), "--clearenv"]
-        return words + [word for name, value in variables.items() for word in ("--setenv", name, value)]
+        return words + [
+            word for name, value in variables.items() for word in ("--setenv", name, value)
+        ]
 
     def _program(self, argv: Sequence[str]) -> list[str]:
         """Return the command that gives up all privileges, and then runs ``argv``."""
@@ -129,7 +167,8 @@ class Sandbox:
         return [*words, *_prlimit(sizes), *argv]
 
     def _path(self, path: str) -> str:
-        """Return ``path`` without the folders that are not in the sandbox: they would say what a user has."""
+        """Return ``path`` without the folders that are not in the sandbox: they would say what a
+        user has."""
         shown = [*map(Path, _SYSTEM), *(mount.seen for mount in self.mounts)]
         folders = (Path(name) for name in path.split(os.pathsep))
         kept = [str(folder) for folder in folders if any(map(folder.is_relative_to, shown))]
@@ -141,51 +180,72 @@ class Sandbox:
     ) -> Iterator[tuple[list[str], list[int]]]:
         """Yield what a command in the sandbox begins with, and the descriptors that bwrap reads.
 
-        Its options are in a file, since whatever runs in the sandbox can read the command line of bwrap.
+        Its options are in a file, since whatever runs in the sandbox can read the command line of
+        bwrap.
         """
         with ExitStack() as opened:
             rules = opened.enter_context(seccomp.rules())
-            empty = {name: os.open(os.devnull, os.O_RDONLY) for name in _HIDDEN if Path(name).exists()}
+            empty = {
+                name: os.open(os.devnull, os.O_RDONLY) for name in _HIDDEN if Path(name).exists()
+            }
             for descriptor in empty.values():
                 opened.callback(os.close, descriptor)
             options = opened.enter_context(tempfile.TemporaryFile())
             words = self._options(environment, folder, rules, info, empty)
             options.write(b"\0".join(map(os.fsencode, words)))
             options.seek(0)
-            yield ["bwrap", "--args", str(options.fileno()), "--"], [rules, options.fileno(), *empty.values()]
+            yield (
+                ["bwrap", "--args", str(options.fileno()), "--"],
+                [rules, options.fileno(), *empty.values()],
+            )
 
     @property
     def writable(self) -> list[Path]:
         return [mount.host for mount in self.mounts if mount.writable]
 
-    @contextmanager
-    def running(
-        self, argv: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: IO[str] | None = None
-    ) -> Iterator[Running]:
-        """Run ``argv``; the block reads its lines. Everything that it started is killed at the end.
-
-        With ``stdin``, its errors are not among the lines. What it has written is then safe to read: there
-        are files and folders in it, and nothing else.
-        Raises BuildError, after the block, if it exceeded a limit.
-        """
+    def _give_to_user(self) -> None:
         for host in self.writable:
             if os.geteuid() == 0 and host.stat().st_uid != USER:
                 spawn.run(["chown", "-R", "-h", f"{USER}:{USER}", str(host)], check=True)
-        # Not that of the lab: a program of the same user can read the environment with which bwrap began.
+
+    @contextmanager
+    def running(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        stdin: IO[str] | None = None,
+    ) -> Iterator[Running]:
+        """Run ``argv``; the block reads its lines. Everything that it started is killed at the end.
+
+        With ``stdin``, its errors are not among the lines. What it has written is then safe to
+        read: there are files and folders in it, and nothing else. Raises BuildError, after the
+        block, if it exceeded a limit.
+        """
+        self._give_to_user()
+        # Not that of the lab: a program of the same user can read the environment with which bwrap
+        # began.
         own = {"PATH": self._path(os.environ.get("PATH", os.defpath)), "LC_ALL": "C"}
         info, written = os.pipe()
         with ExitStack() as given:
             words, descriptors = argv, list[int]()
             if self.confined:
-                before, descriptors = given.enter_context(self._confinement(environment, folder, written))
+                before, descriptors = given.enter_context(
+                    self._confinement(environment, folder, written)
+                )
                 words = [*before, *self._program(argv)]
             process = spawn.start(
-                words, cwd=None if self.confined else folder, env=own if self.confined else environment,
+                words,
+                cwd=None if self.confined else folder,
+                env=own if self.confined else environment,
                 pass_fds=(*descriptors, written) if self.confined else (),
-                stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stdin=stdin or subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL if stdin else subprocess.STDOUT,
-                text=True, errors="replace", start_new_session=True,
-            )  # fmt: skip
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
         os.close(written)
         first, about = None, b""
         try:
@@ -204,17 +264,19 @@ class Sandbox:
             cast(TextIO, process.stdout).close()
             os.close(info)
             if first is not None:
-                with suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(first, signal.SIGKILL)
-                select.select([first], [], [])  # It ends after all others of its process namespace.
-                os.close(first)
+                _kill_namespace(first)
             for host in self.writable:
                 clean(host)
         if watch.exceeded:
-            raise BuildError(
-                f"{self.purpose} was stopped: {watch.exceeded}",
-                hint="look at what the patch changes in makefiles, Kconfig and programs that the build runs.",
-            )
+            raise BuildError(f"{self.purpose} was stopped: {watch.exceeded}", hint=_LOOK_AT)
+
+
+def _kill_namespace(first: int) -> None:
+    """Kill the first process of a process namespace, by its descriptor, and with it all others."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(first, signal.SIGKILL)
+    select.select([first], [], [])  # It ends after all others of its process namespace.
+    os.close(first)
 
 
 def capture(
@@ -224,7 +286,8 @@ def capture(
     text_in: str = "",
     limits: Limits = ANALYSIS,
 ) -> str:
-    """Return the output of a program that analyses the files ``readable``, which have their own paths in it.
+    """Return the output of a program that analyses the files ``readable``, which have their own
+    paths in it.
 
     Where there is no sandbox, it runs without one. ``text_in`` is its standard input.
     Raises BuildError if it exceeds ``limits``.
@@ -237,21 +300,29 @@ def capture(
         stdin.write(text_in)
         stdin.seek(0)
         environment = {} if box.confined else os.environ
-        with box.running(limited, environment, (folder or Path("/")).absolute(), stdin) as (_, lines):
+        with box.running(limited, environment, (folder or Path("/")).absolute(), stdin) as (
+            _,
+            lines,
+        ):
             text.writelines(lines)
     return text.getvalue()
 
 
 @cache
 def problem() -> str:
-    """Return why there is no sandbox on this host, as the end of a sentence; empty if there is one."""
+    """Return why there is no sandbox on this host, as the end of a sentence; empty if there is
+    one."""
     absent = [name for name in ("bwrap", "setpriv", "prlimit") if shutil.which(name) is None]
     if absent:
         return f"{absent[0]} is not installed"
     with Sandbox().running(["true"], {}, Path("/")) as (process, lines):
         said = "".join(lines).strip().splitlines()
     status = process.returncode
-    return f"bubblewrap does not work here ({(said or [f'exit status {status}'])[-1]})" if status else ""
+    return (
+        f"bubblewrap does not work here ({(said or [f'exit status {status}'])[-1]})"
+        if status
+        else ""
+    )
 
 
 def python_folders() -> list[Mount]:
@@ -261,7 +332,8 @@ def python_folders() -> list[Mount]:
 
 
 def clean(folder: Path) -> None:
-    """Leave only what can be read: files and folders, not too deep, and no text that fills the memory."""
+    """Leave only what can be read: files and folders, not too deep, and no text that fills the
+    memory."""
     find, other = ("find", str(folder), "-xdev"), ("!", "-type", "f", "!", "-type", "d", "-delete")
     texts = ("(", "-name", ".config", "-o", "-name", ".*.cmd", "-o", "-name", "kernel.release", ")")
     rest = (other, ("-mindepth", "24", "-delete"), (*texts, "-size", "+16M", "-delete"))
@@ -270,12 +342,14 @@ def clean(folder: Path) -> None:
 
 
 def _kept() -> tuple[str, ...]:
-    """Return the capabilities with which root becomes another user; of others there is nothing to give up."""
+    """Return the capabilities with which root becomes another user; of others there is nothing to
+    give up."""
     return ("SETUID", "SETGID", "SETPCAP") if os.geteuid() == 0 else ()
 
 
 def _prlimit(limits: Mapping[str, int]) -> list[str]:
-    """Return the command that sets ``limits`` of a process, or those that the user has, if they are lower."""
+    """Return the command that sets ``limits`` of a process, or those that the user has, if they are
+    lower."""
     words = ["prlimit"]
     for name, most in limits.items():
         hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
@@ -284,7 +358,8 @@ def _prlimit(limits: Mapping[str, int]) -> list[str]:
 
 
 def _binds(mount: Mount) -> list[tuple[str, ...]]:
-    """Return the options that show a file. The folders above it are made first; any user may enter them."""
+    """Return the options that show a file. The folders above it are made first; any user may enter
+    them."""
     above = [str(folder) for folder in reversed(mount.seen.parents)][1:]
     made = [("--perms", "0755", "--dir", folder) for folder in above]
     if mount.link:
@@ -304,7 +379,8 @@ def _system() -> list[str]:
 
 
 class _Watch:
-    """Kills a program that exceeds what the kernel does not limit: the memory and disk of all together."""
+    """Kills a program that exceeds what the kernel does not limit: the memory and disk of all
+    together."""
 
     def __init__(self, process: subprocess.Popen[str], box: Sandbox, first: int | None) -> None:
         self.exceeded = ""
@@ -313,17 +389,22 @@ class _Watch:
         self._began = self._last_line = time.monotonic()
         self._letters = 0
         limits, memory = box.limits, psutil.virtual_memory()
-        # Files in memory belong to no process, and a walk of the folders finds no files that were deleted
-        # while open, are too deep, or shut. So what the host has left counts, although others use it, too.
+        # Files in memory belong to no process, and a walk of the folders finds no files that were
+        # deleted while open, are too deep, or shut. So what the host has left counts, although
+        # others use it, too.
         self._memory = max(memory.available - limits.memory_mb * _MB, memory.total * _FREE_MEMORY)
         self._disk = {}
         for folder in box.writable:
             free = shutil.disk_usage(folder).free
-            self._disk[folder] = max(free - max(limits.disk_mb * _MB, free * _OTHERS_USE), _FREE_MB * _MB)
+            self._disk[folder] = max(
+                free - max(limits.disk_mb * _MB, free * _OTHERS_USE), _FREE_MB * _MB
+            )
         self._ended = threading.Event()
         # Many files take long to count.
         checks = (self._too_much, self._too_large)
-        self._threads = [threading.Thread(target=self._watch, args=(check,), daemon=True) for check in checks]
+        self._threads = [
+            threading.Thread(target=self._watch, args=(check,), daemon=True) for check in checks
+        ]
 
     def __enter__(self) -> None:
         for thread in self._threads:
@@ -335,7 +416,8 @@ class _Watch:
             thread.join()
 
     def lines(self, stdout: TextIO) -> Iterator[str]:
-        """Yield the lines that the program prints, long ones in parts, and take note of the time."""
+        """Yield the lines that the program prints, long ones in parts, and take note of the
+        time."""
         most = self._box.limits.output_mb
         while line := stdout.readline(1 << 16):
             self._last_line = time.monotonic()
@@ -362,15 +444,23 @@ class _Watch:
     def _too_much(self) -> str:
         limits, now, memory = self._box.limits, time.monotonic(), psutil.virtual_memory().available
         checks = [
-            (now - self._last_line > limits.silence_s, f"it printed nothing for {limits.silence_s:.0f} s"),
+            (
+                now - self._last_line > limits.silence_s,
+                f"it printed nothing for {limits.silence_s:.0f} s",
+            ),
             (now - self._began > limits.total_s, f"it took more than {limits.total_s:.0f} s"),
-            (memory < self._memory, f"less than {self._memory // _MB:.0f} MB of the host's memory were left"),
+            (
+                memory < self._memory,
+                f"less than {self._memory // _MB:.0f} MB of the host's memory were left",
+            ),
         ]
         for folder, least in self._disk.items():
             disk = os.statvfs(folder)
             free, files = disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else math.inf
             checks.append((free < least, f"less than {least // _MB:.0f} MB of the disk were left"))
-            checks.append((files < _FREE_FILES, f"less than {_FREE_FILES} files could be added to the disk"))
+            checks.append(
+                (files < _FREE_FILES, f"less than {_FREE_FILES} files could be added to the disk")
+            )
         return next((reason for exceeded, reason in checks if exceeded), "")
 
     def _too_large(self) -> str:

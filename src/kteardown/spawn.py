@@ -1,9 +1,11 @@
-"""Start programs of this host, of which none takes code or configuration from the folder of the caller.
+"""Start programs of this host, of which none takes code or configuration from the folder of the
+caller.
 
-A stranger may have written what is in that folder, as in a source tree, and many programs read files of the
-folder in which they run: Python modules, git its configuration, make a makefile, QEMU the firmware of guests.
-So a program runs in the root folder, unless its work is in a folder of the lab. Paths that the user gave are
-made absolute where they are read, and paths in arguments of a program are absolute.
+A stranger may have written what is in that folder, as in a source tree, and many programs read
+files of the folder in which they run: Python modules, git its configuration, make a makefile, QEMU
+the firmware of guests. So a program runs in the root folder, unless its work is in a folder of the
+lab. Paths that the user gave are made absolute where they are read, and paths in arguments of a
+program are absolute.
 """
 
 import functools
@@ -16,7 +18,15 @@ from typing import Any, TypeVar, cast
 
 FOLDER = Path("/")
 """The folder in which programs run. Only root can write to it."""
-_LISTS = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PERL5LIB", "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH")
+_LISTS = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PERL5LIB",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "LIBRARY_PATH",
+)
 """Variables with lists of folders, in which an empty one is the current folder."""
 
 _Start = TypeVar("_Start", bound=Callable[..., Any])
@@ -37,7 +47,8 @@ start = _elsewhere(subprocess.Popen)
 
 
 def python(*words: str, program: str = "") -> list[str]:
-    """Return the command that starts Python, this one or ``program``, without modules of the current folder.
+    """Return the command that starts Python, this one or ``program``, without modules of the
+    current folder.
 
     What the user's own environment names (PYTHONPATH, the user's packages) remains.
     """

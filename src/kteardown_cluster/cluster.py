@@ -1,12 +1,13 @@
 """Run boots as jobs of a cluster. Nothing that the scheduler says or forgets can change a result.
 
-A scheduler executes a job at least once, sometimes twice, and can lose one that it accepted. So what was
-executed is what the ``journal`` of the run has. The scheduler is only asked what became of
-jobs that have not published anything: one that ended, or that it does not know, is submitted again, so often
-and not more. A run that is resumed finds the results and the jobs of the process before it.
+A scheduler executes a job at least once, sometimes twice, and can lose one that it accepted. So
+what was executed is what the ``journal`` of the run has. The scheduler is only asked what became of
+jobs that have not published anything: one that ended, or that it does not know, is submitted again,
+so often and not more. A run that is resumed finds the results and the jobs of the process before
+it.
 
-On the instruction clock a job is one boot; one boot in ten is executed again on another node, and must be the
-same. On the wall clock a job is one block, on a node of its own.
+On the instruction clock a job is one boot; one boot in ten is executed again on another node, and
+must be the same. On the wall clock a job is one block, on a node of its own.
 """
 
 import math
@@ -124,11 +125,14 @@ class Cluster(Executor):
             yield
             self._finish()
         except BaseException:
-            jobs = [*self._adopted.values(), *(work.job for work in self._work.values() if work.job)]
+            jobs = [
+                *self._adopted.values(),
+                *(work.job for work in self._work.values() if work.job),
+            ]
             if jobs:
                 self._note(
-                    f"{_jobs(len(jobs))} of this run may still wait or run; when the run is resumed it "
-                    f"collects their results. To end them: scancel --name={self._name}"
+                    f"{_jobs(len(jobs))} of this run may still wait or run; when the run is "
+                    f"resumed it collects their results. To end them: scancel --name={self._name}"
                 )
             raise
 
@@ -138,7 +142,9 @@ class Cluster(Executor):
         self._journal.mark(unsettled=True)
         self._name = f"kt-{self._journal.token()}"
         # The pieces that were executed on two nodes and compared.
-        self._compared = {each.key for each in self._journal.compared() if len(set(each.nodes)) == 2}
+        self._compared = {
+            each.key for each in self._journal.compared() if len(set(each.nodes)) == 2
+        }
         nodes = self._patiently(self.scheduler.nodes)
         if not nodes:
             raise LabError(
@@ -149,14 +155,17 @@ class Cluster(Executor):
         if not any(node.usable for node in nodes):
             states = Counter(node.state for node in nodes)
             words = ", ".join(f"{count} {state}" for state, count in states.items())
-            self._note(f"no node of {self.scheduler.words} is up ({words}); the jobs wait until one is")
+            self._note(
+                f"no node of {self.scheduler.words} is up ({words}); the jobs wait until one is"
+            )
         left = self._patiently(lambda: self.scheduler.jobs(self._name))
         self._adopted = {job.comment: job for job in left if job.live}
         if self._adopted:
             self._note(f"{_jobs(len(self._adopted))} of an earlier session may still wait or run")
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
-        """Return single boots; on the wall clock whole blocks, those with boots that ended as well."""
+        """Return single boots; on the wall clock whole blocks, those with boots that ended as
+        well."""
         if self._exact:
             return [(boot,) for boot in plan.boots if boot.index not in finished]
         blocks: dict[tuple[int, int], list[PlannedBoot]] = {}
@@ -165,13 +174,17 @@ class Cluster(Executor):
             nodes = {boot.start.block: boot.start.node for boot in self._log.run.boots()}
             self._homes = {b.index: nodes.get(b.block, "") for b in plan.boots if b.index in later}
         for boot in plan.boots:
-            # The rest of a boot that failed is measured by itself, after its block, and on the same node.
+            # The rest of a boot that failed is measured by itself, after its block, and on the same
+            # node.
             alone = boot.index if boot.index in later else -1
             blocks.setdefault((boot.block, alone), []).append(boot)
-        return [tuple(block) for block in blocks.values() if any(b.index not in finished for b in block)]
+        return [
+            tuple(block) for block in blocks.values() if any(b.index not in finished for b in block)
+        ]
 
     def room(self) -> bool:
-        """Return whether fewer jobs wait and run than may; second executions must not keep out first ones."""
+        """Return whether fewer jobs wait and run than may; second executions must not keep out
+        first ones."""
         return sum(kind == "done" for kind, _ in self._work) < self.config.max_jobs
 
     def submit(self, piece: Piece) -> None:
@@ -193,7 +206,12 @@ class Cluster(Executor):
                 # What sessions before this one did not check.
                 key = key_of((boot,), exact=True)
                 wanted = boot.index % CHECKED == 0 and ("check", key) not in self._work
-                if wanted and key in done and boot.index in finished and (first := self._first(key)):
+                if (
+                    wanted
+                    and key in done
+                    and boot.index in finished
+                    and (first := self._first(key))
+                ):
                     self._check(key, (boot,), first)
             while any(kind == "check" for kind, _ in self._work):
                 self._collect("check")
@@ -201,7 +219,9 @@ class Cluster(Executor):
                 self._drop_hopeless_checks()
         # What is left of attempts that were given up.
         until = self.now() + _LEAVE_S
-        while left := [job for job in self._patiently(lambda: self.scheduler.jobs(self._name)) if job.live]:
+        while left := [
+            job for job in self._patiently(lambda: self.scheduler.jobs(self._name)) if job.live
+        ]:
             if self.now() >= until:
                 jobs = f"{_jobs(len(left))} of the run could not be cancelled"
                 self._note(f"{jobs}: see `squeue --name={self._name}`")
@@ -289,7 +309,9 @@ class Cluster(Executor):
             return
         self._progress = self.now()
         up = {node.name for node in self._patiently(self.scheduler.nodes) if node.usable}
-        for work in [work for work in self._work.values() if work.job and work.job.state == "PENDING"]:
+        for work in [
+            work for work in self._work.values() if work.job and work.job.state == "PENDING"
+        ]:
             if up <= set(work.avoid):
                 del self._work[work.kind, work.key]
                 self._note(f"{work.words}: no other node is up; it is not compared")
@@ -303,8 +325,8 @@ class Cluster(Executor):
             if not each.same:
                 self._note(
                     f"boot {each.boot} of {each.kernel} differed {where(each.trial)} between "
-                    f"{' and '.join(each.nodes)}: one of these nodes is at fault, or this guest is not "
-                    "deterministic"
+                    f"{' and '.join(each.nodes)}: one of these nodes is at fault, or this guest is "
+                    "not deterministic"
                 )
 
     def _first(self, key: str) -> Published | None:
@@ -353,7 +375,8 @@ class Cluster(Executor):
             file.replace(order.model_dump_json(indent=1), synced=False)
         home = self._homes.get(work.piece[0].index, "")
         usable = set(self._nodes) - self._avoid - set(work.avoid)
-        # Slurm refuses the name of a node that it does not have, as after a move to another cluster.
+        # Slurm refuses the name of a node that it does not have, as after a move to another
+        # cluster.
         avoid = {*work.avoid, *(self._avoid if usable else ())} & set(self._nodes)
         submission = Submission(
             name=self._name,
@@ -375,7 +398,9 @@ class Cluster(Executor):
         if self.stopped:
             raise KeyboardInterrupt
         self.sleep(self._pause_s)
-        failures = self._journal.failures({(work.key, work.attempt) for work in self._work.values()})
+        failures = self._journal.failures(
+            {(work.key, work.attempt) for work in self._work.values()}
+        )
         for work in list(self._work.values()):
             failure = failures.get((work.key, work.attempt))
             if failure is None or self._journal.has(work.kind, work.key):
@@ -388,7 +413,8 @@ class Cluster(Executor):
             self._poll()
 
     def _refused(self, node: str, why: str) -> None:
-        """Avoid a node that cannot run the jobs. Raises LabError if none could since the session began."""
+        """Avoid a node that cannot run the jobs. Raises LabError if none could since the session
+        began."""
         self._avoid.add(node)
         if not self._worked and self._avoid >= set(self._nodes):
             raise LabError(
@@ -441,7 +467,8 @@ class Cluster(Executor):
         said = (text(output).strip().splitlines() or [""])[-1][:200]
         if where and job.state in ("COMPLETED", "FAILED") and not output.exists():
             said = (
-                f"it does not see {self._journal.path}, which must be on a file system that all nodes share"
+                f"it does not see {self._journal.path}, which must be on a file system that all "
+                "nodes share"
             )
             self._refused(job.node, said)
         self._again(work, why + where + (f": {said}" if said else ""))
@@ -461,21 +488,28 @@ class Cluster(Executor):
             self._note(f"{work.words}: {why}; it is not compared")
         else:
             raise LabError(
-                f"{work.words} was lost {most} times on {self.scheduler.words}, the last time: {why}",
+                f"{work.words} was lost {most} times on {self.scheduler.words}, the last time: "
+                f"{why}",
                 hint="check the nodes with `kteardown doctor --on slurm`, then resume the run.",
             )
 
     def _say_what_waits(self) -> None:
-        waiting = Counter(w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING")
+        waiting = Counter(
+            w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING"
+        )
         running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
         now = self.now()
         words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
-        unsaid = any(now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting)
+        unsaid = any(
+            now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting
+        )
         stuck = any(reason in WORDS["never"] or "held" in reason.lower() for reason in waiting)
         patient = running or now - self._progress < self.config.patience_s
         if unsaid and (stuck or not patient):
             self._reasons |= dict.fromkeys(waiting, now)
-            self._note(f"{_jobs(waiting.total(), 'wait')} in the queue of {self.scheduler.words}: {words}")
+            self._note(
+                f"{_jobs(waiting.total(), 'wait')} in the queue of {self.scheduler.words}: {words}"
+            )
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         pauses = iter(_BACKOFF_S)
@@ -501,5 +535,7 @@ def key_of(piece: Piece, *, exact: bool) -> str:
 
 def _jobs(count: int, verb: str = "") -> str:
     return (
-        f"{count} job {verb}s" if verb and count == 1 else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
+        f"{count} job {verb}s"
+        if verb and count == 1
+        else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
     )

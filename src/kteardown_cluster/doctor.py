@@ -21,21 +21,38 @@ _LOUD = 0.5
 
 
 def examine(place: ClusterPlace, *, as_json: bool) -> None:
-    """Look at every node, and print what was found. Raises InputError; LabError if a node is of no use."""
+    """Look at every node, and print what was found. Raises InputError; LabError if a node is of no
+    use."""
     config = place.config
     nodes = survey(place.scheduler, config, runs_dir())
     if not nodes:
         raise LabError(
-            f"--on {place.on}: there are no nodes", hint="choose a partition with nodes: see `sinfo`."
+            f"--on {place.on}: there are no nodes",
+            hint="choose a partition with nodes: see `sinfo`.",
         )
     problems = {node.node: _problems_of(node, nodes, config) for node in nodes}
     if as_json:
-        echo(json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1))
+        echo(
+            json.dumps([{**n.model_dump(), "problems": problems[n.node]} for n in nodes], indent=1)
+        )
     else:
-        columns = ("node", "state", "QEMU", "KVM", "cores", "memory", "disk", "load", "SMT", "governor")
+        columns = (
+            "node",
+            "state",
+            "QEMU",
+            "KVM",
+            "cores",
+            "memory",
+            "disk",
+            "load",
+            "SMT",
+            "governor",
+        )
         table = Table(*columns, Column("problems", overflow="fold"), box=box.SIMPLE, pad_edge=False)
         for node in nodes:
-            table.add_row(node.node, node.state, *_cells(node.found), "; ".join(problems[node.node]))
+            table.add_row(
+                node.node, node.state, *_cells(node.found), "; ".join(problems[node.node])
+            )
         options.output().print(table)
     bad = [name for name, found in problems.items() if found]
     if bad:

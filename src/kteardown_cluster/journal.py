@@ -3,9 +3,9 @@
 - ``token``: the part of the jobs' names that belongs to this run;
 - ``unsettled``: is there while a session uses the cluster, and after it if that was interrupted.
 
-A file gets its name in ``done`` by a link, which is atomic on a shared file system as well: no piece has two
-results, none is incomplete, and none has parts of two executions. Nothing here depends on what the scheduler
-remembers.
+A file gets its name in ``done`` by a link, which is atomic on a shared file system as well: no
+piece has two results, none is incomplete, and none has parts of two executions. Nothing here
+depends on what the scheduler remembers.
 """
 
 import re
@@ -49,7 +49,8 @@ class Receipt(_Model):
 
 
 class Failure(_Model):
-    """Why an execution has no result. ``host``: because of its node, so that another node is better."""
+    """Why an execution has no result. ``host``: because of its node, so that another node is
+    better."""
 
     key: str
     attempt: int
@@ -77,12 +78,17 @@ class Published:
     boots: Mapping[int, Sequence[Record]]
 
     def attempts(self, boot: int) -> list[Sequence[Record]]:
-        """Return the attempts at ``boot`` on that node, without those that failed because of the host."""
+        """Return the attempts at ``boot`` on that node, without those that failed because of the
+        host."""
         # The number of each is that of its console.
         found: dict[int, list[Record]] = {}
         for record in self.boots[boot]:
             found.setdefault(record.attempt, []).append(record)
-        return [each for each in found.values() if getattr(each[-1], "outcome", "") != "infrastructure-error"]
+        return [
+            each
+            for each in found.values()
+            if getattr(each[-1], "outcome", "") != "infrastructure-error"
+        ]
 
 
 class Journal:
@@ -129,7 +135,9 @@ class Journal:
         parent = self.folder / "attempts" / key
         with writing(parent):
             parent.make_folder()
-            number = max((int(each.name) for each in parent.entries() if each.name.isdecimal()), default=-1)
+            number = max(
+                (int(each.name) for each in parent.entries() if each.name.isdecimal()), default=-1
+            )
             while True:
                 number += 1
                 with suppress(FileExistsError):
@@ -183,13 +191,17 @@ class Journal:
 
     def add_compared(self, found: Sequence[Compared]) -> None:
         """Write what was compared. Raises LabError."""
-        # The whole file is replaced: a line that is appended to one which a full disk cut would be lost.
+        # The whole file is replaced: a line that is appended to one which a full disk cut would be
+        # lost.
         lines = [each.model_dump_json() + "\n" for each in (*self.compared(), *found)]
         self._run.save(self.folder / "compared.ndjson", "".join(lines))
 
 
-def publish(journal: Entry, kind: Kind, own: Entry, receipt: Receipt, records: Sequence[Record]) -> bool:
-    """Write a result into ``own`` and publish it; return whether it was the first. Raises OSError."""
+def publish(
+    journal: Entry, kind: Kind, own: Entry, receipt: Receipt, records: Sequence[Record]
+) -> bool:
+    """Write a result into ``own`` and publish it; return whether it was the first. Raises
+    OSError."""
     file = own / "result.ndjson"
     file.replace("".join(line.model_dump_json() + "\n" for line in (receipt, *records)))
     if file.link_to(journal / kind / f"{receipt.key}.ndjson"):
@@ -229,7 +241,9 @@ def compare(first: Published, second: Published) -> list[Compared]:
     found = []
     for boot, records in first.boots.items():
         ours, theirs = (counting.boots(each) for each in (records, second.boots.get(boot, ())))
-        same, trial = counting.difference(*([r for b in side for r in b.records] for side in (ours, theirs)))
+        same, trial = counting.difference(
+            *([r for b in side for r in b.records] for side in (ours, theirs))
+        )
         start = records[0]
         assert isinstance(start, BootStart)
         found.append(
@@ -248,8 +262,9 @@ def compare(first: Published, second: Published) -> list[Compared]:
 def notes_of_run(run: RunDir) -> list[str]:
     """Return a note on each boot that was executed on two nodes and was not the same."""
     return [
-        f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and differed "
-        f"{where(each.trial)}: one of these nodes is at fault, or this guest is not deterministic"
+        f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and "
+        f"differed {where(each.trial)}: one of these nodes is at fault, or this guest is not "
+        "deterministic"
         for each in Journal(run).compared()
         if not each.same
     ]

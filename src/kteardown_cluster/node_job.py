@@ -1,10 +1,12 @@
 """A job on a node of a cluster: ``python -m kteardown_cluster.node_job ORDER.json``.
 
-With ``FILE CACHE NODE_CACHE`` it writes what its host is like to FILE, for ``kteardown doctor --on slurm``.
+With ``FILE CACHE NODE_CACHE`` it writes what its host is like to FILE, for ``kteardown doctor --on
+slurm``.
 
-It boots one piece of a plan, writes the records into a folder of its own, and publishes them in the journal
-of the run by an atomic link. It trusts nothing that it can check: the build of QEMU, each file by its hash,
-and that no other guest runs on its host. A piece is published whole or not at all.
+It boots one piece of a plan, writes the records into a folder of its own, and publishes them in the
+journal of the run by an atomic link. It trusts nothing that it can check: the build of QEMU, each
+file by its hash, and that no other guest runs on its host. A piece is published whole or not at
+all.
 """
 
 import fcntl
@@ -100,7 +102,8 @@ class Me:
 
 
 class _Log(RecordWriter):
-    """The records of an execution, in its own folder; each boot starts with the node and the execution."""
+    """The records of an execution, in its own folder; each boot starts with the node and the
+    execution."""
 
     def __init__(self, own: RunDir, me: Me) -> None:
         super().__init__(own)
@@ -108,7 +111,9 @@ class _Log(RecordWriter):
 
     def append(self, *records: Record, boot: int, attempt: int) -> None:
         here = {"node": self._me.node, "job": self._me.name}
-        marked = (one.model_copy(update=here) if isinstance(one, BootStart) else one for one in records)
+        marked = (
+            one.model_copy(update=here) if isinstance(one, BootStart) else one for one in records
+        )
         super().append(*marked, boot=boot, attempt=attempt)
 
     def completed(self, boot: int) -> frozenset[int]:
@@ -117,7 +122,8 @@ class _Log(RecordWriter):
 
 
 def run_order(order: Order, me: Me) -> bool:
-    """Boot the piece and publish it; return whether it was the first time. Raises KteardownError, OSError."""
+    """Boot the piece and publish it; return whether it was the first time. Raises KteardownError,
+    OSError."""
     own = RunDir.create_at(_own(order, me))
     own_folder, cache = order.config.lock_folder, order.config.node_cache
     there = (folder for folder in _LOCK_FOLDERS if folder.is_dir() and os.access(folder, os.W_OK))
@@ -166,12 +172,13 @@ def run_order(order: Order, me: Me) -> bool:
 
 @contextmanager
 def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
-    """Yield the descriptor of a lock of the host, so that a guest on the wall clock has the host for itself.
+    """Yield the descriptor of a lock of the host, so that a guest on the wall clock has the host
+    for itself.
 
-    It is an advisory lock (flock) on a file of the host. QEMU inherits its descriptor: when the process that
-    took the lock is gone and its guest is still running, the lock is still held. Guests on the instruction
-    clock share it, since they do not disturb each other. Raises LabError if others still hold it after
-    ``wait_s``.
+    It is an advisory lock (flock) on a file of the host. QEMU inherits its descriptor: when the
+    process that took the lock is gone and its guest is still running, the lock is still held.
+    Guests on the instruction clock share it, since they do not disturb each other. Raises LabError
+    if others still hold it after ``wait_s``.
     """
     file = folder / "kteardown-guests.lock"
     # Reading is enough for a lock: another user may have made the file.
@@ -186,7 +193,9 @@ def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
     except OSError as error:
         raise LabError(
             f"{file}: the lock of the host cannot be opened: {error.strerror}",
-            hint="in the configuration, set lock_folder of [slurm] to a local folder of every host.",
+            hint=(
+                "in the configuration, set lock_folder of [slurm] to a local folder of every host."
+            ),
         ) from error
     try:
         until = time.monotonic() + wait_s
@@ -211,7 +220,10 @@ def check_qemu(order: Order) -> str:
     if order.qemu and found != order.qemu:
         raise LabError(
             f"QEMU is another build here ({found[:12]}) than in the run ({order.qemu[:12]})",
-            hint="install the same build on all nodes, or set qemu and qemu_feature in the configuration.",
+            hint=(
+                "install the same build on all nodes, or set qemu and qemu_feature in the "
+                "configuration."
+            ),
         )
     if order.setup.acceleration == "kvm":
         best = best_wall_acceleration(order.setup.arch, cache=cache_dir())
@@ -257,7 +269,8 @@ def staged(path: Path, hashes: Mapping[str, str], cache: Path | None) -> Path:
             hint="the node needs the shared file system with the cache, and space in node_cache.",
         ) from error
     raise LabError(
-        f"{path} is not the file that the run began with", hint="run the experiment again from its start."
+        f"{path} is not the file that the run began with",
+        hint="run the experiment again from its start.",
     )
 
 
@@ -291,7 +304,8 @@ def _own(order: Order, me: Me) -> Entry:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Execute the order in the file that is named; the exit status is 1 if nothing was published."""
+    """Execute the order in the file that is named; the exit status is 1 if nothing was
+    published."""
     if len(arguments) == 3:
         file, *folders = map(Path, arguments)
         Entry.of(file).replace(look(*folders).model_dump_json())
@@ -312,7 +326,9 @@ def main(arguments: Sequence[str]) -> int:
         for left in (_own(order, me) / "console").entries("*.cpio"):
             left.remove()
     print(reason, file=sys.stderr)
-    failure = Failure(key=order.key, attempt=order.attempt, node=me.node, reason=reason, host=at_host)
+    failure = Failure(
+        key=order.key, attempt=order.attempt, node=me.node, reason=reason, host=at_host
+    )
     try:
         write_failure(Entry(order.journal), failure, me.name)
     except OSError as error:

@@ -2,8 +2,8 @@
 
 No accounting is needed.
 
-Every value is an argument of its own or is quoted in the script, so that no shell reads a name. Of the
-environment, jobs get only what is listed here.
+Every value is an argument of its own or is quoted in the script, so that no shell reads a name. Of
+the environment, jobs get only what is listed here.
 """
 
 import os
@@ -42,8 +42,12 @@ def _fits(pattern: str, message: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-_Word = Annotated[str, _fits(r"[\w.,:@/+&|()*\[\]-]*", "has characters that a name in Slurm cannot have")]
-_Sha = Annotated[str, _fits("([0-9a-f]{64})?", "must be 64 hexadecimal digits, as printed by sha256sum")]
+_Word = Annotated[
+    str, _fits(r"[\w.,:@/+&|()*\[\]-]*", "has characters that a name in Slurm cannot have")
+]
+_Sha = Annotated[
+    str, _fits("([0-9a-f]{64})?", "must be 64 hexadecimal digits, as printed by sha256sum")
+]
 _Absolute = Annotated[str, _fits("(/[^\0]*)?", "must be an absolute path")]
 _Option = Annotated[str, _fits("--[^\0]*", "must be options of sbatch, each `--name=value`")]
 
@@ -82,7 +86,8 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class Submission:
-    """A job to be submitted. ``name`` is that of all jobs of a run, ``comment`` says which one it is.
+    """A job to be submitted. ``name`` is that of all jobs of a run, ``comment`` says which one it
+    is.
 
     ``command`` is a module of kteardown, with its arguments.
     """
@@ -162,7 +167,8 @@ class Slurm:
             *("sbatch", "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--chdir=/"),
             *(f"--job-name={job.name}", f"--comment={job.comment}", f"--time={job.minutes}"),
             *(f"--output={output}", "--open-mode=append", "--input=/dev/null"),
-            # The memory of a job that has its node for itself is all of it, also where a default is less.
+            # The memory of a job that has its node for itself is all of it, also where a default is
+            # less.
             *(
                 ["--exclusive", "--mem=0"]
                 if job.exclusive
@@ -173,7 +179,9 @@ class Slurm:
         ]
 
     def jobs(self, name: str) -> list[Job]:
-        text = _run(["squeue", "--noheader", "--states=all", f"--name={name}", f"--format={_FIELDS}"])
+        text = _run(
+            ["squeue", "--noheader", "--states=all", f"--name={name}", f"--format={_FIELDS}"]
+        )
         rows = (line.split("|", 4) for line in text.splitlines())
         return [Job(*(field.strip() for field in row)) for row in rows if len(row) == 5]
 
@@ -184,12 +192,15 @@ class Slurm:
         where = [f"--partition={self._partition}"] if self._partition else []
         text = _run(["sinfo", "--Node", "--noheader", "--format=%N|%T|%E", *where])
         rows = (line.split("|", 2) for line in text.splitlines())
-        found = {row[0].strip(): Node(*(field.strip() for field in row)) for row in rows if len(row) == 3}
+        found = {
+            row[0].strip(): Node(*(field.strip() for field in row)) for row in rows if len(row) == 3
+        }
         return list(found.values())
 
 
 def script(config: SlurmConfig, command: Sequence[str]) -> str:
-    """Return the script of a job that runs ``command``, a module of kteardown with its arguments."""
+    """Return the script of a job that runs ``command``, a module of kteardown with its
+    arguments."""
     # Every word is quoted. Nodes with the same Python use this kteardown.
     folder = str(Path(kteardown.__file__).resolve().parents[1])
     path = "" if config.python else f"export PYTHONPATH={shlex.quote(folder)}\n"
@@ -198,11 +209,19 @@ def script(config: SlurmConfig, command: Sequence[str]) -> str:
 
 
 def _run(argv: Sequence[str], text: str | None = None) -> str:
-    environment = {name: value for name, value in os.environ.items() if _ENVIRONMENT.fullmatch(name)}
+    environment = {
+        name: value for name, value in os.environ.items() if _ENVIRONMENT.fullmatch(name)
+    }
     environment["KTEARDOWN_CACHE"] = str(cache_dir().absolute())
     try:
         done = spawn.run(
-            argv, input=text, capture_output=True, text=True, env=environment, timeout=_TIMEOUT_S, check=False
+            argv,
+            input=text,
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except FileNotFoundError:
         raise MissingError(f"{argv[0]} is not installed", ["slurm-client"]) from None
@@ -216,5 +235,8 @@ def _run(argv: Sequence[str], text: str | None = None) -> str:
         raise UnreachableError(message)
     hint = "check --on, the section [slurm] of the configuration (docs/cluster.md), and `sinfo`."
     if "limit" in message.lower():
-        hint = "set max_jobs, or minutes, to what the cluster allows (docs/cluster.md), then resume the run."
+        hint = (
+            "set max_jobs, or minutes, to what the cluster allows (docs/cluster.md), then resume "
+            "the run."
+        )
     raise LabError(f"{argv[0]}: {message}", hint=hint)

@@ -49,7 +49,11 @@ def survey(
     try:
         nodes = scheduler.nodes()
         for node in nodes:
-            files = [str(folder / f"{node.name}.json"), str(cache_dir()), config.node_cache or "/tmp"]
+            files = [
+                str(folder / f"{node.name}.json"),
+                str(cache_dir()),
+                config.node_cache or "/tmp",
+            ]
             submission = Submission(
                 name=name,
                 comment=node.name,
@@ -71,7 +75,8 @@ def survey(
         return [_surveyed(node, folder, jobs.get(node.name)) for node in nodes]
     except UnreachableError as error:
         raise LabError(
-            f"{scheduler.words} does not answer: {error}", hint="check with `sinfo` that Slurm runs."
+            f"{scheduler.words} does not answer: {error}",
+            hint="check with `sinfo` that Slurm runs.",
         ) from error
     finally:
         with suppress(LabError, UnreachableError):

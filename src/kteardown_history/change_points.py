@@ -22,12 +22,13 @@ _TINY = 1e-9
 def change_points(
     figures: Sequence[Sequence[float]], *, exact: bool, least: float
 ) -> tuple[tuple[int, ...], str]:
-    """Return the indexes of the first figure after each change of level, and why there was no search, if so.
+    """Return the indexes of the first figure after each change of level, and why there was no
+    search, if so.
 
-    ``figures`` has the values of the boots of every run, in order; a run is represented by their median.
-    ``exact``: instruction counts, which another run of the same kernel would repeat; a single figure is then
-    enough for a level, while in real time two are needed. A change smaller than ``least`` (0.02 is two
-    percent) is ignored.
+    ``figures`` has the values of the boots of every run, in order; a run is represented by their
+    median. ``exact``: instruction counts, which another run of the same kernel would repeat; a
+    single figure is then enough for a level, while in real time two are needed. A change smaller
+    than ``least`` (0.02 is two percent) is ignored.
     """
     if len(figures) < 2:
         return (), "there is only one figure"
@@ -52,7 +53,8 @@ def change_points(
 
 
 def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list[int]:
-    """Return the first index of every segment but the first, of the segmentation with the least cost.
+    """Return the first index of every segment but the first, of the segmentation with the least
+    cost.
 
     The cost is that of the segments (see the module), and ``penalty`` for each of them. A segment
     has at least one figure if ``exact``, else two.

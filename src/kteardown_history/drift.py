@@ -16,7 +16,8 @@ _STEP = 0.1
 
 
 class Drift(BaseModel):
-    """A metric became worse by ``by`` (0.03 is 3%) in ``steps``; the run ``since`` has its best level."""
+    """A metric became worse by ``by`` (0.03 is 3%) in ``steps``; the run ``since`` has its best
+    level."""
 
     workload: str
     metric: str
@@ -28,17 +29,23 @@ class Drift(BaseModel):
     steps: int
 
 
-def drifts(runs: Sequence[RunDir], newest: str, experiment: Experiment, margins: Margins) -> list[Drift]:
-    """Return the drifts of headline metrics that end in the run called ``newest``, in the order of time."""
+def drifts(
+    runs: Sequence[RunDir], newest: str, experiment: Experiment, margins: Margins
+) -> list[Drift]:
+    """Return the drifts of headline metrics that end in the run called ``newest``, in the order of
+    time."""
     wanted = HistoryFilter(experiment=experiment.name, clock=experiment.design.clock)
     # A step smaller than noise is no change point, whatever the least one is.
     found = history_of(runs, wanted, order="time", least=max(_STEP * margins.least, 1e-6))
     ending = (line for line in found.lines if line.headline and line.figures[-1].run == newest)
-    return [drift for line in ending if (drift := drift_of(line, margins.of(line.metric))) is not None]
+    return [
+        drift for line in ending if (drift := drift_of(line, margins.of(line.metric))) is not None
+    ]
 
 
 def drift_of(line: Line, margin: float) -> Drift | None:
-    """Return the drift at the end of a line, since its last step that was larger than the margin."""
+    """Return the drift at the end of a line, since its last step that was larger than the
+    margin."""
     shifts = line.shifts
     if not shifts or any(shift.before <= 0 or shift.after <= 0 for shift in shifts):
         return None

@@ -1,15 +1,17 @@
 """Read the figures of many runs, arrange them in lines, and find where a line changes.
 
-A line has figures that can be compared: of one experiment, clock, workload, metric and point, one set of
-patches, and guests with equally many CPUs. In real time they are also of one CPU model of the host and one
-acceleration, because another machine gives other figures.
+A line has figures that can be compared: of one experiment, clock, workload, metric and point, one
+set of patches, and guests with equally many CPUs. In real time they are also of one CPU model of
+the host and one acceleration, because another machine gives other figures.
 
-The segmentation of a line is optimal (PELT), on the logarithms of the figures. In real time the cost is the
-absolute deviation from the median of a level, and the penalty of a change ``2.5 s log n`` with the noise
-``s`` and the number ``n`` of figures. For instruction counts, of which a single one can be a level, it is the
-squared deviation from the mean, and ``2 (2 s)^2 log n``. METHODOLOGY.md has the reasons and sources.
+The segmentation of a line is optimal (PELT), on the logarithms of the figures. In real time the
+cost is the absolute deviation from the median of a level, and the penalty of a change ``2.5 s log
+n`` with the noise ``s`` and the number ``n`` of figures. For instruction counts, of which a single
+one can be a level, it is the squared deviation from the mean, and ``2 (2 s)^2 log n``.
+METHODOLOGY.md has the reasons and sources.
 
-A drift is a metric that has become worse by more than its margin, in steps each of which is within it.
+A drift is a metric that has become worse by more than its margin, in steps each of which is within
+it.
 """
 
 import re
@@ -73,7 +75,8 @@ class BootFigure:
 
 
 def boot_figures(runs: Sequence[RunDir]) -> tuple[list[BootFigure], Mapping[str, str]]:
-    """Return the figures of ``runs``, ordered by run and boot; and why runs are left out, by name."""
+    """Return the figures of ``runs``, ordered by run and boot; and why runs are left out, by
+    name."""
     # Imported here: duckdb is an extra.
     from kteardown_history.sql.database import database
 
@@ -87,11 +90,14 @@ def boot_figures(runs: Sequence[RunDir]) -> tuple[list[BootFigure], Mapping[str,
 
 
 def _params(texts: Mapping[str, str]) -> tuple[tuple[str, ParamValue], ...]:
-    return tuple((name, int(text) if _INTEGER.fullmatch(text) else text) for name, text in texts.items())
+    return tuple(
+        (name, int(text) if _INTEGER.fullmatch(text) else text) for name, text in texts.items()
+    )
 
 
 class RunFigure(StrictModel):
-    """The result of one run for one kernel: the median over its boots, and its lowest and highest boot.
+    """The result of one run for one kernel: the median over its boots, and its lowest and highest
+    boot.
 
     ``at`` is the start of the first of the boots, UTC, ISO 8601.
     """
@@ -107,8 +113,8 @@ class RunFigure(StrictModel):
 
 
 class Shift(StrictModel):
-    """A change of level: ``index`` is the first figure after it, ``ratio`` that of the medians of both
-    levels.
+    """A change of level: ``index`` is the first figure after it, ``ratio`` that of the medians of
+    both levels.
 
     ``why`` lists the recorded differences between the figures before and after the change.
     """
@@ -124,8 +130,8 @@ class Shift(StrictModel):
 class Line(StrictModel):
     """Figures that can be compared, in order.
 
-    ``kernel`` is ``unpatched`` or the name of the patches. ``unlooked`` is the reason why there was no search
-    for changes; it is empty if there was one.
+    ``kernel`` is ``unpatched`` or the name of the patches. ``unlooked`` is the reason why there was
+    no search for changes; it is empty if there was one.
     """
 
     experiment: str
@@ -151,7 +157,8 @@ class Line(StrictModel):
 
 
 class History(Document):
-    """Every line. ``least`` is the relative size of the smallest change; ``unread`` names unreadable runs."""
+    """Every line. ``least`` is the relative size of the smallest change; ``unread`` names
+    unreadable runs."""
 
     order: Order
     least: float
@@ -175,8 +182,8 @@ def history(
 ) -> History:
     """Return the lines that ``figures`` form, ordered by point.
 
-    Figures of base's twins and of unknown runs are ignored, and those of metrics that the workload of their
-    run does not declare: nothing gives their unit or which direction is better.
+    Figures of base's twins and of unknown runs are ignored, and those of metrics that the workload
+    of their run does not declare: nothing gives their unit or which direction is better.
     """
     keys: dict[_LineKey, list[BootFigure]] = {}
     for figure in figures:
@@ -197,7 +204,8 @@ def history(
 
 
 def release_key(release: str) -> tuple[object, ...]:
-    """Return a key that orders releases by date: 6.9 before 6.12, 7.0-rc3 before 7.0, other names first."""
+    """Return a key that orders releases by date: 6.9 before 6.12, 7.0-rc3 before 7.0, other names
+    first."""
     numbers = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?", release)
     if numbers is None:
         return (0, 0, 0, 0, release)
@@ -218,7 +226,9 @@ def _host(figure: BootFigure, facts: RunFacts) -> str:
     return f"{model}, {figure.acceleration}"
 
 
-def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Order, least: float) -> Line:
+def _line(
+    found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Order, least: float
+) -> Line:
     first = found[0]
     facts = runs[first.run]
     metric = facts.metrics[first.workload, first.metric]
@@ -228,7 +238,9 @@ def _line(found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Orde
 
     def key(boots: Sequence[BootFigure]) -> tuple[object, ...]:
         release, at = release_key(boots[0].release), boots[0].started_at
-        return (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
+        return (
+            (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
+        )
 
     ordered = sorted(parts.values(), key=key)
     values = [[figure.value for figure in boots] for boots in ordered]
@@ -257,7 +269,15 @@ def _line_key(line: Line) -> tuple[object, ...]:
     # Numbers before words, and each by its own order.
     point = [(isinstance(value, str), value) for _, value in line.point.items()]
     question = (line.experiment, line.clock, line.workload, not line.headline, line.metric)
-    return (*question, line.kernel != UNPATCHED, line.kernel, line.cpus, line.host, sorted(line.point), point)
+    return (
+        *question,
+        line.kernel != UNPATCHED,
+        line.kernel,
+        line.cpus,
+        line.host,
+        sorted(line.point),
+        point,
+    )
 
 
 def _figure(boots: Sequence[BootFigure]) -> RunFigure:
@@ -283,7 +303,10 @@ def _shifts(
     medians = [statistics.median(boot.value for boot in boots) for boots in ordered]
     ends = [0, *points, len(medians)]
     for start, index, end in zip(ends, ends[1:], ends[2:], strict=False):
-        before, after = statistics.median(medians[start:index]), statistics.median(medians[index:end])
+        before, after = (
+            statistics.median(medians[start:index]),
+            statistics.median(medians[index:end]),
+        )
         yield Shift(
             index=index,
             before=before,
@@ -368,7 +391,8 @@ def history_of(
 
 
 def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputError:
-    """Return an error with the first condition of ``wanted`` that no line meets, and possible values."""
+    """Return an error with the first condition of ``wanted`` that no line meets, and possible
+    values."""
     left = list(everything)
     for name in _NAMES:
         word = getattr(wanted, name)
@@ -380,7 +404,9 @@ def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputErr
                 f"no matching run has the {name} {word!r}{did_you_mean(word, has)}",
                 hint=f"choose one that the runs have: {listed}.",
             )
-    points = list(dict.fromkeys(" ".join(f"{n}={v}" for n, v in line.point.items()) for line in everything))
+    points = list(
+        dict.fromkeys(" ".join(f"{n}={v}" for n, v in line.point.items()) for line in everything)
+    )
     more = f", and {len(points) - _NAMED} more" if len(points) > _NAMED else ""
     return InputError(
         "no run has figures at that point",

@@ -1,4 +1,5 @@
-"""``kteardown query`` and ``export``: the records of all runs in SQL, or in files for other programs."""
+"""``kteardown query`` and ``export``: the records of all runs in SQL, or in files for other
+programs."""
 
 import csv
 import io
@@ -57,12 +58,13 @@ def query(
 def parameters_of(runs: Sequence[RunDir]) -> dict[str, bool]:
     """Return the parameters of the workloads of ``runs``, with True if their values are integers.
 
-    Without any run they are those of the shipped workloads, so that a query can be tried before the first
-    run.
+    Without any run they are those of the shipped workloads, so that a query can be tried before the
+    first run.
     """
     workloads = [] if runs else [load_workload(name) for name in workload_names()]
     for run in runs:
-        # A run that does not have its workloads, or is damaged, has those parameters that its records have.
+        # A run that does not have its workloads, or is damaged, has those parameters that its
+        # records have.
         with suppress(InputError):
             workloads += load_workloads(run).values()
     return {
@@ -73,11 +75,15 @@ def parameters_of(runs: Sequence[RunDir]) -> dict[str, bool]:
 
 
 def _csv(answer: "QueryResult") -> None:
-    """Print the rows as CSV. A text that a spreadsheet would take for a formula has an apostrophe first."""
+    """Print the rows as CSV. A text that a spreadsheet would take for a formula has an apostrophe
+    first."""
     out = io.StringIO()
     rows = ([_flat(value) for value in row] for row in answer.rows)
     csv.writer(out, lineterminator="\n").writerows(
-        [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in row]
+        [
+            f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+            for value in row
+        ]
         for row in ([answer.columns, *rows] if answer.columns else rows)
     )
     echo(out.getvalue(), nl=False)
@@ -103,7 +109,11 @@ def _plain(value: Any) -> Any:
 
 
 def _flat(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else value
+    return (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, dict | list)
+        else value
+    )
 
 
 def export(

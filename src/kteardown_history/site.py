@@ -1,4 +1,5 @@
-"""``kteardown site``: a folder of plain HTML pages: an index of all runs, their reports, and the history."""
+"""``kteardown site``: a folder of plain HTML pages: an index of all runs, their reports, and the
+history."""
 
 import os
 import re
@@ -53,14 +54,18 @@ def site(to: Annotated[Path, typer.Option(metavar="FOLDER")]) -> None:
             found = history_of(all_runs(), HistoryFilter(), order="release", least=LEAST)
             shown = history_tables.worth_showing(found, every_metric=False)
             tables = history_tables.tables_of(shown)
-            parts = [(one[0].experiment, table, history_tables.picture(one)) for one, table in tables]
+            parts = [
+                (one[0].experiment, table, history_tables.picture(one)) for one, table in tables
+            ]
             notes = history_tables.left_out(found, shown)
             _save(
                 to / "history.html",
                 page("history.html.j2", of=_TEMPLATES, parts=parts, notes=notes, **_about()),
             )
     except KeyboardInterrupt:
-        reporter.note(f"the finished pages in {to} are kept; the same command makes the others and the index")
+        reporter.note(
+            f"the finished pages in {to} are kept; the same command makes the others and the index"
+        )
         raise
     pages, errors = (sum(bool(row[name]) for row in rows) for name in ("written", "error"))
     summary = f"runs: {len(rows)}, pages written: {pages}, runs with an error: {errors}"
@@ -92,7 +97,11 @@ def _save(file: Path, text: str) -> None:
 
 
 def _about() -> Fields:
-    return {"version": version(), "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M}", "verdicts": VERDICTS}
+    return {
+        "version": version(),
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
+        "verdicts": VERDICTS,
+    }
 
 
 def _row(found: RunFolder, to: Path) -> Fields:
@@ -114,7 +123,9 @@ def _row(found: RunFolder, to: Path) -> Fields:
             row["variants"] = [name.rstrip("/").rpartition("/")[2] for name in row["variants"]]
             if row["state"] == "done":
                 results = filter(None, map(saved.read, found.runs))
-                row["counts"] = Counter(m.verdict for result in results for m in result.metric_verdicts)
+                row["counts"] = Counter(
+                    m.verdict for result in results for m in result.metric_verdicts
+                )
                 row["page"], row["written"] = _page_of(found, to)
             else:
                 row["state"] = "running" if any(map(is_locked, found.runs)) else "unfinished"
@@ -128,9 +139,12 @@ def _row(found: RunFolder, to: Path) -> Fields:
 
 
 def _page_of(found: RunFolder, to: Path) -> tuple[str, bool]:
-    """Return the file name of the page of a run, and whether it was written: only if the result is newer."""
+    """Return the file name of the page of a run, and whether it was written: only if the result is
+    newer."""
     if not _SAFE.fullmatch(found.path.name):
-        raise InputError("a page cannot have the name of this run", hint="rename the folder of the run.")
+        raise InputError(
+            "a page cannot have the name of this run", hint="rename the folder of the run."
+        )
     file = to / f"run-{found.path.name}.html"
     # Of the time before the result is read: a result that is replaced meanwhile is newer.
     newest = max(run.result_file.status().st_mtime_ns for run in found.runs)

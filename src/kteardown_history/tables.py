@@ -29,10 +29,15 @@ def tables_of(shown: History, *, plain: bool = False) -> list[tuple[list[Line], 
 
 
 def picture(lines: Sequence[Line]) -> str:
-    """Return the markup of a chart of lines that differ only in their points, in the order of releases."""
-    unit = scale(lines[0].unit, lines[0].clock, (figure.high for line in lines for figure in line.figures))
+    """Return the markup of a chart of lines that differ only in their points, in the order of
+    releases."""
+    unit = scale(
+        lines[0].unit, lines[0].clock, (figure.high for line in lines for figure in line.figures)
+    )
     figures = {(figure.run, figure.kernel): figure for line in lines for figure in line.figures}
-    ordered = sorted(figures.values(), key=lambda one: (release_key(one.release), one.at, one.kernel))
+    ordered = sorted(
+        figures.values(), key=lambda one: (release_key(one.release), one.at, one.kernel)
+    )
     columns = {(figure.run, figure.kernel): number for number, figure in enumerate(ordered)}
     releases = [figure.release for figure in ordered]
     # A release is named below its first run.
@@ -40,15 +45,23 @@ def picture(lines: Sequence[Line]) -> str:
 
     def mark(line: Line, figure: RunFigure) -> Mark:
         text = f"{figure.release}, {when(figure)}: {_scale(line).text(figure.value)} ({figure.run})"
-        value, low, high = (number / unit.divisor for number in (figure.value, figure.low, figure.high))
+        value, low, high = (
+            number / unit.divisor for number in (figure.value, figure.low, figure.high)
+        )
         return Mark(columns[figure.run, figure.kernel], value, text, low, high)
 
     points = [point_text(line.point) or "all" for line in lines]
     series = [
-        of_kernel(point, points, sorted((mark(line, figure) for figure in line.figures), key=lambda m: m.x))
+        of_kernel(
+            point,
+            points,
+            sorted((mark(line, figure) for figure in line.figures), key=lambda m: m.x),
+        )
         for point, line in zip(points, lines, strict=True)
     ]
-    return markup(Plot(Axis(names=names), Axis(f"{unit.unit}, {lines[0].better} is better"), tuple(series)))
+    return markup(
+        Plot(Axis(names=names), Axis(f"{unit.unit}, {lines[0].better} is better"), tuple(series))
+    )
 
 
 def _grouped(history: History) -> list[list[Line]]:
@@ -63,8 +76,11 @@ def _grouped(history: History) -> list[list[Line]]:
 
 
 def worth_showing(history: History, *, every_metric: bool) -> History:
-    """Return the lines with at least two figures, of headline metrics or, with ``every_metric``, of all."""
-    lines = tuple(line for line in history.lines if len(line.figures) > 1 and (every_metric or line.headline))
+    """Return the lines with at least two figures, of headline metrics or, with ``every_metric``, of
+    all."""
+    lines = tuple(
+        line for line in history.lines if len(line.figures) > 1 and (every_metric or line.headline)
+    )
     return history.model_copy(update={"lines": lines})
 
 
@@ -76,11 +92,12 @@ def left_out(history: History, shown: History) -> list[str]:
 
 
 def detail(line: Line, *, plain: bool = False) -> Table:
-    """Return the table of one line: a row for each figure, with its position and changes of level."""
+    """Return the table of one line: a row for each figure, with its position and changes of
+    level."""
     unit = _scale(line)
     shifts = {shift.index: shift for shift in line.shifts}
-    # A dot for each figure at its position in the range of all figures, with a dash for its boots, whose
-    # range is cut to that of the figures.
+    # A dot for each figure at its position in the range of all figures, with a dash for its boots,
+    # whose range is cut to that of the figures.
     dot, dash = ("o", "-") if plain else ("●", "─")
     values = [figure.value for figure in line.figures]
     least, span = min(values), max(values) - min(values)
@@ -141,7 +158,8 @@ def when(figure: RunFigure) -> str:
 
 
 def spark(line: Line, *, plain: bool = False) -> str:
-    """Return a chart with a bar for each figure of a line; the smallest figure has the lowest bar."""
+    """Return a chart with a bar for each figure of a line; the smallest figure has the lowest
+    bar."""
     bars = _PLAIN_BARS if plain else _BARS
     values = [figure.value for figure in line.figures]
     least, span = min(values), max(values) - min(values)
@@ -163,7 +181,9 @@ def summary(lines: Sequence[Line], *, plain: bool = False) -> Table:
             level = (", ".join(map(_change, line.shifts)), line.shifts[-1].verdict)
         rows.append((*key, str(len(line.figures)), shown, spark(line, plain=plain), *ends, level))
     columns = (*names, "figures", "releases", "history", "first", "last", "level")
-    notes = dict.fromkeys(f"not searched for changes: {line.unlooked}" for line in lines if line.unlooked)
+    notes = dict.fromkeys(
+        f"not searched for changes: {line.unlooked}" for line in lines if line.unlooked
+    )
     block = Block.of(columns, rows, left=("releases", "history", "level"))
     return Table(title(lines[0]), block, notes=tuple(notes))
 

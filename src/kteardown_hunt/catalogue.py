@@ -1,7 +1,7 @@
 """The catalogue of kinds: what the C files of ``agent/hunt/kinds`` and of the user declare.
 
-A program that is made of all of them prints it. With kinds of the user's, it is compiled and run in the
-sandbox: their constructors run, too.
+A program that is made of all of them prints it. With kinds of the user's, it is compiled and run in
+the sandbox: their constructors run, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,8 @@ class Kind(StrictModel):
     object: str
     """What one object is."""
     shape: Literal["of one", "on one", "owners"]
-    """One owner has all objects; all are attached to one other object; as many owners as objects."""
+    """One owner has all objects; all are attached to one other object; as many owners as
+    objects."""
     privileged: bool
     """Whether an ordinary user cannot do it."""
     limit: str
@@ -53,7 +54,8 @@ _kinds = TypeAdapter(tuple[Kind, ...])
 
 
 def own_kinds(folder: Path | None) -> list[Path]:
-    """Return the files in the folder ``kinds`` of ``folder``: the user's own kinds, and what they share.
+    """Return the files in the folder ``kinds`` of ``folder``: the user's own kinds, and what they
+    share.
 
     Only from a folder that the user names. Raises InputError.
     """
@@ -88,7 +90,8 @@ def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
 def choose(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ...]:
     """Return the kinds that are wanted; all if nothing is. Raises InputError.
 
-    A word is the name of a kind or of a part of the catalogue, or else what the names of some kinds contain.
+    A word is the name of a kind or of a part of the catalogue, or else what the names of some kinds
+    contain.
     """
     words = list(wanted)
     known = {kind.name for kind in kinds} | {kind.part for kind in kinds}
@@ -111,7 +114,8 @@ def possible(kinds: Sequence[Kind], user: str) -> tuple[Kind, ...]:
     found = tuple(kind for kind in kinds if user == "root" or not kind.privileged)
     if not found:
         raise InputError(
-            f"--unprivileged: only root can make the objects of {', '.join(kind.name for kind in kinds)}",
+            "--unprivileged: only root can make the objects of "
+            f"{', '.join(kind.name for kind in kinds)}",
             hint="leave --unprivileged out, or choose others from `kteardown list kinds`.",
         )
     return found

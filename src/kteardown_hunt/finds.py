@@ -1,4 +1,5 @@
-"""What of a hunt is a find: what asks for a confirmation, what grows, and which cases are one find."""
+"""What of a hunt is a find: what asks for a confirmation, what grows, and which cases are one
+find."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,13 +34,15 @@ METRICS: dict[Cost, str] = {
 }
 """The metric of each cost in the records."""
 FLOORS: dict[Cost, float] = {"sync": 20_000, "deferred": 60_000, "make": 40_000, "held": 512}
-"""Differences that are noise: a tick of the timer takes some thousand instructions, and deferred work is what
-is left of a stretch with tens of them; free memory is counted without the lists of each CPU."""
+"""Differences that are noise: a tick of the timer takes some thousand instructions, and deferred
+work is what is left of a stretch with tens of them; free memory is counted without the lists of
+each CPU."""
 BYSTANDERS = ("irqs_off_ns", "realtime_ns", "probe_ns", "objects_count")
 _GUEST_FAILED = ("panic", "hang", "oom")
 _OF_A_CASE = {"kind", "way", "user", "object"}
 _SHARE_OF_A_CAUSE = 0.2
-"""With less of the time, a function that two kinds have in common says nothing about a common cause."""
+"""With less of the time, a function that two kinds have in common says nothing about a common
+cause."""
 
 
 @dataclass
@@ -51,7 +54,8 @@ class MeasuredCase:
     """By metric, then by seed and number of objects."""
     failures: list[FailureResult] = field(default_factory=list)
     left_out: set[int] = field(default_factory=set)
-    """Numbers of objects that were expected to exceed the budget; one may have been measured later."""
+    """Numbers of objects that were expected to exceed the budget; one may have been measured
+    later."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -75,7 +79,11 @@ class MeasuredCase:
         """Return the median over seeds of a metric at the largest number of objects that has it."""
         by = self.figures.get(metric, {})
         most = max((size for _, size in by), default=0)
-        return float(median([value for (_, size), value in by.items() if size == most])) if by else None
+        return (
+            float(median([value for (_, size), value in by.items() if size == most]))
+            if by
+            else None
+        )
 
 
 def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCase]:
@@ -85,27 +93,35 @@ def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCas
         for trial in trials(boot.records):
             case = case_of(trial.params)
             into = found.setdefault((boot.start.kernel, case), MeasuredCase(case))
-            # Bystanders are measured at the largest number so far: only if all is well does the trial say
-            # which.
+            # Bystanders are measured at the largest number so far: only if all is well does the
+            # trial say which.
             largest = max(into.sizes, default=0)
-            objects = int(trial.params["objects"] or median(trial.samples.get("objects_count", [largest])))
+            objects = int(
+                trial.params["objects"] or median(trial.samples.get("objects_count", [largest]))
+            )
             if not trial.usable:
                 outcome = trial.status and ("failed" if trial.status == "failed" else "void")
                 detail = trial.detail or boot.end.detail
-                failure = FailureResult(outcome=outcome or boot.end.outcome, objects=objects, detail=detail)
+                failure = FailureResult(
+                    outcome=outcome or boot.end.outcome, objects=objects, detail=detail
+                )
                 into.failures.append(failure)
             elif "beyond_budget_count" in trial.samples:
                 into.left_out.add(objects)
             elif "needless_count" not in trial.samples:
                 for metric, values in trial.samples.items():
-                    into.figures.setdefault(metric, {})[boot.start.seed, objects] = float(median(values))
+                    into.figures.setdefault(metric, {})[boot.start.seed, objects] = float(
+                        median(values)
+                    )
     return found
 
 
 def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
-    """Return the cases that may have a find, with the largest number of objects that the screen measured."""
-    # Memory does not depend on how it is released. A guest reports it only while the number of objects grows,
-    # so of one way of each kind at all sizes: that of the other ways, at one size or two, asks for nothing.
+    """Return the cases that may have a find, with the largest number of objects that the screen
+    measured."""
+    # Memory does not depend on how it is released. A guest reports it only while the number of
+    # objects grows, so of one way of each kind at all sizes: that of the other ways, at one size or
+    # two, asks for nothing.
     return {
         each.case: max(each.sizes)
         for each in screened
@@ -147,7 +163,10 @@ def case_results(
             growth |= _growths(second)
         both = [each for each in (second, first) if each is not None]
         watched = {
-            name: value for name in BYSTANDERS for each in both if (value := each.largest(name)) is not None
+            name: value
+            for name in BYSTANDERS
+            for each in both
+            if (value := each.largest(name)) is not None
         }
         failed = tuple(failure for each in both for failure in each.failures)
         result = CaseResult(
@@ -157,7 +176,9 @@ def case_results(
             call=kind.call if case.way == "call" else "",
             causes=dict(causes.get(case, {})),
             elsewhere={source: _growths(each) for source, each in others.items()},
-            failed_elsewhere={source: each.failures[0] for source, each in others.items() if each.failures},
+            failed_elsewhere={
+                source: each.failures[0] for source, each in others.items() if each.failures
+            },
             idle_ns=both[0].largest("idle_ns"),
             bystanders=watched,
             failures=tuple(map(_text, failed)),
@@ -178,12 +199,16 @@ def finds_of(
     for case in cases:
         held = case.growth.get("held")
         if held is not None and held.costs[-1]:
-            memory[case.kind] = max(memory.get(case.kind, (0, 0.0)), (held.sizes[-1], held.costs[-1]))
+            memory[case.kind] = max(
+                memory.get(case.kind, (0, 0.0)), (held.sizes[-1], held.costs[-1])
+            )
     kb_each = {kind: kb / size for kind, (size, kb) in memory.items()}
     found = []
     for case in cases:
         same = case.model_dump(include=_OF_A_CASE)
-        failed = next((failure for failure in case.failed if failure.outcome in _GUEST_FAILED), None)
+        failed = next(
+            (failure for failure in case.failed if failure.outcome in _GUEST_FAILED), None
+        )
         if failed:
             found.append(Find(**same, cost=None, failure=_text(failed), failed=failed))
         of = Case(case.kind, case.way, case.user)
@@ -197,11 +222,15 @@ def finds_of(
                         cost=cost,
                         growth=grown,
                         function=case.causes.get(cost),
-                        prediction=_prediction(curve, known[case.kind], case.user, kb_each.get(case.kind))
+                        prediction=_prediction(
+                            curve, known[case.kind], case.user, kb_each.get(case.kind)
+                        )
                         if cost != "held"
                         else None,
                         elsewhere={
-                            source: those[cost] for source, those in case.elsewhere.items() if cost in those
+                            source: those[cost]
+                            for source, those in case.elsewhere.items()
+                            if cost in those
                         },
                         failed_elsewhere=case.failed_elsewhere,
                     )
@@ -248,12 +277,20 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _prediction(curve: Curve, kind: Kind, user: str, kb_each: float | None) -> CostPrediction | None:
+def _prediction(
+    curve: Curve, kind: Kind, user: str, kb_each: float | None
+) -> CostPrediction | None:
     allowed = limits.largest(kind.limit, kind.most, user, kb_each)
-    if allowed is None or allowed[0] < curve.sizes[-1] or (found := predict(curve, allowed[0])) is None:
+    if (
+        allowed is None
+        or allowed[0] < curve.sizes[-1]
+        or (found := predict(curve, allowed[0])) is None
+    ):
         return None
     low, middle, high = found
-    return CostPrediction(objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high)))
+    return CostPrediction(
+        objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high))
+    )
 
 
 def _text(failure: FailureResult) -> str:
@@ -261,7 +298,8 @@ def _text(failure: FailureResult) -> str:
 
 
 def _merged(found: Sequence[Find]) -> list[Find]:
-    """Put finds together in which the same function makes the same cost grow; the worst one remains."""
+    """Put finds together in which the same function makes the same cost grow; the worst one
+    remains."""
     ordered = sorted(found, key=_badness, reverse=True)
     groups: dict[object, list[Find]] = {}
     for number, find in enumerate(ordered):
@@ -278,7 +316,8 @@ def _merged(found: Sequence[Find]) -> list[Find]:
 
 
 def _badness(find: Find) -> tuple[bool, bool, float]:
-    """Return the order of finds: failures of guests, then interrupts off, then the predicted cost."""
+    """Return the order of finds: failures of guests, then interrupts off, then the predicted
+    cost."""
     if find.growth is None:
         return True, False, 0.0
     off = find.function is not None and find.function.no_interrupts > 0.5

@@ -1,10 +1,12 @@
-"""The stages of a hunt: screen, confirm, then for each find its cause, other kernels, real time, and locks.
+"""The stages of a hunt: screen, confirm, then for each find its cause, other kernels, real time,
+and locks.
 
-A stage whose run directory is complete boots nothing, so a hunt that was interrupted continues where it was.
-Before the stages is what they decide: from records to costs, to the functions that are responsible, and to
-processes that wait; from costs to finds, the verdict on every case; and which locks are held meanwhile, from
-a kernel with lock statistics (``kernels/fragments/lockstat.config``). These make every lock many times
-dearer, so nothing else is measured with it.
+A stage whose run directory is complete boots nothing, so a hunt that was interrupted continues
+where it was. Before the stages is what they decide: from records to costs, to the functions that
+are responsible, and to processes that wait; from costs to finds, the verdict on every case; and
+which locks are held meanwhile, from a kernel with lock statistics
+(``kernels/fragments/lockstat.config``). These make every lock many times dearer, so nothing else is
+measured with it.
 """
 
 import os
@@ -81,10 +83,16 @@ class _Hunt:
     reporter: Reporter
 
     def stage(
-        self, name: str, plan: Plan, lab: Lab | None = None, kernels: Mapping[str, KernelImage] | None = None
+        self,
+        name: str,
+        plan: Plan,
+        lab: Lab | None = None,
+        kernels: Mapping[str, KernelImage] | None = None,
     ) -> list[BootRecords]:
         """Boot the rest of a stage and return the records of its boots."""
-        return measure_stage(self.folder, name, plan, kernels or self.kernels, lab or self.lab, self.reporter)
+        return measure_stage(
+            self.folder, name, plan, kernels or self.kernels, lab or self.lab, self.reporter
+        )
 
     def real_time(self, what: str) -> Lab:
         """Return the lab on the wall clock, and say that this measures ``what``."""
@@ -117,9 +125,12 @@ def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
 
 
 def kernels_of(request: Request, reporter: Reporter) -> Mapping[str, KernelImage]:
-    """Return the kernels that a hunt boots, built or fetched. Raises InputError, BuildError, LabError."""
+    """Return the kernels that a hunt boots, built or fetched. Raises InputError, BuildError,
+    LabError."""
     # Of the whole catalogue, so that hunts for other kinds share the kernel in the cache.
-    modules = {module for kind in load_kinds(request.own_kinds, reporter) for module in kind.modules}
+    modules = {
+        module for kind in load_kinds(request.own_kinds, reporter) for module in kind.modules
+    }
     wanted = requests_of(request.source, request.against, request.config, modules, request.compiler)
     return build.ensure(wanted, cache_dir=cache_dir(), reporter=reporter).images
 
@@ -132,12 +143,16 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     plan = screen_plan(hunt.kinds, hunt.request.source, hunt.options)
     found = _on(hunt.request.source, measured(hunt.stage("screen", plan)))
     first = {case: found[case] for case in cases_of(hunt.kinds, hunt.options) if case in found}
-    chosen = {case: most for case, most in worth_confirming(first.values()).items() if can_confirm(most)}
+    chosen = {
+        case: most for case, most in worth_confirming(first.values()).items() if can_confirm(most)
+    }
     second: dict[Case, MeasuredCase] = {}
     confirming = replace(hunt.options, budget_minstr=0)
     if chosen:
         hunt.save(case_results(hunt.kinds, first, {}, {}, {}), unconfirmed=len(chosen))
-        reporter.note(f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast")
+        reporter.note(
+            f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast"
+        )
         second = _confirmed(hunt, chosen, confirming)
     steep = {case: costs for case, each in second.items() if (costs := grows(each))}
     causes = _causes(hunt, second, steep, confirming)
@@ -179,8 +194,11 @@ def _on(kernel: str, found: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Cas
     return {case: each for (of, case), each in found.items() if of == kernel}
 
 
-def _confirmed(hunt: _Hunt, chosen: Mapping[Case, int], options: Options) -> dict[Case, MeasuredCase]:
-    """Measure these cases at six sizes: with one seed, then what may still grow too fast with the others."""
+def _confirmed(
+    hunt: _Hunt, chosen: Mapping[Case, int], options: Options
+) -> dict[Case, MeasuredCase]:
+    """Measure these cases at six sizes: with one seed, then what may still grow too fast with the
+    others."""
     source = hunt.request.source
     boots: list[BootRecords] = []
     for name, seeds in (("narrow", [0]), ("confirm", range(1, CONFIRM_SEEDS))):
@@ -229,7 +247,11 @@ def _elsewhere(
 
 
 def _with_locks(
-    hunt: _Hunt, finds: list[Find], confirmed: Mapping[Case, MeasuredCase], source: str, options: Options
+    hunt: _Hunt,
+    finds: list[Find],
+    confirmed: Mapping[Case, MeasuredCase],
+    source: str,
+    options: Options,
 ) -> list[Find]:
     """Release the objects of each find once on a kernel that counts how long locks are held."""
     cases = [Case(find.kind, find.way, find.user) for find in finds]
@@ -270,7 +292,10 @@ def _owners(
 
 
 def _rate(
-    hunt: _Hunt, confirmed: Mapping[Case, MeasuredCase], largest: Mapping[Case, int], options: Options
+    hunt: _Hunt,
+    confirmed: Mapping[Case, MeasuredCase],
+    largest: Mapping[Case, int],
+    options: Options,
 ) -> Rate | None:
     """Measure some finds in real time, and return how long an instruction takes on this host."""
     some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
@@ -278,10 +303,12 @@ def _rate(
         return None
     lab = hunt.real_time("measuring some finds")
     sizes = {case: confirmed[case].sizes[-1:] for case in some}
-    # A resumed hunt keeps the cases that it began with, although its finds may be others: the rate is that
-    # of the host, which may be busy now.
+    # A resumed hunt keeps the cases that it began with, although its finds may be others: the rate
+    # is that of the host, which may be busy now.
     begun = hunt.folder.measured(["rate"])
-    plan = load_plan(begun[0]) if begun else plan_of_sizes(sizes, [hunt.request.source], [0], options)
+    plan = (
+        load_plan(begun[0]) if begun else plan_of_sizes(sizes, [hunt.request.source], [0], options)
+    )
     rates: list[float] = []
     for case, each in _on(hunt.request.source, measured(hunt.stage("rate", plan, lab))).items():
         exact, real = confirmed[case].largest("sync_ns"), each.largest("sync_ns")

@@ -42,12 +42,26 @@ from kteardown_hunt.plan import Case, alone_plan, kinds_in, shares_boots, with_w
 
 _FAILED: tuple[Outcome, ...] = ("panic", "hang", "oom", "agent-error")
 _START = 10
-"""On the instruction clock a guest takes as long to start as to make and release objects this many times:
-7 to 12 s, and 0.3 to 1 s.
+"""On the instruction clock a guest takes as long to start as to make and release objects this many
+times: 7 to 12 s, and 0.3 to 1 s.
 """
-_SHARED = ("screen", "narrow", "confirm", "profile-sync", "profile-deferred", "profile-make", "kernels")
-"""Stages in which kinds share boots. ``NAME-alone`` has those that are measured again, each alone."""
-STAGES = (*(name + alone for name in _SHARED for alone in ("", "-alone")), "rate", "locks", "owners")
+_SHARED = (
+    "screen",
+    "narrow",
+    "confirm",
+    "profile-sync",
+    "profile-deferred",
+    "profile-make",
+    "kernels",
+)
+"""Stages in which kinds share boots. ``NAME-alone`` has those that are measured again, each
+alone."""
+STAGES = (
+    *(name + alone for name in _SHARED for alone in ("", "-alone")),
+    "rate",
+    "locks",
+    "owners",
+)
 """In the order in which they are measured."""
 
 
@@ -59,7 +73,8 @@ class Request(StrictModel):
     compiler: str = ""
     """For kernels that are built, as in an experiment."""
     config: tuple[str, ...] = ()
-    """Names or paths of fragments, or symbols such as ``CONFIG_X=y``, for kernels that are built."""
+    """Names or paths of fragments, or symbols such as ``CONFIG_X=y``, for kernels that are
+    built."""
     kinds: tuple[str, ...] = ()
     """Names of kinds and of parts of the catalogue; empty: all."""
     own: str = ""
@@ -108,10 +123,16 @@ class HuntFolder(RunDir):
         if not (Entry(path) / "hunt.json").exists():
             files = [Entry(folder.path) / "hunt.json" for folder in Entry(runs_dir()).entries()]
             known = [file.root for file in sorted(filter(Entry.exists, files), key=started)]
-            found = known[-1:] if name == "last" else [one for one in known if one.name.startswith(name)]
+            found = (
+                known[-1:]
+                if name == "last"
+                else [one for one in known if one.name.startswith(name)]
+            )
             if len(found) != 1:
                 raise InputError(
-                    f"there is no hunt called {name!r}" if not found else f"{name!r} fits several hunts",
+                    f"there is no hunt called {name!r}"
+                    if not found
+                    else f"{name!r} fits several hunts",
                     hint=f"choose one of: {', '.join(one.name for one in known)}."
                     if known
                     else "start a hunt with `kteardown hunt`.",
@@ -120,7 +141,8 @@ class HuntFolder(RunDir):
         return cls(path)
 
     def request(self) -> Request:
-        """Return what was asked for, with the paths of the fragments that it keeps. Raises InputError."""
+        """Return what was asked for, with the paths of the fragments that it keeps. Raises
+        InputError."""
         saved = self._saved_request()
         return saved.model_copy(update={"config": self.kept_fragments(saved.config)})
 
@@ -134,13 +156,16 @@ class HuntFolder(RunDir):
             ) from error
 
     def extend(self, against: Sequence[str], locks: str) -> None:
-        """Add kernels for the finds, or the one whose locks are counted. Raises InputError, LabError."""
+        """Add kernels for the finds, or the one whose locks are counted. Raises InputError,
+        LabError."""
         request = self._saved_request()
         new = [name for name in dict.fromkeys(against) if name not in request.against]
         added = "".join(f" --against {shlex.quote(name)}" for name in new)
         added += f" --locks {shlex.quote(locks)}" if locks and locks != request.locks else ""
         update = {"against": (*request.against, *new), "locks": locks or request.locks}
-        self._save_request(request.model_copy(update={**update, "command": request.command + added}))
+        self._save_request(
+            request.model_copy(update={**update, "command": request.command + added})
+        )
 
     def _save_request(self, request: Request) -> None:
         self.save(self.folder / "hunt.json", request.model_dump_json(indent=1))
@@ -148,8 +173,9 @@ class HuntFolder(RunDir):
     def stage(self, name: str, plan: Plan, agent_hash: str) -> RunDir:
         """Return the run directory of a stage, with its plan: the one that is there, or a new one.
 
-        An existing stage gets boots for the kernels, seeds and ways that it does not have yet. Raises
-        InputError if its boots had other kinds or another agent: their figures cannot be put together.
+        An existing stage gets boots for the kernels, seeds and ways that it does not have yet.
+        Raises InputError if its boots had other kinds or another agent: their figures cannot be put
+        together.
         """
         run = RunDir(self.folder / name)
         if run.plan_file.exists():
@@ -184,15 +210,17 @@ def requests_of(
 ) -> list[KernelRequest]:
     """Return what the kernels of a hunt are made of; the first is the one that is hunted on.
 
-    Each is a source, or ``SERIES on SOURCE``; one of ``against`` may also be a series on the first one's
-    source. ``modules`` are those that some kinds need. Raises InputError.
+    Each is a source, or ``SERIES on SOURCE``; one of ``against`` may also be a series on the first
+    one's source. ``modules`` are those that some kinds need. Raises InputError.
     """
     on = source.rpartition(" on ")[2]
     check(on)
     wanted = tuple(sorted(modules))
     base = KernelRequest(on, on, fragments=tuple(config), modules=wanted, compiler=compiler)
     found = [kernel_of(each, base)[0] for each in (source, *against)]
-    return [replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)]
+    return [
+        replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)
+    ]
 
 
 def measure_stage(
@@ -203,26 +231,30 @@ def measure_stage(
     lab: Lab,
     reporter: Reporter,
 ) -> list[BootRecords]:
-    """Boot the rest of a stage and return the records of its boots. A stage that is complete boots nothing.
+    """Boot the rest of a stage and return the records of its boots. A stage that is complete boots
+    nothing.
 
-    Where each kind has boots of its own, the trials after one in which a guest failed run in a further boot,
-    without those of the way that failed. Where several kinds share a boot, those of a boot that failed, or of
-    which a trial gave no figures, are measured again, each in a boot of its own: what one leaves may have
-    made another fail. Raises LabError, InputError; records that were written before are kept.
+    Where each kind has boots of its own, the trials after one in which a guest failed run in a
+    further boot, without those of the way that failed. Where several kinds share a boot, those of a
+    boot that failed, or of which a trial gave no figures, are measured again, each in a boot of its
+    own: what one leaves may have made another fail. Raises LabError, InputError; records that were
+    written before are kept.
     """
     run = folder.stage(name, plan, file_hash(lab.agent))
     planned = load_plan(run)
     shared = shares_boots(planned)
-    # In real time a guest starts in seconds, and a trial that waits until it is quiet can take half a minute.
+    # In real time a guest starts in seconds, and a trial that waits until it is quiet can take half
+    # a minute.
     start = _START if lab.acceleration == EXACT else 0
 
     def expected(trial: PlannedTrial) -> float:
-        # The number of objects matters little, since the agent leaves out the trials that would take long.
-        # Which these are is not known before; all boots have some.
+        # The number of objects matters little, since the agent leaves out the trials that would
+        # take long. Which these are is not known before; all boots have some.
         return trial.warmup + trial.repetitions + (start if trial.index == 0 else 0)
 
     bootable = {
-        name: Bootable(image.image, image.modules, image.optional_modules) for name, image in kernels.items()
+        name: Bootable(image.image, image.modules, image.optional_modules)
+        for name, image in kernels.items()
     }
     with open_writer(run, host.facts()) as log:
         execute(planned, bootable, lab, log, reporter, expected)
@@ -244,7 +276,8 @@ def measure_stage(
 
 
 def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
-    """Return boots for the trials that come after one in which a guest failed, and release in another way."""
+    """Return boots for the trials that come after one in which a guest failed, and release in
+    another way."""
     # With more objects, the way that failed would fail as well.
     return rest_of_failed(
         plan,
@@ -255,17 +288,21 @@ def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
 
 
 def without_figures(plan: Plan, boots: Iterable[BootRecords]) -> list[tuple[int, str]]:
-    """Return boots and their kinds: all of a boot that failed, else those of trials that gave no figures."""
+    """Return boots and their kinds: all of a boot that failed, else those of trials that gave no
+    figures."""
     found = []
     for boot in boots:
         failed = {str(trial.params["kind"]) for trial in trials(boot.records) if not trial.usable}
         kinds = kinds_in(plan.boots[boot.boot])
-        found += [(boot.boot, kind) for kind in kinds if boot.end.outcome in _FAILED or kind in failed]
+        found += [
+            (boot.boot, kind) for kind in kinds if boot.end.outcome in _FAILED or kind in failed
+        ]
     return found
 
 
 def without(boot: BootRecords, parts: Collection[tuple[int, str]]) -> BootRecords:
-    """Return the records of a boot without those of trials of ``parts``, which are boots and their kinds."""
+    """Return the records of a boot without those of trials of ``parts``, which are boots and their
+    kinds."""
     left_out = {
         record.trial
         for record in boot.records

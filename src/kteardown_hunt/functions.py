@@ -28,7 +28,8 @@ _STEEP_FUNCTION = 1.5
 
 _USER = "[user]"
 _ENABLES = re.compile(r"unlock|irq_enable|irq_restore|irqrestore")
-"""Functions that enable interrupts again; where the compiler inlines them, their caller is sampled."""
+"""Functions that enable interrupts again; where the compiler inlines them, their caller is
+sampled."""
 _ON_BEHALF = re.compile(
     r"finish_task_switch|_*schedule(_\w+)?|_*wait_for_com\w+|_*wake_up(_\w+)?|"
     r"generic_exec_single|_*smp_call_function_\w+|"
@@ -37,9 +38,9 @@ _ON_BEHALF = re.compile(
     r"_*kv?malloc\w*|kmem_cache_alloc\w*|"
     r"_*k?v?free(_rcu)?|kmem_cache_free\w*|_*slab_free\w*|_*free_(unref_)?(page|folio)\w*"
 )
-"""Functions that switch tasks, wake them, wait for others, run a function on a CPU, or allocate, clear and
-free memory, in a time that does not depend on how much there is: the caller says what for. The allocator of
-per-CPU memory is not among them: it searches.
+"""Functions that switch tasks, wake them, wait for others, run a function on a CPU, or allocate,
+clear and free memory, in a time that does not depend on how much there is: the caller says what
+for. The allocator of per-CPU memory is not among them: it searches.
 """
 _CONFIDENCE = 0.975
 """Of each one-sided bound of the times of several processes: the interval has 95%."""
@@ -51,17 +52,21 @@ def _says_what(function: str) -> bool:
 
 
 def place_of(name: str, callers: tuple[str, ...]) -> str:
-    """Return the place of a function's time: itself, or the nearest caller that says what is done."""
+    """Return the place of a function's time: itself, or the nearest caller that says what is
+    done."""
     return f"{next(filter(_says_what, (name, *callers)), name)}()"
 
 
 def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, FunctionResult]:
-    """Return for each case the function whose own time grew most, among those that grow steeply if any do."""
+    """Return for each case the function whose own time grew most, among those that grow steeply if
+    any do."""
     by_case: dict[Case, dict[int, Stretches]] = {}
     for stretches in collect(boots):
         params = dict(stretches.key)
         by_case.setdefault(case_of(params), {})[int(params["objects"])] = stretches
-    return {case: found for case, sizes in by_case.items() if (found := _growing(sizes)) is not None}
+    return {
+        case: found for case, sizes in by_case.items() if (found := _growing(sizes)) is not None
+    }
 
 
 def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
@@ -90,14 +95,15 @@ def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
 
 
 def scalings(boots: Sequence[BootRecords], alone: Mapping[Case, str]) -> tuple[OwnersResult, ...]:
-    """Return how each case scales to each number of owners, from the boots of one stage; the slowest first.
+    """Return how each case scales to each number of owners, from the boots of one stage; the
+    slowest first.
 
-    ``alone``: by case, the verdict on the release by one process on the instruction clock. One CPU has no
-    contention: a release whose instructions are linear can still take a lock of the whole machine. So the
-    same boot measures on the wall clock the release by one process and by P processes, each on a CPU of its
-    own and with as many objects of its own. The ratio of the two times is 1 if they do not hinder each other,
-    and P if they release one after another. More than P is a convoy: each object costs more than if the
-    processes had taken turns.
+    ``alone``: by case, the verdict on the release by one process on the instruction clock. One CPU
+    has no contention: a release whose instructions are linear can still take a lock of the whole
+    machine. So the same boot measures on the wall clock the release by one process and by P
+    processes, each on a CPU of its own and with as many objects of its own. The ratio of the two
+    times is 1 if they do not hinder each other, and P if they release one after another. More than
+    P is a convoy: each object costs more than if the processes had taken turns.
     """
     times: dict[tuple[Case, int], dict[tuple[int, int], float]] = {}
     for boot in boots:
@@ -115,12 +121,15 @@ def scalings(boots: Sequence[BootRecords], alone: Mapping[Case, str]) -> tuple[O
 
 
 def scaling(
-    case: Case, owners: int, alone: Mapping[tuple[int, int], float], together: Mapping[tuple[int, int], float]
+    case: Case,
+    owners: int,
+    alone: Mapping[tuple[int, int], float],
+    together: Mapping[tuple[int, int], float],
 ) -> OwnersResult | None:
     """Return the scaling, from times by boot and number of objects; None with fewer than two boots.
 
-    The ratio is the geometric mean over boots, with its interval by Student's t of the logarithms. Closer to
-    one than to ``owners`` is parallel.
+    The ratio is the geometric mean over boots, with its interval by Student's t of the logarithms.
+    Closer to one than to ``owners`` is parallel.
     """
     both = [at for at in together if alone.get(at, 0) > 0 and together[at] > 0]
     if len(both) < 2:

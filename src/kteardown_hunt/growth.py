@@ -1,8 +1,10 @@
-"""Whether a cost grows faster than the number of objects, the verdict of the hunt, and how far it grows.
+"""Whether a cost grows faster than the number of objects, the verdict of the hunt, and how far it
+grows.
 
-METHODOLOGY.md has the conditions of ``superlinear``, a find, and of the other verdicts. The constant part of
-a cost, such as setup, belongs to no object: it is left out of every rule, so adding a constant changes no
-find. Costs that are no find are classified by the power law of all sizes (``kteardown.analysis.growth.fit``).
+METHODOLOGY.md has the conditions of ``superlinear``, a find, and of the other verdicts. The
+constant part of a cost, such as setup, belongs to no object: it is left out of every rule, so
+adding a constant changes no find. Costs that are no find are classified by the power law of all
+sizes (``kteardown.analysis.growth.fit``).
 """
 
 import math
@@ -20,7 +22,8 @@ from kteardown.analysis.growth.fit import Costs, power
 Array = NDArray[np.float64]
 
 DOUBLING = 1.7
-"""Sizes whose ratio is at least this are a doubling; confirmation has sizes with a ratio of about 2."""
+"""Sizes whose ratio is at least this are a doubling; confirmation has sizes with a ratio of about
+2."""
 POWERS: Array = np.round(np.linspace(-1.0, 5.0, 601), 2)
 """The exponents that are tried; an interval that reaches an end of them is unbounded."""
 Verdict = Literal["superlinear", "linear", "sublinear", "constant", "unknown"]
@@ -32,13 +35,16 @@ STEEP = 1.15
 SHARE = 0.2
 """A find has at least this share of its cost in the superlinear part."""
 WORTH_CONFIRMING = 1.1
-"""A kind with an exponent above this in the screen is confirmed: less than ``STEEP``, since one seed errs."""
+"""A kind with an exponent above this in the screen is confirmed: less than ``STEEP``, since one
+seed errs."""
 MEMORY_WORTH_CONFIRMING = 1.25
-"""The same for memory: small numbers of objects find room in slabs that are there, so all take less each."""
+"""The same for memory: small numbers of objects find room in slabs that are there, so all take less
+each."""
 NOTICED = 10
 """What the screen asks for has grown by more than this many floors at the largest size."""
 MAY_RISE = 1.3
-"""An unknown cost with a larger exponent at the last doubling may be superlinear: its bounds are too wide."""
+"""An unknown cost with a larger exponent at the last doubling may be superlinear: its bounds are
+too wide."""
 _MIN_FOR_CONSTANT = 5
 _CONSTANT = 0.1
 """A constant cost grows by less than this share over all sizes."""
@@ -48,15 +54,19 @@ _HALF = 0.5
 
 
 def spaced(largest: int, count: int, factor: int = 2) -> tuple[int, ...]:
-    """Return ``count`` sizes, each exactly ``factor`` times the one before and the last about ``largest``.
+    """Return ``count`` sizes, each exactly ``factor`` times the one before and the last about
+    ``largest``.
 
-    They are at least a tenth away from powers of two: a table that doubles does so there, and then exactly
-    once between two sizes, so that its steps double with the sizes and the cost stays linear. The last size
-    is never above ``largest``; ValueError if that is below 5 times ``factor`` to the power of ``count`` - 1.
+    They are at least a tenth away from powers of two: a table that doubles does so there, and then
+    exactly once between two sizes, so that its steps double with the sizes and the cost stays
+    linear. The last size is never above ``largest``; ValueError if that is below 5 times ``factor``
+    to the power of ``count`` - 1.
     """
     first = largest // factor ** (count - 1)
     if first < 5:
-        raise ValueError(f"{largest:,} is too small for {count} sizes that are a factor of {factor} apart")
+        raise ValueError(
+            f"{largest:,} is too small for {count} sizes that are a factor of {factor} apart"
+        )
     power = 1 << (first.bit_length() - 1)
     if first > 1.8 * power:
         first = int(1.8 * power)
@@ -67,13 +77,15 @@ def spaced(largest: int, count: int, factor: int = 2) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The cost of ``sizes`` objects: making, synchronous or deferred in instructions, or held memory in kB.
+    """The cost of ``sizes`` objects: making, synchronous or deferred in instructions, or held
+    memory in kB.
 
-    ``sizes`` are positive and ascend. ``rows`` has the shape (seeds, sizes), and NaN where a trial has no
-    figure, because it did not end or was not begun. Differences of two costs below ``floor``, in the unit of
-    the costs, are noise of the measurement, such as one timer tick more.
+    ``sizes`` are positive and ascend. ``rows`` has the shape (seeds, sizes), and NaN where a trial
+    has no figure, because it did not end or was not begun. Differences of two costs below
+    ``floor``, in the unit of the costs, are noise of the measurement, such as one timer tick more.
 
-    Raises ValueError if the shapes do not fit, a size is not above the one before, or the floor is negative.
+    Raises ValueError if the shapes do not fit, a size is not above the one before, or the floor is
+    negative.
     """
 
     sizes: tuple[int, ...]
@@ -82,7 +94,9 @@ class Curve:
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 2 or self.rows.shape[1] != len(self.sizes):
-            raise ValueError(f"costs have the shape {self.rows.shape}, not (seeds, {len(self.sizes)})")
+            raise ValueError(
+                f"costs have the shape {self.rows.shape}, not (seeds, {len(self.sizes)})"
+            )
         if any(b <= a for a, b in pairwise((0, *self.sizes))):
             raise ValueError(f"sizes must be positive and ascend: {self.sizes}")
         if not self.floor >= 0:
@@ -100,9 +114,9 @@ class Curve:
     def complete(self) -> "Curve":
         """Return sizes and seeds without a missing cost.
 
-        Seeds without any cost are left out. If two or more remain, two are kept: the size with the most
-        missing costs is left out, the largest of several, until two seeds have all others. Then the seeds
-        that lack one are left out.
+        Seeds without any cost are left out. If two or more remain, two are kept: the size with the
+        most missing costs is left out, the largest of several, until two seeds have all others.
+        Then the seeds that lack one are left out.
         """
         rows = self.rows[np.isfinite(self.rows).any(axis=1)]
         columns = list(range(len(self.sizes))) if len(rows) else []
@@ -116,7 +130,8 @@ class Curve:
         return Curve((), np.empty((0, 0)), self.floor)
 
     def ladder(self) -> "Curve":
-        """Return the largest size and, going down, each next one that is at least a doubling apart."""
+        """Return the largest size and, going down, each next one that is at least a doubling
+        apart."""
         columns: list[int] = []
         for column in reversed(range(len(self.sizes))):
             if not columns or self.sizes[columns[0]] >= DOUBLING * self.sizes[column]:
@@ -143,19 +158,20 @@ class Exponent:
 def exponent(curve: Curve, first: int, second: int, confidence: float) -> Exponent:
     """Return the exponent from the increments at these positions of a curve without missing costs.
 
-    ``confidence`` is that of each bound. If a cost is a + b * n**p, what it grows by from n = c to n = d is
+    ``confidence`` is that of each bound. If a cost is a + b * n**p, what it grows by from n = c to
+    n = d is
 
         ratio(p) = (d**p - c**p) / (b**p - a**p)
 
-    times what it grows by from a to b: for a, b = c and d = N, 2N and 4N, two to the power of p. The exponent
-    is the p for which the ratio is that of the increments: 1 for a linear cost and 2 for a square, whatever
-    the constant part.
+    times what it grows by from a to b: for a, b = c and d = N, 2N and 4N, two to the power of p.
+    The exponent is the p for which the ratio is that of the increments: 1 for a linear cost and 2
+    for a square, whatever the constant part.
 
-    Its interval has each p for which "second increment - ratio(p) * first increment" does not differ
-    significantly from zero by Student's t over the seeds, the inversion of E. Fieller (J. Royal Statistical
-    Society B 16, 1954). So an increment of zero needs no logarithm. Each increment may in addition be wrong
-    by the floor of its curve, however little the seeds differ: a deterministic clock gives seeds that agree
-    to the last digit, and one seed has no spread.
+    Its interval has each p for which "second increment - ratio(p) * first increment" does not
+    differ significantly from zero by Student's t over the seeds, the inversion of E. Fieller (J.
+    Royal Statistical Society B 16, 1954). So an increment of zero needs no logarithm. Each
+    increment may in addition be wrong by the floor of its curve, however little the seeds differ: a
+    deterministic clock gives seeds that agree to the last digit, and one seed has no spread.
     """
     one, two = curve.increments[:, first], curve.increments[:, second]
     ends = (*curve.sizes[first : first + 2], *curve.sizes[second : second + 2])
@@ -180,7 +196,8 @@ def exponent(curve: Curve, first: int, second: int, confidence: float) -> Expone
 
 
 def ratio(ends: tuple[int | float, ...], powers: Array) -> Array:
-    """Return by how much the increment between the last two ``ends`` exceeds that between the first two.
+    """Return by how much the increment between the last two ``ends`` exceeds that between the first
+    two.
 
     ``powers`` has the exponents; the result has their shape.
     """
@@ -191,7 +208,8 @@ def ratio(ends: tuple[int | float, ...], powers: Array) -> Array:
 
 
 def half_width(figures: Array, confidence: float) -> Array:
-    """Return how far the mean over seeds, the rows of ``figures``, may be from the truth, to either side."""
+    """Return how far the mean over seeds, the rows of ``figures``, may be from the truth, to either
+    side."""
     # Zero for one seed, which does not show how seeds differ.
     seeds = len(figures)
     if seeds < 2:
@@ -204,9 +222,10 @@ def half_width(figures: Array, confidence: float) -> Array:
 class Growth:
     """How a cost grows, and why this is the verdict.
 
-    ``exponents`` are those of successive doublings, from the smallest on. ``share`` is the superlinear part
-    of the cost at the largest size, as a share of what the cost grew by; None where it did not grow or sizes
-    are too few. ``rising``: the cost may be superlinear, and a larger size would decide it.
+    ``exponents`` are those of successive doublings, from the smallest on. ``share`` is the
+    superlinear part of the cost at the largest size, as a share of what the cost grew by; None
+    where it did not grow or sizes are too few. ``rising``: the cost may be superlinear, and a
+    larger size would decide it.
     """
 
     verdict: Verdict
@@ -223,7 +242,9 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
     steps = whole.ladder()
     if len(steps.sizes) < MIN_SIZES:
         count = len(steps.sizes)
-        return Growth("unknown", f"sizes that are doublings apart: {count}, and {MIN_SIZES} are needed")
+        return Growth(
+            "unknown", f"sizes that are doublings apart: {count}, and {MIN_SIZES} are needed"
+        )
     total = steps.rows[:, -1] - steps.rows[:, 0]
     error = float(half_width(total, confidence)) + curve.floor
     if total.mean() <= error:
@@ -235,23 +256,26 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
     falls = _falls(steps, confidence)
     if all(steep) and share >= SHARE and rises and not falls:
         reason = (
-            f"exponents {before} and {last} at the last two doublings; {share:.0%} of the cost is superlinear"
+            f"exponents {before} and {last} at the last two doublings; {share:.0%} of the cost is "
+            "superlinear"
         )
         return Growth("superlinear", reason, found, share)
     if steep[-1]:
         reason = falls or _what_is_missing(found, share, steep=all(steep))
         return Growth("unknown", reason, found, share, rising=True)
     verdict, reason = _by_power_law(whole, confidence)
-    return Growth(verdict, reason, found, share, rising=verdict == "unknown" and last.value > MAY_RISE)
+    return Growth(
+        verdict, reason, found, share, rising=verdict == "unknown" and last.value > MAY_RISE
+    )
 
 
 def screen(curve: Curve, worth: float = WORTH_CONFIRMING) -> bool:
     """Return whether a kind is confirmed, from few sizes and usually one seed.
 
-    Errs on the side of confirming: an exponent above ``worth`` at the largest sizes is enough if
-    it may also be that of a find there, and so are costs of fewer than three sizes, or none at the largest
-    one. A cost that grew there by less than ``NOTICED`` floors is too small to be looked at: on a real
-    kernel, nine of ten kinds have such a cost that grows somehow.
+    Errs on the side of confirming: an exponent above ``worth`` at the largest sizes is enough if it
+    may also be that of a find there, and so are costs of fewer than three sizes, or none at the
+    largest one. A cost that grew there by less than ``NOTICED`` floors is too small to be looked
+    at: on a real kernel, nine of ten kinds have such a cost that grows somehow.
     """
     whole = curve.complete()
     if len(whole.sizes) < 3 or whole.sizes[-1] != curve.sizes[-1]:
@@ -265,16 +289,19 @@ def screen(curve: Curve, worth: float = WORTH_CONFIRMING) -> bool:
 
 def may_be_steep(curve: Curve) -> bool:
     """Return whether more seeds may make a find of a cost that was confirmed with one."""
-    # Both of the last doublings of a find are steep, so both exponents must be as ``screen`` asks of one.
+    # Both of the last doublings of a find are steep, so both exponents must be as ``screen`` asks
+    # of one.
     found = judge(curve)
     steep = [
-        each.value > WORTH_CONFIRMING and each.high > _limit(each.sizes) for each in found.exponents[-2:]
+        each.value > WORTH_CONFIRMING and each.high > _limit(each.sizes)
+        for each in found.exponents[-2:]
     ]
     return found.verdict == "superlinear" or (len(steep) > 1 and all(steep))
 
 
 def _superlinear_part(steps: Curve) -> tuple[float, bool]:
-    """Return its share of what the cost grew by, and whether one more object costs more in every seed."""
+    """Return its share of what the cost grew by, and whether one more object costs more in every
+    seed."""
     n = np.array(steps.sizes, dtype=np.float64)
     slopes = (steps.rows[:, -3] - steps.rows[:, 0]) / (n[-3] - n[0])
     grown = steps.rows[:, -1] - steps.rows[:, 0]
@@ -300,9 +327,15 @@ def _limit(sizes: tuple[int, ...]) -> float:
 def _what_is_missing(found: Sequence[Exponent], share: float, *, steep: bool) -> str:
     *_, before, last = found
     if not steep:
-        return f"exponent {last} at the last doubling, but {before} at the one before: a larger size decides"
+        return (
+            f"exponent {last} at the last doubling, but {before} at the one before: a larger size "
+            "decides"
+        )
     if share < SHARE:
-        return f"exponent {last}, but only {share:.0%} of the cost is superlinear: a larger size decides"
+        return (
+            f"exponent {last}, but only {share:.0%} of the cost is superlinear: a larger size "
+            "decides"
+        )
     return f"exponent {last}, but one more object did not cost more in every seed"
 
 
@@ -316,7 +349,8 @@ def _not_growing(whole: Curve, grown: float, error: float) -> Growth:
     text = f"the cost changes by {grown:,.0f} {sizes}"
     within = abs(grown) <= whole.floor
     return Growth(
-        "unknown", f"{text}, {f'within the floor of {whole.floor:,.0f}' if within else f'+-{error:,.0f}'}"
+        "unknown",
+        f"{text}, {f'within the floor of {whole.floor:,.0f}' if within else f'+-{error:,.0f}'}",
     )
 
 

@@ -1,8 +1,10 @@
-"""What limits the number of objects of a kind, on Debian 12 with its kernel 6.12 and 16 GiB of memory.
+"""What limits the number of objects of a kind, on Debian 12 with its kernel 6.12 and 16 GiB of
+memory.
 
-The defaults of the kernel, and the largest values that it takes, were read in guests of 2 and of 16 GiB with
-6.12.117+deb12-amd64: first as root, then as an ordinary user, then as root of user, network, IPC, mount and
-PID namespaces that this user made. What systemd 252 sets is named where it counts.
+The defaults of the kernel, and the largest values that it takes, were read in guests of 2 and of 16
+GiB with 6.12.117+deb12-amd64: first as root, then as an ordinary user, then as root of user,
+network, IPC, mount and PID namespaces that this user made. What systemd 252 sets is named where it
+counts.
 """
 
 from dataclasses import dataclass
@@ -13,11 +15,12 @@ from kteardown.paths import shipped_table
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit: what sets it, and its value for root and for an ordinary user, which they cannot exceed.
+    """A limit: what sets it, and its value for root and for an ordinary user, which they cannot
+    exceed.
 
-    Root can raise a sysctl, so its value is the largest that the kernel takes. An ordinary user can do that
-    too where a sysctl belongs to a network or IPC namespace, which Debian lets any user make
-    (kernel.unprivileged_userns_clone is 1).
+    Root can raise a sysctl, so its value is the largest that the kernel takes. An ordinary user can
+    do that too where a sysctl belongs to a network or IPC namespace, which Debian lets any user
+    make (kernel.unprivileged_userns_clone is 1).
     """
 
     set_by: str
@@ -25,7 +28,9 @@ class Limit:
     ordinary: int
 
 
-LIMITS = {name: Limit(**fields) for name, fields in shipped_table("limits", Path(__file__).parent).items()}
+LIMITS = {
+    name: Limit(**fields) for name, fields in shipped_table("limits", Path(__file__).parent).items()
+}
 _MEMORY_KB = 16 << 20
 RAISED = frozenset(
     LIMITS[name].set_by
@@ -39,7 +44,9 @@ PREDICTED_AT_MOST = 1_000_000
 """Predictions go no further than this number of objects, whatever the limit allows."""
 
 
-def largest(limit: str, most: int, user: str, kb_each: float | None = None) -> tuple[int, str] | None:
+def largest(
+    limit: str, most: int, user: str, kb_each: float | None = None
+) -> tuple[int, str] | None:
     """Return the largest number of objects, and what limits it; None if nothing that is known does.
 
     ``kb_each``: the memory that one object takes, in kB.

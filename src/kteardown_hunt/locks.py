@@ -27,14 +27,16 @@ LOCK_COSTS: Final[dict[Cost, tuple[str, str]]] = {
     "deferred": ("locks_deferred", "deferred_ns"),
     "make": ("locks_making", "make_ns"),
 }
-"""By cost, the invariant whose detail has the locks (``agent/hunt/hunt.c``), and the metric of their time."""
+"""By cost, the invariant whose detail has the locks (``agent/hunt/hunt.c``), and the metric of
+their time."""
 MOST = 3
 _MOSTLY = 0.5
 """Locks besides the first are named if they are held for more than this share of the time."""
 
 
 def advice(name: str, finds: Sequence[Find], request: Request) -> str:
-    """Return the sentence that says how hunt ``name`` can name the locks; empty if it has no find for it."""
+    """Return the sentence that says how hunt ``name`` can name the locks; empty if it has no find
+    for it."""
     if all(find.cost not in LOCK_COSTS for find in finds):
         return ""
     # What Debian builds, it has the source of.
@@ -53,18 +55,23 @@ def check(locks: str) -> None:
     if locks and not _is_built(locks):
         raise InputError(
             f"--locks {locks}: a prebuilt kernel does not count how long locks are held",
-            hint="name the same version as a source that is built: debian:X.Y, git:PATH@REV or tar:FILE.",
+            hint=(
+                "name the same version as a source that is built: debian:X.Y, git:PATH@REV or "
+                "tar:FILE."
+            ),
         )
 
 
 def request_of(source: str, config: Sequence[str], compiler: str = "") -> KernelRequest:
-    """Return the request for ``source`` with lock statistics, under its own name. Raises InputError."""
+    """Return the request for ``source`` with lock statistics, under its own name. Raises
+    InputError."""
     plain = requests_of(source, (), (*config, FRAGMENT), compiler=compiler)[0]
     return replace(plain, name=f"{source} with lock statistics")
 
 
 def held_locks(boots: Iterable[BootRecords]) -> dict[tuple[Case, Cost], tuple[LockResult, ...]]:
-    """Return the locks of each case and cost: the one held for longest, then others held for most of it."""
+    """Return the locks of each case and cost: the one held for longest, then others held for most
+    of it."""
     found: dict[tuple[Case, Cost], tuple[LockResult, ...]] = {}
     for trial in (trial for boot in boots for trial in trials(boot.records) if trial.usable):
         for cost, (invariant, metric) in LOCK_COSTS.items():
@@ -84,8 +91,12 @@ def _locks(text: str, of_ns: float) -> tuple[LockResult, ...]:
         held, longest, how, name = line.split(" ", 3)
         # Several locks of one class can be held at once, and counting begins a little earlier.
         share = min(1.0, int(held) / of_ns)
-        locks.append(LockResult(name=name, reading=how == "reading", share=share, longest_ns=int(longest)))
-    return tuple(lock for number, lock in enumerate(locks[:MOST]) if not number or lock.share > _MOSTLY)
+        locks.append(
+            LockResult(name=name, reading=how == "reading", share=share, longest_ns=int(longest))
+        )
+    return tuple(
+        lock for number, lock in enumerate(locks[:MOST]) if not number or lock.share > _MOSTLY
+    )
 
 
 def _is_built(source: str) -> bool:

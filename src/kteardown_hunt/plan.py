@@ -1,9 +1,9 @@
 """The plans of a hunt.
 
-The screen has few sizes and one seed. Sizes go up until the next one is expected to take more than the
-budget: the agent leaves such a trial out. What may grow is then confirmed with six sizes, each twice the one
-before, and three seeds. Many kinds share boots, each with others for each seed: to start a guest takes about
-as long as to measure one kind.
+The screen has few sizes and one seed. Sizes go up until the next one is expected to take more than
+the budget: the agent leaves such a trial out. What may grow is then confirmed with six sizes, each
+twice the one before, and three seeds. Many kinds share boots, each with others for each seed: to
+start a guest takes about as long as to measure one kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +19,9 @@ from kteardown_hunt.growth import spaced
 SCREEN_SIZES = (72, 288, 1152, 4608, 18432)
 """A factor of 4 apart, and off powers of two, at which tables double."""
 AFTER_THEM = (18, 5, 288, 36)
-"""For objects that are expensive, such as network namespaces. The agent leaves them out where it has measured
-``ENOUGH_SIZES`` others. The small ones show how the cost grows: 288 is tried again with what is known then.
+"""For objects that are expensive, such as network namespaces. The agent leaves them out where it
+has measured ``ENOUGH_SIZES`` others. The small ones show how the cost grows: 288 is tried again
+with what is known then.
 """
 FEW_SIZES = (5, 10, 18, 36, 72, 288, 1152)
 """For kinds of which there can never be as many as ``ENOUGH_SIZES`` of ``SCREEN_SIZES`` need."""
@@ -28,15 +29,17 @@ ENOUGH_SIZES = 4
 """So many sizes are needed for a verdict (``hunt.growth``); also in ``agent/hunt/sizes.h``."""
 KINDS_PER_BOOT = 5
 FEWEST_BOOTS = 9
-"""Kinds share boots where there are more than this: of so many, no two share a boot for two of the seeds."""
+"""Kinds share boots where there are more than this: of so many, no two share a boot for two of the
+seeds."""
 CONFIRM_SIZES = 6
-"""Fewer, but never fewer than ``ENOUGH_SIZES``, where the screen measured less than 32 times five objects."""
+"""Fewer, but never fewer than ``ENOUGH_SIZES``, where the screen measured less than 32 times five
+objects."""
 CONFIRM_SEEDS = 3
 OWNER_BOOTS = 5
 """On the wall clock boots differ."""
 LARGEST = 0
-"""Means the largest number of objects that an earlier trial of the boot measured within the budget, and that
-the trial is for the bystanders.
+"""Means the largest number of objects that an earlier trial of the boot measured within the budget,
+and that the trial is for the bystanders.
 """
 MEMORY_MB = 2048
 SILENCE_S = 60.0
@@ -45,7 +48,15 @@ REPORTS = {
     "hunt": Reports(
         metrics=frozenset(
             (
-                *("elapsed_ns", "idle_ns", "make_ns", "sync_ns", "deferred_ns", "unsettled_count", "held_kb"),
+                *(
+                    "elapsed_ns",
+                    "idle_ns",
+                    "make_ns",
+                    "sync_ns",
+                    "deferred_ns",
+                    "unsettled_count",
+                    "held_kb",
+                ),
                 *("objects_count", "probe_ns", "realtime_ns", "irqs_off_ns"),
                 *("needless_count", "beyond_budget_count"),
             )
@@ -76,7 +87,8 @@ class Options:
     """By kind, the modules that a distribution's kernel needs for it."""
     user: str = "root"
     owners: tuple[int, ...] = (1,)
-    """How many processes release at once, each with objects of its own; every trial is made with each."""
+    """How many processes release at once, each with objects of its own; every trial is made with
+    each."""
     cpus: int = 1
 
 
@@ -90,7 +102,8 @@ def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
     most = {kind.name: kind.most or max(SCREEN_SIZES) for kind in kinds}
     for case in cases_of(kinds, options):
         large, few = (
-            [size for size in those if size <= most[case.kind]] for those in (SCREEN_SIZES, FEW_SIZES)
+            [size for size in those if size <= most[case.kind]]
+            for those in (SCREEN_SIZES, FEW_SIZES)
         )
         sizes[case] = [*(few if len(large) < ENOUGH_SIZES else [*large, *AFTER_THEM]), LARGEST]
     return plan_of_sizes(sizes, [kernel], [0], options, share=True)
@@ -111,17 +124,24 @@ def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
     boots = []
     for index, (of, kind) in enumerate(parts):
         trials = _numbered(trial for trial in plan.boots[of].trials if trial.params["kind"] == kind)
-        boots.append(plan.boots[of].model_copy(update={"index": index, "block": index, "trials": trials}))
+        boots.append(
+            plan.boots[of].model_copy(update={"index": index, "block": index, "trials": trials})
+        )
     return plan.model_copy(update={"boots": tuple(boots)})
 
 
 def with_what_is_missing(planned: Plan, plan: Plan) -> Plan:
-    """Return ``planned`` with more boots, for the kernels, seeds and ways that only ``plan`` has."""
+    """Return ``planned`` with more boots, for the kernels, seeds and ways that only ``plan``
+    has."""
     # A way that is planned for a kernel and a seed keeps its sizes.
-    known = {(boot.kernel, boot.seed, _way(trial)) for boot in planned.boots for trial in boot.trials}
+    known = {
+        (boot.kernel, boot.seed, _way(trial)) for boot in planned.boots for trial in boot.trials
+    }
     boots = list(planned.boots)
     for boot in plan.boots:
-        trials = [trial for trial in boot.trials if (boot.kernel, boot.seed, _way(trial)) not in known]
+        trials = [
+            trial for trial in boot.trials if (boot.kernel, boot.seed, _way(trial)) not in known
+        ]
         if trials:
             index = {"index": len(boots), "block": len(boots)}
             boots.append(boot.model_copy(update={**index, "trials": _numbered(trials)}))
@@ -133,7 +153,8 @@ def _way(trial: PlannedTrial) -> tuple[int | str, ...]:
 
 
 def _numbered(trials: Iterable[PlannedTrial]) -> tuple[PlannedTrial, ...]:
-    """Return the trials of a boot; the first of each kind has a warm-up, which fills the guest's caches."""
+    """Return the trials of a boot; the first of each kind has a warm-up, which fills the guest's
+    caches."""
     warm: set[int | str] = set()
     numbered = []
     for index, trial in enumerate(trials):
@@ -146,10 +167,11 @@ def _numbered(trials: Iterable[PlannedTrial]) -> tuple[PlannedTrial, ...]:
 def confirm_plan(
     largest: Mapping[Case, int], kernels: Sequence[str], seeds: Sequence[int], options: Options
 ) -> Plan:
-    """Return the plan that measures the cases at up to ``CONFIRM_SIZES`` sizes up to their largest one.
+    """Return the plan that measures the cases at up to ``CONFIRM_SIZES`` sizes up to their largest
+    one.
 
-    ``seeds`` are numbers from 0 on; that of the screen is 0. Cases with too few objects for a verdict must
-    not be among ``largest`` (``can_confirm``).
+    ``seeds`` are numbers from 0 on; that of the screen is 0. Cases with too few objects for a
+    verdict must not be among ``largest`` (``can_confirm``).
     """
     sizes = {case: list(spaced(most, _doublings(most))) for case, most in largest.items()}
     return plan_of_sizes(sizes, kernels, seeds, options, share=True)
@@ -161,14 +183,18 @@ def can_confirm(largest: int) -> bool:
 
 
 def _doublings(largest: int) -> int:
-    """Return how many sizes from 5 objects on, each twice the one before, are at most ``largest``."""
+    """Return how many sizes from 5 objects on, each twice the one before, are at most
+    ``largest``."""
     return min(CONFIRM_SIZES, (largest // 5).bit_length())
 
 
-def owners_plan(largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options) -> Plan:
-    """Return the plan of releases by one process and by each number of ``owners`` at once, in real time."""
-    # Each process has the largest number of objects of the case divided by the most owners, so that all fit
-    # into memory.
+def owners_plan(
+    largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options
+) -> Plan:
+    """Return the plan of releases by one process and by each number of ``owners`` at once, in real
+    time."""
+    # Each process has the largest number of objects of the case divided by the most owners, so that
+    # all fit into memory.
     most = max(owners)
     several = replace(options, owners=(1, *owners), cpus=most)
     sizes = {case: [max(1, size // most)] for case, size in largest.items()}
@@ -184,26 +210,12 @@ def plan_of_sizes(
     profile_ns: int = 0,
     share: bool = False,
 ) -> Plan:
-    """Return a plan with a boot for each kind, kernel and seed; with ``share``, for several of many kinds.
+    """Return a plan with a boot for each kind, kernel and seed; with ``share``, for several of many
+    kinds.
 
-    ``watch``: what the agent watches (``agent/hunt/hunt.c``), and samples every ``profile_ns`` unless that is
-    0. The first trial of each kind in a boot has a warm-up.
+    ``watch``: what the agent watches (``agent/hunt/hunt.c``). It samples every ``profile_ns``,
+    unless that is zero. The first trial of each kind in a boot has a warm-up.
     """
-
-    def trial(case: Case, size: int, owners: int) -> PlannedTrial:
-        params: dict[str, ParamValue] = {
-            "kind": case.kind,
-            "way": case.way,
-            "objects": size,
-            "owners": owners,
-            "user": case.user,
-            "watch": watch if size != LARGEST else "bystanders",
-            "budget": options.budget_minstr,
-        }
-        return PlannedTrial(
-            index=0, workload="hunt", params=params, warmup=0, repetitions=1, profile_ns=profile_ns
-        )
-
     names = list(dict.fromkeys(case.kind for case in sizes))
     each = [
         (kinds, kernel, seed)
@@ -216,9 +228,11 @@ def plan_of_sizes(
             block=index,
             kernel=kernel,
             seed=_SEED + 2 * seed,
-            modules=tuple(dict.fromkeys(m for kind in kinds for m in options.modules.get(kind, ()))),
+            modules=tuple(
+                dict.fromkeys(m for kind in kinds for m in options.modules.get(kind, ()))
+            ),
             trials=_numbered(
-                trial(case, size, owners)
+                _trial(case, size, owners, options, watch, profile_ns)
                 for kind in kinds
                 for case, those in sizes.items()
                 if case.kind == kind
@@ -237,16 +251,36 @@ def plan_of_sizes(
     )
 
 
+def _trial(
+    case: Case, size: int, owners: int, options: Options, watch: str, profile_ns: int
+) -> PlannedTrial:
+    params: dict[str, ParamValue] = {
+        "kind": case.kind,
+        "way": case.way,
+        "objects": size,
+        "owners": owners,
+        "user": case.user,
+        "watch": watch if size != LARGEST else "bystanders",
+        "budget": options.budget_minstr,
+    }
+    return PlannedTrial(
+        index=0, workload="hunt", params=params, warmup=0, repetitions=1, profile_ns=profile_ns
+    )
+
+
 def _groups(names: Sequence[str], seed: int) -> list[list[str]]:
-    """Return ``FEWEST_BOOTS`` groups or more, of up to ``KINDS_PER_BOOT`` names from different parts."""
-    # Each seed has other groups, and begins them with another member, so that what a kind leaves to the next
-    # one shows as a difference between seeds.
+    """Return ``FEWEST_BOOTS`` groups or more, of up to ``KINDS_PER_BOOT`` names from different
+    parts."""
+    # Each seed has other groups, and begins them with another member, so that what a kind leaves to
+    # the next one shows as a difference between seeds.
     boots = min(len(names), max(FEWEST_BOOTS, -(-len(names) // KINDS_PER_BOOT)))
     rows = [names[first : first + boots] for first in range(0, len(names), boots)]
     groups = []
     for first in range(boots):
         columns = ((first + number * seed) % boots for number in range(len(rows)))
-        group = [row[column] for row, column in zip(rows, columns, strict=True) if column < len(row)]
+        group = [
+            row[column] for row, column in zip(rows, columns, strict=True) if column < len(row)
+        ]
         turn = seed % len(group)
         groups.append([*group[turn:], *group[:turn]])
     return groups

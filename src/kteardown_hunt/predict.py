@@ -9,7 +9,8 @@ from kteardown_hunt.growth import MIN_SIZES, POWERS, Curve, exponent, half_width
 
 
 class _Further(NamedTuple):
-    """What the cost grows by beyond the largest size, and by how much the doubling in the middle is off."""
+    """What the cost grows by beyond the largest size, and by how much the doubling in the middle is
+    off."""
 
     low: float
     middle: float
@@ -18,19 +19,21 @@ class _Further(NamedTuple):
 
 
 def predict(curve: Curve, at: float, confidence: float = 0.95) -> tuple[float, float, float] | None:
-    """Return the low end, the middle and the high end of the cost of ``at`` objects, in the curve's unit.
+    """Return the low end, the middle and the high end of the cost of ``at`` objects, in the curve's
+    unit.
 
-    None with fewer than four sizes a doubling apart, or without growth at the last one. The high end is
-    infinite if the exponent has no upper bound. ``confidence`` is that of each one-sided bound. Raises
-    ValueError if ``at`` is below the largest measured size.
+    None with fewer than four sizes a doubling apart, or without growth at the last one. The high
+    end is infinite if the exponent has no upper bound. ``confidence`` is that of each one-sided
+    bound. Raises ValueError if ``at`` is below the largest measured size.
 
-    The growth laws of all sizes (``kteardown.analysis.growth.fit``) refuse beyond four times the largest
-    size, and where a cost is linear at first and a square later. A find needs a figure there, however rough.
-    So the prediction goes on from the largest size with two laws, both from the last four sizes: a power law,
-    a + b * n**p, and a parabola, a + b * n + c * n**2. The middle is the one that better fits the increment
-    between the two from which they are made. The ends contain both laws with their errors, and the parabola
-    of the last three sizes, for a cost that became a square within the four. What is none of these, such as a
-    limit on the length of a list, shows only in a measurement.
+    The growth laws of all sizes (``kteardown.analysis.growth.fit``) refuse beyond four times the
+    largest size, and where a cost is linear at first and a square later. A find needs a figure
+    there, however rough. So the prediction goes on from the largest size with two laws, both from
+    the last four sizes: a power law, a + b * n**p, and a parabola, a + b * n + c * n**2. The middle
+    is the one that better fits the increment between the two from which they are made. The ends
+    contain both laws with their errors, and the parabola of the last three sizes, for a cost that
+    became a square within the four. What is none of these, such as a limit on the length of a list,
+    shows only in a measurement.
     """
     steps = curve.complete().ladder()
     if len(steps.sizes) < MIN_SIZES:
@@ -67,7 +70,8 @@ def _power(steps: Curve, at: float, confidence: float) -> _Further:
 
 
 def _parabola(steps: Curve, at: float, position: int, confidence: float) -> _Further:
-    """Return the parabola with the slopes of the increments at this position and of the last one."""
+    """Return the parabola with the slopes of the increments at this position and of the last
+    one."""
     sizes, increments = steps.sizes, steps.increments
     (a, b), (c, d) = sizes[position - 1 : position + 1], sizes[-2:]
     first, last = increments[:, position] / (b - a), increments[:, -1] / (d - c)

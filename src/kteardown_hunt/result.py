@@ -24,16 +24,17 @@ class GrowthResult(StrictModel):
     costs: tuple[float | None, ...]
     """The medians over seeds, in instructions or kB; None where nothing was measured."""
     confirmed: bool
-    """Whether it was measured with the sizes of the confirmation, and not only with those of the screen."""
+    """Whether it was measured with the sizes of the confirmation, and not only with those of the
+    screen."""
 
 
 class FunctionResult(StrictModel):
     """The function that is responsible, and how its own time grows (``hunt.flow``).
 
-    ``share`` is that of all time at the largest size. ``callers``: the nearest first. ``no_interrupts``: the
-    share of its time in which the CPU took no interrupts; such time is attributed to the function that
-    enables them again. ``place``: where the time was spent, which two kinds have in common if they are the
-    same find.
+    ``share`` is that of all time at the largest size. ``callers``: the nearest first.
+    ``no_interrupts``: the share of its time in which the CPU took no interrupts; such time is
+    attributed to the function that enables them again. ``place``: where the time was spent, which
+    two kinds have in common if they are the same find.
     """
 
     name: str
@@ -48,7 +49,8 @@ class LockResult(StrictModel):
     """A lock that is held while the cost arises (``hunt.flow``)."""
 
     name: str
-    """Its class in lockdep: the argument with which it is initialised, such as ``&ctx->flc_lock``."""
+    """Its class in lockdep: the argument with which it is initialised, such as
+    ``&ctx->flc_lock``."""
     reading: bool
     """Whether it is held for reading, shared with others, and not alone."""
     share: float
@@ -98,9 +100,11 @@ class CaseResult(StrictModel):
     failed_elsewhere: dict[str, FailureResult] = Field(default={})
     """By source, what failed first on other kernels."""
     idle_ns: float | None
-    """How long the guest was idle during the release of the largest number, in instructions of the clock."""
+    """How long the guest was idle during the release of the largest number, in instructions of the
+    clock."""
     bystanders: dict[str, float]
-    """``irqs_off_ns``, ``realtime_ns``, ``probe_ns`` and ``objects_count``, the number at which they were."""
+    """``irqs_off_ns``, ``realtime_ns``, ``probe_ns`` and ``objects_count``, the number at which
+    they were."""
     failures: tuple[str, ...] = ()
     """``failed`` as text."""
     failed: tuple[FailureResult, ...] = ()
@@ -139,7 +143,8 @@ class Find(StrictModel):
 
     @property
     def others(self) -> str:
-        """Return these cases with each kind named once: ``flocks (exit, random), leases (exit)``."""
+        """Return these cases with each kind named once: ``flocks (exit, random), leases
+        (exit)``."""
         found: dict[str, list[str]] = {}
         for text in self.also:
             kind, _, way = text.partition(", ")
@@ -148,7 +153,8 @@ class Find(StrictModel):
 
 
 class Rate(StrictModel):
-    """How long an instruction takes on this host: the median over cases, and the median deviation."""
+    """How long an instruction takes on this host: the median over cases, and the median
+    deviation."""
 
     ns: float
     deviation: float
@@ -208,10 +214,12 @@ class HuntResult(StrictModel):
     owners: tuple[OwnersResult, ...] = ()
     """The slowest first, relative to the number of processes."""
     unconfirmed: int = 0
-    """Ways to release that the screen asks for and that are not confirmed yet; 0: the hunt is finished."""
+    """Ways to release that the screen asks for and that are not confirmed yet; 0: the hunt is
+    finished."""
 
     def case_of(self, of: Find | OwnersResult) -> CaseResult | None:
-        """Return the case of a find, or of a release by several processes; None if the result lacks it."""
+        """Return the case of a find, or of a release by several processes; None if the result lacks
+        it."""
         key = (of.kind, of.way, of.user)
         return next((each for each in self.cases if (each.kind, each.way, each.user) == key), None)
 
@@ -225,7 +233,8 @@ def predicted_time(found: CostPrediction, rate: Rate) -> str:
 
 
 def rough_time(seconds: float) -> str:
-    """Return a time with no more digits than an extrapolation has: ``66 s``, ``9.3 h``, ``19 days``."""
+    """Return a time with no more digits than an extrapolation has: ``66 s``, ``9.3 h``, ``19
+    days``."""
     unit, size = next(((unit, size) for unit, size in _TIMES if seconds >= 2 * size), ("s", 1))
     value = seconds / size
     if value < 0.001:

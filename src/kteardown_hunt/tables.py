@@ -1,4 +1,5 @@
-"""The tables of a hunt; of each find a C file that needs nothing else, and the text of a report to a list."""
+"""The tables of a hunt; of each find a C file that needs nothing else, and the text of a report to
+a list."""
 
 import re
 from collections import Counter
@@ -25,7 +26,17 @@ from kteardown_hunt.result import (
 _TEXTS = ("kteardown_hunt", "texts")
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
-_COLUMNS = ("find", "cost", "exponent", "each, from", "to", "at", "grows", "predicted", "no interrupts for")
+_COLUMNS = (
+    "find",
+    "cost",
+    "exponent",
+    "each, from",
+    "to",
+    "at",
+    "grows",
+    "predicted",
+    "no interrupts for",
+)
 _LOCK_COLUMN = ("lock held",)
 _LEFT = frozenset(("find", "cost", "grows", "predicted", *_LOCK_COLUMN))
 
@@ -44,8 +55,11 @@ def finds_table(result: HuntResult) -> Table:
 
 
 def screened_table(result: HuntResult) -> Table | None:
-    """Return the table of what the screen of an unfinished hunt calls superlinear; None if it is finished."""
-    each = "each: instructions (memory: kB) for one object, at the smallest and at the largest number"
+    """Return the table of what the screen of an unfinished hunt calls superlinear; None if it is
+    finished."""
+    each = (
+        "each: instructions (memory: kB) for one object, at the smallest and at the largest number"
+    )
     return _growth_table(
         "Superlinear in the screen, from one seed",
         result.cases if result.unconfirmed else (),
@@ -55,8 +69,10 @@ def screened_table(result: HuntResult) -> Table | None:
 
 
 def undecided_table(result: HuntResult) -> Table | None:
-    """Return the table of costs that were confirmed and may still be superlinear; None if there is none."""
-    # Costs of a kind that has a find of the same sort are left out. So is memory, whose steps are uneven.
+    """Return the table of costs that were confirmed and may still be superlinear; None if there is
+    none."""
+    # Costs of a kind that has a find of the same sort are left out. So is memory, whose steps are
+    # uneven.
     ways = [(way, find.cost) for find in result.finds for way in (find.kind, *find.also)]
     known = {(way.partition(",")[0], cost) for way, cost in ways}
     return _growth_table(
@@ -92,7 +108,8 @@ def _growth_cells(cost: Cost, growth: GrowthResult) -> tuple[str, ...]:
 
 
 def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
-    """Return the table of releases by several processes at once; without ``everything`` only if they wait."""
+    """Return the table of releases by several processes at once; without ``everything`` only if
+    they wait."""
     if not result.owners:
         return None
     rows: list[tuple[Text, ...]] = [
@@ -114,8 +131,10 @@ def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
         Block.of(columns, rows, ("way", "verdict", "one process")),
         notes=(
             "all: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
-            "time: that of all, relative to one process alone with as many objects, on the wall clock",
-            "serial: as if they took turns; convoy: longer; parallel: they hinder each other little",
+            "time: that of all, relative to one process alone with as many objects, on the wall "
+            "clock",
+            "serial: as if they took turns; convoy: longer; parallel: they hinder each other "
+            "little",
             "one process: how the cost of its release grows, on the instruction clock",
         ),
     )
@@ -128,7 +147,9 @@ def failures_table(result: HuntResult) -> Table | None:
         if case.failures and not any(growth.sizes for growth in case.growth.values()):
             why = case.failed[0].detail if case.failed else case.failures[0]
             reasons.setdefault((case.kind, why, case.needs), []).append(case.way)
-    rows = [(kind, ", ".join(ways), why, needs) for (kind, why, needs), ways in sorted(reasons.items())]
+    rows = [
+        (kind, ", ".join(ways), why, needs) for (kind, why, needs), ways in sorted(reasons.items())
+    ]
     columns = ("kind", "ways", "why", "the kernel must have")
     return Table("Not measured", Block.of(columns, rows, columns)) if rows else None
 
@@ -149,16 +170,23 @@ def cases_table(result: HuntResult) -> Table:
         each = {cost: _number(per_object(growth)[1]) for cost, growth in case.growth.items()}
         sync = case.growth.get("sync")
         idle = case.idle_ns / sync.sizes[-1] if sync and case.idle_ns is not None else None
-        verdict: Text = (sync.verdict, "worse" if sync.verdict == "superlinear" else None) if sync else None
+        verdict: Text = (
+            (sync.verdict, "worse" if sync.verdict == "superlinear" else None) if sync else None
+        )
         release = (case.part, case.kind, case.way, each.get("sync"), verdict)
-        rows.append((*release, each.get("deferred"), _number(idle), each.get("make"), each.get("held")))
+        rows.append(
+            (*release, each.get("deferred"), _number(idle), each.get("make"), each.get("held"))
+        )
     return Table("All kinds", Block.of(columns, rows, ("part", "kind", "way", "verdict")))
 
 
 def per_object(growth: GrowthResult) -> tuple[float | None, float | None]:
-    """Return the cost divided by the number of objects, at the smallest and at the largest number."""
+    """Return the cost divided by the number of objects, at the smallest and at the largest
+    number."""
     measured = [
-        (size, cost) for size, cost in zip(growth.sizes, growth.costs, strict=True) if cost is not None
+        (size, cost)
+        for size, cost in zip(growth.sizes, growth.costs, strict=True)
+        if cost is not None
     ]
     if not measured:
         return None, None
@@ -168,7 +196,11 @@ def per_object(growth: GrowthResult) -> tuple[float | None, float | None]:
 
 def predicted(found: CostPrediction, rate: Rate | None) -> str:
     """Return the predicted cost at the largest number that limits allow."""
-    cost = predicted_time(found, rate) if rate else f"{number(found.instructions[1] / 1e9)} G instructions"
+    cost = (
+        predicted_time(found, rate)
+        if rate
+        else f"{number(found.instructions[1] / 1e9)} G instructions"
+    )
     return f"{cost} at {found.objects:,}"
 
 
@@ -184,7 +216,8 @@ def _row(find: Find, result: HuntResult) -> tuple[Text, ...]:
     assert case is not None
     off = " (interrupts off)" if find.function and find.function.no_interrupts > 0.5 else ""
     locks = (
-        f"{lock.name}{' (shared)' if lock.reading else ''} {share(lock.share)}, {number(lock.longest_ns)}"
+        f"{lock.name}{' (shared)' if lock.reading else ''} {share(lock.share)}, "
+        f"{number(lock.longest_ns)}"
         for lock in find.locks
     )
     return (
@@ -206,7 +239,8 @@ def _number(value: float | None) -> str:
 
 
 def _elsewhere(find: Find, source: str) -> str:
-    """Return the verdict and the cost, at which number if it is another one, and what failed there."""
+    """Return the verdict and the cost, at which number if it is another one, and what failed
+    there."""
     growth, failed = find.elsewhere.get(source), find.failed_elsewhere.get(source)
     words = []
     if growth is not None:
@@ -238,7 +272,8 @@ _DELAYS = ("objects_count", "irqs_off_ns", "realtime_ns", "probe_ns")
 
 
 def program(kind: str, own: Sequence[Path] = ()) -> str:
-    """Return a C program that makes and releases the objects of a kind, and prints how long that takes.
+    """Return a C program that makes and releases the objects of a kind, and prints how long that
+    takes.
 
     ``own``: the files of the user's own kinds. It is built by ``gcc -O2 -o PROGRAM FILE``.
     """
@@ -253,7 +288,8 @@ def program(kind: str, own: Sequence[Path] = ()) -> str:
 
 
 def report_text(of: Find | OwnersResult, result: HuntResult) -> str:
-    """Return a report in plain text of a find, or of processes that wait when they release at once."""
+    """Return a report in plain text of a find, or of processes that wait when they release at
+    once."""
     words = templates(*_TEXTS, keep_trailing_newline=True)
     words.globals.update(predicted_time=predicted_time, most_predicted=PREDICTED_AT_MOST)
     case, growth = result.case_of(of), of.growth if isinstance(of, Find) else None
@@ -270,19 +306,24 @@ def report_text(of: Find | OwnersResult, result: HuntResult) -> str:
         if growth
         else [],
         callers=chain[chain.index(function.place) + 1 :] if function else [],
-        delays=[f"{value:,.0f}" for value in found if value is not None] if None not in found else [],
+        delays=[f"{value:,.0f}" for value in found if value is not None]
+        if None not in found
+        else [],
         # A sysctl limits the number, and the program does not raise it.
         limited=limit not in RAISED and _SYSCTL.search(limit) is not None,
     )
 
 
 def _inlined(path: Path, folder: Path, own: Mapping[str, Path], seen: set[Path]) -> str:
-    """Return the text of a file with each of the project's headers in it once, where it is first included."""
+    """Return the text of a file with each of the project's headers in it once, where it is first
+    included."""
     seen.add(path)
 
     def replace(match: re.Match[str]) -> str:
         name = match[1]
-        shipped = [place for place in (path.parent / name, folder / name) if _is_below(place, folder)]
+        shipped = [
+            place for place in (path.parent / name, folder / name) if _is_below(place, folder)
+        ]
         places = (own.get(Path(name).name), *shipped)
         header = next((place for place in places if place is not None and place.is_file()), None)
         if header is None:  # A file of the host is not copied into what is given to others.

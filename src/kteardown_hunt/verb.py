@@ -92,7 +92,8 @@ def hunt(
 def _measured(
     context: typer.Context, asked: Asked, resume: str, jobs: int | None, reporter: Reporter
 ) -> tuple[HuntFolder, HuntResult, str]:
-    """Begin a hunt, or resume one, and measure all of it; return with the result what else can be done."""
+    """Begin a hunt, or resume one, and measure all of it; return with the result what else can be
+    done."""
     from kteardown_hunt import (
         flow,  # They load scipy, as does no other verb when it starts.
         locks,
@@ -102,7 +103,9 @@ def _measured(
     try:
         folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
         reporter.note(f"folder: {folder.path}")
-        kept = f"what was measured is kept; finish it with: kteardown hunt --resume {_again(folder)}"
+        kept = (
+            f"what was measured is kept; finish it with: kteardown hunt --resume {_again(folder)}"
+        )
         result = flow.finish(folder, reporter, jobs=jobs)
     except KeyboardInterrupt:
         reporter.note(f"interrupted; {kept}")
@@ -147,20 +150,24 @@ def _own_folder(own: Sequence[str]) -> str:
     """Return the folder of the user's own kinds; empty if there is none. Raises InputError."""
     if len(own) > 1:
         raise InputError(
-            f"--own {own[1]}: a hunt has one folder of own kinds", hint="put all kinds into one folder."
+            f"--own {own[1]}: a hunt has one folder of own kinds",
+            hint="put all kinds into one folder.",
         )
     own_kinds(Path(own[0]) if own else None)
     return str(Path(own[0]).absolute()) if own else ""
 
 
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
-    """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises InputError."""
+    """Return the hunt ``name``, to be measured on the kernels that are asked for, too. Raises
+    InputError."""
     from kteardown_hunt import flow, locks
 
     folder = HuntFolder.find(name)
     request = folder.request()
     _need_unchanged(folder, context, but=("against", "locks", "own"))
-    named.need(request.named, asked.own or (), folder.name, f"kteardown hunt --resume {shlex.quote(name)}")
+    named.need(
+        request.named, asked.own or (), folder.name, f"kteardown hunt --resume {shlex.quote(name)}"
+    )
     locks.check(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
@@ -169,13 +176,18 @@ def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter
 
 
 def _need_unchanged(folder: HuntFolder, context: typer.Context, but: Sequence[str] = ()) -> None:
-    """Raise InputError if an option other than ``but`` says what a hunt that has been begun is to be."""
+    """Raise InputError if an option other than ``but`` says what a hunt that has been begun is to
+    be."""
     for field in fields(Asked):
         source = context.get_parameter_source(field.name)
         if field.name not in but and source is not None and source.name != "DEFAULT":
             raise InputError(
-                f"--{field.name} cannot be changed: the hunt was begun with `{folder.request().command}`",
-                hint="leave it out, or begin a new hunt. With --resume, --against and --locks can be added.",
+                f"--{field.name} cannot be changed: the hunt was begun with "
+                f"`{folder.request().command}`",
+                hint=(
+                    "leave it out, or begin a new hunt. With --resume, --against and --locks can "
+                    "be added."
+                ),
             )
 
 
@@ -187,7 +199,9 @@ def _owners(text: str) -> tuple[int, ...]:
     if wrong:
         raise InputError(
             f"--owners {text}: {wrong[0]!r} is not a number of processes from 2 to {cpus}",
-            hint="every process needs a CPU of this host, so that what it waits for are the others.",
+            hint=(
+                "every process needs a CPU of this host, so that what it waits for are the others."
+            ),
         )
     return tuple(sorted({int(word) for word in words}))
 
@@ -195,7 +209,8 @@ def _owners(text: str) -> tuple[int, ...]:
 def _saved(folder: HuntFolder) -> HuntResult:
     if not folder.result_file.exists():
         raise InputError(
-            f"{folder.name} has no result yet", hint=f"finish it: kteardown hunt --resume {folder.name}"
+            f"{folder.name} has no result yet",
+            hint=f"finish it: kteardown hunt --resume {folder.name}",
         )
     hint = f"hunt --resume {folder.name} writes it again."
     file = str(folder.result_file)
@@ -218,10 +233,13 @@ def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[
     with failing(f"--reproducers {target}", hint="name a folder that can be written."):
         target.mkdir(parents=True, exist_ok=True)
     found = [
-        (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result)) for one in result.finds
+        (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result))
+        for one in result.finds
     ]
     waiting = (one for one in result.owners if one.is_find)
-    found += [(f"{one.way}-{one.owners}-processes", one.kind, report_text(one, result)) for one in waiting]
+    found += [
+        (f"{one.way}-{one.owners}-processes", one.kind, report_text(one, result)) for one in waiting
+    ]
     for name, kind, written in found:
         options.write_text(target / f"{kind}-{name}.txt", written)
         options.write_text(target / f"{kind}.c", program(kind, files))

@@ -1,8 +1,10 @@
-"""Export the boots of a run to a folder, for machines that are not of this lab, and read back their logs.
+"""Export the boots of a run to a folder, for machines that are not of this lab, and read back their
+logs.
 
-A boot of it is the kernel as it is, an initramfs and a command line. The first process (agent/machine) runs
-the same agent as in a guest, and sends its records over a serial line after the last trial. Each boot signs
-its records with a key of its own, which follows from a secret that stays in the run directory.
+A boot of it is the kernel as it is, an initramfs and a command line. The first process
+(agent/machine) runs the same agent as in a guest, and sends its records over a serial line after
+the last trial. Each boot signs its records with a key of its own, which follows from a secret that
+stays in the run directory.
 """
 
 import re
@@ -35,18 +37,21 @@ SECRET = "bundle.key"
 
 
 def check_plain(experiment: Experiment, plan: Plan) -> None:
-    """Raise InputError if a boot loader would read a kernel's name or argument as something of its own."""
+    """Raise InputError if a boot loader would read a kernel's name or argument as something of its
+    own."""
     for name in sorted({boot.kernel for boot in plan.boots} | set(experiment.machine.kernel_args)):
         if not _PLAIN.fullmatch(name):
             raise InputError(
-                f"{name!r} is not plain text for a boot loader", hint="use letters, digits and .,:=@%/+~^- ."
+                f"{name!r} is not plain text for a boot loader",
+                hint="use letters, digits and .,:=@%/+~^- .",
             )
 
 
 def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
     """Write the bundle of a run to ``target``, which must not exist.
 
-    ``line``: as of ``kernel_line``. What is not complete is removed. Raises LabError, BuildError, InputError.
+    ``line``: as of ``kernel_line``. What is not complete is removed. Raises LabError, BuildError,
+    InputError.
     """
     with failing(f"cannot create {target}", hint="choose another folder.", kind=LabError):
         target.mkdir(parents=True)
@@ -60,7 +65,10 @@ def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
 def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
     run, plan, secret = snapshot.run, snapshot.plan, secrets.token_bytes(32)
     token = secrets.token_hex(8)
-    kernels, lab = create.bootable(run), make_lab(snapshot, reporter, Where(exported.ExportedPlace()))
+    kernels, lab = (
+        create.bootable(run),
+        make_lab(snapshot, reporter, Where(exported.ExportedPlace())),
+    )
     templates = Environment(
         loader=PackageLoader("kteardown_metal", "bundle_files"),
         undefined=StrictUndefined,
@@ -70,7 +78,9 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
 
     def write(folder: Path, *names: str, **values: object) -> None:
         for name in names:
-            text = templates.get_template(f"{name}.j2").render(run=run.name, line=line, plan=plan, **values)
+            text = templates.get_template(f"{name}.j2").render(
+                run=run.name, line=line, plan=plan, **values
+            )
             (folder / name).write_text(text)
 
     boots: list[dict[str, str]] = []
@@ -91,7 +101,12 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
             key = key_of_boot(secret, token, boot.index)
             command_line = kernel_line(job, named(token, boot.index, key), line)
             boots.append(
-                {"number": number, "kernel": boot.kernel, "image": image.name, "command_line": command_line}
+                {
+                    "number": number,
+                    "kernel": boot.kernel,
+                    "image": image.name,
+                    "command_line": command_line,
+                }
             )
             write(folder, *_TEXTS_OF_A_BOOT, **boots[-1])
             task.update(len(boots))
@@ -104,7 +119,8 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
 
 
 def exported_name(run: RunDir) -> tuple[str, bytes | None]:
-    """Return the name of a run in the lines of its machines, and its secret; empty if it is not exported.
+    """Return the name of a run in the lines of its machines, and its secret; empty if it is not
+    exported.
 
     The secret is None if an earlier version exported it, without keys.
     """

@@ -4,12 +4,12 @@ A record is one line that the machine sent (agent/machine/init.c):
 
     @kteardown RUN BOOT ATTEMPT NUMBER MAC {...}
 
-``ATTEMPT`` is of the kernel's random boot id, ``NUMBER`` counts from 0, and ``MAC`` is the HMAC-SHA256 of all
-that is between the mark and it, and of the record, cut to 128 bits. Each boot has a key of its own, which is
-on the command line of its kernel and in no line: so no kernel speaks for another one. Each line is judged
-alone: two machines may be in one log, and a line that lost a character is as good as absent. Most lines are
-sent twice. Line 0 describes the machine, the last one says how many there are. Everything else is what the
-kernel printed. A console is hostile.
+``ATTEMPT`` is of the kernel's random boot id, ``NUMBER`` counts from 0, and ``MAC`` is the
+HMAC-SHA256 of all that is between the mark and it, and of the record, cut to 128 bits. Each boot
+has a key of its own, which is on the command line of its kernel and in no line: so no kernel speaks
+for another one. Each line is judged alone: two machines may be in one log, and a line that lost a
+character is as good as absent. Most lines are sent twice. Line 0 describes the machine, the last
+one says how many there are. Everything else is what the kernel printed. A console is hostile.
 """
 
 import hmac
@@ -51,7 +51,8 @@ KeyOf = Callable[[str, int], bytes | None]
 
 
 def key_of_boot(secret: bytes, run: str, boot: int) -> bytes:
-    """Return the key of one boot, from which neither the secret of its run nor another key follows."""
+    """Return the key of one boot, from which neither the secret of its run nor another key
+    follows."""
     return hmac.digest(secret, f"{run} {boot}".encode(), "sha256")[:_KEY_BYTES]
 
 
@@ -61,7 +62,8 @@ def mac_of(key: bytes, text: bytes) -> bytes:
 
 
 class Sent(BaseModel):
-    """The last line of a boot. ``throttled`` counts events of a processor that was too hot; -1: unknown."""
+    """The last line of a boot. ``throttled`` counts events of a processor that was too hot; -1:
+    unknown."""
 
     records: int
     status: int
@@ -90,7 +92,8 @@ class LoggedBoot:
 
     @property
     def machine(self) -> _Facts:
-        """What the machine says of itself, its settings made steady, and the build ID of its kernel."""
+        """What the machine says of itself, its settings made steady, and the build ID of its
+        kernel."""
         try:
             return _facts.validate_json(self.lines.get(_MACHINE, b"{}"))
         except ValidationError:
@@ -110,7 +113,8 @@ class LoggedBoot:
 
     @property
     def raw_records(self) -> list[bytes]:
-        """The lines of the agent; of a boot without its end, those before the first that is missing."""
+        """The lines of the agent; of a boot without its end, those before the first that is
+        missing."""
         whole = takewhile(self.lines.__contains__, count(_MACHINE + 1))
         return [self.lines[number] for number in whole if not self.lines[number].startswith(_SENT)]
 
@@ -127,9 +131,13 @@ class LoggedBoot:
         return None
 
     def lacks(self, cpus: int) -> str:
-        """Return of what the machine has too little: space for records, or possible CPUs; empty: nothing."""
+        """Return of what the machine has too little: space for records, or possible CPUs; empty:
+        nothing."""
         if (last := self.last) and 0 < last.zone < last.bytes:
-            return f"records: they have {last.bytes >> 10} kB, its pmsg zone of ramoops {last.zone >> 10} kB"
+            return (
+                f"records: they have {last.bytes >> 10} kB, its pmsg zone of ramoops "
+                f"{last.zone >> 10} kB"
+            )
         hello = self._record(0)
         if isinstance(hello, Hello) and hello.cpus_possible < cpus:
             return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {cpus}"
@@ -158,10 +166,12 @@ class LoggedBoot:
 
 
 class Consoles:
-    """What some consoles printed: the boots in the order in which they began, and the damaged lines.
+    """What some consoles printed: the boots in the order in which they began, and the damaged
+    lines.
 
-    ``key_of`` gives the keys with which lines are verified. What is printed while no boot is known to run can
-    be of any kernel: it is of a boot only if that boot's key follows, as in the log of a panic.
+    ``key_of`` gives the keys with which lines are verified. What is printed while no boot is known
+    to run can be of any kernel: it is of a boot only if that boot's key follows, as in the log of a
+    panic.
     """
 
     def __init__(self, key_of: KeyOf, *, alone: bool = False) -> None:
@@ -219,7 +229,8 @@ class Consoles:
         boot.differs |= known != record
         self.bytes += len(record) if known is record else 0
         boot.ended |= record.startswith(_SENT)
-        # What follows its end is of the next kernel, or was written by one that repeats these lines.
+        # What follows its end is of the next kernel, or was written by one that repeats these
+        # lines.
         if boot.ended:
             self._now = None
 
@@ -265,7 +276,8 @@ def read_logs(files: Sequence[Path], key_of: KeyOf) -> Consoles:
                 consoles.add(line.rstrip(b"\r\n"))
                 if consoles.bytes > _MOST_BYTES or len(consoles.boots) > _MOST_BOOTS:
                     raise InputError(
-                        f"{path}: more than {_MOST_BYTES >> 20} MB of boots, or {_MOST_BOOTS} boots",
+                        f"{path}: more than {_MOST_BYTES >> 20} MB of boots, or {_MOST_BOOTS} "
+                        "boots",
                         hint="import fewer logs at once, those of whole blocks together.",
                     )
     return consoles
@@ -279,8 +291,8 @@ def named(run: str, boot: int, key: bytes) -> str:
 def kernel_line(job: BootJob, named: str, line: str) -> str:
     """Return the command line of the kernel of a boot that is ``named``: its run, number and key.
 
-    ``line``: the serial line of the machine for records and console, such as ``ttyS1``. The arguments of the
-    experiment come last, and so override the others.
+    ``line``: the serial line of the machine for records and console, such as ``ttyS1``. The
+    arguments of the experiment come last, and so override the others.
     """
     given = GIVEN["machine_arguments"].format(
         line=line, named=named, job=job, possible=job.possible_cpus or job.cpus

@@ -1,4 +1,5 @@
-"""A machine that is not of this lab: its boots are exported, and their records imported (``bundle``)."""
+"""A machine that is not of this lab: its boots are exported, and their records imported
+(``bundle``)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,10 +103,22 @@ def check_measurable(asked: Experiment, *, lacks: str = "", kvm: bool = False) -
     design, machine = asked.design, asked.machine
     suspends = any("platform" in sweep.params.get("until", ()) for sweep in asked.workloads)
     for wrong, why, hint in (
-        (design.clock != "wall", "--clock: a machine has no instruction clock", "name --clock wall."),
+        (
+            design.clock != "wall",
+            "--clock: a machine has no instruction clock",
+            "name --clock wall.",
+        ),
         (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),
-        (machine.numa_nodes, "numa_nodes: a machine has the nodes that it has", "remove numa_nodes."),
-        (suspends, "until=platform suspends the machine, which then may not wake up", "choose another."),
+        (
+            machine.numa_nodes,
+            "numa_nodes: a machine has the nodes that it has",
+            "remove numa_nodes.",
+        ),
+        (
+            suspends,
+            "until=platform suspends the machine, which then may not wake up",
+            "choose another.",
+        ),
         (kvm, "--require kvm: a machine has no KVM", "remove --require."),
         (lacks, f"a machine without serial needs the fragment {lacks}", f"add --config {lacks}."),
         (machine.arch != "x86_64", "only x86_64 machines are known", "remove --arch."),

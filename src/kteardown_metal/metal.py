@@ -1,9 +1,11 @@
-"""Boot kernels on a machine by ssh and kexec, read what they send, and wait until it is back. Experimental.
+"""Boot kernels on a machine by ssh and kexec, read what they send, and wait until it is back.
+Experimental.
 
-The machine's own system is reached by ssh. It locks itself for the run, gets the files of a boot, arms its
-watchdog, and starts the kernel. That sends its records (``console_records``) over the serial line, or
-leaves them in memory for the machine's own kernel (ramoops), and resets the machine. A reset is known by ssh,
-by another boot id: a machine that hangs is silent. Nothing is booted on a machine that did not come back.
+The machine's own system is reached by ssh. It locks itself for the run, gets the files of a boot,
+arms its watchdog, and starts the kernel. That sends its records (``console_records``) over the
+serial line, or leaves them in memory for the machine's own kernel (ramoops), and resets the
+machine. A reset is known by ssh, by another boot id: a machine that hangs is silent. Nothing is
+booted on a machine that did not come back.
 """
 
 import os
@@ -35,7 +37,13 @@ from kteardown.vm.kernel_log import Ending
 from kteardown.vm.qemu_library import WITH_LAB
 from kteardown_metal.console_records import Consoles, LoggedBoot, kernel_line, named
 
-_SSH = ("ssh", "-oBatchMode=yes", "-oConnectTimeout=15", "-oServerAliveInterval=5", "-oServerAliveCountMax=3")
+_SSH = (
+    "ssh",
+    "-oBatchMode=yes",
+    "-oConnectTimeout=15",
+    "-oServerAliveInterval=5",
+    "-oServerAliveCountMax=3",
+)
 _SCRIPT = files("kteardown_metal").joinpath("metal_files/machine.sh").read_text(encoding="utf-8")
 _REFUSED = 3
 _NO_CONNECTION = 255
@@ -47,12 +55,14 @@ _ASK_S = 3.0
 _CONSOLE_BYTES = 64 << 20
 _KEXEC = b"Starting new kernel"
 _KEXEC_S = 120.0
-"""The last line of a kernel that prints notices; how long the services of its system may take to stop."""
+"""The last line of a kernel that prints notices; how long the services of its system may take to
+stop."""
 _SPARE_S = 30.0
 
 
 class MachineConfig(StrictModel):
-    """A section ``[machines."HOST"]`` of the configuration; docs/machine.md says what each setting is."""
+    """A section ``[machines."HOST"]`` of the configuration; docs/machine.md says what each setting
+    is."""
 
     serial: str = ""
     line: Annotated[str, Field(pattern=r"^tty[A-Za-z]{1,6}\d{1,3}$")] = "ttyS0"
@@ -64,7 +74,8 @@ class MachineConfig(StrictModel):
 
 
 class Proof(StrictModel):
-    """What ``kteardown doctor`` saw a machine do. Times are in seconds from kexec to the answer by ssh."""
+    """What ``kteardown doctor`` saw a machine do. Times are in seconds from kexec to the answer by
+    ssh."""
 
     proved_at: str
     success_s: float
@@ -100,10 +111,11 @@ class Returned:
 
 @dataclass
 class MetalMachine:
-    """Boots kernels on one machine, one after the other. ``owner`` names the run in the machine's lock.
+    """Boots kernels on one machine, one after the other. ``owner`` names the run in the machine's
+    lock.
 
-    ``first`` is the first process of its boots, which also arms the watchdog. ``proof`` is None while
-    ``kteardown doctor`` makes one.
+    ``first`` is the first process of its boots, which also arms the watchdog. ``proof`` is None
+    while ``kteardown doctor`` makes one.
     """
 
     host: str
@@ -124,18 +136,24 @@ class MetalMachine:
         return self.config.back_s if self.proof is None else 2 * self.proof.back_s + _SPARE_S
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
-        """Run one boot to the return of the machine, as ``QemuMachine.boot`` does; lines come at its end.
+        """Run one boot to the return of the machine, as ``QemuMachine.boot`` does; lines come at
+        its end.
 
-        Raises LabError if the machine is refused or does not come back, KeyboardInterrupt after ``stop``, and
-        whatever ``on_line`` raises.
+        Raises LabError if the machine is refused or does not come back, KeyboardInterrupt after
+        ``stop``, and whatever ``on_line`` raises.
         """
         try:
             found = self.run(job)
         except SshError as error:
             return LoggedBoot("", 0, "").end(Ending("broken", str(error)))
-        if self.proof and found.boot.sent and found.boot.machine.get("cpu") != self.proof.facts.get("cpu"):
+        if (
+            self.proof
+            and found.boot.sent
+            and found.boot.machine.get("cpu") != self.proof.facts.get("cpu")
+        ):
             raise LabError(
-                f"{self.host} is not as it was proved: its processor or a setting of that is another",
+                f"{self.host} is not as it was proved: its processor or a setting of that is "
+                "another",
                 hint="prove it again with `kteardown doctor --machine`, and start the run anew.",
             )
         if found.ending.how == "powered-off":
@@ -147,11 +165,17 @@ class MetalMachine:
         """As ``boot``, with the times. Raises SshError if the machine fails before the boot."""
         token, key = secrets.token_hex(8), secrets.token_bytes(16)
         old = self._take()
-        for path, name in ((job.image, "bzImage"), (job.initramfs, "initramfs"), (self.first, "init")):
+        for path, name in (
+            (job.image, "bzImage"),
+            (job.initramfs, "initramfs"),
+            (self.first, "init"),
+        ):
             self._ssh(f"cat >/var/lib/kteardown/{name}", path.read_bytes(), _UPLOAD_S)
         with _serial_line(self.config.serial, job.console) as serial:
             # No console has the second name, so that no serial port is one.
-            both = (self.config.line, "") if self.config.serial else ("pmsg0", self._script("ramoops"))
+            both = (
+                (self.config.line, "") if self.config.serial else ("pmsg0", self._script("ramoops"))
+            )
             serial.key = key
             words = [kernel_line(job, named(token, 0, key), both[0]), *both[1].split()]
             self._script("boot", str(self.watchdog_s), " ".join([*words, *self.config.kernel_args]))
@@ -162,7 +186,8 @@ class MetalMachine:
         return found
 
     def stop(self) -> None:
-        """Wait for no boot any more; the machine comes back by itself. May be called from any thread."""
+        """Wait for no boot any more; the machine comes back by itself. May be called from any
+        thread."""
         self._stopped.set()
 
     def release(self) -> None:
@@ -173,7 +198,8 @@ class MetalMachine:
             self._script("release", self.owner)
 
     def _take(self) -> str:
-        """Lock the machine for one boot, and return its boot id. It may be on its way back from a boot."""
+        """Lock the machine for one boot, and return its boot id. It may be on its way back from a
+        boot."""
         seconds = int(self.config.boot_s + 2 * self.back_s + _UPLOAD_S)
         until = time.monotonic() + self.back_s
         while True:
@@ -182,7 +208,8 @@ class MetalMachine:
             except NoAnswerError as error:
                 if time.monotonic() > until:
                     raise LabError(
-                        f"{self.host} does not answer: {error}", hint="look at its console, or switch it on."
+                        f"{self.host} does not answer: {error}",
+                        hint="look at its console, or switch it on.",
                     ) from error
             self._pause()
 
@@ -204,22 +231,32 @@ class MetalMachine:
                 if boot_id == old and asked - began > _KEXEC_S:
                     raise SshError(f"{self.host} runs its own kernel {_KEXEC_S:.0f} s after kexec")
                 if boot_id and boot_id != old:
-                    # A machine's clock can be wrong, and what comes before its last line is of the boot.
+                    # A machine's clock can be wrong, and what comes before its last line is of the
+                    # boot.
                     serial.add(left)
                     boot = serial.boot(token, max(sent_at, asked - uptime_s))
                     ending = self._ending(boot, asked - began, powered)
-                    return Returned(boot, ending, asked - began, asked - (sent_at or began), powered)
+                    return Returned(
+                        boot, ending, asked - began, asked - (sent_at or began), powered
+                    )
             if now > until:
                 if powered or not self.config.power_command:
-                    tried = "the power command was tried once" if powered else "it has no power command"
+                    tried = (
+                        "the power command was tried once" if powered else "it has no power command"
+                    )
                     raise LabError(
                         f"{self.host} did not come back within {now - began:.0f} s; {tried}",
-                        hint="nothing is booted on it any more: switch it off and on, then resume the run.",
+                        hint=(
+                            "nothing is booted on it any more: switch it off and on, then resume "
+                            "the run."
+                        ),
                     )
                 powered, until = True, now + self.back_s
                 self.note(f"{self.host} does not come back: trying the power command once")
                 with suppress(subprocess.TimeoutExpired):
-                    spawn.run(["sh", "-c", self.config.power_command], check=False, timeout=_REPLY_S)
+                    spawn.run(
+                        ["sh", "-c", self.config.power_command], check=False, timeout=_REPLY_S
+                    )
 
     def _ending(self, boot: LoggedBoot, total_s: float, powered: bool) -> Ending:
         """Return how a boot ended whose machine is back."""
@@ -236,9 +273,12 @@ class MetalMachine:
         return Ending("reset")
 
     def _up(self, old: str) -> tuple[str, float, bytes]:
-        """Return the boot id, the age of its kernel and, if the id is not ``old``, what ramoops has."""
+        """Return the boot id, the age of its kernel and, if the id is not ``old``, what ramoops
+        has."""
         with suppress(SshError, ValueError):
-            boot_id, uptime, left = self._script("up", "" if self.config.serial else old).split("\n", 2)
+            boot_id, uptime, left = self._script("up", "" if self.config.serial else old).split(
+                "\n", 2
+            )
             return boot_id, float(uptime.split()[0]), left.encode(errors="surrogateescape")
         return "", 0.0, b""
 
@@ -251,7 +291,12 @@ class MetalMachine:
         try:
             # In a session of its own, so that Ctrl-C reaches only the lab.
             done = spawn.run(
-                argv, input=content, capture_output=True, timeout=limit_s, start_new_session=True, check=False
+                argv,
+                input=content,
+                capture_output=True,
+                timeout=limit_s,
+                start_new_session=True,
+                check=False,
             )
         except subprocess.TimeoutExpired as error:
             raise NoAnswerError(f"{self.host}: no answer by ssh for {limit_s:.0f} s") from error
@@ -272,7 +317,9 @@ class MetalMachine:
 class _SerialLine:
     """What a command prints into a file: the serial line of a machine."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", written: BinaryIO, stream: BinaryIO) -> None:
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", written: BinaryIO, stream: BinaryIO
+    ) -> None:
         self._process, self._written, self._stream = process, written, stream
         self._lines: list[tuple[float, bytes]] = []
         self._rest, self._size = b"", 0
@@ -302,19 +349,25 @@ class _SerialLine:
 
     def sent(self, token: str) -> bool:
         """Return whether all lines of a boot are there."""
-        return any(b'"sent"' in line for _, line in self._lines) and self.boot(token).sent is not None
+        return (
+            any(b'"sent"' in line for _, line in self._lines) and self.boot(token).sent is not None
+        )
 
     def boot(self, token: str, until: float = float("inf")) -> LoggedBoot:
         """Return a boot: what came after kexec, and before the machine's own kernel began."""
         lines = [line for at, line in self._lines if at <= until]
         start = max((number for number, line in enumerate(lines) if _KEXEC in line), default=-1) + 1
-        consoles = Consoles(lambda run, number: self.key if (run, number) == (token, 0) else None, alone=True)
+        consoles = Consoles(
+            lambda run, number: self.key if (run, number) == (token, 0) else None, alone=True
+        )
         for line in lines[start:]:
             consoles.add(line)
         boots = [boot for boot in consoles.boots.values() if boot.token == token]
         boot = max(boots, key=lambda boot: len(boot.lines), default=LoggedBoot(token, 0, ""))
         if len(boot.lines) < 2:  # Without a record of the agent, all is text of this boot.
-            boot.console = deque(line.decode(errors="replace") for line in lines[start:] if line.strip())
+            boot.console = deque(
+                line.decode(errors="replace") for line in lines[start:] if line.strip()
+            )
         return boot
 
 
@@ -323,7 +376,14 @@ def _serial_line(command: str, console: Entry) -> Iterator[_SerialLine]:
     """Run the command of a serial line in the block; empty: on that line nothing comes."""
     with console.create() as written, console.stream() as stream:
         # A command that went on after a lab that was killed would keep the line from the next lab.
-        argv = ("setpriv", *WITH_LAB, str(os.getpid()), "sh", "-c", command or "exec sleep infinity")
+        argv = (
+            "setpriv",
+            *WITH_LAB,
+            str(os.getpid()),
+            "sh",
+            "-c",
+            command or "exec sleep infinity",
+        )
         null, also = subprocess.DEVNULL, subprocess.STDOUT
         process = spawn.start(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
         try:

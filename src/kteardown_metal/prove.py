@@ -1,4 +1,5 @@
-"""Prove that a machine boots base by ssh, and comes back by itself after success, a panic and a hang."""
+"""Prove that a machine boots base by ssh, and comes back by itself after success, a panic and a
+hang."""
 
 import platform
 from dataclasses import replace
@@ -28,7 +29,8 @@ _WATCHDOG_S = 60
 def prove(place: SshPlace, reporter: Reporter) -> Proof:
     """Boot base on the machine of ``--machine ssh:HOST`` three times, and store what it did.
 
-    The consoles stay beside it. Raises InputError, BuildError, LabError if the machine does not come back.
+    The consoles stay beside it. Raises InputError, BuildError, LabError if the machine does not
+    come back.
     """
     machine = place.unproved(f"doctor on {platform.node()}", reporter)
     more = () if machine.config.serial else (PSTORE,)
@@ -39,11 +41,15 @@ def prove(place: SshPlace, reporter: Reporter) -> Proof:
     with writing(folder):
         folder.root.mkdir(parents=True, exist_ok=True)
     initramfs = pack(folder / "initramfs", agent=agent, plan=_PLAN, first=machine.first)
-    job = BootJob(image, initramfs, DEFAULT_ARCH, "metal", 1, 512, 1, folder / "console", _WATCHDOG_S)
+    job = BootJob(
+        image, initramfs, DEFAULT_ARCH, "metal", 1, 512, 1, folder / "console", _WATCHDOG_S
+    )
     try:
         proof = _proof(machine, job, reporter)
     except SshError as error:
-        raise LabError(str(error), hint="correct what it says; docs/machine.md may help.") from error
+        raise LabError(
+            str(error), hint="correct what it says; docs/machine.md may help."
+        ) from error
     finally:
         machine.release()
     with writing(place.proof_file):
@@ -65,8 +71,10 @@ def _proof(machine: MetalMachine, job: BootJob, reporter: Reporter) -> Proof:
         what = "a panic" if success.boot.sent else "the records of a boot"
         raise LabError(
             f"{machine.host} comes back, but {what} did not come",
-            hint="correct serial and line in the configuration; without them, firmware may clear the memory "
-            f"at a reset. What came is in {job.console.parent}.",
+            hint=(
+                "correct serial and line in the configuration; without them, firmware may clear "
+                f"the memory at a reset. What came is in {job.console.parent}."
+            ),
         )
     watchdog_s = min(_WATCHDOG_S, machine.config.boot_s)
     try:
@@ -82,7 +90,9 @@ def _proof(machine: MetalMachine, job: BootJob, reporter: Reporter) -> Proof:
         panic_s=round(panic.total_s, 1),
         hang_s=round(hang.total_s, 1),
         by="power command" if hang.powered else "watchdog",
-        back_s=round(max(success.back_s, panic.total_s, 0 if hang.powered else hang.total_s - watchdog_s), 1),
+        back_s=round(
+            max(success.back_s, panic.total_s, 0 if hang.powered else hang.total_s - watchdog_s), 1
+        ),
         facts=success.boot.facts(),
     )
 

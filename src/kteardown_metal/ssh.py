@@ -1,4 +1,5 @@
-"""A machine that ``--machine ssh:HOST`` names: it is reached by ssh and boots by kexec (``metal``)."""
+"""A machine that ``--machine ssh:HOST`` names: it is reached by ssh and boots by kexec
+(``metal``)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +61,8 @@ class SshPlace(ExportedPlace):
         return self.proof().facts
 
     def machine(self, owner: str, reporter: Reporter, *, repeat: bool = False) -> Machine:
-        """Return the machine. Raises InputError if it is not in the configuration, or was not proved."""
+        """Return the machine. Raises InputError if it is not in the configuration, or was not
+        proved."""
         proof = self.proof()
         watchdog_s = self.config().boot_s if proof.by == "watchdog" else 0
         return self._machine(owner, reporter, proof, watchdog_s)
@@ -69,7 +71,9 @@ class SshPlace(ExportedPlace):
         """Return the machine, to prove it. Raises InputError, BuildError, LabError."""
         return self._machine(owner, reporter, None, 0)
 
-    def _machine(self, owner: str, reporter: Reporter, proof: Proof | None, watchdog_s: int) -> MetalMachine:
+    def _machine(
+        self, owner: str, reporter: Reporter, proof: Proof | None, watchdog_s: int
+    ) -> MetalMachine:
         config = self.config()
         first = build_machine_init(DEFAULT_ARCH, cache=cache_dir(), reporter=reporter)
         return MetalMachine(self.host, config, first, owner, proof, reporter.note, watchdog_s)

@@ -50,15 +50,21 @@ def export_boot(
 ) -> None:
     reporter, out = options.reporter(verbose, quiet), options.output()
     if not _SERIAL.fullmatch(serial):
-        raise InputError(f"--serial {on_one_line(serial)}: not a serial line", hint="name ttyS0 or ttyS1.")
+        raise InputError(
+            f"--serial {on_one_line(serial)}: not a serial line", hint="name ttyS0 or ttyS1."
+        )
     with failing(f"--to {to}: cannot be created", hint="name a new folder, where you may write."):
         to.mkdir(parents=True)  # Before anything is built.
         to.rmdir()
-    wanted = on_clocks(load_experiment(experiment), asked if asked.clock else replace(asked, clock="wall"))
+    wanted = on_clocks(
+        load_experiment(experiment), asked if asked.clock else replace(asked, clock="wall")
+    )
     for one in wanted:
         # Before anything is built.
         if one.design.until:
-            raise InputError("--until: a bundle has all boots from the start", hint="name --boots instead.")
+            raise InputError(
+                "--until: a bundle has all boots from the start", hint="name --boots instead."
+            )
         check_measurable(one)
         check_plain(one, plan_boots(resolve(one, ablate=asked.ablate)))
     run = pipeline.start(wanted, reporter, ablate=asked.ablate, command=command_line()).runs[0]
@@ -91,12 +97,14 @@ def import_logs(
         found = read_logs(logs, key_of)
     token = _token_of(found, runs)
     run = runs[token][0]
-    for line in _adopt(run, [one for one in found.boots.values() if one.token == token], asked, reporter):
+    for line in _adopt(
+        run, [one for one in found.boots.values() if one.token == token], asked, reporter
+    ):
         reporter.note(line)
     if found.damaged:
         reporter.note(
-            f"{found.damaged} lines of the logs are damaged, or are not signed with the key of their boot; "
-            "a line counts if one of its copies is whole"
+            f"{found.damaged} lines of the logs are damaged, or are not signed with the key of "
+            "their boot; a line counts if one of its copies is whole"
         )
     pipeline.analyse_and_save(load(run))
     if as_json:
@@ -120,14 +128,19 @@ def _asked(texts: Sequence[str], logs: Sequence[Path]) -> dict[int, int]:
 
 
 def _token_of(logs: Consoles, runs: Mapping[str, tuple[RunDir, bytes | None]]) -> str:
-    """Return the run of the boots in ``logs``. Raises InputError if there is none, or more than one."""
+    """Return the run of the boots in ``logs``. Raises InputError if there is none, or more than
+    one."""
     tokens = {boot.token for boot in logs.boots.values()}
     if not tokens and logs.strange:
         old = ", ".join(run.name for run, secret in runs.values() if secret is None)
         raise InputError(
             "the boots in these logs are of no run of this host whose keys it has",
             hint="import them on the host that made the bundle."
-            + (f" These were exported by an earlier version, export them anew: {old}." if old else ""),
+            + (
+                f" These were exported by an earlier version, export them anew: {old}."
+                if old
+                else ""
+            ),
         )
     if not tokens:
         raise InputError(
@@ -138,7 +151,8 @@ def _token_of(logs: Consoles, runs: Mapping[str, tuple[RunDir, bytes | None]]) -
     if len(tokens) > 1:
         names = ", ".join(runs[token][0].name for token in sorted(tokens))
         raise InputError(
-            f"the boots in these logs are of {names}", hint="import the logs of each bundle by themselves."
+            f"the boots in these logs are of {names}",
+            hint="import the logs of each bundle by themselves.",
         )
     return tokens.pop()
 
@@ -146,7 +160,8 @@ def _token_of(logs: Consoles, runs: Mapping[str, tuple[RunDir, bytes | None]]) -
 def _adopt(
     run: RunDir, boots: Sequence[LoggedBoot], asked: Mapping[int, int], reporter: Reporter
 ) -> Iterator[str]:
-    """Write the boots of whole blocks to the run; yield what a reader must know. Raises InputError."""
+    """Write the boots of whole blocks to the run; yield what a reader must know. Raises
+    InputError."""
     found = load(run)
     plan = found.plan
     reports = reports_of(found.workloads)
@@ -156,29 +171,41 @@ def _adopt(
     whole = [boot for boot in chosen.values() if boot.sent]
     if not whole:
         raise GuestError("no boot in these logs ended", hint="look at the logs; boot them again.")
-    with open_writer(run, whole[0].facts()) as log, reporter.task("importing", total=len(chosen)) as task:
+    with (
+        open_writer(run, whole[0].facts()) as log,
+        reporter.task("importing", total=len(chosen)) as task,
+    ):
         done = log.finished()
         absent: dict[int, list[int]] = {boot.block: [] for boot in plan.boots}
         for boot in plan.boots:
             if boot.index not in chosen and boot.index not in done:
                 absent[boot.block].append(boot.index)
-        new = [index for index in chosen if index not in done and not absent[plan.boots[index].block]]
+        new = [
+            index for index in chosen if index not in done and not absent[plan.boots[index].block]
+        ]
         for number, index in enumerate(new):
             log.adopt([_records_of(chosen[index], plan.boots[index], reports)], boot=index)
             task.update(number + 1)
     for block, missing in absent.items():
         if 0 < len(missing) < sum(boot.block == block for boot in plan.boots):
             names = ", ".join(map(str, missing))
-            yield f"block {block} is not used: boot {names} is missing. Boot it, and import all logs together"
+            yield (
+                f"block {block} is not used: boot {names} is missing. Boot it, and import all logs "
+                "together"
+            )
     if new != sorted(new):
         yield f"the boots were not in the order of the plan, but {', '.join(map(str, new))}"
-    yield f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} of {len(plan.boots)}"
+    yield (
+        f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} of "
+        f"{len(plan.boots)}"
+    )
 
 
 def _choose(
     plan: Plan, boots: Sequence[LoggedBoot], asked: Mapping[int, int]
 ) -> tuple[dict[int, LoggedBoot], list[str]]:
-    """Return what to use for each boot of the plan, which was whole or panicked once, and what to say.
+    """Return what to use for each boot of the plan, which was whole or panicked once, and what to
+    say.
 
     Of a boot with two different ends none is used, unless one log of it is ``asked`` for.
     """
@@ -198,22 +225,29 @@ def _choose(
     for index in sorted(ends):
         if len(ends[index]) > 1 or ends[index][0].differs:
             void.append(
-                f"boot {index} is void: the logs have different records of it. Look at them, and choose "
-                f"those of one log: --boot {index}=LOG"
+                f"boot {index} is void: the logs have different records of it. Look at them, and "
+                f"choose those of one log: --boot {index}=LOG"
             )
     chosen = {index: own[0] for index, own in ends.items() if len(own) == 1 and not own[0].differs}
-    said += [f"boot {index} is not used: {reason}" for index, reason in why.items() if index not in ends]
+    said += [
+        f"boot {index} is not used: {reason}" for index, reason in why.items() if index not in ends
+    ]
     return chosen, [*void, *dict.fromkeys(said)]
 
 
 def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
-    """Return why the records of a boot are no result; empty if they are, or if its kernel panicked."""
+    """Return why the records of a boot are no result; empty if they are, or if its kernel
+    panicked."""
     sent, planned = boot.sent, plan.boots[boot.boot]
     swept = {"cpus": plan.cpus, "possible_cpus": plan.possible_cpus} | dict(planned.machine)
     if sent is None:
         if any(p.kind == "panic" for p in kernel_log.problems("\n".join(boot.console))):
             return ""
-        return f"{len(boot.lines)} of its lines are there, and not all" if boot.lines else "it has no line"
+        return (
+            f"{len(boot.lines)} of its lines are there, and not all"
+            if boot.lines
+            else "it has no line"
+        )
     if sent.status:
         return on_one_line(f"the agent ended with status {sent.status}{boot.error}")
     if "build" not in boot.machine:
@@ -222,7 +256,8 @@ def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
 
 
 def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
-    """Raise InputError if a boot ran another kernel than that of its plan, or on another machine."""
+    """Raise InputError if a boot ran another kernel than that of its plan, or on another
+    machine."""
     seen: dict[str, str] = {}
     machines = set()
     for index, boot in chosen.items():
@@ -245,7 +280,9 @@ def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
         )
 
 
-def _records_of(boot: LoggedBoot, planned: PlannedBoot, reports: Mapping[str, Reports]) -> list[Record]:
+def _records_of(
+    boot: LoggedBoot, planned: PlannedBoot, reports: Mapping[str, Reports]
+) -> list[Record]:
     """Return the records of a boot as the lab keeps them. It is usable, or its kernel failed."""
     left_behind, guest = LeftBehind(planned.trials), GuestRecords(planned, reports)
     start = BootStart(

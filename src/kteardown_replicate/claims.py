@@ -1,9 +1,9 @@
 """Whether a posted claim replicates: the claimed change against the interval of ours.
 
-Both are ratios, after / before and changed / base, so units and clocks may differ, and are compared on the
-log scale. A claim about what one more object costs may be a difference instead. The interval is divided by
-the claimed change: 1 is as large as claimed, 0 no change, and -1 as large in the other direction.
-docs/replications.md has the rules.
+Both are ratios, after / before and changed / base, so units and clocks may differ, and are compared
+on the log scale. A claim about what one more object costs may be a difference instead. The interval
+is divided by the claimed change: 1 is as large as claimed, 0 no change, and -1 as large in the
+other direction. docs/replications.md has the rules.
 """
 
 import math
@@ -26,7 +26,8 @@ MARGIN = 0.02
 class MeasuredClaim:
     """What we measured at the point of a claim, or why there is nothing.
 
-    ``change`` is changed / base, or changed - base for a claim about a difference; ``ci`` is its interval.
+    ``change`` is changed / base, or changed - base for a claim about a difference; ``ci`` is its
+    interval.
     """
 
     change: float | None = None
@@ -57,11 +58,14 @@ def judge(claim: Claim, ours: MeasuredClaim) -> tuple[Finding, str]:
     if claim.difference:
         return compare(least, ours.ci, ours.margin)
     low, high = ours.ci
-    return compare(math.log(after / before), (math.log(low), math.log(high)), math.log1p(ours.margin))
+    return compare(
+        math.log(after / before), (math.log(low), math.log(high)), math.log1p(ours.margin)
+    )
 
 
 def compare(claimed: float, ours: tuple[float, float], edge: float) -> tuple[Finding, str]:
-    """Return the finding for a change ``claimed`` and an interval of ours; no change is -edge to edge."""
+    """Return the finding for a change ``claimed`` and an interval of ours; no change is -edge to
+    edge."""
     within = -edge <= ours[0] and ours[1] <= edge
     if abs(claimed) <= edge:
         return _no_change(ours, within)
@@ -167,4 +171,6 @@ def _slope(claim: Claim, result: Result, variant: str) -> MeasuredClaim:
         return MeasuredClaim(missing="a slope has no interval")
     low = math.hypot(after - after_ci[0], before_ci[1] - before)
     high = math.hypot(after_ci[1] - after, before - before_ci[0])
-    return MeasuredClaim(after - before, (after - before - low, after - before + high), MARGIN * abs(before))
+    return MeasuredClaim(
+        after - before, (after - before - low, after - before + high), MARGIN * abs(before)
+    )

@@ -34,8 +34,8 @@ _IS = {True: "is", False: "are"}
 class Replication:
     """What is run for a posting. Without ``experiments`` nothing can be.
 
-    ``source``: the file of the patch, if it is not the posted one. ``size``: the parameter of a script in
-    place of the one in the posting.
+    ``source``: the file of the patch, if it is not the posted one. ``size``: the parameter of a
+    script in place of the one in the posting.
     """
 
     posting: Posting
@@ -59,17 +59,22 @@ class ReplicationAnswer:
             "clocks": [
                 {
                     "clock": result.clock if result else None,
-                    "claims": [claim_row(one, self.posting) | {"interval": one.ours.ci} for one in claims],
+                    "claims": [
+                        claim_row(one, self.posting) | {"interval": one.ours.ci} for one in claims
+                    ],
                 }
                 for result, claims in self.claimed
             ],
         }
-        headline = "\n".join(_headline(self.posting, claims, result) for result, claims in self.claimed)
+        headline = "\n".join(
+            _headline(self.posting, claims, result) for result, claims in self.claimed
+        )
         materials = () if self.material is None else (self.material,)
         return Publication("replicate", headline, materials=materials, details=details)
 
     def check(self) -> None:
-        """Raise BrokenError if the patch breaks a kernel, and NotBuiltError if nothing of it is in one."""
+        """Raise BrokenError if the patch breaks a kernel, and NotBuiltError if nothing of it is in
+        one."""
         if self.material is not None:
             gate(self.material, None)
 
@@ -83,14 +88,18 @@ def plan_replication(
     patch: str = "",
     script: str = "",
 ) -> Replication:
-    """Return what is run for a posting: its own points, or a script. Raises all that a rehearsal raises."""
+    """Return what is run for a posting: its own points, or a script. Raises all that a rehearsal
+    raises."""
     run = posting.run
     if run is None and not script:
         return Replication(posting)
     base = run.source if run else _BASE
     if script and not (patch or (run and run.patch)):
         variant, source, base = our_series(posting), "", _BASE
-        why = f"{posting.cannot or 'its patch is in no archive'}; {script} is run with our series {variant}"
+        why = (
+            f"{posting.cannot or 'its patch is in no archive'}; {script} is run with our series "
+            f"{variant}"
+        )
         reporter.note(f"{posting.name}: {why}")
         posting = posting.model_copy(update={"cannot": why})
     else:

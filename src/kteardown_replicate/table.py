@@ -26,7 +26,9 @@ _CLAIM_UNITS = ("s", "ms", "us", "ns")
 CLAIM_COLUMNS = ("claim", "posted", "claimed", "here", "finding", "why")
 
 
-def replication_table(posting: Posting, found: Sequence[Replicated], result: Result | None) -> Table:
+def replication_table(
+    posting: Posting, found: Sequence[Replicated], result: Result | None
+) -> Table:
     """Return the table of all claims of a posting; ``result`` is that of the posted patch."""
     rows: list[list[Text]] = []
     for one in found:
@@ -35,7 +37,9 @@ def replication_table(posting: Posting, found: Sequence[Replicated], result: Res
         rows.append([(texts[name], tones.get(name)) for name in CLAIM_COLUMNS])
     source = posting.source
     title = f'Claims of "{source.title}", {source.posted}'
-    return Table(title, Block.of(CLAIM_COLUMNS, rows, left=CLAIM_COLUMNS), notes=claim_notes(posting, result))
+    return Table(
+        title, Block.of(CLAIM_COLUMNS, rows, left=CLAIM_COLUMNS), notes=claim_notes(posting, result)
+    )
 
 
 def claim_row(one: Replicated, posting: Posting) -> dict[str, str]:
@@ -48,7 +52,9 @@ def claim_row(one: Replicated, posting: Posting) -> dict[str, str]:
         f"{what} ({claim.machine})" if claim.machine else what,
         # As it was posted: all its digits, and separators of thousands.
         f"{claim.before:,.10g} -> {claim.after:,.10g} {claim.unit}",
-        f"{claim.after - claim.before:+.3g} {claim.unit}" if claim.difference else percent(claim.ratio),
+        f"{claim.after - claim.before:+.3g} {claim.unit}"
+        if claim.difference
+        else percent(claim.ratio),
         _here(one),
         one.finding,
         one.reason,
@@ -59,7 +65,9 @@ def claim_row(one: Replicated, posting: Posting) -> dict[str, str]:
 def claim_notes(posting: Posting, result: Result | None) -> tuple[str, ...]:
     """Return how the measurement differs from the posting."""
     times = any(claim.unit in _CLAIM_UNITS for claim in posting.all_claims)
-    return tuple(written("compared_with", posting, result, times, of=("kteardown_replicate", "texts")))
+    return tuple(
+        written("compared_with", posting, result, times, of=("kteardown_replicate", "texts"))
+    )
 
 
 def _here(one: Replicated) -> str:

@@ -51,7 +51,8 @@ def replicate(
 
 
 def command_line(source: str) -> str:
-    """Return the command that repeats this one: without the file of a patch that is the posted one."""
+    """Return the command that repeats this one: without the file of a patch that is the posted
+    one."""
     words, kept = iter(sys.argv[1:]), ["kteardown"]
     for word in words:
         if word in _NOT_REPEATED:
@@ -64,4 +65,6 @@ def command_line(source: str) -> str:
 def _show(posting: Posting, claims: Sequence[Replicated], result: Result | None) -> None:
     """Print what becomes of each claim on one clock."""
     table, console = replication_table(posting, claims, result), options.output()
-    text.fitted(lambda most: text.show(text.first_rows(table, most), console), console, text.LINES // 2)
+    text.fitted(
+        lambda most: text.show(text.first_rows(table, most), console), console, text.LINES // 2
+    )

@@ -1,4 +1,5 @@
-"""The new series of a mailing list: from its archive, a git repository of public-inbox, or saved mails."""
+"""The new series of a mailing list: from its archive, a git repository of public-inbox, or saved
+mails."""
 
 import json
 import os
@@ -32,17 +33,21 @@ _KEPT = 50_000
 
 
 def mails_of_list(where: str, days: float, cache: Path, reporter: Reporter) -> list[bytes]:
-    """Return the mails in ``where``; of a list or a git repository, those of the last ``days`` days.
+    """Return the mails in ``where``; of a list or a git repository, those of the last ``days``
+    days.
 
-    ``where`` is the name of a list in the archive of kernel.org, a git repository of public-inbox, or a file
-    or folder of mails. Raises InputError, LabError.
+    ``where`` is the name of a list in the archive of kernel.org, a git repository of public-inbox,
+    or a file or folder of mails. Raises InputError, LabError.
     """
     path, since = Path(where).expanduser(), datetime.now(UTC) - timedelta(days=days)
     if not path.exists():
         if not _NAME.fullmatch(where):
             raise InputError(
                 f"there is no file or folder {where}",
-                hint="give the name of a list (cgroups), a git repository of public-inbox, or an mbox.",
+                hint=(
+                    "give the name of a list (cgroups), a git repository of public-inbox, or an "
+                    "mbox."
+                ),
             )
         path = _fetched(where, since, cache, reporter)
     if (path / ".git").exists() or (path / "HEAD").is_file():
@@ -52,7 +57,8 @@ def mails_of_list(where: str, days: float, cache: Path, reporter: Reporter) -> l
 
 
 def _fetched(name: str, since: datetime, cache: Path, reporter: Reporter) -> Path:
-    """Fetch the mails of a list, of which the archive has a repository for each epoch, into the cache."""
+    """Fetch the mails of a list, of which the archive has a repository for each epoch, into the
+    cache."""
     base = os.environ.get("KTEARDOWN_ARCHIVE") or _ARCHIVE
     base = str(Path(base).absolute()) if Path(base).is_dir() else base
     target = cache / "archive" / name
@@ -69,28 +75,40 @@ def _fetched(name: str, since: datetime, cache: Path, reporter: Reporter) -> Pat
             epochs.append(f"{base}/{name}/{len(epochs)}")
         if not epochs:
             raise LabError(
-                f"the list {name} cannot be fetched from {base}: {done.said.strip()[-200:] or 'it is empty'}",
+                f"the list {name} cannot be fetched from {base}: "
+                f"{done.said.strip()[-200:] or 'it is empty'}",
                 hint="check the name and the network, or give a file or folder of mails.",
             )
         for epoch in epochs[-2:]:  # The newest may have begun a moment ago.
             heads = f"+refs/heads/*:refs/heads/{epoch.rpartition('/')[2]}/*"
-            git.run("fetch", "-q", f"--shallow-since={since:%Y-%m-%d}", epoch, heads, git_dir=target)
+            git.run(
+                "fetch", "-q", f"--shallow-since={since:%Y-%m-%d}", epoch, heads, git_dir=target
+            )
     return cache_folder.hold(target)
 
 
 def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:
-    """Yield the mails that the commits of a repository added, the oldest first: the file ``m`` of each.
+    """Yield the mails that the commits of a repository added, the oldest first: the file ``m`` of
+    each.
 
     Of more than may be in memory, the newest.
     """
-    asked = ["log", "--all", f"--since={since.isoformat()}", f"--max-count={MOST_MAILS}", "--format=%H:m"]
+    asked = [
+        "log",
+        "--all",
+        f"--since={since.isoformat()}",
+        f"--max-count={MOST_MAILS}",
+        "--format=%H:m",
+    ]
     names = git.read(repository, *asked).out
     with git.view(repository) as git_dir:
         form = "--batch-check=%(objectname) %(objectsize) %(objecttype)"
         listed = git.run("cat-file", form, git_dir=git_dir, data=names).text.splitlines()
         mails = [(one[0], int(one[1])) for one in map(str.split, listed) if one[2:] == ["blob"]]
         totals = accumulate(size for _, size in mails)
-        kept = [mail for mail, total in zip(mails, totals, strict=True) if total <= _MOST_BYTES][::-1]
+        kept = [mail for mail, total in zip(mails, totals, strict=True) if total <= _MOST_BYTES][
+            ::-1
+        ]
         text = "".join(f"{name}\n" for name, _ in kept).encode()
         out = git.run("cat-file", "--batch", git_dir=git_dir, data=text).out
     place = 0
@@ -157,7 +175,9 @@ class Seen:
         self._ids: list[str] = []
         with suppress(OSError, ValueError, KteardownError):
             found = json.loads(file.read_bytes())
-            self._ids = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+            self._ids = (
+                [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+            )
 
     def __contains__(self, message_id: object) -> bool:
         return message_id in self._ids

@@ -30,7 +30,8 @@ _MOST = 50
 
 @dataclass
 class Look:
-    """What one look at a list found: the series to try, with their mails, and why others are not tried."""
+    """What one look at a list found: the series to try, with their mails, and why others are not
+    tried."""
 
     wanted: list[tuple[PostedSeries, bytes]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -75,10 +76,14 @@ def watch(
 
 
 def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Look:
-    """Return what of ``mails`` is new and to be tried. An incomplete series waits for the next look."""
+    """Return what of ``mails`` is new and to be tried. An incomplete series waits for the next
+    look."""
     look = Look()
     executed = {one.file for source in shipped_sources() for one in shipped_functions(source)}
-    with TemporaryDirectory(prefix="kteardown-watch-") as folder, reporter.task("Reading series") as task:
+    with (
+        TemporaryDirectory(prefix="kteardown-watch-") as folder,
+        reporter.task("Reading series") as task,
+    ):
         found = threads(mails)
         for number, thread in enumerate(found, 1):
             task.update(number, f"of {len(found)}")
@@ -86,7 +91,9 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
             file.write_bytes(as_mbox(thread))
             try:
                 series = read(str(file), cache_dir=cache_dir(), reporter=reporter)
-                files = {name for patch in series.patches for name, _ in apply_patches.files_in(patch)}
+                files = {
+                    name for patch in series.patches for name, _ in apply_patches.files_in(patch)
+                }
             except KteardownError as error:
                 look.skipped.append(error.message.replace(str(file), "a thread"))
                 continue
@@ -124,7 +131,10 @@ def digest(where: str, look: Look, found: Sequence[jobs.QueuedJob]) -> str:
         cells = (f"{series.title} {series.revision}".strip(), series.author, status, summary)
         lines.append(f"| {' | '.join(on_one_line(cell).replace('|', '/') for cell in cells)} |")
     count = len(look.wanted) or "no"
-    lines += [*([""] if look.wanted else []), f"{count} new series change what a workload executes."]
+    lines += [
+        *([""] if look.wanted else []),
+        f"{count} new series change what a workload executes.",
+    ]
     lines += [f"{look.elsewhere} others do not."] if look.elsewhere else []
     lines += [f"Left out: {on_one_line(text)}." for text in look.skipped]
     return "\n".join(lines) + "\n"

@@ -35,7 +35,8 @@ def _unpack(folder: Path) -> None:
 
 
 def _needed(sources: Sources, name: str) -> list[Package]:
-    """Return a package and all that it depends on, by the first alternative that the host's suites have."""
+    """Return a package and all that it depends on, by the first alternative that the host's suites
+    have."""
     sources.find_package(name, "arm64")  # Fetches the lists.
     lists = Archive(sources.folder / "lists", SilentReporter(), "arm64")
     known: dict[str, Package] = {}

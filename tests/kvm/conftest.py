@@ -82,7 +82,8 @@ def l1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[L1]:
 
 @pytest.fixture(scope="session")
 def boot(l1: L1, base_image: Path, guest_init: Path) -> Boot:
-    """Boot guests in L1 one after the other, each given by how it ends and what is different in its job.
+    """Boot guests in L1 one after the other, each given by how it ends and what is different in its
+    job.
 
     The results are the fields of a ``BootEnd``, with ``lines``.
     """
@@ -92,7 +93,9 @@ def boot(l1: L1, base_image: Path, guest_init: Path) -> Boot:
         for number, (how, changes) in enumerate(guests):
             job = {
                 "image": base_image,
-                "initramfs": pack(Entry(l1.jobs) / f"initramfs-{number}", agent=guest_init, plan=""),
+                "initramfs": pack(
+                    Entry(l1.jobs) / f"initramfs-{number}", agent=guest_init, plan=""
+                ),
                 "arch": "x86_64",
                 "acceleration": "kvm",
                 "cpus": 1,
@@ -121,7 +124,9 @@ def _boot_all(l1: L1, jobs: Sequence[Mapping[str, object]]) -> list[dict[str, An
             assert done.status == 0, done.output
             results += map(json.loads, done.output.splitlines())
         except L1Error as error:
-            results += [json.loads(line) for line in error.output.splitlines() if line.endswith("}")]
+            results += [
+                json.loads(line) for line in error.output.splitlines() if line.endswith("}")
+            ]
             if lost == len(results):
                 raise
             lost = len(results)

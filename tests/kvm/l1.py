@@ -1,9 +1,10 @@
-"""A host with KVM for tests: L1, a guest on an emulated processor whose virtualization QEMU implements.
+"""A host with KVM for tests: L1, a guest on an emulated processor whose virtualization QEMU
+implements.
 
-In L1 the lab's guests (L2) run under KVM. Its kernel is Debian's cloud kernel. It sees a tree of the host, at
-the same paths, by virtiofs, and keeps its changes in memory; only the folder of jobs is written through. Its
-clock counts instructions, so that the limits of time in it do not depend on the load of the host. Root
-privileges are not needed.
+In L1 the lab's guests (L2) run under KVM. Its kernel is Debian's cloud kernel. It sees a tree of
+the host, at the same paths, by virtiofs, and keeps its changes in memory; only the folder of jobs
+is written through. Its clock counts instructions, so that the limits of time in it do not depend on
+the load of the host. Root privileges are not needed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from kteardown.vm.initramfs import archive, character_device, file, folder
 
 MEMORY_MB = 2560
 SILENT_S = 150.0
-"""For a start of L1, which takes 10 s of the processor, and a boot of a guest in it, which takes up to 25."""
+"""For a start of L1, which takes 10 s of the processor, and a boot of a guest in it, which takes up
+to 25."""
 VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
 KERNEL_ARGUMENTS = "quiet loglevel=4 panic=-1 mitigations=off nokaslr audit=0"
 CLOCK = ("-accel", "tcg,thread=single,tb-size=768", "-icount", "shift=1", "-smp", "1")
@@ -59,23 +61,27 @@ class Setting:
 AMD = Setting(
     arch="x86_64",
     board="q35",
-    # Without XSAVE: the emulator lets L2 set XCR0 without KVM, and L2's kernel warns of the wrong sizes.
+    # Without XSAVE: the emulator lets L2 set XCR0 without KVM, and L2's kernel warns of the wrong
+    # sizes.
     cpu="max,la57=off,-pku,-xsave",
     modules=("kvm_amd", "overlay"),
     arguments="console=ttyS0 tsc=reliable no_timer_check",
-    # QEMU's emulation of SVM delivers an interrupt that KVM injected a second time if a timer of L1 expires
-    # before L2 exits again; in the tick of L2 that is a deadlock (docs/kvm-tests.md). Without paravirtual
-    # end-of-interrupt, L2 exits early in its interrupt handlers.
+    # QEMU's emulation of SVM delivers an interrupt that KVM injected a second time if a timer of L1
+    # expires before L2 exits again; in the tick of L2 that is a deadlock (docs/kvm-tests.md).
+    # Without paravirtual end-of-interrupt, L2 exits early in its interrupt handlers.
     guest_options=("-global", "host-x86_64-cpu.kvm-pv-eoi=off"),
 )
 
 
 def server_of_files() -> tuple[str, str]:
-    """Return the program that shares files with L1, and its help. Raises L1Error if it is not installed."""
+    """Return the program that shares files with L1, and its help. Raises L1Error if it is not
+    installed."""
     daemon = next((path for path in VIRTIOFSD if Path(path).exists()), "")
     if not daemon:
         raise L1Error("virtiofsd is not installed; in Debian 12 it is a part of qemu-system-common")
-    return daemon, subprocess.run([daemon, "--help"], capture_output=True, text=True, check=False).stdout
+    return daemon, subprocess.run(
+        [daemon, "--help"], capture_output=True, text=True, check=False
+    ).stdout
 
 
 class L1Error(Exception):
@@ -96,7 +102,8 @@ class Done:
 
 
 def kernel(setting: Setting) -> tuple[Path, list[Path]]:
-    """Return the image of L1's kernel and its modules in load order, from the cache or fetched into it."""
+    """Return the image of L1's kernel and its modules in load order, from the cache or fetched into
+    it."""
     sources = Sources(cache_dir(), SilentReporter())
     architecture = ARCHITECTURES[setting.arch].debian
     pattern = rf"linux-image-6\.12\.\d+\+deb12-cloud-{architecture}(?:-unsigned)?"
@@ -108,7 +115,10 @@ def kernel(setting: Setting) -> tuple[Path, list[Path]]:
     package = sources.package_file(package_from_json(answer["package"]), architecture)
     request = KernelRequest("l1", f"image:{package}", modules=setting.modules, arch=setting.arch)
     image = prebuilt.ensure(request, Cache(cache_dir()), sources, SilentReporter())
-    needed = [*image.modules, *(path for name in setting.modules for path in image.optional_modules[name])]
+    needed = [
+        *image.modules,
+        *(path for name in setting.modules for path in image.optional_modules[name]),
+    ]
     return image.image, list(dict.fromkeys(needed))
 
 
@@ -131,7 +141,8 @@ def initramfs(arch: Arch, modules: Sequence[Path]) -> bytes:
 
 
 class L1:
-    """Runs jobs in L1, and starts it when there is none. A job that gets no answer has a second try.
+    """Runs jobs in L1, and starts it when there is none. A job that gets no answer has a second
+    try.
 
     ``place`` is the folder of its files; jobs may write to ``jobs``.
     """
@@ -154,7 +165,8 @@ class L1:
         return self._place / "jobs"
 
     def run(self, script: str, *, silent_s: float = SILENT_S) -> Done:
-        """Run a script of the shell in L1; if it gets no answer, once more. Raises L1Error if both do not.
+        """Run a script of the shell in L1; if it gets no answer, once more. Raises L1Error if both
+        do not.
 
         ``silent_s`` is a limit in seconds of the processor for L1 between two outputs of the job.
         """
@@ -204,7 +216,10 @@ class L1:
         self._write_qemu()
         (self._place / "initramfs").write_bytes(initramfs(self.setting.arch, modules))
         begun = time.monotonic()
-        sockets = [self._share("tree", self.setting.tree, "always"), self._share("jobs", self.jobs, "none")]
+        sockets = [
+            self._share("tree", self.setting.tree, "always"),
+            self._share("jobs", self.jobs, "none"),
+        ]
         self._spawn("qemu", self._command(image, sockets))
         self._wait(self.jobs / "ready", self._place / f"console-{self._starts}", SILENT_S)
         self.started_s.append(time.monotonic() - begun)
@@ -219,7 +234,8 @@ class L1:
         script.chmod(0o755)
 
     def _share(self, tag: str, source: Path, cache: str) -> Path:
-        """Start a server of files for ``source``. Its sandbox needs privileges or a user namespace."""
+        """Start a server of files for ``source``. Its sandbox needs privileges or a user
+        namespace."""
         daemon, known = server_of_files()
         path = self._place / f"{tag}.socket"
         path.unlink(missing_ok=True)
@@ -228,14 +244,20 @@ class L1:
             listening.listen(1)
             options = ["-o", f"source={source}", "-o", "sandbox=chroot", "-o", f"cache={cache}"]
             if "--no-announce-submounts" in known:
-                # Else mount points below the tree are mounts in L1, too, which its overlay does not show.
+                # Else mount points below the tree are mounts in L1, too, which its overlay does not
+                # show.
                 options.append("--no-announce-submounts")
             namespace = ("unshare", "--map-root-user") if os.geteuid() else ()
             self._spawn(
                 tag,
                 [
                     *(*namespace, "setpriv", "--pdeathsig", "KILL", daemon),
-                    *(f"--fd={listening.fileno()}", *options, "--thread-pool-size=1", "--rlimit-nofile=0"),
+                    *(
+                        f"--fd={listening.fileno()}",
+                        *options,
+                        "--thread-pool-size=1",
+                        "--rlimit-nofile=0",
+                    ),
                 ],
                 listening.fileno(),
             )
@@ -249,11 +271,26 @@ class L1:
         qemu = ARCHITECTURES[self.setting.arch].qemu
         arguments = f"{KERNEL_ARGUMENTS} {self.setting.arguments}"
         return [
-            *("setpriv", "--pdeathsig", "KILL", qemu, "-nodefaults", "-no-user-config", "-no-reboot"),
+            *(
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                qemu,
+                "-nodefaults",
+                "-no-user-config",
+                "-no-reboot",
+            ),
             *("-display", "none", "-M", self.setting.board, "-cpu", self.setting.cpu, *CLOCK),
             *("-m", str(MEMORY_MB), "-numa", "node,memdev=memory"),
             *("-object", f"memory-backend-memfd,id=memory,size={MEMORY_MB}M,share=on"),
-            *("-kernel", str(image), "-initrd", str(self._place / "initramfs"), "-append", arguments),
+            *(
+                "-kernel",
+                str(image),
+                "-initrd",
+                str(self._place / "initramfs"),
+                "-append",
+                arguments,
+            ),
             *("-chardev", f"file,id=console,path={self._place / f'console-{self._starts}'}"),
             *("-serial", "chardev:console", *devices),
         ]
@@ -275,7 +312,9 @@ class L1:
             raise L1Error(f"{argv[0]} is not installed")
         with (self._place / f"{name}.log").open("ab") as log:
             self._processes.append(
-                subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=descriptors)
+                subprocess.Popen(
+                    argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=descriptors
+                )
             )
 
     def _wait(self, end: Path, printed: Path, silent_s: float) -> str:
@@ -284,7 +323,9 @@ class L1:
         text, used_s, since = "", _processor_s(qemu), time.monotonic()
         while not end.exists():
             if any(process.poll() is not None for process in self._processes):
-                logs = "; ".join(log.read_text()[-500:].strip() for log in self._place.glob("*.log"))
+                logs = "; ".join(
+                    log.read_text()[-500:].strip() for log in self._place.glob("*.log")
+                )
                 raise L1Error(f"L1 ended by itself: {logs}", text)
             before, text = text, printed.read_text(errors="replace") if printed.exists() else ""
             if text != before:

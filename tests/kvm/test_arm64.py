@@ -1,4 +1,5 @@
-"""The lab's command line for arm64 under KVM: the GIC that QEMU chooses, ``-cpu host``, the ends by PSCI.
+"""The lab's command line for arm64 under KVM: the GIC that QEMU chooses, ``-cpu host``, the ends by
+PSCI.
 
 L1 has no Python: it runs the command itself, and the records and the console are read here.
 """
@@ -64,7 +65,8 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[L1]:
 
 @pytest.fixture(scope="module")
 def boot(arm: L1) -> Boot:
-    """Boot L1's own kernel with ``guest_init.c`` in it; the arguments are how it ends, and the kernel's."""
+    """Boot L1's own kernel with ``guest_init.c`` in it; the arguments are how it ends, and the
+    kernel's."""
     image, init = arm.jobs / "Image", arm.jobs / "init"
     shutil.copy(kernel(arm.setting)[0], image)
     source = Path(__file__).parents[1] / "vm" / "guest_init.c"
@@ -101,7 +103,9 @@ def test_the_probe_guest_runs(arm: L1) -> None:
     code.write_bytes(known.probe.code)
     options = [option.format(file=code) for option in known.probe.options]
     options[options.index("-cpu") + 1] = "host"
-    done = arm.run(shlex.join([known.qemu, "-nodefaults", "-display", "none", "-accel", "kvm", *options]))
+    done = arm.run(
+        shlex.join([known.qemu, "-nodefaults", "-display", "none", "-accel", "kvm", *options])
+    )
     assert done.status == known.probe.status, done.output
 
 
@@ -131,8 +135,12 @@ def test_a_guest_panics(boot: Boot) -> None:
 def test_a_guest_counts_its_own_instructions(boot: Boot) -> None:
     """KVM passes the counters of L1's processor, which QEMU emulates, through to the guest."""
     own = [Path(__file__).parents[1] / "data" / "counted.c"]
-    agent = build_agent("arm64", also="counts", cache=cache_dir(), reporter=SilentReporter(), own=own)
-    trials = [f"trial {n} counted 0 5 turns={turns} sleep_ms=0\n" for n, turns in enumerate((0, TURNS))]
+    agent = build_agent(
+        "arm64", also="counts", cache=cache_dir(), reporter=SilentReporter(), own=own
+    )
+    trials = [
+        f"trial {n} counted 0 5 turns={turns} sleep_ms=0\n" for n, turns in enumerate((0, TURNS))
+    ]
     ended = boot("bye", agent=agent, plan=f"kteardown-plan 1\nseed 1\n{''.join(trials)}")
     assert ended.status == 0
     least: dict[tuple[str, int], float] = {}

@@ -1,4 +1,5 @@
-"""The lab under KVM: the probe says that it can be used, and each end of a guest has its outcome."""
+"""The lab under KVM: the probe says that it can be used, and each end of a guest has its
+outcome."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def test_the_files_of_the_host_are_there_wherever_a_checkout_is(l1: L1) -> None:
     for parent in ("/tmp", "/var/tmp", "/dev/shm", Path.home()):
         with TemporaryDirectory(dir=parent, prefix="a blank ") as folder:
             (Path(folder) / "file").write_text("of the host\n")
-            done = l1.run(f"cd {shlex.quote(folder)} && cat file && echo changed > file && cat file")
+            done = l1.run(
+                f"cd {shlex.quote(folder)} && cat file && echo changed > file && cat file"
+            )
             assert (done.status, done.output) == (0, "of the host\nchanged\n")
             assert (Path(folder) / "file").read_text() == "of the host\n"
 
@@ -58,13 +61,17 @@ def ended(boot: Boot, request: pytest.FixtureRequest) -> dict[str, dict[str, Any
     asked = [
         str(item.callspec.params["name"])
         for item in request.session.items
-        if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
+        if isinstance(item, pytest.Function)
+        and item.path == request.path
+        and hasattr(item, "callspec")
     ]
     return dict(zip(asked, boot([GUESTS[name] for name in asked]), strict=True))
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_a_guest_that_says_bye_and_powers_off_is_ok(ended: dict[str, dict[str, Any]], name: str) -> None:
+def test_a_guest_that_says_bye_and_powers_off_is_ok(
+    ended: dict[str, dict[str, Any]], name: str
+) -> None:
     result = ended[name]
     assert (result["outcome"], result["detail"]) == ("ok", "")
     assert (len(result["lines"]), result["lines"][-1]) == (102, '{"type":"bye","trials":0}')

@@ -121,7 +121,9 @@ def test_a_profile_names_the_function_that_a_series_calls_less(l1: L1, runs: Pat
     kteardown(l1, runs, *FREEZER, *SERIES, *design, "--profile")
     (profile,) = result_of(runs)["profiles"]
     assert all(stretch["lost"] == 0 and stretch["samples"] > 10 for stretch in profile["stretches"])
-    freeze_task = {function["function"]: function for function in profile["functions"]}["freeze_task"]
+    freeze_task = {function["function"]: function for function in profile["functions"]}[
+        "freeze_task"
+    ]
     assert freeze_task["callers"][0] == "try_to_freeze_tasks"
     assert freeze_task["costs"][1]["difference_ns"] < 0
 
@@ -144,9 +146,13 @@ exit $status
 """
     done = l1.run(script, silent_s=SILENT_S)
     quiet, loaded = (lost_in(run) for run in sorted(runs.iterdir()))
-    assert {of["kernel"]: of["disturbed"] for of in quiet} == {"base": 0, "base-twin": 0}, done.output
+    assert {of["kernel"]: of["disturbed"] for of in quiet} == {"base": 0, "base-twin": 0}, (
+        done.output
+    )
     # Each trial is tried three times.
-    assert all(of["disturbed"] == of["trials"] == 3 and of["void"] == 1 for of in loaded), done.output
+    assert all(of["disturbed"] == of["trials"] == 3 and of["void"] == 1 for of in loaded), (
+        done.output
+    )
     assert "are void" in done.output
 
 
@@ -156,12 +162,23 @@ def lost_in(run: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.timeout(3 * TIMEOUT_S)
-def test_a_script_is_rehearsed_and_compared_on_the_wall_clock(l1: L1, runs: Path, tmp_path: Path) -> None:
+def test_a_script_is_rehearsed_and_compared_on_the_wall_clock(
+    l1: L1, runs: Path, tmp_path: Path
+) -> None:
     script = l1.jobs / "folders.sh"
     script.write_text("#!/bin/sh -e\nfor i in $(seq $N); do mkdir /tmp/$i; done\n")
-    arguments = ("compare", script, "--set", "N=20,40", "--source", "debian:6.12", "--series", SERIES[1])
-    # This host builds its kernels, which are others than those of the workloads that are shipped. The time
-    # for that depends on the load of the host, and is within the limit of this test.
+    arguments = (
+        "compare",
+        script,
+        "--set",
+        "N=20,40",
+        "--source",
+        "debian:6.12",
+        "--series",
+        SERIES[1],
+    )
+    # This host builds its kernels, which are others than those of the workloads that are shipped.
+    # The time for that depends on the load of the host, and is within the limit of this test.
     own = {**os.environ, "KTEARDOWN_RUNS": str(tmp_path)}
     subprocess.run(shlex.split(command(*arguments, "--seeds", "1", "-q")), check=True, env=own)
     output = kteardown(l1, runs, *arguments, "--clock", "wall", "--boots", "1")

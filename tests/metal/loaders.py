@@ -1,4 +1,5 @@
-"""Boot loaders for a bundle: PXELINUX from a network, and GRUB from a disk; QEMU with Debian's packages."""
+"""Boot loaders for a bundle: PXELINUX from a network, and GRUB from a disk; QEMU with Debian's
+packages."""
 
 from __future__ import annotations
 
@@ -13,7 +14,18 @@ _SECTOR = 512
 _PARTITION_AT = 2048
 _DISK_MB = 64
 _GRUB_MODULES = (
-    *("biosdisk", "part_msdos", "ext2", "normal", "linux", "loadenv", "test", "echo", "halt", "serial"),
+    *(
+        "biosdisk",
+        "part_msdos",
+        "ext2",
+        "normal",
+        "linux",
+        "loadenv",
+        "test",
+        "echo",
+        "halt",
+        "serial",
+    ),
     *("terminal", "configfile"),
 )
 _GRUB = """\
@@ -53,7 +65,8 @@ def pxe_server(bundle: Path, place: Path, boot: str) -> tuple[str, ...]:
 
 
 def grub_disk(bundle: Path, place: Path, boot: str) -> tuple[str, ...]:
-    """Make a disk with GRUB that boots one boot of a bundle once; return the options of QEMU for it."""
+    """Make a disk with GRUB that boots one boot of a bundle once; return the options of QEMU for
+    it."""
     root = packages("grub", "grub-pc-bin", "grub-common")
     modules, content = root / "usr/lib/grub/i386-pc", place / "content"
     (content / "boot/grub").mkdir(parents=True)
@@ -63,13 +76,22 @@ def grub_disk(bundle: Path, place: Path, boot: str) -> tuple[str, ...]:
     subprocess.run([*environment, "create"], check=True)
     # It is all that grub-reboot does.
     subprocess.run([*environment, "set", f"next_entry=kteardown-{boot}"], check=True)
-    made = ["-O", "i386-pc", "-p", "(hd0,msdos1)/boot/grub", "-o", str(place / "core.img"), *_GRUB_MODULES]
+    made = [
+        "-O",
+        "i386-pc",
+        "-p",
+        "(hd0,msdos1)/boot/grub",
+        "-o",
+        str(place / "core.img"),
+        *_GRUB_MODULES,
+    ]
     subprocess.run([root / "usr/bin/grub-mkimage", "-d", modules, *made], check=True)
     partition = place / "partition"
     sized = [str(partition), f"{_DISK_MB}M"]
     subprocess.run(["mke2fs", "-q", "-t", "ext2", "-d", content, *sized], check=True)
     sectors = (_DISK_MB << 20) // _SECTOR
-    # The first sector loads GRUB from the next ones. Its code for floppy disks is where the partitions are.
+    # The first sector loads GRUB from the next ones. Its code for floppy disks is where the
+    # partitions are.
     first = bytearray((modules / "boot.img").read_bytes())
     first[446:510] = struct.pack("<B3xB3xII48x", 0x80, 0x83, _PARTITION_AT, sectors)
     with (place / "disk").open("wb") as disk:
@@ -80,7 +102,8 @@ def grub_disk(bundle: Path, place: Path, boot: str) -> tuple[str, ...]:
 
 
 def boot_by(log: Path, options: tuple[str, ...], *, resets: bool) -> None:
-    """Start a machine, and return when it is switched off, or is about to reset unless ``resets``."""
+    """Start a machine, and return when it is switched off, or is about to reset unless
+    ``resets``."""
     machine = ["-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-nodefaults"]
     ends = ["-display", "none", "-serial", f"file:{log}", *([] if resets else ["-no-reboot"])]
     subprocess.run(["qemu-system-x86_64", *machine, *ends, *options], check=True, timeout=1200)

@@ -1,4 +1,5 @@
-"""A machine that QEMU emulates: Debian's kernel, an SSH server, kexec, a serial line, a watchdog, a disk.
+"""A machine that QEMU emulates: Debian's kernel, an SSH server, kexec, a serial line, a watchdog, a
+disk.
 
 A reset starts the same kernel again, as a boot loader does. The disk keeps what it has.
 """
@@ -34,7 +35,8 @@ _LIBRARIES = "lib/x86_64-linux-gnu"
 
 
 def packages(name: str, *packages: str) -> Path:
-    """Return the folder ``name`` with these packages, unpacked, fetched into the cache if necessary."""
+    """Return the folder ``name`` with these packages, unpacked, fetched into the cache if
+    necessary."""
     place = cache_dir() / f"tests-{name}"
     if not (place / "done").is_file():
         shutil.rmtree(place, ignore_errors=True)
@@ -49,11 +51,15 @@ def packages(name: str, *packages: str) -> Path:
 def initramfs(public_key: str, modules: Sequence[Path], *, marked: str) -> bytes:
     root, sources = packages("metal", *PACKAGES), Sources(cache_dir(), SilentReporter())
     (busybox,) = prebuilt.guest_programs(["busybox"], "x86_64", sources, SilentReporter())
-    libraries = {path.name: path for path in root.rglob("*.so.*") if path.is_file() and path.suffix != ".py"}
+    libraries = {
+        path.name: path for path in root.rglob("*.so.*") if path.is_file() and path.suffix != ".py"
+    }
     programs = {f"sbin/{name}": next(root.rglob(f"sbin/{name}")) for name in ("dropbear", "kexec")}
     programs |= {f"{_LIBRARIES}/{name}": path for name, path in libraries.items()}
     loader = next(root.rglob("ld-linux-x86-64.so.2"))
-    folders = "bin dev etc etc/dropbear lib lib64 modules proc root root/.ssh sbin sys tmp var var/lib"
+    folders = (
+        "bin dev etc etc/dropbear lib lib64 modules proc root root/.ssh sbin sys tmp var var/lib"
+    )
     return archive(
         [
             *map(folder, [*folders.split(), _LIBRARIES]),
@@ -83,12 +89,15 @@ def _free_port() -> int:
 
 
 def timers() -> list[str]:
-    """Return arguments with which kernels do not measure the emulator's timers, which are late under load.
+    """Return arguments with which kernels do not measure the emulator's timers, which are late
+    under load.
 
-    A time stamp counter that was measured while the emulator waited for a processor is wrong by a factor. It
-    is the counter of this host.
+    A time stamp counter that was measured while the emulator waited for a processor is wrong by a
+    factor. It is the counter of this host.
     """
-    found = re.search(r"^cpu MHz\s*: (\d+)\.(\d{3})$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    found = re.search(
+        r"^cpu MHz\s*: (\d+)\.(\d{3})$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
+    )
     return ["no_timer_check", *([f"tsc_early_khz={found[1]}{found[2]}"] if found else [])]
 
 
@@ -136,10 +145,30 @@ class Machine:
         place = self.place
         words = ["console=ttyS0 loglevel=5 panic=5 nokaslr", *arguments, *timers()]
         forward = f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{self._port}-:22"
-        line_options = f"socket,id=line,host=127.0.0.1,port={self._line_port},server=on,wait=off,nodelay=on"
+        line_options = (
+            f"socket,id=line,host=127.0.0.1,port={self._line_port},server=on,wait=off,nodelay=on"
+        )
         return [
-            *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults", "-no-user-config"),
-            *("-display", "none", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"),
+            *(
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                "qemu-system-x86_64",
+                "-nodefaults",
+                "-no-user-config",
+            ),
+            *(
+                "-display",
+                "none",
+                "-M",
+                "q35",
+                "-accel",
+                "tcg,thread=multi",
+                "-cpu",
+                "max",
+                "-smp",
+                "1",
+            ),
             *(
                 "-m",
                 "1024",
@@ -151,7 +180,12 @@ class Machine:
                 " ".join(words),
             ),
             *("-netdev", forward, "-device", "virtio-net-pci,netdev=n,romfile="),
-            *("-drive", f"file={place}/disk,format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d"),
+            *(
+                "-drive",
+                f"file={place}/disk,format=raw,if=none,id=d",
+                "-device",
+                "virtio-blk-pci,drive=d",
+            ),
             *("-device", "i6300esb", "-action", "watchdog=reset"),
             *("-chardev", f"{line_options},logfile={self.serial}", "-serial", "chardev:line"),
             *("-qmp", f"unix:{place}/qmp,server=on,wait=off"),
@@ -179,7 +213,14 @@ class Machine:
 
     def ssh_words(self, *words: str) -> list[str]:
         """Return the words of an ssh to the machine; ``words``: further options, or a command."""
-        return ["ssh", "-F", str(self.place / "ssh_config"), "-oConnectTimeout=20", self.host, *words]
+        return [
+            "ssh",
+            "-F",
+            str(self.place / "ssh_config"),
+            "-oConnectTimeout=20",
+            self.host,
+            *words,
+        ]
 
     def ssh(self, command: str, limit_s: float = 60.0) -> str:
         """Run a command on the machine. Raises CalledProcessError, TimeoutExpired."""

@@ -1,4 +1,5 @@
-"""The files of a bundle for boot loaders: PXELINUX boots one boot from a network, GRUB the other one once."""
+"""The files of a bundle for boot loaders: PXELINUX boots one boot from a network, GRUB the other
+one once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Boots of a machine by ssh: QEMU as the machine, everything else as on hardware. Its ends, and locks."""
+"""Boots of a machine by ssh: QEMU as the machine, everything else as on hardware. Its ends, and
+locks."""
 
 from __future__ import annotations
 
@@ -40,13 +41,21 @@ class Lab:
         (place / "kteardown" / "config.toml").write_text(config)
         (place / "metal.toml").write_text(TWO_BOOTS)
         (place / "long.toml").write_text(TWO_BOOTS.replace("repetitions = 1", "repetitions = 200"))
-        (place / "panic.toml").write_text(TWO_BOOTS + '[machine]\nkernel_args = ["kteardown.fault=panic"]\n')
+        (place / "panic.toml").write_text(
+            TWO_BOOTS + '[machine]\nkernel_args = ["kteardown.fault=panic"]\n'
+        )
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, "XDG_CONFIG_HOME": str(self._place), "KTEARDOWN_RUNS": str(self.runs)}
+        environment = {
+            **os.environ,
+            "XDG_CONFIG_HOME": str(self._place),
+            "KTEARDOWN_RUNS": str(self.runs),
+        }
         argv = [sys.executable, "-P", "-m", "kteardown", *words]
         out, err = subprocess.PIPE, subprocess.STDOUT
-        return subprocess.Popen(argv, cwd=self._place, env=environment, text=True, stdout=out, stderr=err)
+        return subprocess.Popen(
+            argv, cwd=self._place, env=environment, text=True, stdout=out, stderr=err
+        )
 
     def call(self, *words: str, status: int = 0) -> str:
         process = self.start(*words)
@@ -115,7 +124,9 @@ def test_the_lines_of_a_run_imported_as_those_of_a_bundle_give_the_same_analysis
     assert secret
     log = tmp_path / "serial.log"
     log.write_bytes(
-        b"".join(lines_of(run, end, token, secret) for end in run.records() if isinstance(end, BootEnd))
+        b"".join(
+            lines_of(run, end, token, secret) for end in run.records() if isinstance(end, BootEnd)
+        )
     )
     assert "which has 2 of 2" in lab.call("import", str(log))
     one, other = (json.loads(each.result_file.path.read_text()) for each in (run, lab.run))
@@ -126,7 +137,8 @@ def test_the_lines_of_a_run_imported_as_those_of_a_bundle_give_the_same_analysis
 
 
 def lines_of(run: RunDir, end: BootEnd, token: str, secret: bytes) -> bytes:
-    """Return what came over the line in a boot of a run, as if it were a boot of the bundle ``token``."""
+    """Return what came over the line in a boot of a run, as if it were a boot of the bundle
+    ``token``."""
 
     def renamed(line: re.Match[bytes]) -> bytes:
         record = re.sub(rb"(?<=kteardown\.boot=)\w+:\d+", f"{token}:{end.boot}".encode(), line[2])
@@ -134,7 +146,9 @@ def lines_of(run: RunDir, end: BootEnd, token: str, secret: bytes) -> bytes:
         mac = mac_of(key_of_boot(secret, token, end.boot), text + record)
         return b"@kteardown %s%s %s" % (text, mac, record)
 
-    console = run.console_file(end.boot, end.attempt).path.read_bytes() if end.outcome == "ok" else b""
+    console = (
+        run.console_file(end.boot, end.attempt).path.read_bytes() if end.outcome == "ok" else b""
+    )
     return re.sub(rb"@kteardown \w+ \d+ (\w+ \d+ )\w+ (\{.*\})", renamed, console)
 
 
@@ -144,7 +158,9 @@ def test_a_panic_is_the_outcome_of_its_boot(lab: Lab) -> None:
     assert "ok" not in outcomes(lab.run)
 
 
-def test_a_driver_that_is_killed_leaves_a_machine_that_comes_back_and_a_run_to_resume(lab: Lab) -> None:
+def test_a_driver_that_is_killed_leaves_a_machine_that_comes_back_and_a_run_to_resume(
+    lab: Lab,
+) -> None:
     before = set(lab.runs.iterdir())
     process = lab.start("run", "./metal.toml", "--machine", lab.place)
     in_its_test_kernel(lab, process, before)
@@ -163,8 +179,13 @@ def test_a_driver_that_is_killed_leaves_a_machine_that_comes_back_and_a_run_to_r
 def test_a_machine_that_another_lab_has_locked_is_refused(lab: Lab) -> None:
     lab.machine.ssh("echo $(($(date +%s) + 1000)) another-lab:/run >/var/lib/kteardown/lock")
     said = lab.call("run", "./metal.toml", "--machine", lab.place, status=5)
-    assert "it is locked by another-lab:/run for another" in said and "remove /var/lib/kteardown/lock" in said
-    lab.machine.ssh("echo 1 another-lab:/run >/var/lib/kteardown/lock; echo >/etc/kteardown-test-machine")
+    assert (
+        "it is locked by another-lab:/run for another" in said
+        and "remove /var/lib/kteardown/lock" in said
+    )
+    lab.machine.ssh(
+        "echo 1 another-lab:/run >/var/lib/kteardown/lock; echo >/etc/kteardown-test-machine"
+    )
     said = lab.call("run", "--resume", "last", "--machine", lab.place, status=5)
     assert "does not hold this machine's /etc/machine-id" in said
     lab.machine.ssh("cp /etc/machine-id /etc/kteardown-test-machine")
@@ -189,10 +210,14 @@ def test_of_two_labs_that_lock_at_the_same_moment_one_gets_the_machine(lab: Lab)
         lab.machine.ssh("rm -f /run/waits-* /run/go /var/lib/kteardown/lock")
         labs = []
         for number in range(2):
-            waits = f"touch /run/waits-{number}; while [ ! -e /run/go ]; do :; done; exec sh -s take"
+            waits = (
+                f"touch /run/waits-{number}; while [ ! -e /run/go ]; do :; done; exec sh -s take"
+            )
             words = lab.machine.ssh_words(f"{waits} lab-{number} 100")
             stream = subprocess.PIPE
-            labs.append(subprocess.Popen(words, stdin=stream, stdout=stream, stderr=stream, text=True))
+            labs.append(
+                subprocess.Popen(words, stdin=stream, stdout=stream, stderr=stream, text=True)
+            )
         lab.machine.ssh(f"while {both}; do sleep 0.1; done; touch /run/go")
         said = [process.communicate(script, timeout=120) for process in labs]
         assert sorted(process.returncode for process in labs) == [0, 3], said
@@ -202,7 +227,9 @@ def test_of_two_labs_that_lock_at_the_same_moment_one_gets_the_machine(lab: Lab)
 
 
 def test_a_full_disk_is_said_in_one_line_and_the_run_goes_on_when_it_has_space(lab: Lab) -> None:
-    lab.machine.ssh("cd /var/lib/kteardown; rm -f bzImage; dd if=/dev/zero of=spare bs=1k count=100")
+    lab.machine.ssh(
+        "cd /var/lib/kteardown; rm -f bzImage; dd if=/dev/zero of=spare bs=1k count=100"
+    )
     fill = "for size in 64k 1k; do dd if=/dev/zero bs=$size; done >>/var/lib/kteardown/fill"
     lab.machine.ssh(f"({fill}) 2>/dev/null || :")
     said = lab.call("run", "./metal.toml", "--machine", lab.place, status=5)
@@ -229,7 +256,8 @@ def test_a_reset_in_the_middle_of_the_records_repeats_the_boot(lab: Lab) -> None
 
 
 def reset_while_records_come(machine: Machine, seen: int, process: subprocess.Popen[str]) -> None:
-    """Reset the machine when some records of a boot were sent, and not all. ``seen``: bytes of its line."""
+    """Reset the machine when some records of a boot were sent, and not all. ``seen``: bytes of its
+    line."""
     monitor = f"{machine.place}/qmp"
     while process.poll() is None:
         with machine.serial.open("rb") as line:

@@ -1,4 +1,5 @@
-"""A machine without a serial line: its memory has the records and the log of a kernel, over the reset."""
+"""A machine without a serial line: its memory has the records and the log of a kernel, over the
+reset."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def test_success_a_panic_a_hang_and_a_run_without_a_serial_line(
         machine.wait()
         place = tmp_path_factory.mktemp("lab")
         lab = Lab(machine, place, **WITHOUT_A_LINE)
-        (place / "hang.toml").write_text(TWO_BOOTS + '[machine]\nkernel_args = ["kteardown.fault=hang"]\n')
+        (place / "hang.toml").write_text(
+            TWO_BOOTS + '[machine]\nkernel_args = ["kteardown.fault=hang"]\n'
+        )
         doctor_proves(lab)
         said = lab.call("run", "./metal.toml", "--machine", lab.place, status=2)
         assert "add --config pstore" in said
@@ -56,7 +59,10 @@ def doctor_proves(lab: Lab) -> None:
     print(proof)
     assert proof["by"] == "watchdog"
     assert proof["facts"]["hypervisor"] == "TCGTCGTCGTCG"
-    assert "Kernel panic - not syncing: Attempted to kill init" in (folder / "panic.console").read_text()
+    assert (
+        "Kernel panic - not syncing: Attempted to kill init"
+        in (folder / "panic.console").read_text()
+    )
     hang = (folder / "hang.console").read_bytes()
     assert b'{"type":"machine"' in hang
     assert b'{"type":"sent"' not in hang
@@ -66,7 +72,9 @@ def test_a_zone_that_is_too_small_is_named_with_its_size(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     words = [*MEMORY, *ZONES, "ramoops.pmsg_size=0x800"]
-    machine = Machine(tmp_path_factory.mktemp("machine"), "kteardown-test-pstore-small", arguments=words)
+    machine = Machine(
+        tmp_path_factory.mktemp("machine"), "kteardown-test-pstore-small", arguments=words
+    )
     try:
         machine.wait()
         lab = Lab(machine, tmp_path, **WITHOUT_A_LINE)

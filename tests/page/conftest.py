@@ -1,4 +1,5 @@
-"""For the tests of the pages in a real browser: the pages, in every way in which they are looked at."""
+"""For the tests of the pages in a real browser: the pages, in every way in which they are looked
+at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is to be seen: on paper, without JavaScript, on a telephone; and the pictures of the documentation.
+"""What is to be seen: on paper, without JavaScript, on a telephone; and the pictures of the
+documentation.
 
 `make screenshots` writes the pictures to docs/images; without it they are only made.
 """
@@ -18,7 +19,8 @@ TARGET = os.environ.get("KTEARDOWN_SCREENSHOTS")
 LARGEST = 100_000
 """Bytes of a picture."""
 BLANK = """() => [...document.querySelectorAll(".on .plot, .forest .rows")].filter((plot) => {
-  const drawn = [...plot.querySelectorAll("svg.canvas, svg.picture")].map((e) => e.getBoundingClientRect());
+  const drawn = [...plot.querySelectorAll("svg.canvas, svg.picture")]
+    .map((e) => e.getBoundingClientRect());
   return !drawn.some(({ width, height }) => width > 100 && height > 15);
 }).length"""
 OVERLAPS = """() => {
@@ -27,7 +29,9 @@ OVERLAPS = """() => {
     const every = [...axis.querySelectorAll("text")].map((e) => e.getBoundingClientRect());
     const boxes = every.filter((box) => box.width);
     boxes.sort((a, b) => a.left - b.left);
-    boxes.forEach((box, n) => { if (n && box.left < boxes[n - 1].right) found.push(axis.textContent); });
+    boxes.forEach((box, n) => {
+      if (n && box.left < boxes[n - 1].right) found.push(axis.textContent);
+    });
   }
   return found;
 }"""
@@ -81,7 +85,10 @@ def test_paper_has_light_colours_and_no_controls(name: str, open_page: Open) -> 
     page = open_page(name, color_scheme="dark")
     assert page.locator("#filters").is_visible()
     page.emulate_media(media="print")
-    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert page.locator("#filters").is_hidden()
     assert page.locator("#theme, nav").filter(visible=True).count() == 0
 
@@ -109,7 +116,9 @@ def test_the_index_is_filtered_by_words(open_page: Open) -> None:
     expect(runs.filter(visible=True)).to_have_count(6)
 
 
-def test_without_a_script_the_index_is_a_plain_list_that_leads_to_the_reports(open_page: Open) -> None:
+def test_without_a_script_the_index_is_a_plain_list_that_leads_to_the_reports(
+    open_page: Open,
+) -> None:
     page = open_page("index", java_script_enabled=False)
     assert page.locator(".run").filter(visible=True).count() == 6
     assert page.locator("#filters").is_hidden()
@@ -141,7 +150,9 @@ def test_the_pictures_of_a_report(open_page: Open) -> None:
 
 def _from(page: Page, selector: str, height: int) -> dict[str, object]:
     """Return the options of a picture that begins a little above an element."""
-    top = page.evaluate(f"document.querySelector('{selector}').getBoundingClientRect().top + scrollY")
+    top = page.evaluate(
+        f"document.querySelector('{selector}').getBoundingClientRect().top + scrollY"
+    )
     width = page.viewport_size["width"] if page.viewport_size else 0
     return {"full_page": True, "clip": {"x": 0, "y": top - 12, "width": width, "height": height}}
 

@@ -1,6 +1,8 @@
-"""A real Slurm on this machine: munged, slurmctld and some slurmd, with all their files in one folder.
+"""A real Slurm on this machine: munged, slurmctld and some slurmd, with all their files in one
+folder.
 
-The daemons run as the user of the tests. Nothing outside the folder is read or written besides the programs.
+The daemons run as the user of the tests. Nothing outside the folder is read or written besides the
+programs.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ class Cluster:
     ``pinned``: each node has one CPU of the host.
     """
 
-    def __init__(self, folder: Path, nodes: int = 2, features: str = "", *, pinned: bool = False) -> None:
+    def __init__(
+        self, folder: Path, nodes: int = 2, features: str = "", *, pinned: bool = False
+    ) -> None:
         self.folder = folder
         self._pinned = pinned
         self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
@@ -97,12 +101,14 @@ class Cluster:
         controller, *ports = _free_ports(1 + len(self.nodes))
         host = socket.gethostname().split(".")[0]
         own = [
-            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1 RealMemory=8000 "
-            f"State=UNKNOWN {f'Feature={self._features}' if self._features else ''}"
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1 "
+            f"RealMemory=8000 State=UNKNOWN {f'Feature={self._features}' if self._features else ''}"
             for node, port in zip(self.nodes, ports, strict=True)
         ]
         user = pwd.getpwuid(os.getuid()).pw_name
-        text = _CONF.format(host=host, user=user, folder=self.folder, port=controller, nodes="\n".join(own))
+        text = _CONF.format(
+            host=host, user=user, folder=self.folder, port=controller, nodes="\n".join(own)
+        )
         self.conf.write_text(text)
         self.start_munged()
         self.start_controller()
@@ -117,7 +123,9 @@ class Cluster:
 
     def start_munged(self) -> None:
         """Start the daemon that authenticates the others."""
-        files = [f"--{kind}-file={self.folder}/munge.{kind}" for kind in ("key", "pid", "log", "seed")]
+        files = [
+            f"--{kind}-file={self.folder}/munge.{kind}" for kind in ("key", "pid", "log", "seed")
+        ]
         socket_file = self.folder / "munge.socket"
         self._start("munged", "--foreground", "--force", f"--socket={socket_file}", *files)
         self.until(socket_file.exists)
@@ -131,13 +139,18 @@ class Cluster:
         arguments = ("-D", "-N", node, "-f", str(self.conf))
         if self._pinned:
             cpu = str(self.nodes.index(node) % (os.cpu_count() or 1))
-            pin = ("--cpu-list", cpu, shutil.which("slurmd", path=self.environment["PATH"]) or "slurmd")
+            pin = (
+                "--cpu-list",
+                cpu,
+                shutil.which("slurmd", path=self.environment["PATH"]) or "slurmd",
+            )
             self._start(f"slurmd-{node}", *pin, *arguments, program="taskset")
         else:
             self._start(f"slurmd-{node}", *arguments, program="slurmd")
 
     def kill(self, daemon: str) -> None:
-        """Kill a daemon: ``slurmctld``, ``munged`` or ``slurmd-NODE``. What it started is left alone."""
+        """Kill a daemon: ``slurmctld``, ``munged`` or ``slurmd-NODE``. What it started is left
+        alone."""
         process = self._daemons.pop(daemon)
         process.kill()
         process.wait()
@@ -225,7 +238,13 @@ class Site:
 
     def configure(self, **settings: str | float | bool) -> None:
         """Write the configuration."""
-        given = {"poll_s": 0.5, "grace_s": 2, "wall": "mttcg", "lock_folder": str(self.folder), **settings}
+        given = {
+            "poll_s": 0.5,
+            "grace_s": 2,
+            "wall": "mttcg",
+            "lock_folder": str(self.folder),
+            **settings,
+        }
         file = self.folder / "config" / "kteardown" / "config.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
@@ -258,7 +277,8 @@ class Site:
 
 
 def small_experiment(name: str, seeds: int) -> str:
-    """Return the text of an experiment of ``seeds`` boots, or of two blocks, that take seconds each."""
+    """Return the text of an experiment of ``seeds`` boots, or of two blocks, that take seconds
+    each."""
     return f"""name = "{name}"
 question = "Is it the same?"
 source = "debian:6.12"

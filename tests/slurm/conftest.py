@@ -30,7 +30,8 @@ def result_of(run: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two nodes. Without Slurm the test fails: only ``make test-all`` runs it, and that installs Slurm."""
+    """Two nodes. Without Slurm the test fails: only ``make test-all`` runs it, and that installs
+    Slurm."""
     if absent := missing():
         pytest.fail(f"not installed: {', '.join(absent)}; apt install slurm-wlm munge")
     if getpass.getuser() == "root":

@@ -36,7 +36,9 @@ def test_the_instruction_clock_gives_the_result_of_this_host(site: Site, experim
     assert status == 0, err
     assert result_of(run) == local
     assert sorted(line["boot"] for line in records(run, "boot_end")) == [0, 1, 2]
-    compared = [json.loads(line) for line in (run / "jobs" / "compared.ndjson").read_text().splitlines()]
+    compared = [
+        json.loads(line) for line in (run / "jobs" / "compared.ndjson").read_text().splitlines()
+    ]
     assert [(each["boot"], each["same"], sorted(each["nodes"])) for each in compared] == [
         (0, True, ["n1", "n2"])
     ]
@@ -45,7 +47,9 @@ def test_the_instruction_clock_gives_the_result_of_this_host(site: Site, experim
     assert (run / "console" / "0002-0.log").stat().st_size > 0
 
 
-def test_a_driver_that_is_killed_is_resumed_with_what_finished_meanwhile(site: Site, experiment: str) -> None:
+def test_a_driver_that_is_killed_is_resumed_with_what_finished_meanwhile(
+    site: Site, experiment: str
+) -> None:
     process = site.start("run", experiment, "--on", "slurm")
     site.cluster.until(lambda: len(site.live_jobs()) >= 2, 120)
     process.kill()
@@ -56,7 +60,9 @@ def test_a_driver_that_is_killed_is_resumed_with_what_finished_meanwhile(site: S
     assert before == {"boot-0000", "boot-0001", "boot-0002"}
     status, _, err = site.kteardown("run", "--resume", "last", "--on", "slurm")
     assert status == 0, err
-    jobs = [file for file in (run / "jobs" / "attempts").glob("*/*") if "boot-0000" not in str(file)]
+    jobs = [
+        file for file in (run / "jobs" / "attempts").glob("*/*") if "boot-0000" not in str(file)
+    ]
     assert [file.name for file in jobs] == ["0", "0"]
     assert sorted(line["boot"] for line in records(run, "boot_end")) == [0, 1, 2]
 
@@ -87,7 +93,9 @@ def test_a_partition_without_nodes_is_an_error_at_once(site: Site, experiment: s
     assert "Slurm's partition empty has no nodes" in err
 
 
-def test_a_partition_that_is_down_is_reported_with_the_reason_of_slurm(site: Site, experiment: str) -> None:
+def test_a_partition_that_is_down_is_reported_with_the_reason_of_slurm(
+    site: Site, experiment: str
+) -> None:
     process = site.start("run", experiment, "--on", "slurm:down")
     time.sleep(25)
     process.terminate()

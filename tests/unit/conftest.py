@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 slow_host = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", slow_host, derandomize=True)
-"""The same examples each time: `make test` fails for what a change does, not for what one run draws."""
+"""The same examples each time: `make test` fails for what a change does, not for what one run
+draws."""
 settings.register_profile("search", slow_host, max_examples=1000)
 """Other examples each time, and more of them, for `make test-all`: it has hours."""
 settings.load_profile("same")

@@ -1,4 +1,5 @@
-"""Every regular expression of the package, and texts that make a slow one go back again and again."""
+"""Every regular expression of the package, and texts that make a slow one go back again and
+again."""
 
 from __future__ import annotations
 
@@ -56,9 +57,13 @@ def expressions() -> tuple[list[Expression], list[str]]:
                 unknown.append(f"{name}: {ast.unparse(arguments[0])}")
                 continue
             methods = uses.get(kept, METHODS) if called == "compile" else {called}
-            found[name, pattern.pattern, pattern.flags] = Expression(name, pattern, frozenset(methods))
+            found[name, pattern.pattern, pattern.flags] = Expression(
+                name, pattern, frozenset(methods)
+            )
         for pattern in _kept(vars(module).values()):
-            found.setdefault((name, pattern.pattern, pattern.flags), Expression(name, pattern, METHODS))
+            found.setdefault(
+                (name, pattern.pattern, pattern.flags), Expression(name, pattern, METHODS)
+            )
     return list(found.values()), unknown
 
 
@@ -73,10 +78,15 @@ def _kept(values: Iterable[Any]) -> Iterator[re.Pattern[Any]]:
 
 
 def _uses(tree: ast.Module) -> dict[str, set[str]]:
-    """Return the methods that are called of each name; those of a name that is passed on are all."""
+    """Return the methods that are called of each name; those of a name that is passed on are
+    all."""
     found: dict[str, set[str]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in METHODS:
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr in METHODS
+        ):
             found.setdefault(node.value.id, set()).add(node.attr)
     for node in ast.walk(tree):
         for argument in node.args if isinstance(node, ast.Call) else ():
@@ -86,7 +96,8 @@ def _uses(tree: ast.Module) -> dict[str, set[str]]:
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[str, list[ast.expr], str]]:
-    """Yield the function of ``re``, its pattern and its flags, and the name that keeps the result."""
+    """Yield the function of ``re``, its pattern and its flags, and the name that keeps the
+    result."""
     names = {
         id(node.value): target.id
         for node in ast.walk(tree)
@@ -96,12 +107,16 @@ def _calls(tree: ast.Module) -> Iterator[tuple[str, list[ast.expr], str]]:
     }
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=called)) if called in METHODS | {
-                "compile"
-            }:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=called)) if (
+                called in METHODS | {"compile"}
+            ):
                 flags = [word.value for word in node.keywords if word.arg == "flags"]
                 place = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(called, 2)
-                yield called, [node.args[0], *(flags or node.args[place:][:1])], names.get(id(node), "")
+                yield (
+                    called,
+                    [node.args[0], *(flags or node.args[place:][:1])],
+                    names.get(id(node), ""),
+                )
 
 
 def _evaluated(arguments: list[ast.expr], names: dict[str, Any]) -> re.Pattern[Any] | None:
@@ -115,7 +130,11 @@ def _evaluated(arguments: list[ast.expr], names: dict[str, Any]) -> re.Pattern[A
             for part in first.values
         ]
     pattern = _value(first, names)
-    return None if pattern is None else re.compile(pattern, *(_value(one, names) for one in arguments[1:]))
+    return (
+        None
+        if pattern is None
+        else re.compile(pattern, *(_value(one, names) for one in arguments[1:]))
+    )
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
@@ -127,7 +146,8 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
 
 
 def attacks(expression: Expression, length: int) -> Iterator[Callable[[], str]]:
-    """Yield what makes texts of about ``length`` letters, in which a repeat takes much, and then fails."""
+    """Yield what makes texts of about ``length`` letters, in which a repeat takes much, and then
+    fails."""
     pattern = expression.pattern
     flags = pattern.flags & ~re.UNICODE if pattern.flags & re.ASCII else pattern.flags
     tree = _parser.parse(pattern.pattern, flags)
@@ -144,7 +164,8 @@ def _text(before: str, repeated: str, ending: str, length: int) -> str:
 
 
 def _repeats(items: Any, before: str) -> Iterator[tuple[str, str]]:
-    """Yield a text that comes before each long repeat, and one that the repeat takes again and again."""
+    """Yield a text that comes before each long repeat, and one that the repeat takes again and
+    again."""
     for place, (name, value) in enumerate(items):
         kind = str(name)
         if "REPEAT" in kind:

@@ -1,4 +1,5 @@
-"""A machine that boots nothing: it replays a script, so that its users can be tested without guests."""
+"""A machine that boots nothing: it replays a script, so that its users can be tested without
+guests."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ HELLO = json.dumps(
 
 @dataclass(frozen=True)
 class FakeBoot:
-    """The behaviour of one boot: the lines that its agent writes after its hello, and its outcome."""
+    """The behaviour of one boot: the lines that its agent writes after its hello, and its
+    outcome."""
 
     lines: tuple[bytes, ...] = ()
     outcome: Outcome = "ok"

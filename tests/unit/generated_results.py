@@ -19,7 +19,9 @@ WORKLOAD = Workload(
     silence_s=1,
     metrics={
         "freeze_user_ns": Metric(help="how long", name="freezing user space", headline=True),
-        "rate_per_s": Metric(help="each second", name="rate", unit="per_s", better="higher", headline=True),
+        "rate_per_s": Metric(
+            help="each second", name="rate", unit="per_s", better="higher", headline=True
+        ),
         "thaw_ns": Metric(help="how long", name="thawing all tasks"),
         "suspend_call_ns": Metric(help="all"),
         "tasks_share": Metric(help="of it", unit="share"),
@@ -46,7 +48,9 @@ def summary_of(value: float) -> Summary:
 @st.composite
 def results(draw: st.DrawFn) -> Result:
     variants = [f"v{n}" for n in range(draw(st.integers(1, 4)))]
-    facts = KernelFacts(release="6.12", source="s", arch="x86_64", compiler="", config_hash="", image_hash="")
+    facts = KernelFacts(
+        release="6.12", source="s", arch="x86_64", compiler="", config_hash="", image_hash=""
+    )
     comparisons: list[Comparison] = []
     metrics: list[MetricVerdict] = []
     faults: list[Fault] = []
@@ -57,7 +61,9 @@ def results(draw: st.DrawFn) -> Result:
         if status:
             faults.append(fault_of(variant, status))
         uncompared += [
-            Uncompared(variant=variant, workload="zombies", point=point, reason=f"{variant}: boot: hang")
+            Uncompared(
+                variant=variant, workload="zombies", point=point, reason=f"{variant}: boot: hang"
+            )
             for point in POINTS[:lost]
         ]
         for name, spec in WORKLOAD.metrics.items():
@@ -70,7 +76,10 @@ def results(draw: st.DrawFn) -> Result:
             about |= {"unit": spec.unit, "better": spec.better, "confidence": 0.95, "mde": None}
             for point, verdict in zip(POINTS[lost:], verdicts, strict=True):
                 ratio = _ratio(verdict, spec.better, size)
-                sides: dict[str, Any] = {"base": summary_of(1000), "changed": summary_of(1000 * (ratio or 1))}
+                sides: dict[str, Any] = {
+                    "base": summary_of(1000),
+                    "changed": summary_of(1000 * (ratio or 1)),
+                }
                 comparisons.append(
                     Comparison(**about, **sides, point=point, ratio=ratio, ci=None, verdict=verdict)
                 )

@@ -15,7 +15,8 @@ from sources import modules
 __main__.__file__ = str(Path(kteardown.__file__).with_name("__main__.py"))
 for _module in modules():
     assert _module
-# Libraries that are imported where they are used, and what starts the processes: each imports pytest.
+# Libraries that are imported where they are used, and what starts the processes: each imports
+# pytest.
 for _name in ("scipy.stats", "unit.processes", "unit.run.killable"):
     import_module(_name)
 # Else the first garbage collection in each process copies the pages of all that is imported.

@@ -1,8 +1,9 @@
 """Run the command line in processes that start within milliseconds.
 
-Starting Python and importing what a verb needs takes most of a second of CPU time, which is more than most
-tests need for the rest. So one process imports everything, and forks the others. Each of them has its own
-memory, environment, folder, standard streams and exit code. Tests of what a verb imports use ``subprocess``.
+Starting Python and importing what a verb needs takes most of a second of CPU time, which is more
+than most tests need for the rest. So one process imports everything, and forks the others. Each of
+them has its own memory, environment, folder, standard streams and exit code. Tests of what a verb
+imports use ``subprocess``.
 """
 
 from __future__ import annotations

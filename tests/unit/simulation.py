@@ -37,7 +37,8 @@ Logs = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of the logarithm: of a block, of a boot in it, and of a sample in that."""
+    """Standard deviations of the logarithm: of a block, of a boot in it, and of a sample in
+    that."""
 
     block: float = 0.0
     boot: float = 0.0
@@ -68,12 +69,16 @@ def zombies_workload() -> Workload:
         law="zombies",
         parameters={
             "zombies": Parameter(help="how many", default=3000),
-            "make": Parameter(help="how they are made", default="shared", choices=("shared", "fork")),
+            "make": Parameter(
+                help="how they are made", default="shared", choices=("shared", "fork")
+            ),
             "until": Parameter(help="how far", default="freezer", choices=("freezer", "platform")),
         },
         metrics={
             "thaw_ns": Metric(help="thaw", name="thawing all tasks"),
-            "freeze_user_ns": Metric(help="user-space tasks", name="freezing user space", headline=True),
+            "freeze_user_ns": Metric(
+                help="user-space tasks", name="freezing user space", headline=True
+            ),
             "freeze_remaining_ns": Metric(
                 help="remaining freezable tasks", name="freezing the remaining tasks", headline=True
             ),
@@ -92,7 +97,9 @@ def cgroup_workload() -> Workload:
         law="zombies",
         parameters={"zombies": Parameter(help="how many", default=3000)},
         metrics={
-            "freeze_cgroup_ns": Metric(help="until it says frozen", name="freezing the cgroup", headline=True)
+            "freeze_cgroup_ns": Metric(
+                help="until it says frozen", name="freezing the cgroup", headline=True
+            )
         },
     )
 
@@ -105,7 +112,19 @@ def freezer(
     *,
     boots: int = 5,
     repetitions: int = 3,
-    zombies: tuple[int, ...] = (0, 3000, 6000, 9000, 12000, 15000, 18000, 21000, 24000, 27000, 30000),
+    zombies: tuple[int, ...] = (
+        0,
+        3000,
+        6000,
+        9000,
+        12000,
+        15000,
+        18000,
+        21000,
+        24000,
+        27000,
+        30000,
+    ),
     variants: tuple[str, ...] = ("freezer-skip-exited", "freezer-skip-nofreeze"),
     cgroup: bool = False,
 ) -> Experiment:
@@ -114,7 +133,10 @@ def freezer(
         sweeps.append(Sweep(workload="zombies_cgroup", params={"zombies": (0, 15000, 30000)}))
     return Experiment(
         name="freezer",
-        question="How much do zombies slow the suspend freezer down, and what does skipping dead tasks save?",
+        question=(
+            "How much do zombies slow the suspend freezer down, and what does skipping dead tasks "
+            "save?"
+        ),
         source="debian:6.12",
         variants=variants,
         workloads=tuple(sweeps),
@@ -128,7 +150,12 @@ def freezer_cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> 
     zombies = int(params["zombies"])
     if metric == "freeze_cgroup_ns":
         return 41_000 + 0.4 * zombies
-    per_zombie = {"freeze_user_ns": 205.0, "freeze_remaining_ns": 118.0, "thaw_ns": 61.0, "elapsed_us": 0.2}
+    per_zombie = {
+        "freeze_user_ns": 205.0,
+        "freeze_remaining_ns": 118.0,
+        "thaw_ns": 61.0,
+        "elapsed_us": 0.2,
+    }
     factor = {"freezer-skip-exited": 0.38, "freezer-skip-nofreeze": 0.41}.get(kernel, 1.0)
     return 24_000 + per_zombie[metric] * zombies * (1.0 if metric == "thaw_ns" else factor)
 
@@ -157,13 +184,22 @@ def analysed(experiment: Experiment, boots: list[BootRecords]) -> Result:
         )
         for index, name in enumerate(["base", *experiment.variants])
     }
-    machine = {"cpu": "Intel Xeon Processor", "cpus_online": 2, "memory_mb": 24105, "qemu": "7.2.22"}
+    machine = {
+        "cpu": "Intel Xeon Processor",
+        "cpus_online": 2,
+        "memory_mb": 24105,
+        "qemu": "7.2.22",
+    }
     used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
     command = f"kteardown run freezer --clock {experiment.design.clock}"
-    return analyse(experiment, used, boots, kernels, machine, command, points=points_of(experiment, used))
+    return analyse(
+        experiment, used, boots, kernels, machine, command, points=points_of(experiment, used)
+    )
 
 
-def _boot(boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.random.Generator) -> BootRecords:
+def _boot(
+    boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.random.Generator
+) -> BootRecords:
     shift = block * math.exp(noise.of_boot(rng))
     stamp = {"boot": boot.index, "attempt": 0}
     lines: list[AgentRecord] = [_hello().model_copy(update=stamp)]
@@ -183,7 +219,12 @@ def _boot(boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.ran
 
 
 def _trial(
-    trial: PlannedTrial, boot: PlannedBoot, cost: Cost, shift: float, noise: Noise, rng: np.random.Generator
+    trial: PlannedTrial,
+    boot: PlannedBoot,
+    cost: Cost,
+    shift: float,
+    noise: Noise,
+    rng: np.random.Generator,
 ) -> list[AgentRecord]:
     index, number = trial.index, boot.index
     params = {**boot.machine, **trial.params}

@@ -1,9 +1,9 @@
 """The documentation: every command in it is valid, and the site builds without a broken link.
 
-All commands, in code blocks and in running text, are parsed by the real command line. The commands of verbs
-that need no guest are run, in a folder that contains the files that they name; ``run`` is run as ``plan``,
-with the same options, and ``compare`` stops before kernels would be built. The commands of the tutorial are
-run with guests by ``tests/vm/test_tutorial.py``.
+All commands, in code blocks and in running text, are parsed by the real command line. The commands
+of verbs that need no guest are run, in a folder that contains the files that they name; ``run`` is
+run as ``plan``, with the same options, and ``compare`` stops before kernels would be built. The
+commands of the tutorial are run with guests by ``tests/vm/test_tutorial.py``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from unit.run import killable
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md"))
 RUN = ("list", "plan", "run", "show", "report", "diff", "query", "export", "new")
-"""Verbs whose commands are run. The others build kernels, boot guests, prompt, serve, or need many runs."""
+"""Verbs whose commands are run. The others build kernels, boot guests, prompt, serve, or need many
+runs."""
 # Options of `run` that `plan` does not have, with the number of their arguments.
 _OUTPUT = {
     "--json": 1,
@@ -46,12 +47,15 @@ _OUTPUT = {
     "-v": 0,
     "-q": 0,
 }
-_PLACEHOLDER = re.compile(r"\b(?!SELECT|FROM|WHERE|GROUP|ORDER|BY|ALL|AND|LIMIT|HEAD)[A-Z]{1,}[A-Z.]*\b")
+_PLACEHOLDER = re.compile(
+    r"\b(?!SELECT|FROM|WHERE|GROUP|ORDER|BY|ALL|AND|LIMIT|HEAD)[A-Z]{1,}[A-Z.]*\b"
+)
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 
 
 def commands(text: str) -> list[str]:
-    """Return every command line of kteardown in a page, without the prompt, pipes and redirections."""
+    """Return every command line of kteardown in a page, without the prompt, pipes and
+    redirections."""
     text = re.sub(r"\\\n\s*", "", text)
     lines = re.findall(r"^(?:    |\$ |    \$ )(?:\.venv/bin/)?(kteardown .*)$", text, re.MULTILINE)
     inline = re.findall(r"(?<!`)`(kteardown [^`]+)`(?!`)", re.sub(r"\s*\n\s*", " ", text))
@@ -62,28 +66,38 @@ def commands(text: str) -> list[str]:
 
 def examples(verb: str) -> list[str]:
     """Return the examples in the help of a verb."""
-    text = re.sub(r"(kteardown [^\n]*)\n {2,}(?!kteardown|[A-Z_]+=)(\S)", r"\1 \2", VERBS[verb].help or "")
+    text = re.sub(
+        r"(kteardown [^\n]*)\n {2,}(?!kteardown|[A-Z_]+=)(\S)", r"\1 \2", VERBS[verb].help or ""
+    )
     return [
-        re.split(r"\s+[|>]\s", line)[0] for line in re.findall(r"^\s+(kteardown .*)$", text, re.MULTILINE)
+        re.split(r"\s+[|>]\s", line)[0]
+        for line in re.findall(r"^\s+(kteardown .*)$", text, re.MULTILINE)
     ]
 
 
-EVERY = sorted({
-    *(line for page in PAGES for line in commands(page.read_text(encoding="utf-8"))),
-    *(line for verb in VERBS for line in examples(verb)),
-})  # fmt: skip
+EVERY = sorted(
+    {
+        *(line for page in PAGES for line in commands(page.read_text(encoding="utf-8"))),
+        *(line for verb in VERBS for line in examples(verb)),
+    }
+)
 
 
 def runnable(line: str) -> bool:
-    """Return whether a command can be run unchanged: it is complete, boots nothing and has no placeholder."""
+    """Return whether a command can be run unchanged: it is complete, boots nothing and has no
+    placeholder."""
     _, verb, *arguments = shlex.split(line)
     complete = bool(arguments) or verb in ("list", "show", "report")
-    return complete and verb in RUN and not _PLACEHOLDER.search(line) and "--resume" not in arguments
+    return (
+        complete and verb in RUN and not _PLACEHOLDER.search(line) and "--resume" not in arguments
+    )
 
 
 RUNNABLE = [line for line in EVERY if runnable(line)]
 COMPARED = [
-    line for line in EVERY if line.startswith("kteardown compare ") and re.search("my.mbox|--branch", line)
+    line
+    for line in EVERY
+    if line.startswith("kteardown compare ") and re.search("my.mbox|--branch", line)
 ]
 
 
@@ -93,7 +107,11 @@ def test_commands_are_found_in_code_blocks_and_in_running_text() -> None:
         "    .venv/bin/kteardown show last \\\n       --console 1  # c\n\n"
         "$ kteardown doctor | head\n"
     )
-    assert commands(page) == ["kteardown show last --console 1", "kteardown doctor", "kteardown list runs"]
+    assert commands(page) == [
+        "kteardown show last --console 1",
+        "kteardown doctor",
+        "kteardown list runs",
+    ]
 
 
 @pytest.mark.parametrize("line", EVERY)
@@ -121,7 +139,9 @@ def test_the_workflows_have_valid_commands_and_are_in_the_page(name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "page", [*PAGES, *sorted(ROOT.glob("results/*/*.md"))], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [*PAGES, *sorted(ROOT.glob("results/*/*.md"))],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_every_link_leads_to_a_file_of_the_checkout(page: Path) -> None:
     """The site changes them (``scripts/docs_pages.py``), a reader of the checkout does not."""
@@ -145,7 +165,8 @@ def test_many_commands_are_found_and_most_are_run() -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with everything that the commands name: a finished run, results, patches, an experiment."""
+    """A folder with everything that the commands name: a finished run, results, patches, an
+    experiment."""
     folder = tmp_path_factory.mktemp("docs")
     done = killable.make_run(folder / "runs", "instructions")
     killable.measure(done.path)
@@ -220,7 +241,9 @@ def test_a_comparison_is_prepared_up_to_the_build(
     given = VERBS["compare"].make_context("compare", shlex.split(line)[2:]).params
     kernels = Kernels(**{field.name: given[field.name] for field in fields(Kernels)})
     designed = Designed(**{field.name: given[field.name] for field in fields(Designed)})
-    source, variants = base_and_variants(given["source"] or "", given["series"] or [], given["branch"] or [])
+    source, variants = base_and_variants(
+        given["source"] or "", given["series"] or [], given["branch"] or []
+    )
     workload = given["workload"]
     if is_script(workload):
         for name in ("freeze.sh", "munmap.c", "swap.sh", "repro.sh"):
@@ -228,7 +251,9 @@ def test_a_comparison_is_prepared_up_to_the_build(
         params = parse_assignments(designed.assignments or ())
         scripted = Scripted(**{field.name: given[field.name] for field in fields(Scripted)})
         described = describe(workload, scripted, params)
-        experiment = experiment_of_script(described.workload.name, source, keep(described, home / "cache"))
+        experiment = experiment_of_script(
+            described.workload.name, source, keep(described, home / "cache")
+        )
     else:
         experiment = experiment_for(workload, source)
     asked = apply(experiment, Overrides.of(kernels, designed, variant=variants))
@@ -254,7 +279,16 @@ def _planned(arguments: list[str]) -> list[str]:
 
 def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--site-dir",
+            tmp_path / "site",
+        ],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -267,5 +301,7 @@ def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     site = (tmp_path / "site/reference/analysis.html").read_text()
     assert "kteardown.analysis.estimate.bootstrap" in site
     for path in (tmp_path / "site").rglob("*.html"):
-        fetched = re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=.?https?:[^>]*>", path.read_text())
+        fetched = re.findall(
+            r"<(?:script|link|img)[^>]*(?:src|href)=.?https?:[^>]*>", path.read_text()
+        )
         assert fetched == [], path

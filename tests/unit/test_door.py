@@ -1,4 +1,5 @@
-"""The door to the files of a run: what a stranger can put under a name is neither opened nor written to."""
+"""The door to the files of a run: what a stranger can put under a name is neither opened nor
+written to."""
 
 from __future__ import annotations
 
@@ -72,7 +73,9 @@ def test_only_plain_files_are_read(read: str, special: str, run: Path, secret: P
 
 @pytest.mark.parametrize("special", SPECIAL)
 @pytest.mark.parametrize("write", WRITES)
-def test_nothing_is_written_through_a_name(write: str, special: str, run: Path, secret: Path) -> None:
+def test_nothing_is_written_through_a_name(
+    write: str, special: str, run: Path, secret: Path
+) -> None:
     SPECIAL[special](run / "file", secret)
     try:
         WRITES[write](Entry(run) / "file")
@@ -173,7 +176,9 @@ def test_files_and_folders_are_made_and_listed(run: Path) -> None:
         folder.make_new_folder()
     (folder / "other").remove()
     (folder / "other").remove()
-    assert (folder / "2.log").link_to(folder / "same") and (folder / "2.log").link_to(folder / "same")
+    assert (folder / "2.log").link_to(folder / "same") and (folder / "2.log").link_to(
+        folder / "same"
+    )
     (folder / "else").replace("")
     assert not (folder / "2.log").link_to(folder / "else")
     assert not (folder / "nothing").exists() and (folder / "same").exists()

@@ -28,12 +28,17 @@ def nodes() -> list[tuple[str, ast.Call | ast.Assign]]:
 
 
 def raised(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str, ast.expr | None]]:
-    """Yield line, class and hint of every error constructed in a source. MissingError makes its own hint."""
+    """Yield line, class and hint of every error constructed in a source. MissingError makes its own
+    hint."""
     for node in nodes:
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             if name in NAMES - {"MissingError", "Exception", "Sequence"}:
-                yield node.lineno, name, next((k.value for k in node.keywords if k.arg == "hint"), None)
+                yield (
+                    node.lineno,
+                    name,
+                    next((k.value for k in node.keywords if k.arg == "hint"), None),
+                )
 
 
 def has_text(hint: ast.expr | None) -> bool:
@@ -58,7 +63,9 @@ def test_an_error_without_a_hint_is_found(source: str, ok: bool) -> None:
 
 def test_every_error_in_the_sources_has_a_hint() -> None:
     found = [
-        (f"{file}:{line}: {name}", hint) for file, node in nodes() for line, name, hint in raised([node])
+        (f"{file}:{line}: {name}", hint)
+        for file, node in nodes()
+        for line, name, hint in raised([node])
     ]
     assert len(found) > 100
     assert [where for where, hint in found if not has_text(hint)] == []
@@ -68,12 +75,15 @@ NAMES_AT_THE_BEGINNING = {"Chromium", "Debian", "Linux", "Python", "Slurm"}
 
 
 def texts(value: ast.expr | None) -> Iterator[str]:
-    """Yield every text that a message or hint can be as far as the source has it; ``x`` is a placeholder."""
+    """Yield every text that a message or hint can be as far as the source has it; ``x`` is a
+    placeholder."""
     match value:
         case ast.Constant(value=str(text)):
             yield text
         case ast.JoinedStr(values=parts):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts)
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts
+            )
         case ast.IfExp(body=one, orelse=other):
             yield from (*texts(one), *texts(other))
         case ast.BoolOp(values=[*_, last]):
@@ -81,14 +91,20 @@ def texts(value: ast.expr | None) -> Iterator[str]:
 
 
 def begins_in_style(text: str) -> bool:
-    """Return whether a text begins in lower case, or with a name: `KTEARDOWN_RUNS`, `QEMU`, `Debian`."""
+    """Return whether a text begins in lower case, or with a name: `KTEARDOWN_RUNS`, `QEMU`,
+    `Debian`."""
     word = text.split(maxsplit=1)[0].strip(":,'") if text.split() else ""
     return not word.istitle() or word in NAMES_AT_THE_BEGINNING
 
 
 @pytest.mark.parametrize(
     ("text", "ok"),
-    [("choose one.", True), ("Choose one.", False), ("QEMU is missing", True), ("Debian has no suite", True)],
+    [
+        ("choose one.", True),
+        ("Choose one.", False),
+        ("QEMU is missing", True),
+        ("Debian has no suite", True),
+    ],
 )
 def test_the_case_of_the_first_letter(text: str, ok: bool) -> None:
     assert begins_in_style(text) == ok
@@ -104,9 +120,13 @@ def texts_of_errors() -> Iterator[tuple[str, str, ast.expr]]:
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in NAMES:
                 yield from ((where, "message", value) for value in node.args[:1])
-                yield from ((where, "hint", one.value) for one in node.keywords if one.arg == "hint")
+                yield from (
+                    (where, "hint", one.value) for one in node.keywords if one.arg == "hint"
+                )
             case ast.Call():
-                yield from ((where, "hint", one.value) for one in node.keywords if one.arg == "hint")
+                yield from (
+                    (where, "hint", one.value) for one in node.keywords if one.arg == "hint"
+                )
             case ast.Assign(targets=[ast.Name(id="hint" | "_FREE_SPACE" | "_HOST_HINT")]):
                 yield where, "hint", node.value
 

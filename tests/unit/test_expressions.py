@@ -21,14 +21,22 @@ SHORT = {
     ("kernels/archive.py", r"^'(\S+)/dists/(\S+)/InRelease'"): "lines that apt of this host prints",
     ("run/resolve.py", r"(.+) on (\S+:.*)"): "a word of the command line",
     ("patches/posted.py", r"(?<![\d.])\d+\.\d+(?=[^/]*$)"): "a word of the command line",
-    ("patches/posted.py", r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)"): "a word of the command line",
+    (
+        "patches/posted.py",
+        r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)",
+    ): "a word of the command line",
 }
 """Expressions that take quadratic time, of a text that is short or that no stranger writes."""
 ONLY_IN_A_RUN = {
     "cli/new.py: shape": "one of two expressions, for a word of the command line",
-    r"patches/mime.py: b'\\n--' + re.escape(boundary) + b'(--)?[ \\t]*+\\r?(?=\\n|\\Z)'": "test_mime.py",
+    (
+        r"patches/mime.py: b'\\n--' + re.escape(boundary) + "
+        r"b'(--)?[ \\t]*+\\r?(?=\\n|\\Z)'"
+    ): "test_mime.py",
     "kteardown_cluster/slurm.py: pattern": "for a word of the command line",
-    "script/extract.py: text": "of the user; script/match.py searches for it, in a process that is ended",
+    "script/extract.py: text": (
+        "of the user; script/match.py searches for it, in a process that is ended"
+    ),
     "script/match.py: text": "of the user, in a process that is ended",
     "vm/kernel_log.py: pattern": "kept in a table of the module, where it is found",
 }
@@ -37,8 +45,9 @@ FEW = 5_000
 MANY = 100_000
 NOTICED_S = 0.0007
 MOST_S = 0.25
-"""Of processor time. The first only chooses what is tried with more letters: with 20 times the letters, a
-quadratic expression takes 400 times as long, and a linear one a tenth of the second limit."""
+"""Of processor time. The first only chooses what is tried with more letters: with 20 times the
+letters, a quadratic expression takes 400 times as long, and a linear one a tenth of the second
+limit."""
 
 
 class Stopped(Exception):
@@ -62,7 +71,8 @@ def stopped_after(seconds: float) -> Iterator[None]:
 
 
 def too_slow(expression: Expression) -> str:
-    """Return the beginning of a text for which an expression takes more than linear time, if there is one."""
+    """Return the beginning of a text for which an expression takes more than linear time, if there
+    is one."""
     for few, many in zip(attacks(expression, FEW), attacks(expression, MANY), strict=True):
         began = process_time()
         try:

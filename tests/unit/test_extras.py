@@ -40,7 +40,9 @@ def test_the_command_that_adds_the_extra_is_printed(
     assert refused.hint.endswith(f"-m pip install {missing}")
 
 
-def test_the_command_that_adds_b4_is_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_command_that_adds_b4_is_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(sys, "prefix", "/home/a/.local/share/pipx/venvs/kteardown")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "")

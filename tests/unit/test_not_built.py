@@ -1,4 +1,5 @@
-"""Variants of which nothing is in the kernel that was built: they are never booted and have no verdict."""
+"""Variants of which nothing is in the kernel that was built: they are never booted and have no
+verdict."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ def absent(run: RunDir) -> RunDir:
     return run
 
 
-@pytest.mark.parametrize("design", [{"seeds": 2}, {"clock": "wall", "boots": 4, "until": "verdict"}])
+@pytest.mark.parametrize(
+    "design", [{"seeds": 2}, {"clock": "wall", "boots": 4, "until": "verdict"}]
+)
 def test_a_run_of_nothing_else_boots_nothing_and_exits_with_7(
     make_run: Callable[..., RunDir],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
@@ -76,7 +79,9 @@ def test_a_run_of_nothing_else_boots_nothing_and_exits_with_7(
     saved = result_in((tmp_path / "r.json").read_bytes())
     assert (saved["sentence"], saved["comparisons"]) == (TEXT, [])
     assert (
-        TEXT in (tmp_path / "r.md").read_text().partition("\n\n")[0] + (tmp_path / "r.md").read_text()[:400]
+        TEXT
+        in (tmp_path / "r.md").read_text().partition("\n\n")[0]
+        + (tmp_path / "r.md").read_text()[:400]
     )
 
 
@@ -88,7 +93,10 @@ def test_the_other_variants_are_measured(
     run = make_run(seeds=2)
     (tmp_path / OTHER).write_bytes(b"kernel")
     kernels = json.loads(run.kernels_file.path.read_bytes())
-    run.save(run.kernels_file, json.dumps({**kernels, OTHER: {**image(tmp_path / OTHER), "patch_set": SET}}))
+    run.save(
+        run.kernels_file,
+        json.dumps({**kernels, OTHER: {**image(tmp_path / OTHER), "patch_set": SET}}),
+    )
     plan = json.loads(run.plan_file.path.read_bytes())
     more = [
         {**boot, "index": len(plan["boots"]) + n, "kernel": OTHER}
@@ -128,7 +136,11 @@ def test_what_a_later_build_shows_ends_the_boots_of_base(
     run.make_folder(run.folder / "series/x")
     run.save(run.folder / "series/x/1.patch", "")
     result, _ = complete(run, guest(1.0, 0.0), monkeypatch)
-    assert (VARIANT in booted(run), result.not_built, result.unfinished) == (False, (VARIANT,), False)
+    assert (VARIANT in booted(run), result.not_built, result.unfinished) == (
+        False,
+        (VARIANT,),
+        False,
+    )
     again = pipeline.finish(load(run), SilentReporter(), Where(jobs=1)).result
     assert (again.not_built, booted(run)[TWIN]) == ((VARIANT,), 0)
 
@@ -149,7 +161,10 @@ def test_both_clocks_say_it_once(
     assert " ".join(capsys.readouterr().out.split()).startswith(f"{TEXT} ")
 
 
-def test_every_format_says_it(make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_every_format_says_it(
+    make_run: Callable[..., RunDir],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from kteardown.report.saved import material_of_folder
 
     run = absent(make_run(seeds=2))
@@ -158,7 +173,9 @@ def test_every_format_says_it(make_run: Callable[..., RunDir], monkeypatch: pyte
     for form in TEXTS:
         text = " ".join(TEXTS[form](material).split())
         said = (
-            TEXT if form in ("markdown", "json", "html", "cover", "comment", "junit") else "not in the kernel"
+            TEXT
+            if form in ("markdown", "json", "html", "cover", "comment", "junit")
+            else "not in the kernel"
         )
         assert said in text, form
     junit = TEXTS["junit"](material)
@@ -169,7 +186,9 @@ def test_only_patches_that_were_asked_for_can_be_absent() -> None:
     texts = dict.fromkeys(("release", "source", "compiler", "config_hash", "image_hash"), "x")
     part = {**SET, "for_ablation": True}
     kernels = {
-        name: KernelFacts.model_validate({**texts, "arch": "x86_64", "patch_set": patches, "unchanged": True})
+        name: KernelFacts.model_validate(
+            {**texts, "arch": "x86_64", "patch_set": patches, "unchanged": True}
+        )
         for name, patches in ((BASE, None), ("debian:7.2", None), ("part", part), (VARIANT, SET))
     }
     assert not_built(kernels) == (VARIANT,)
@@ -177,7 +196,9 @@ def test_only_patches_that_were_asked_for_can_be_absent() -> None:
 
 def test_parts_of_an_ablation_are_not_booted_alone(make_run: Callable[..., RunDir]) -> None:  # noqa: F811
     snapshot = load(absent(make_run()))
-    part = snapshot.plan.boots[0].model_copy(update={"kernel": "part", "index": len(snapshot.plan.boots)})
+    part = snapshot.plan.boots[0].model_copy(
+        update={"kernel": "part", "index": len(snapshot.plan.boots)}
+    )
     plan = snapshot.plan.model_copy(update={"boots": (*snapshot.plan.boots, part)})
     facts = snapshot.kernels[BASE].model_copy(
         update={"image_hash": "p", "patch_set": snapshot.kernels[VARIANT].patch_set}

@@ -29,7 +29,9 @@ print(len(list(sources.modules())))
 
 def copy_without(folder: Path, *packages: str) -> Path:
     """Make a copy of what git knows of this tree, without some packages, and return its folder."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     removed = tuple(f"src/kteardown_{package}/" for package in packages)
     for name in filter(None, names.stdout.split("\0")):
         if not name.startswith(removed):
@@ -49,7 +51,8 @@ def _link(file: Path, target: Path) -> None:
 
 
 def run(folder: Path, text: str, **values: object) -> str:
-    """Run a program with the libraries of this environment and the code of a copy; return its output."""
+    """Run a program with the libraries of this environment and the code of a copy; return its
+    output."""
     # Without site, which would add the folder of this tree.
     libraries = [path for path in sys.path if "site-packages" in path]
     paths = [str(folder / "src"), str(folder / "tests"), *libraries]

@@ -55,8 +55,11 @@ class Notes(SilentReporter):
         self.lines.append(text)
 
 
-def guest(factor: float, noise: float, boots: Iterator[int] | None = None) -> Callable[[BootJob], FakeBoot]:
-    """Return guests whose variant takes ``factor`` times as long; the end of ``boots`` interrupts the run.
+def guest(
+    factor: float, noise: float, boots: Iterator[int] | None = None
+) -> Callable[[BootJob], FakeBoot]:
+    """Return guests whose variant takes ``factor`` times as long; the end of ``boots`` interrupts
+    the run.
 
     Every attempt at a boot gives the same figures, which depend on its number.
     """
@@ -69,7 +72,9 @@ def guest(factor: float, noise: float, boots: Iterator[int] | None = None) -> Ca
         found = re.findall(
             rb"^trial (\d+) zombies 0 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE
         )
-        lines = [line for index, zombies in found for line in trial(int(index), int(zombies), shift)]
+        lines = [
+            line for index, zombies in found for line in trial(int(index), int(zombies), shift)
+        ]
         return FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
 
     return script
@@ -106,7 +111,9 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     agent.write_bytes(b"agent")
     monkeypatch.setattr(lab, "build_agent", lambda *_, **__: agent)
     monkeypatch.setattr(
-        LocalPlace, "acceleration", lambda self, e, _: "mttcg" if e.design.clock == "wall" else "icount"
+        LocalPlace,
+        "acceleration",
+        lambda self, e, _: "mttcg" if e.design.clock == "wall" else "icount",
     )
     monkeypatch.setattr(host, "facts", lambda: {"kernel": "6"})
     monkeypatch.setattr(create, "cache_dir", lambda: tmp_path)  # That of the kernels.
@@ -124,7 +131,13 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
         )
         run = RunDir.create(tmp_path / "runs", name)
         kernels = {n: image(tmp_path / n) for n in (BASE, VARIANT)}
-        fill(run, experiment, [VARIANT], kernels, {"command": "kteardown run x", "machine": {"kernel": "6"}})
+        fill(
+            run,
+            experiment,
+            [VARIANT],
+            kernels,
+            {"command": "kteardown run x", "machine": {"kernel": "6"}},
+        )
         return run
 
     return make
@@ -132,7 +145,13 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
 
 def image(path: Path) -> dict[str, object]:
     texts = dict.fromkeys(("release", "source", "compiler", "config_hash"), path.name)
-    return {**texts, "arch": "x86_64", "image": str(path), "modules": [], "image_hash": file_hash(path)}
+    return {
+        **texts,
+        "arch": "x86_64",
+        "image": str(path),
+        "modules": [],
+        "image_hash": file_hash(path),
+    }
 
 
 def complete(
@@ -164,7 +183,10 @@ def with_a_layout_twin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("damage", [b"bace", None])
 def test_an_image_that_is_not_the_one_of_the_run_is_not_booted(
-    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, damage: bytes | None
+    make_run: Callable[..., RunDir],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    damage: bytes | None,
 ) -> None:
     run = make_run(seeds=6)
     (tmp_path / BASE).unlink() if damage is None else (tmp_path / BASE).write_bytes(damage)
@@ -190,7 +212,8 @@ def test_a_run_without_until_boots_its_whole_plan(
 def test_what_cannot_be_counted_is_said_and_tried_once(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """These guests do not time the whole call, and the run does not say what its kernels are made of."""
+    """These guests do not time the whole call, and the run does not say what its kernels are made
+    of."""
     run = make_run(seeds=4)
     result, _ = complete(run, guest(0.5, 0.01), monkeypatch)
     assert {(m.verdict, m.outside) for m in result.metric_verdicts} == {("better", "unresolved")}
@@ -213,7 +236,9 @@ def test_trials_that_ended_before_a_hang_are_reported(
     assert lost == {(BASE, "boot: hang"): 2, (VARIANT, "boot: hang"): 1}
 
 
-def hung_at(zombies: int, kernels: tuple[str, ...] = (BASE, VARIANT)) -> Callable[[BootJob], FakeBoot]:
+def hung_at(
+    zombies: int, kernels: tuple[str, ...] = (BASE, VARIANT)
+) -> Callable[[BootJob], FakeBoot]:
     """Return guests of ``kernels`` that hang in the trial at this point."""
 
     def script(job: BootJob) -> FakeBoot:
@@ -231,7 +256,10 @@ POINTS = (0, 300, 600, 900)
 @pytest.mark.parametrize("until", ["", "verdict"])
 @pytest.mark.parametrize("clock", [{"seeds": 4}, {"clock": "wall", "boots": 4}])
 def test_a_trial_that_hangs_loses_only_itself(
-    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, until: str, clock: dict[str, object]
+    make_run: Callable[..., RunDir],
+    monkeypatch: pytest.MonkeyPatch,
+    until: str,
+    clock: dict[str, object],
 ) -> None:
     run = make_run(points=POINTS, until=until, **clock)
     result, notes = complete(run, hung_at(300), monkeypatch)
@@ -241,7 +269,9 @@ def test_a_trial_that_hangs_loses_only_itself(
     assert booted(run)[BASE] == booted(run)[VARIANT] == 4
     assert all(row.base.boots == 2 for row in result.comparisons)
     assert {fault.status for fault in result.faults} == {"base", "base too"}
-    assert {(len(fault.boots), fault.of) for fault in result.faults if fault.kernel == VARIANT} == {(2, 2)}
+    assert {(len(fault.boots), fault.of) for fault in result.faults if fault.kernel == VARIANT} == {
+        (2, 2)
+    }
     assert any("without the trials before them" in note for note in result.notes)
     assert not result.unfinished
     assert any("guests which hung did not reach" in note for note in notes)
@@ -308,7 +338,11 @@ def test_a_run_that_is_certain_stops_at_its_first_look(
     run = make_run(seeds=12, until="verdict")
     result, notes = complete(run, guest(0.5, 0.0), monkeypatch)
     assert result.stopping is not None
-    assert (result.stopping.stopped_at, result.stopping.done, result.stopping.spent) == (4, True, False)
+    assert (result.stopping.stopped_at, result.stopping.done, result.stopping.spent) == (
+        4,
+        True,
+        False,
+    )
     assert booted(run) == {BASE: 4, VARIANT: 4}
     assert all(row.exact for row in result.comparisons)
     assert any(note.startswith("after 4 of at most 12 blocks: 2 better") for note in notes)
@@ -329,7 +363,11 @@ def test_a_budget_ends_a_run_at_a_look(
     run = make_run(seeds=20, until="ci=0.01%", budget_s=0.5)
     result, _ = complete(run, guest(0.9, 0.1), monkeypatch)
     assert result.stopping is not None
-    assert (result.stopping.stopped_at, result.stopping.spent, result.stopping.done) == (4, True, True)
+    assert (result.stopping.stopped_at, result.stopping.spent, result.stopping.done) == (
+        4,
+        True,
+        True,
+    )
     assert "budget" in result.stopping.reason
     before = run.result_file.path.read_bytes()
     assert pipeline.analyse_and_save(load(run)) == result
@@ -431,7 +469,9 @@ def test_the_comparisons_so_far_are_those_of_the_report(
     assert interim_rows_of(run) == expected
 
 
-def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(make_run: Callable[..., RunDir]) -> None:
+def test_a_run_that_cannot_be_analysed_yet_has_no_comparisons(
+    make_run: Callable[..., RunDir],
+) -> None:
     assert interim_rows_of(make_run()) == []
 
 
@@ -463,7 +503,9 @@ def on_both_clocks(make_run: Callable[..., RunDir]) -> RunFolder:
 
 
 def test_both_clocks_are_measured_and_an_interrupted_run_is_resumed_by_its_name(
-    make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    make_run: Callable[..., RunDir],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def run_with(script: Callable[[BootJob], FakeBoot]) -> None:
         monkeypatch.setattr(LocalPlace, "machine", lambda *_, **__: FakeMachine(script))
@@ -526,9 +568,16 @@ def lacking_its_variant(
 def built_variant(run: RunDir) -> Built:
     folder = Path(json.loads(run.kernels_file.path.read_bytes())[BASE]["image"]).parent
     image = KernelImage(
-        name=VARIANT, image=folder / VARIANT, source=BASE, series=VARIANT, arch="x86_64", release=VARIANT,
-        compiler=BASE, config_hash=VARIANT, image_hash=file_hash(folder / VARIANT),
-    )  # fmt: skip
+        name=VARIANT,
+        image=folder / VARIANT,
+        source=BASE,
+        series=VARIANT,
+        arch="x86_64",
+        release=VARIANT,
+        compiler=BASE,
+        config_hash=VARIANT,
+        image_hash=file_hash(folder / VARIANT),
+    )
     return Built({VARIANT: image}, {})
 
 
@@ -583,7 +632,9 @@ def test_what_one_more_costs_base_is_shown_before_its_variant_is_built(
     assert last[0] == "freezing user space: 100.0 instructions for one more (zombies), linear"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), BuildError("it does not compile", hint="fix it.")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), BuildError("it does not compile", hint="fix it.")]
+)
 def test_what_ends_the_build_ends_the_boots_of_base(
     error: BaseException, make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -602,13 +653,19 @@ def test_a_variant_that_does_not_build_says_what_can_be_done_with_the_run(
     make_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: Reporter) -> Built:
-        raise BuildError("x: the kernel did not build\n  whole log: x/build.log", hint="Fix the first error.")
+        raise BuildError(
+            "x: the kernel did not build\n  whole log: x/build.log", hint="Fix the first error."
+        )
 
     run = make_run(seeds=4)
     lacking_its_variant(run, monkeypatch, fail)
     with pytest.raises(BuildError, match=r"whole log: x/build\.log") as caught:
         complete(run, guest(0.5, 0.01), monkeypatch)
-    for part in ("Fix the first error.", "start the experiment anew", f"kteardown run --resume {run.name}"):
+    for part in (
+        "Fix the first error.",
+        "start the experiment anew",
+        f"kteardown run --resume {run.name}",
+    ):
         assert part in caught.value.hint
 
 

@@ -44,7 +44,11 @@ def work(tmp_path: Path) -> Iterator[Path]:
 
 
 def shell(
-    work: Path, script: str, *, limits: Limits | None = None, environment: dict[str, str] | None = None
+    work: Path,
+    script: str,
+    *,
+    limits: Limits | None = None,
+    environment: dict[str, str] | None = None,
 ) -> str:
     """Run ``script`` where only ``work`` can be written; return what it printed."""
     box = Sandbox([Mount(work, Path("/work"), writable=True)], limits or Limits())
@@ -52,7 +56,9 @@ def shell(
         return "".join(lines)
 
 
-def test_a_program_may_end_before_it_is_watched(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_may_end_before_it_is_watched(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def late(pid: int) -> int:
         while Path(f"/proc/{pid}").exists():
             time.sleep(0.01)
@@ -74,11 +80,14 @@ def test_it_writes_to_its_folder_and_not_elsewhere(work: Path, tmp_path: Path) -
     assert "core" in Path(pattern).read_text()
 
 
-def test_it_sees_no_file_of_the_user(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_sees_no_file_of_the_user(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "key").write_text(SECRET)
     monkeypatch.setenv("TOKEN", SECRET)
     script = (
-        f"env; cat {tmp_path}/key ~/key /etc/shadow /proc/*/environ /proc/1/root{tmp_path}/key; ls ~ / /home"
+        f"env; cat {tmp_path}/key ~/key /etc/shadow /proc/*/environ /proc/1/root{tmp_path}/key; ls "
+        "~ / /home"
     )
     printed = shell(work, script, environment={"GIVEN": "yes"})
     assert "GIVEN=yes" in printed
@@ -93,7 +102,8 @@ def test_it_sees_no_path_and_no_argument_of_the_host(
     files = "/proc/[0-9]*/cmdline /proc/[0-9]*/environ /proc/cmdline /proc/bootconfig /proc/swaps"
     printed = shell(
         work,
-        f"env; set -- {files}; cat $@ | tr '\\0' ' '; tr '\\0' ' ' < /proc/1/cmdline; wc -c /proc/cmdline",
+        f"env; set -- {files}; cat $@ | tr '\\0' ' '; tr '\\0' ' ' < /proc/1/cmdline; wc -c "
+        "/proc/cmdline",
     )
     assert "bwrap" in printed
     assert str(tmp_path) not in printed
@@ -103,7 +113,8 @@ def test_it_sees_no_path_and_no_argument_of_the_host(
 
 def test_it_is_not_root_and_cannot_become_it(work: Path) -> None:
     script = (
-        "id -u; grep -E 'NoNewPrivs|CapEff|CapBnd' /proc/self/status; setpriv --reuid 0 id -u; chroot / id -u"
+        "id -u; grep -E 'NoNewPrivs|CapEff|CapBnd' /proc/self/status; setpriv --reuid 0 id -u; "
+        "chroot / id -u"
     )
     lines = shell(work, script).splitlines()
     assert lines[0] == str(sandbox.USER if os.geteuid() == 0 else os.geteuid())
@@ -138,16 +149,22 @@ def test_it_reaches_no_network_and_no_socket_of_the_host(work: Path, tmp_path: P
 
 
 def test_it_sees_and_ends_no_process_of_the_host(work: Path) -> None:
-    printed = shell(work, "ls /proc | grep -c '^[0-9]'; kill -9 1 $PPID -1 2>/dev/null; echo still here")
+    printed = shell(
+        work, "ls /proc | grep -c '^[0-9]'; kill -9 1 $PPID -1 2>/dev/null; echo still here"
+    )
     assert int(printed.split()[0]) < 10
     assert psutil.pid_exists(os.getpid())
 
 
 def test_all_that_it_started_is_killed(work: Path) -> None:
     mark = f"left-{work.parent.name}-{os.getpid()}"
-    daemons = (f"{way} sh -c ': {mark}; sleep 600' >/dev/null 2>&1 & " for way in ("setsid", "nohup", ""))
+    daemons = (
+        f"{way} sh -c ': {mark}; sleep 600' >/dev/null 2>&1 & " for way in ("setsid", "nohup", "")
+    )
     shell(work, "".join(daemons) + "sleep 0.2")
-    commands = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    commands = [
+        " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])
+    ]
     assert commands and not any(mark in command for command in commands)
 
 
@@ -163,7 +180,11 @@ def test_all_that_it_started_is_killed(work: Path) -> None:
             "it wrote more",
         ),
         ("tail /dev/zero", Limits(memory_mb=400), "MB of the host's memory were left"),
-        (f"python3 -c '{IN_MEMORY}'; sleep 600", Limits(memory_mb=400), "MB of the host's memory were left"),
+        (
+            f"python3 -c '{IN_MEMORY}'; sleep 600",
+            Limits(memory_mb=400),
+            "MB of the host's memory were left",
+        ),
         # A walk may find the file before it is removed.
         (DELETED, Limits(disk_mb=200), "MB of the disk were left|it wrote more"),
         (f"{DEEP}; {FILL}", Limits(disk_mb=200), "MB of the disk were left"),
@@ -172,7 +193,11 @@ def test_all_that_it_started_is_killed(work: Path) -> None:
             Limits(disk_mb=200),
             "MB of the disk were|it wrote more",
         ),
-        ("seq -f f%g 8000 | xargs touch; sleep 600", Limits(disk_mb=20), "it wrote more than 20 MB"),
+        (
+            "seq -f f%g 8000 | xargs touch; sleep 600",
+            Limits(disk_mb=20),
+            "it wrote more than 20 MB",
+        ),
     ],
 )
 def test_a_program_that_exceeds_a_limit_is_stopped_and_named(
@@ -192,7 +217,9 @@ def test_a_lower_limit_of_the_user_is_kept(work: Path) -> None:
         "argv = ['prlimit', '--raw', '--noheadings', '-o', 'HARD']\n"
         "print(sandbox.problem() or sandbox.capture(argv, []))\n"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True
+    )
     assert {"500", str(8 << 20)} <= set(done.stdout.split())
 
 
@@ -221,12 +248,17 @@ def test_a_program_is_stopped_when_the_host_has_little_left(
 
 
 def test_threads_compilers_and_jobs_of_make_work(work: Path) -> None:
-    (work / "Makefile").write_text("all: a b c\na b c: t\n\t./t\nt: t.c\n\tgcc -pthread -flto=2 -o t t.c\n")
+    (work / "Makefile").write_text(
+        "all: a b c\na b c: t\n\t./t\nt: t.c\n\tgcc -pthread -flto=2 -o t t.c\n"
+    )
     (work / "t.c").write_text(
         "#include <pthread.h>\nstatic void *run(void *at) { return at; }\n"
-        "int main(void) { pthread_t t; return pthread_create(&t, 0, run, 0) || pthread_join(t, 0); }\n"
+        "int main(void) { pthread_t t; return pthread_create(&t, 0, run, 0) || pthread_join(t, 0); "
+        "}\n"
     )
-    pool = "from concurrent.futures import *; print(list(ProcessPoolExecutor(2).map(abs, [-1, -2])))"
+    pool = (
+        "from concurrent.futures import *; print(list(ProcessPoolExecutor(2).map(abs, [-1, -2])))"
+    )
     script = f"make -j4 >&2 && python3 -c '{pool}' && perl -e 'print `echo perl`' && echo all"
     assert shell(work, script).splitlines()[-3:] == ["[1, 2]", "perl", "all"]
 
@@ -245,9 +277,9 @@ def test_a_file_and_the_number_of_processes_are_limited(work: Path) -> None:
 def test_what_it_wrote_is_files_and_folders(work: Path, tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET)
     script = (
-        f"ln -s {tmp_path}/key link; ln -s . here; mkfifo pipe; mknod device c 1 3; ln {tmp_path}/key hard; "
-        "mkdir deep; for i in $(seq 300); do mkdir -p deep/deep || break; cd deep; done; "
-        "cd /work; echo x > file; chmod 0 file deep"
+        f"ln -s {tmp_path}/key link; ln -s . here; mkfifo pipe; mknod device c 1 3; ln "
+        f"{tmp_path}/key hard; mkdir deep; for i in $(seq 300); do mkdir -p deep/deep || break; cd "
+        "deep; done; cd /work; echo x > file; chmod 0 file deep"
     )
     shell(work, script)
     assert sorted(path.name for path in work.iterdir()) == ["deep", "file"]
@@ -284,7 +316,9 @@ def test_an_analysis_prints_no_more_than_a_limit(
         monkeypatch.setattr("kteardown.sandbox.problem", lambda: "bwrap is not installed")
     limits = Limits(output_mb=1)
     assert len(sandbox.capture(["head", "-c", "1M", "/dev/zero"], [], limits=limits)) == 1 << 20
-    with pytest.raises(BuildError, match="the analysis with yes was stopped: it printed more than 1 MB"):
+    with pytest.raises(
+        BuildError, match="the analysis with yes was stopped: it printed more than 1 MB"
+    ):
         sandbox.capture(["yes"], [], limits=limits)
 
 
@@ -292,7 +326,9 @@ def test_an_analysis_ends_and_its_memory_is_limited() -> None:
     kilobytes = int(sandbox.capture(["sh", "-c", "ulimit -v"], []))
     assert kilobytes <= 4 << 20
     with pytest.raises(BuildError, match="it took more than 2 s"):
-        sandbox.capture(["sh", "-c", "while sleep 0.1; do echo; done"], [], limits=Limits(total_s=2))
+        sandbox.capture(
+            ["sh", "-c", "while sleep 0.1; do echo; done"], [], limits=Limits(total_s=2)
+        )
 
 
 def test_nothing_runs_on_that_could_replace_what_was_checked(work: Path, tmp_path: Path) -> None:

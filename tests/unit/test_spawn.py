@@ -1,4 +1,5 @@
-"""Programs that kteardown starts, in a folder full of files that they would read or execute there."""
+"""Programs that kteardown starts, in a folder full of files that they would read or execute
+there."""
 
 from __future__ import annotations
 
@@ -40,10 +41,40 @@ _PROGRAMS = (
         "sh",
         "env",
     ),
-    *("bwrap", "setpriv", "prlimit", "taskset", "qemu-system-x86_64", "nm", "objdump", "addr2line", "b4"),
-    *("ccache", "apt-get", "apt-config", "gpgv", "python3", "ssh", "sbatch", "squeue", "sinfo", "busybox"),
+    *(
+        "bwrap",
+        "setpriv",
+        "prlimit",
+        "taskset",
+        "qemu-system-x86_64",
+        "nm",
+        "objdump",
+        "addr2line",
+        "b4",
+    ),
+    *(
+        "ccache",
+        "apt-get",
+        "apt-config",
+        "gpgv",
+        "python3",
+        "ssh",
+        "sbatch",
+        "squeue",
+        "sinfo",
+        "busybox",
+    ),
 )
-_MODULES = ("sitecustomize", "usercustomize", "platformdirs", "tuxmake", "b4", "qemu", "duckdb", "resvg_py")
+_MODULES = (
+    "sitecustomize",
+    "usercustomize",
+    "platformdirs",
+    "tuxmake",
+    "b4",
+    "qemu",
+    "duckdb",
+    "resvg_py",
+)
 _GIT = """
 [core]
     fsmonitor = "{0}"
@@ -69,7 +100,8 @@ def canary(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hostile(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a module of each name that Python can import, a git tree, programs and settings.
+    """A folder with a module of each name that Python can import, a git tree, programs and
+    settings.
 
     The cache, the runs and the queue are beside it.
     """
@@ -84,7 +116,9 @@ def hostile(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     imported = {name.partition(".")[0] for name in sys.modules} | set(sys.stdlib_module_names)
     for name in imported.union(_MODULES):
         if name.isidentifier():
-            (folder / f"{name}.py").write_text(f"open({str(canary)!r}, 'a').write({name + chr(10)!r})\n")
+            (folder / f"{name}.py").write_text(
+                f"open({str(canary)!r}, 'a').write({name + chr(10)!r})\n"
+            )
     (folder / ".git/HEAD").write_text("ref: refs/heads/master\n")
     (folder / ".git/objects").mkdir()
     (folder / ".git/refs").mkdir()
@@ -100,14 +134,20 @@ def hostile(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def run(*words: str, folder: Path, stdin: bytes = b"", **variables: str) -> tuple[int, str, str]:
     """Run the command line in ``folder``; return its exit code, its output and its errors."""
     done = subprocess.run(
-        spawn.kteardown(*words), cwd=folder, env={**os.environ, **variables}, input=stdin,
-        capture_output=True, check=False,
-    )  # fmt: skip
+        spawn.kteardown(*words),
+        cwd=folder,
+        env={**os.environ, **variables},
+        input=stdin,
+        capture_output=True,
+        check=False,
+    )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def test_the_folder_is_hostile(hostile: Path, canary: Path) -> None:
-    subprocess.run([sys.executable, "-m", "kteardown", "--version"], cwd=hostile, check=False)  # without -P
+    subprocess.run(
+        [sys.executable, "-m", "kteardown", "--version"], cwd=hostile, check=False
+    )  # without -P
     assert canary.exists()
     for program in ("make", "./git"):
         canary.unlink()
@@ -177,11 +217,16 @@ def starts_in(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
             names = {alias.name for alias in node.names}
-            if node.module in ("subprocess", *_MODULES_THAT_START) or "ProcessPoolExecutor" in names:
+            if (
+                node.module in ("subprocess", *_MODULES_THAT_START)
+                or "ProcessPoolExecutor" in names
+            ):
                 yield f"{node.lineno}: from {node.module} import {', '.join(names)}"
         elif isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name in _MODULES_THAT_START or (alias.asname and alias.name in ("subprocess", "os")):
+                if alias.name in _MODULES_THAT_START or (
+                    alias.asname and alias.name in ("subprocess", "os")
+                ):
                     yield f"{node.lineno}: import {alias.name}"
         elif isinstance(node, ast.Attribute) and _STARTS.fullmatch(ast.unparse(node)):
             yield f"{node.lineno}: {ast.unparse(node)}"
@@ -190,14 +235,21 @@ def starts_in(text: str) -> Iterator[str]:
 
 
 def python_without_p(text: str) -> Iterator[str]:
-    """Yield each place in a module that starts Python so that it looks for modules in the current folder."""
+    """Yield each place in a module that starts Python so that it looks for modules in the current
+    folder."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.List, ast.Tuple)):
             words = [ast.unparse(word) for word in node.elts]
             for program, option in itertools.pairwise([*words, "'-c'"]):
-                if program == "sys.executable" and option.startswith("'-") and option not in ("'-P'", "'-I'"):
+                if (
+                    program == "sys.executable"
+                    and option.startswith("'-")
+                    and option not in ("'-P'", "'-I'")
+                ):
                     yield f"{node.lineno}: {', '.join(words)}"
-        elif isinstance(node, ast.JoinedStr) and re.search(r"sys.executable\} -[^PI]", ast.unparse(node)):
+        elif isinstance(node, ast.JoinedStr) and re.search(
+            r"sys.executable\} -[^PI]", ast.unparse(node)
+        ):
             yield f"{node.lineno}: {ast.unparse(node)}"
 
 
@@ -225,8 +277,17 @@ def test_python_is_never_started_with_modules_of_the_current_folder() -> None:
     for file in modules("src", "scripts", "bench", "tests"):
         text = file.read_text()
         if re.search(r"\bget_context\(", text) and "PYTHONSAFEPATH" not in text:
-            found.append(f"{file.relative_to(ROOT)}: processes of multiprocessing without PYTHONSAFEPATH")
-    for name in ("Makefile", "agent/Makefile", "scripts/setup", "scripts/image", ".ci/run", "Containerfile"):
+            found.append(
+                f"{file.relative_to(ROOT)}: processes of multiprocessing without PYTHONSAFEPATH"
+            )
+    for name in (
+        "Makefile",
+        "agent/Makefile",
+        "scripts/setup",
+        "scripts/image",
+        ".ci/run",
+        "Containerfile",
+    ):
         for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
             found += [f"{name}:{number}: {line}"] if _WITHOUT_P.search(line) else []
     assert found == []
@@ -249,7 +310,9 @@ def test_python_is_never_started_with_modules_of_the_current_folder() -> None:
 )
 def test_every_way_to_start_a_program_is_found(text: str) -> None:
     assert list(starts_in(text))
-    assert not list(starts_in("def f(p: subprocess.Popen[str]): spawn.run([p], stdin=subprocess.PIPE)"))
+    assert not list(
+        starts_in("def f(p: subprocess.Popen[str]): spawn.run([p], stdin=subprocess.PIPE)")
+    )
 
 
 @pytest.mark.parametrize(
@@ -263,7 +326,11 @@ def test_every_way_to_start_a_program_is_found(text: str) -> None:
 )
 def test_every_start_of_python_is_found(text: str) -> None:
     assert list(python_without_p(text))
-    for good in ("[sys.executable, '-P', '-m', 'x']", "[sys.executable, file]", "f'{sys.executable} -I'"):
+    for good in (
+        "[sys.executable, '-P', '-m', 'x']",
+        "[sys.executable, file]",
+        "f'{sys.executable} -I'",
+    ):
         assert not list(python_without_p(good))
 
 
@@ -282,11 +349,14 @@ def test_lists_of_folders_have_no_entry_that_means_the_current_folder(
     assert spawn.use_absolute_paths_only() == []
 
 
-def test_a_program_runs_in_a_folder_of_no_stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_runs_in_a_folder_of_no_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert spawn.run(["pwd"], capture_output=True, text=True, check=True).stdout == "/\n"
     with spawn.start(["pwd"], stdout=subprocess.PIPE, cwd=None) as process:
         assert process.communicate()[0] == b"/\n"
     assert (
-        spawn.run(["pwd"], capture_output=True, check=True, cwd=tmp_path).stdout.decode() == f"{tmp_path}\n"
+        spawn.run(["pwd"], capture_output=True, check=True, cwd=tmp_path).stdout.decode()
+        == f"{tmp_path}\n"
     )

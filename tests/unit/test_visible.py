@@ -18,10 +18,14 @@ from sources import named, source_files
 
 OWN: dict[str, set[str]] = {
     r"(?<![A-Za-z])Console\(|from_markup|markup=True|force_terminal=True": set(),
-    r"\b(?:typer|click)\.s?echo\(|(?<![\w.])print\(": {"visible.py", "kteardown_cluster/node_job.py"},
+    r"\b(?:typer|click)\.s?echo\(|(?<![\w.])print\(": {
+        "visible.py",
+        "kteardown_cluster/node_job.py",
+    },
     r"sys\.std(?:out|err)\.(?:write|buffer)": {"cli/show.py"},
 }
-"""What prints, and the only modules that may have it; the program on a node writes into a file of Slurm."""
+"""What prints, and the only modules that may have it; the program on a node writes into a file of
+Slurm."""
 HOSTILE = "a\x1b]52;c;eA==\x07\x1b[2J\x9b31m\x7f\u202eb\udc80[/bold]:smile:"
 
 

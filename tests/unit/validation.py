@@ -1,7 +1,7 @@
 """The statistics applied to known truths: how often they have the promised properties.
 
-The simulations use the code that makes a report. ``tests/unit/analysis/test_validation.py`` asserts what
-``bench/validate_stats.py`` prints from many more runs.
+The simulations use the code that makes a report. ``tests/unit/analysis/test_validation.py`` asserts
+what ``bench/validate_stats.py`` prints from many more runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ import numpy as np
 
 from kteardown.analysis.conclude import analyse
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, ratio_interval
-from kteardown.analysis.estimate.student import PointBoots, estimate_over_points, log_ratios, over_nodes
+from kteardown.analysis.estimate.student import (
+    PointBoots,
+    estimate_over_points,
+    log_ratios,
+    over_nodes,
+)
 from kteardown.analysis.estimate.verdict import Rules, estimate, holm
 from kteardown.analysis.growth.fit import fit, predict
 from kteardown.analysis.sequential import Rule, conclude
@@ -28,7 +33,9 @@ from unit.simulation import WORKLOADS, Logs, Noise
 from unit.worlds import WORLDS, World, experiment, records
 
 HEADLINE = {("zombies_cgroup", "freeze_cgroup_ns")}
-_FACTS = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")
+_FACTS = KernelFacts(
+    release="", source="", arch="x86_64", compiler="", config_hash="", image_hash=""
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,9 @@ def coverage(
     widths, mdes = [], []
     for _ in range(runs):
         base, changed = world.pair(ratio, boots, rng)
-        found = ratio_interval(base, changed, resampler, confidence=confidence, within=True, twin=twin)
+        found = ratio_interval(
+            base, changed, resampler, confidence=confidence, within=True, twin=twin
+        )
         assert found is not None
         inside += found.low <= ratio <= found.high
         outside += not found.low <= 1 <= found.high
@@ -73,10 +82,11 @@ def coverage(
 
 @dataclass(frozen=True)
 class NodesCovered:
-    """Shares of runs in which the true change over all nodes was inside of an interval, and median widths.
+    """Shares of runs in which the true change over all nodes was inside of an interval, and median
+    widths.
 
-    ``alone`` is the interval that takes the blocks as independent, ``inside`` the one with the node as a
-    random effect.
+    ``alone`` is the interval that takes the blocks as independent, ``inside`` the one with the node
+    as a random effect.
     """
 
     alone: float
@@ -97,8 +107,8 @@ def node_coverage(
 ) -> NodesCovered:
     """Return the coverage of a change of -20% that differs between nodes by ``between``.
 
-    Both spreads are of logarithms; ``speed`` is that of the nodes as a whole. ``mean``: of the interval over
-    points, else of that at one point.
+    Both spreads are of logarithms; ``speed`` is that of the nodes as a whole. ``mean``: of the
+    interval over points, else of that at one point.
     """
     rng = np.random.default_rng([seed, nodes, blocks])
     rules, resampler, truth = Rules(0.95, 0.02), Resampler(seed), 0.8
@@ -109,7 +119,9 @@ def node_coverage(
         speeds, changes = np.exp(rng.normal(0, speed, nodes)), np.exp(rng.normal(0, between, nodes))
         base, changed = _scaled(base, place, speeds), _scaled(changed, place, speeds * changes)
         if mean:
-            alone = estimate_over_points([PointBoots(base, changed)], "wall", rules, resampler).estimate
+            alone = estimate_over_points(
+                [PointBoots(base, changed)], "wall", rules, resampler
+            ).estimate
         else:
             alone = estimate(base, changed, "wall", rules, resampler)
         logs = log_ratios(base.medians, changed.medians)
@@ -124,15 +136,18 @@ def node_coverage(
 
 
 def _scaled(boots: Boots, place: Mapping[int, int], factors: Logs) -> Boots:
-    return Boots({
-        block: [value * float(factors[place[block]]) for value in values]
-        for block, values in boots.samples.items()
-    })  # fmt: skip
+    return Boots(
+        {
+            block: [value * float(factors[place[block]]) for value in values]
+            for block, values in boots.samples.items()
+        }
+    )
 
 
 @dataclass(frozen=True)
 class MetricCovered:
-    """Shares of runs in which the interval over points contained the truth, and was above or below 1."""
+    """Shares of runs in which the interval over points contained the truth, and was above or below
+    1."""
 
     inside: float
     outside: float
@@ -140,9 +155,17 @@ class MetricCovered:
 
 
 def metric_coverage(
-    world: World, boots: int, ratio: float, runs: int, *, points: int = 8, own: bool = False, seed: int = 1
+    world: World,
+    boots: int,
+    ratio: float,
+    runs: int,
+    *,
+    points: int = 8,
+    own: bool = False,
+    seed: int = 1,
 ) -> MetricCovered:
-    """Return the coverage of the interval of a metric whose points change by ratios around ``ratio``."""
+    """Return the coverage of the interval of a metric whose points change by ratios around
+    ``ratio``."""
     rng = np.random.default_rng([seed, boots, points])
     around = [ratio * math.exp(0.2 * (n - (points - 1) / 2)) for n in range(points)]
     inside = outside = 0
@@ -162,9 +185,9 @@ class Ruled:
     """Reports of several points, by two rules: one correction of every comparison, and gatekeeping.
 
     ``all_false`` and ``false``: shares of reports with a false better, worse or mixed anywhere.
-    ``all_whole``: shares of reports in which every point of the first variant has its right verdict;
-    ``all_any``: at least one has. ``metric``: its metric has. ``points``: the mean share of its points that
-    have, by gatekeeping. ``mixed``: its metric is mixed.
+    ``all_whole``: shares of reports in which every point of the first variant has its right
+    verdict; ``all_any``: at least one has. ``metric``: its metric has. ``points``: the mean share
+    of its points that have, by gatekeeping. ``mixed``: its metric is mixed.
     """
 
     all_false: float
@@ -184,9 +207,11 @@ def ruled(
     ratio: float = 1.0,
     but: Mapping[int, float] | None = None,
 ) -> Ruled:
-    """Simulate reports in which variants cost ``ratio`` times base, the first one ``but`` at some points.
+    """Simulate reports in which variants cost ``ratio`` times base, the first one ``but`` at some
+    points.
 
-    Points, metrics and laws without a true change have the right verdicts ``same`` and ``inconclusive``.
+    Points, metrics and laws without a true change have the right verdicts ``same`` and
+    ``inconclusive``.
     """
     size = len(wanted.workloads[0].params["zombies"])
     true = [dict(enumerate([ratio] * size)) for _ in wanted.variants]
@@ -256,7 +281,9 @@ def judged_by_holm(result: Result) -> list[Comparison]:
     return judged
 
 
-def verdicts(world: World, ratio: float, wanted: Experiment, runs: int, *, seed: int = 1) -> dict[str, float]:
+def verdicts(
+    world: World, ratio: float, wanted: Experiment, runs: int, *, seed: int = 1
+) -> dict[str, float]:
     """Return, for each verdict, the share of reports with at least one comparison that has it."""
     counts = dict.fromkeys(("better", "worse", "same", "inconclusive", "mixed"), 0)
     for run in range(runs):
@@ -266,7 +293,9 @@ def verdicts(world: World, ratio: float, wanted: Experiment, runs: int, *, seed:
     return {verdict: count / runs for verdict, count in counts.items()}
 
 
-def false_verdicts(world: World, boots: int, runs: int, *, points: int = 3, variants: int = 2) -> float:
+def false_verdicts(
+    world: World, boots: int, runs: int, *, points: int = 3, variants: int = 2
+) -> float:
     """Return the share of A/A reports with a verdict of better or worse."""
     wanted = experiment(boots, points=points, variants=variants)
     wrong = 0
@@ -279,15 +308,19 @@ def false_verdicts(world: World, boots: int, runs: int, *, points: int = 3, vari
 def every_verdict(result: Result) -> set[Verdict | None]:
     """Return the verdicts of points, metrics and growth laws."""
     of_points = {c.verdict for c in result.comparisons}
-    return of_points | {m.verdict for m in result.metric_verdicts} | {law.verdict for law in result.laws}
+    return (
+        of_points
+        | {m.verdict for m in result.metric_verdicts}
+        | {law.verdict for law in result.laws}
+    )
 
 
 @dataclass(frozen=True)
 class Stopped:
     """Properties of runs with a stopping rule.
 
-    Shares of reports with a false verdict (``wrong``), with an interval that ``covers``, and that ended
-    because the rule held (``sure``); ``blocks`` is the mean number of blocks at the end.
+    Shares of reports with a false verdict (``wrong``), with an interval that ``covers``, and that
+    ended because the rule held (``sure``); ``blocks`` is the mean number of blocks at the end.
     """
 
     wrong: float
@@ -347,7 +380,8 @@ def costs(
     rng: np.random.Generator,
     sizes: Sequence[float] = SIZES,
 ) -> list[list[float]]:
-    """Return a row of costs for each boot: the true costs with noise for each boot and each trial."""
+    """Return a row of costs for each boot: the true costs with noise for each boot and each
+    trial."""
     true = np.array([cost(n) for n in sizes])
     noise = rng.normal(0, boot, (boots, 1)) + rng.normal(0, trial, (boots, len(sizes)))
     rows: list[list[float]] = (true * np.exp(noise)).tolist()
@@ -371,9 +405,9 @@ def law_coverage(boots: int, boot: float, trial: float, runs: int, *, seed: int 
 class Predicted:
     """Properties of predictions.
 
-    ``given`` is the share that is not refused. Of those, ``inside`` is the share whose interval contains the
-    true cost, and ``again`` the share whose interval contains the median of as many new boots. ``width`` is
-    the median of high / low - 1.
+    ``given`` is the share that is not refused. Of those, ``inside`` is the share whose interval
+    contains the true cost, and ``again`` the share whose interval contains the median of as many
+    new boots. ``width`` is the median of high / low - 1.
     """
 
     given: float

@@ -1,7 +1,7 @@
 """Worlds of noise with a known truth, in which the statistics are tested.
 
-All sizes are of logarithms: 0.05 is five percent. In each world a boot of the changed kernel is a boot of
-base times the true ratio, except where stated.
+All sizes are of logarithms: 0.05 is five percent. In each world a boot of the changed kernel is a
+boot of base times the true ratio, except where stated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def delays(scale: float) -> Draw:
 
 def two_modes(share: float) -> Draw:
     """A ``share`` of the boots is slower by ``MODES``; each mode has a spread of 2%."""
-    return lambda rng, shape: math.log(MODES) * (rng.random(shape) < share) + rng.normal(0, 0.02, shape)
+    return lambda rng, shape: (
+        math.log(MODES) * (rng.random(shape) < share) + rng.normal(0, 0.02, shape)
+    )
 
 
 BOOTS = normal(0.05)
@@ -61,8 +63,8 @@ SAMPLES = normal(0.03)
 class World(Noise):
     """A world: ``block`` is the spread of blocks, ``trend`` the drift from the first to the last.
 
-    ``shifts`` are drawn for each boot, ``jitter`` for each sample; ``louder`` multiplies both for the changed
-    kernel in ``pair``. A boot has ``repetitions``.
+    ``shifts`` are drawn for each boot, ``jitter`` for each sample; ``louder`` multiplies both for
+    the changed kernel in ``pair``. A boot has ``repetitions``.
     """
 
     name: str = ""
@@ -109,7 +111,9 @@ class World(Noise):
             for shift, cost, spread in zip(shared, (1.0, ratio), (1.0, self.louder), strict=True):
                 at = self.shifts(rng, (boots, 1)) if own else shift
                 noise = at + self.jitter(rng, (boots, self.repetitions))
-                sides.append(Boots(dict(enumerate((cost * np.exp(blocks + spread * noise)).tolist()))))
+                sides.append(
+                    Boots(dict(enumerate((cost * np.exp(blocks + spread * noise)).tolist())))
+                )
             found.append(PointBoots(sides[0], sides[1]))
         return found
 
@@ -125,7 +129,9 @@ WORLDS = (
     World(name="two modes, half and half", block=0.05, shifts=two_modes(0.5)),
     World(name="two modes, one in five", block=0.05, shifts=two_modes(0.2)),
     World(name="noise inside boots alone", shifts=normal(0.0), jitter=normal(0.1)),
-    World(name="heavy-tailed inside boots", block=0.05, shifts=normal(0.03), jitter=student(2, 0.05)),
+    World(
+        name="heavy-tailed inside boots", block=0.05, shifts=normal(0.03), jitter=student(2, 0.05)
+    ),
     World(name="skewed inside boots", block=0.05, shifts=normal(0.03), jitter=delays(0.2)),
     World(name="one repetition", block=0.05, jitter=normal(0.05), repetitions=1),
     World(name="thirty repetitions", block=0.05, jitter=normal(0.1), repetitions=30),
@@ -136,7 +142,8 @@ WORLDS = (
 def experiment(
     boots: int, *, points: int = 1, variants: int = 1, repetitions: int = 5, clock: Clock = "wall"
 ) -> Experiment:
-    """Return an experiment with one headline metric at ``points`` points and ``variants`` variants."""
+    """Return an experiment with one headline metric at ``points`` points and ``variants``
+    variants."""
     sizes = tuple(range(1000, 1000 * points + 1, 1000))
     return Experiment(
         name="validation",
@@ -149,7 +156,12 @@ def experiment(
 
 
 def records(
-    noise: Noise, ratio: float, wanted: Experiment, seed: int, *, but: Mapping[int, float] | None = None
+    noise: Noise,
+    ratio: float,
+    wanted: Experiment,
+    seed: int,
+    *,
+    but: Mapping[int, float] | None = None,
 ) -> list[BootRecords]:
     """Return the boots of ``wanted`` if every variant costs ``ratio`` times base.
 

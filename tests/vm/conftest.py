@@ -1,4 +1,5 @@
-"""Shared by tests that boot guests: a kernel, and a PID 1 that ends in the way that a test asks for."""
+"""Shared by tests that boot guests: a kernel, and a PID 1 that ends in the way that a test asks
+for."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from kteardown.vm.job import BootJob
 
 TIMEOUT_S = 1800
 FULL_TIMEOUT_S = 5400
-"""For one test and the fixtures that it is the first to need, which may build several whole kernels."""
+"""For one test and the fixtures that it is the first to need, which may build several whole
+kernels."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,7 +37,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def base_image() -> Path:
     """The base kernel of the freezer experiment: from the user's cache, or built and kept there."""
     kernels = resolve(load_experiment("freezer")).kernels[:1]
-    return build.ensure(kernels, cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image
+    return (
+        build.ensure(kernels, cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image
+    )
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +57,9 @@ def make_job(base_image: Path, guest_init: Path, tmp_path: Path) -> Callable[...
     numbers = itertools.count()
 
     def make(how: str, **fields: object) -> BootJob:
-        number = next(numbers)  # Not the number of files in the folder: tests make jobs in several threads.
+        number = next(
+            numbers
+        )  # Not the number of files in the folder: tests make jobs in several threads.
         initramfs = pack(Entry(tmp_path) / f"initramfs-{number}", agent=guest_init, plan="")
         job: dict[str, object] = {
             "image": base_image,

@@ -1,4 +1,5 @@
-"""The ends of guests whose PID 1 is ``guest_init.c``, and their outcomes, whatever runs the guest."""
+"""The ends of guests whose PID 1 is ``guest_init.c``, and their outcomes, whatever runs the
+guest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shared by tests that run the lab: run an experiment that is given as text, and read its records."""
+"""Shared by tests that run the lab: run an experiment that is given as text, and read its
+records."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ BROKEN = Path(__file__).parents[1] / "data" / "series"
 WALL = 'clock = "wall"\nboots = 1'
 """A design: one boot of each kernel, on the wall clock. Two CPUs really run at once."""
 INSTRUCTIONS = 'clock = "instructions"\nseeds = 1'
-"""A design: one boot of each kernel, on the instruction clock. The load of the host changes nothing."""
+"""A design: one boot of each kernel, on the instruction clock. The load of the host changes
+nothing."""
 
 TWO_BOOTS = f"""\
 name = "machine"
@@ -51,8 +53,8 @@ KASAN = ("kasan", "debug", "CONFIG_USERFAULTFD=y", "CONFIG_FILE_LOCKING=y")
 """The configuration of one kernel with KASAN and lockdep that runs every stress test."""
 
 TIMED = {"crowd", "polled", "reads", "long_call", "exits", "hashed", "idle", "execs"}
-"""Invariants of ``throttle_stress`` that are limits of time. On the wall clock a task misses them if the host
-takes its CPU away.
+"""Invariants of ``throttle_stress`` that are limits of time. On the wall clock a task misses them
+if the host takes its CPU away.
 """
 
 Checks = dict[str, dict[str, list[bool]]]
@@ -87,7 +89,8 @@ class Boot:
 
 
 def on_top(folder: Path, series: str | Path, broken: str) -> str:
-    """The path of a new series: ``series``, shipped or a folder, and then the wrong patch of ``broken``."""
+    """The path of a new series: ``series``, shipped or a folder, and then the wrong patch of
+    ``broken``."""
     made = folder / broken
     made.mkdir()
     for origin in (data_dir("series") / series, BROKEN / broken):
@@ -97,19 +100,22 @@ def on_top(folder: Path, series: str | Path, broken: str) -> str:
 
 
 def with_series(series: str, source: str) -> str:
-    """``source`` with a shipped series, as a source. What adds patches to it is built from its objects."""
+    """``source`` with a shipped series, as a source. What adds patches to it is built from its
+    objects."""
     return f"patched:{data_dir('series') / series}@{source}"
 
 
 def stress_exit_linear(folder: Path, workload: str, wrong: Collection[str]) -> list[Boot]:
-    """Stress exit-linear, which is base here, and wrong versions of it, each of which changes one file."""
+    """Stress exit-linear, which is base here, and wrong versions of it, each of which changes one
+    file."""
     source = with_series("exit-linear/pid", "debian:6.12")
     return stress(folder, workload, source, [str(BROKEN / name) for name in wrong])
 
 
 def stress_exit_linear_elsewhere(folder: Path, workload: str, source: str) -> list[Boot]:
     """Stress exit-linear on another kernel than 6.12, beside its base."""
-    # On the instruction clock a guest of 6.1 can hang while it starts its second CPU, with QEMU 7.2.
+    # On the instruction clock a guest of 6.1 can hang while it starts its second CPU, with QEMU
+    # 7.2.
     design = WALL if source == "debian:6.1" else INSTRUCTIONS
     return stress(folder, workload, source, ["exit-linear"], design)
 
@@ -150,7 +156,8 @@ def stress(
     design: str = INSTRUCTIONS,
     config: Collection[str] = (),
 ) -> list[Boot]:
-    """One boot of each kernel with a workload that only checks. A kernel that is wrong may end in any way."""
+    """One boot of each kernel with a workload that only checks. A kernel that is wrong may end in
+    any way."""
     return run(
         folder,
         f'name = "stress"\nquestion = "Do its invariants hold?"\nsource = "{source}"\n'
@@ -162,7 +169,8 @@ def stress(
 
 
 def assert_right(boots: list[Boot], kernel: str, workload: str) -> None:
-    """The boot of ``kernel`` ended, it reported nothing, and every invariant was checked and held."""
+    """The boot of ``kernel`` ended, it reported nothing, and every invariant was checked and
+    held."""
     (boot,) = (boot for boot in boots if boot.kernel == kernel)
     assert boot.outcome == "ok", boot.detail
     assert not boot.problems
@@ -218,4 +226,10 @@ def failed(found: Checks, kernel: str) -> set[str]:
 
 def wrong(boots: list[Boot], kernel: str) -> list[str]:
     """The agent's messages for all checks that failed on ``kernel``."""
-    return [line for boot in boots if boot.kernel == kernel for trial in boot.trials for line in trial.wrong]
+    return [
+        line
+        for boot in boots
+        if boot.kernel == kernel
+        for trial in boot.trials
+        for line in trial.wrong
+    ]

@@ -1,7 +1,7 @@
 """What a build leaves does not reach another one: a hostile patch is built, and then an honest one.
 
-Both have one name, and make the same change of the code. The honest kernel must be the same to the byte as in
-an empty cache.
+Both have one name, and make the same change of the code. The honest kernel must be the same to the
+byte as in an empty cache.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ HOSTILE = {
 
 @dataclass(frozen=True)
 class Lab:
-    """A source, and the honest patch with the files of its kernel as they are made in an empty cache."""
+    """A source, and the honest patch with the files of its kernel as they are made in an empty
+    cache."""
 
     folder: Path
     source: str
@@ -112,9 +113,14 @@ def patch(folder: Path, changes: Mapping[str, str], subject: str = "freezer: a c
     """Write a mail with a patch that makes ``changes``: file names with their new text."""
     for side, texts in (("a", TREE), ("b", {**TREE, **changes})):
         write(folder / side, {name: texts[name] for name in changes if name in texts})
-    diff = subprocess.run(["diff", "-urN", "a", "b"], cwd=folder, capture_output=True, text=True, check=False)
+    diff = subprocess.run(
+        ["diff", "-urN", "a", "b"], cwd=folder, capture_output=True, text=True, check=False
+    )
     made = folder / "v2.patch"
-    head = f"From: {folder.name} <{folder.name}@example.org>\nMessage-ID: <{folder.name}@example.org>\n"
+    head = (
+        f"From: {folder.name} <{folder.name}@example.org>\nMessage-ID: "
+        f"<{folder.name}@example.org>\n"
+    )
     made.write_text(f"{head}Subject: [PATCH] {subject}\n\ntext\n---\n{diff.stdout}")
     return made
 
@@ -203,11 +209,15 @@ def test_a_whole_kernel_after_a_hostile_one_is_that_of_an_empty_cache(tmp_path: 
     key = built.images["base"].image.parent.name
     sources = Sources(cache_dir(), SilentReporter())
     tree = sources.tree(sources.identify(base.source))
-    before = (tree / "kernel/freezer.c").read_text().partition('\tpr_debug("%s entered refrigerator')[0]
+    before = (
+        (tree / "kernel/freezer.c").read_text().partition('\tpr_debug("%s entered refrigerator')[0]
+    )
     forge = f"$(shell {_CONFIGURED.replace('$', '$$')})\n"
     diffs = {
         "hostile": insertion(tree, "kernel/power/Makefile", 3, forge),
-        "honest": insertion(tree, "kernel/freezer.c", before.count("\n") + 1, "\tcond_resched();\n"),
+        "honest": insertion(
+            tree, "kernel/freezer.c", before.count("\n") + 1, "\tcond_resched();\n"
+        ),
     }
     kernels = []
     for name in ("used", "empty"):

@@ -1,4 +1,5 @@
-"""Kernels that are broken on purpose are called broken, first in every format; null changes are not."""
+"""Kernels that are broken on purpose are called broken, first in every format; null changes are
+not."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 FORMATS = ("cover", "markdown", "html", "comment", "junit", "json")
 EVERYWHERE = {"panic-at-boot": ("panic", "broken on purpose")}
-"""By broken series: the kind of the fault, and words of its message. This one never runs a trial."""
+"""By broken series: the kind of the fault, and words of its message. This one never runs a
+trial."""
 OOPS = {"oops": ("panic", "NULL pointer dereference")}
 WITH_MANY_ZOMBIES = {
     **OOPS,
@@ -107,7 +109,9 @@ def lost_points(result: dict[str, Any]) -> set[tuple[str, int]]:
 
 
 def check_stack(result: dict[str, Any], name: str) -> None:
-    (excerpt,) = ("\n".join(f["excerpt"]) for f in result["faults"] if f["kernel"] == f"broken-{name}")
+    (excerpt,) = (
+        "\n".join(f["excerpt"]) for f in result["faults"] if f["kernel"] == f"broken-{name}"
+    )
     line = r"try_to_freeze_tasks\+0x[0-9a-f]+/0x[0-9a-f]+ \(kernel/power/process\.c:5\d\)"
     assert re.search(line, excerpt), excerpt
 
@@ -130,7 +134,11 @@ def test_each_broken_kernel_is_broken_in_its_own_words(tmp_path: Path) -> None:
     assert points["broken-panic-at-boot"] == []
     assert points["broken-warning"] == points["broken-oops"] == [{"zombies": 6000}]
     lost = lost_points(result)
-    assert {("broken-panic-at-boot", 0), ("broken-panic-at-boot", 6000), ("broken-oops", 6000)} <= lost
+    assert {
+        ("broken-panic-at-boot", 0),
+        ("broken-panic-at-boot", 6000),
+        ("broken-oops", 6000),
+    } <= lost
     assert ("broken-oops", 0) not in lost and ("broken-warning", 6000) not in lost
     (at_6000,) = {
         c["verdict"]
@@ -142,7 +150,9 @@ def test_each_broken_kernel_is_broken_in_its_own_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_every_format_says_it_first(quick: tuple[Path, dict[str, Any]], form: str, tmp_path: Path) -> None:
+def test_every_format_says_it_first(
+    quick: tuple[Path, dict[str, Any]], form: str, tmp_path: Path
+) -> None:
     file = tmp_path / "report"
     kteardown("report", "last", "--format", form, "--output", str(file), runs=quick[0], expect=0)
     text = file.read_text()
@@ -179,10 +189,15 @@ def test_a_leak_is_found_by_kmemleak(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_lock_orders_and_leaked_locks_are_found_by_lockdep(tmp_path: Path) -> None:
-    wrong = {"lockdep": ("lockdep", "possible circular locking"), "leak-lock": ("lockdep", "lock held")}
+    wrong = {
+        "lockdep": ("lockdep", "possible circular locking"),
+        "leak-lock": ("lockdep", "lock held"),
+    }
     result = compare(tmp_path, series(wrong), "--config", "debug", expect=6, zombies="0,300")
     found = {(f["kernel"], f["kind"]) for f in result["faults"] if f["status"] == "broken"}
-    assert {("broken-lockdep", "lockdep"), ("broken-leak-lock", "lockdep")} <= found, result["faults"]
+    assert {("broken-lockdep", "lockdep"), ("broken-leak-lock", "lockdep")} <= found, result[
+        "faults"
+    ]
 
 
 @pytest.mark.full
@@ -193,7 +208,8 @@ def test_changes_that_change_nothing_break_nothing(tmp_path: Path) -> None:
 
 
 def null_series(folder: Path) -> dict[str, Path]:
-    """Patches that change nothing: comments, functions that are never called, renamed local variables."""
+    """Patches that change nothing: comments, functions that are never called, renamed local
+    variables."""
     sources = Sources(cache_dir(), SilentReporter())
     name = "kernel/power/process.c"
     text = (sources.tree(sources.identify("debian:6.12")) / name).read_text()
@@ -209,12 +225,15 @@ def null_series(folder: Path) -> dict[str, Path]:
             lambda n: re.sub(rf"\b{local[n // 3]}\b", f"renamed_{n}", text),
         )
         changed = kinds[number % len(kinds)](number)
-        diff = difflib.unified_diff(text.splitlines(True), changed.splitlines(True), f"a/{name}", f"b/{name}")
+        diff = difflib.unified_diff(
+            text.splitlines(True), changed.splitlines(True), f"a/{name}", f"b/{name}"
+        )
         patch = folder / f"null-{number:02}" / "0001.patch"
         patch.parent.mkdir(parents=True)
         patch.write_text(
             "From: kteardown developers <kteardown@localhost>\nSubject: [PATCH] change nothing\n\n"
-            f"Signed-off-by: kteardown developers <kteardown@localhost>\n---\n{''.join(diff)}--\nkteardown\n"
+            "Signed-off-by: kteardown developers "
+            f"<kteardown@localhost>\n---\n{''.join(diff)}--\nkteardown\n"
         )
         found[patch.parent.name] = patch.parent
     return found

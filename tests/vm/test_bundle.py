@@ -1,4 +1,5 @@
-"""Exported boots on a machine without virtio: QEMU as a user starts it by hand, with a serial line."""
+"""Exported boots on a machine without virtio: QEMU as a user starts it by hand, with a serial
+line."""
 
 from __future__ import annotations
 
@@ -23,7 +24,17 @@ def boot(bundle: Path, number: str, *arguments: str) -> bytes:
     line = " ".join([(folder / "cmdline").read_text().strip(), "no_timer_check", *arguments])
     image = bundle / (folder / "kernel").read_text().strip()
     log = bundle / f"{number}.log"
-    machine = ["-M", "pc,i8042=off", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-nodefaults"]
+    machine = [
+        "-M",
+        "pc,i8042=off",
+        "-accel",
+        "tcg,thread=multi",
+        "-cpu",
+        "max",
+        "-m",
+        "1024",
+        "-nodefaults",
+    ]
     ends = ["-display", "none", "-no-reboot", "-serial", f"file:{log}"]
     started = ["-kernel", str(image), "-initrd", f"{folder}/initramfs.cpio", "-append", line]
     subprocess.run(["qemu-system-x86_64", *machine, *ends, *started], check=True)
@@ -44,12 +55,15 @@ def test_a_machine_boots_the_bundle_and_the_log_of_its_line_is_the_run(
         "base-twin",
     ]
     # The second one panics before its first process.
-    log.write_bytes(boot(bundle, "0000") + boot(bundle, "0001", "rdinit=/plan", "init=/plan", "loglevel=7"))
+    log.write_bytes(
+        boot(bundle, "0000") + boot(bundle, "0001", "rdinit=/plan", "init=/plan", "loglevel=7")
+    )
     assert "which has 2 of 2" in CliRunner().invoke(app, ["import", str(log)]).output
     (run,) = find_runs("last").runs
     ends = {record.boot: record.outcome for record in run.records() if isinstance(record, BootEnd)}
     assert ends == {0: "ok", 1: "panic"}
     trials = [record for record in run.records() if isinstance(record, TrialEnd)]
-    # This machine is in real time: where the host takes a CPU from it, an invariant of the trial fails.
+    # This machine is in real time: where the host takes a CPU from it, an invariant of the trial
+    # fails.
     assert len(trials) == 2 and {trial.status for trial in trials} <= {"ok", "void"}
     assert {record.trial for record in run.records() if isinstance(record, Sample)} == {0, 1}

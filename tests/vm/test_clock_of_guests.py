@@ -1,4 +1,5 @@
-"""What the command line of a guest on the instruction clock leaves out, and what it leaves as it is."""
+"""What the command line of a guest on the instruction clock leaves out, and what it leaves as it
+is."""
 
 from __future__ import annotations
 

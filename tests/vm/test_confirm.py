@@ -36,7 +36,10 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "tree"
     for name in ("agent", "workloads", "kernels"):
         shutil.copytree(data_dir(name), root / name)
-    for name, text in {"experiments/small.toml": EXPERIMENT, "results/small/claim.toml": CLAIM}.items():
+    for name, text in {
+        "experiments/small.toml": EXPERIMENT,
+        "results/small/claim.toml": CLAIM,
+    }.items():
         (root / name).parent.mkdir(parents=True)
         (root / name).write_text(text)
     for command in (
@@ -56,7 +59,9 @@ def publish(root: Path) -> None:
     resolved = confirm.resolved_of(claim)
     images = build.ensure(resolved.kernels, cache_dir=cache_dir(), reporter=SilentReporter()).images
     facts = ("release", "source", "arch", "compiler", "config_hash", "image_hash")
-    kernels = {name: {fact: getattr(image, fact) for fact in facts} for name, image in images.items()}
+    kernels = {
+        name: {fact: getattr(image, fact) for fact in facts} for name, image in images.items()
+    }
 
     def write(suspend_ns: float) -> None:
         side = {"median": suspend_ns, "mean": suspend_ns, "sd": 0, "n": 1, "boots": 1}
@@ -75,7 +80,13 @@ def publish(root: Path) -> None:
             "mde": 0,
             "verdict": "same",
         }
-        about = {"experiment": "small", "question": "", "clock": "instructions", "command": "", "machine": {}}
+        about = {
+            "experiment": "small",
+            "question": "",
+            "clock": "instructions",
+            "command": "",
+            "machine": {},
+        }
         result = {**about, "kernels": kernels, "comparisons": [figure], "laws": [], "boots": {}}
         (claim.folder / "result.json").write_text(json.dumps(result))
 
@@ -84,7 +95,9 @@ def publish(root: Path) -> None:
     assert not isinstance(boots, str)
     (root / "build/confirm").mkdir(parents=True)
     write(confirm.counted(boots[0], root / "build/confirm").values["suspend_call_ns"])
-    measured = Measured(commit="", date="2026-01-01", command="", ids=claims.load(root, "small").now)
+    measured = Measured(
+        commit="", date="2026-01-01", command="", ids=claims.load(root, "small").now
+    )
     claims.write_json(claim.folder / "measured.json", measured)
 
 
@@ -107,7 +120,9 @@ def add_to_stretch(root: Path, instructions: str) -> None:
     file.write_text(text.replace(old, f'\tasm volatile("{instructions}");\n{old}'))
 
 
-def test_an_instruction_more_in_the_measured_stretch_is_noticed_and_a_changed_help_is_not(tree: Path) -> None:
+def test_an_instruction_more_in_the_measured_stretch_is_noticed_and_a_changed_help_is_not(
+    tree: Path,
+) -> None:
     claim = confirmed(tree)
     assert claim.confirmed is not None and claim.confirmed.state == "equal"
     (before,) = {values["suspend_call_ns"] for values in claim.confirmed.values.values()}

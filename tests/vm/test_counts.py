@@ -1,7 +1,8 @@
-"""The counters of a real guest's processor: those that QEMU emulates for arm64, and a processor without any.
+"""The counters of a real guest's processor: those that QEMU emulates for arm64, and a processor
+without any.
 
-On the instruction clock an emulated counter of cycles advances as the clock does, and one of instructions
-does not while the CPU is idle. So both are known to the instruction.
+On the instruction clock an emulated counter of cycles advances as the clock does, and one of
+instructions does not while the CPU is idle. So both are known to the instruction.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from vm.test_run import kteardown
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 TICK = 4000
-"""Instructions of a timer tick, which may be within the counted stretch and outside of the measured time."""
+"""Instructions of a timer tick, which may be within the counted stretch and outside of the measured
+time."""
 SLEEP_MS = 5
 TURNS = 100_000
 WORKLOAD = """
@@ -89,7 +91,10 @@ def test_cycles_are_counted_as_the_clock_counts_instructions(trials: Trials) -> 
 
 def test_instructions_are_not_counted_while_the_cpu_is_idle(trials: Trials) -> None:
     busy, asleep = ("counted", TURNS, 0), ("counted", TURNS, SLEEP_MS)
-    more = [least(trials, asleep, m) - least(trials, busy, m) for m in ("instructions_count", "cycles_count")]
+    more = [
+        least(trials, asleep, m) - least(trials, busy, m)
+        for m in ("instructions_count", "cycles_count")
+    ]
     assert more[0] < 10 * TICK
     assert more[1] >= SLEEP_MS * 1_000_000
     assert trials[busy].samples["instructions_per_cycle"] == [1.0] * 3
@@ -100,7 +105,10 @@ def test_a_zombie_costs_the_same_by_the_counter_and_by_the_clock(trials: Trials)
     few, many = ("zombies", 1000, "shared", "freezer"), ("zombies", 4000, "shared", "freezer")
     for one in (few, many):
         samples = trials[one].samples
-        added = [c - ns for c, ns in zip(samples["cycles_count"], samples["suspend_call_ns"], strict=True)]
+        added = [
+            c - ns
+            for c, ns in zip(samples["cycles_count"], samples["suspend_call_ns"], strict=True)
+        ]
         # The stretch also has the start of the tracepoints.
         assert max(added) - min(added) < 2 * TICK
     grown = least(trials, many, "instructions_count") - least(trials, few, "instructions_count")
@@ -116,7 +124,9 @@ def test_what_this_processor_does_not_count_is_left_out(trials: Trials) -> None:
         assert trial.checks["counted"] == [True] * 3
 
 
-def test_a_profile_of_the_same_run_counts_nothing_and_a_resumed_run_counts_on(tmp_path: Path) -> None:
+def test_a_profile_of_the_same_run_counts_nothing_and_a_resumed_run_counts_on(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "both.toml"
     file.write_text(
         'name = "both"\nquestion = "Does it count?"\nsource = "debian-image:6.12"\n'
@@ -147,4 +157,6 @@ def test_a_guest_without_counters_says_so(make_job: Callable[..., BootJob], tmp_
     assert result.outcome == "ok"
     (end,) = (record for record in map(json.loads, lines) if record["type"] == "trial_end")
     assert end["status"] == "failed"
-    assert end["detail"].startswith("hardware counts: this guest has a counter neither of instructions nor")
+    assert end["detail"].startswith(
+        "hardware counts: this guest has a counter neither of instructions nor"
+    )

@@ -36,7 +36,10 @@ def test_counting_changes_no_figure_and_finds_the_freezer(base_image: Path) -> N
     # Every sample, on a clock that counts instructions, and all else that the agent reports.
     # The host's time of the end of a trial is no figure.
     first, second = (
-        [one.model_copy(update={"at_s": None}) if isinstance(one, TrialEnd) else one for one in boot.records]
+        [
+            one.model_copy(update={"at_s": None}) if isinstance(one, TrialEnd) else one
+            for one in boot.records
+        ]
         for boot in (plain, counted)
     )
     assert first == second
@@ -62,7 +65,9 @@ def test_a_series_is_proposed_its_workload_and_was_executed() -> None:
     silent, cache = SilentReporter(), cache_dir()
     experiment = load_experiment("freezer")
     wanted = [
-        kernel for kernel in resolve(experiment).kernels if kernel.name in ("base", "freezer-skip-exited")
+        kernel
+        for kernel in resolve(experiment).kernels
+        if kernel.name in ("base", "freezer-skip-exited")
     ]
     built = build.ensure(wanted, cache_dir=cache, reporter=silent)
     sources = Sources(cache, silent)
@@ -75,7 +80,9 @@ def test_a_series_is_proposed_its_workload_and_was_executed() -> None:
     info = DebugInfo(built.images["base"].image.parent)
     found = propose(changed, CoverageMap("test", {"zombies": coverage_of(workload, base, info)}))
     assert [one.workload for one in found.measured] == ["zombies"]
-    assert {function.name for function in found.measured[0].functions} == {one.name for one in changed}
+    assert {function.name for function in found.measured[0].functions} == {
+        one.name for one in changed
+    }
 
     done = executed(
         [built.images[kernel.name] for kernel in wanted], workload, SMALL, changed, silent, seeds=2
@@ -86,8 +93,8 @@ def test_a_series_is_proposed_its_workload_and_was_executed() -> None:
     assert slopes.keys() == {"try_to_freeze_tasks", "thaw_processes"}
     assert all(slope >= 1 for slope in slopes.values())
     assert 0 < done.share < 1
-    # The laws measured without the plugin: 68, 136 and 53 instructions, with the series 21, 42 and 23, if gcc
-    # 12 built the kernels. With gcc 14 they are 275, and 101.
+    # The laws measured without the plugin: 68, 136 and 53 instructions, with the series 21, 42 and
+    # 23, if gcc 12 built the kernels. With gcc 14 they are 275, and 101.
     assert done.cost is not None and len(done.cost.base) == len(done.cost.changed) == 2
     for laws, known in ((done.cost.base, 257), (done.cost.changed, 86)):
         assert laws == pytest.approx((known, known), rel=0.25)

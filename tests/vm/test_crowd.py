@@ -1,4 +1,5 @@
-"""The workloads of the mass-kill designs: every way to be killed, in every group of the scheduler."""
+"""The workloads of the mass-kill designs: every way to be killed, in every group of the
+scheduler."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def run(folder: Path, workload: str, params: str) -> list[lab.Trial]:
     return boot.trials
 
 
-def check_crowd(folder: Path, states: Sequence[str], hows: Sequence[str], groups: Sequence[str]) -> None:
+def check_crowd(
+    folder: Path, states: Sequence[str], hows: Sequence[str], groups: Sequence[str]
+) -> None:
     """Kill a small crowd in each combination; every invariant holds, and every metric is there."""
     crowd = load_workload("crowd")
     trials = run(
@@ -46,7 +49,8 @@ def check_crowd(folder: Path, states: Sequence[str], hows: Sequence[str], groups
 
 
 @pytest.mark.parametrize(
-    ("states", "hows", "groups"), [(STATES, HOWS[:1], GROUPS[1:2]), (STATES[:1], HOWS[1:], GROUPS[2:])]
+    ("states", "hows", "groups"),
+    [(STATES, HOWS[:1], GROUPS[1:2]), (STATES[:1], HOWS[1:], GROUPS[2:])],
 )
 def test_a_crowd_is_killed_in_each_state_and_in_each_way(
     tmp_path: Path, states: Sequence[str], hows: Sequence[str], groups: Sequence[str]

@@ -1,4 +1,5 @@
-"""Dying memory cgroups: made in both ways, counted and released; and the cost of a cgroup that is in use."""
+"""Dying memory cgroups: made in both ways, counted and released; and the cost of a cgroup that is
+in use."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ def run(
 
 def dyingcg(hows: tuple[str, ...] = ("agent",)) -> str:
     return (
-        f'[[workloads]]\nworkload = "dyingcg"\nparams.cgroups = [0, {CGROUPS}]\nparams.how = {list(hows)!r}\n'
+        "[[workloads]]\n"
+        'workload = "dyingcg"\n'
+        f"params.cgroups = [0, {CGROUPS}]\n"
+        f"params.how = {list(hows)!r}\n"
     )
 
 
@@ -40,7 +44,9 @@ def both_ways(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
     return boot.trials
 
 
-def test_every_removed_cgroup_is_dying_until_its_file_is_deleted(both_ways: list[lab.Trial]) -> None:
+def test_every_removed_cgroup_is_dying_until_its_file_is_deleted(
+    both_ways: list[lab.Trial],
+) -> None:
     workload = load_workload("dyingcg")
     assert len(both_ways) == 4
     for trial in both_ways:
@@ -48,12 +54,16 @@ def test_every_removed_cgroup_is_dying_until_its_file_is_deleted(both_ways: list
         assert trial.status == "ok", (trial.params, trial.detail)
         assert trial.checks == {name: [True] for name in workload.invariants}
         assert trial.samples["dying_count"] == [cgroups]
-        without = (SINGLE_CALLS if how == "script" else set()) if cgroups else {*SINGLE_CALLS, "cycle_ns"}
+        without = (
+            (SINGLE_CALLS if how == "script" else set()) if cgroups else {*SINGLE_CALLS, "cycle_ns"}
+        )
         assert set(trial.samples) == set(workload.metrics) - without
 
 
 def test_a_dying_cgroup_holds_about_as_much_memory_in_both_ways(both_ways: list[lab.Trial]) -> None:
-    none = {t.params["how"]: t.samples["footprint_kb"][0] for t in both_ways if not t.params["cgroups"]}
+    none = {
+        t.params["how"]: t.samples["footprint_kb"][0] for t in both_ways if not t.params["cgroups"]
+    }
     held = {
         t.params["how"]: t.samples["footprint_kb"][0] - none[t.params["how"]]
         for t in both_ways

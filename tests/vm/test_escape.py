@@ -1,8 +1,10 @@
-"""Patches that try to leave the sandbox in which their kernel is built, on a small tree that is like Linux.
+"""Patches that try to leave the sandbox in which their kernel is built, on a small tree that is
+like Linux.
 
-Each test builds a kernel with `build.ensure`, as all verbs do. What a patch may never touch is compared
-before and after: the cache with its sources and other kernels, and a folder of the user. A patch leaves a
-mark in the name of each file that it writes and of each program that it starts; none is found anywhere.
+Each test builds a kernel with `build.ensure`, as all verbs do. What a patch may never touch is
+compared before and after: the cache with its sources and other kernels, and a folder of the user. A
+patch leaves a mark in the name of each file that it writes and of each program that it starts; none
+is found anywhere.
 """
 
 from __future__ import annotations
@@ -43,22 +45,28 @@ bzImage:
 """
 TARGETS = "all tinyconfig olddefconfig bzImage modules"
 FILES = {
-    "Makefile": f"{TARGETS}: FORCE\n\t$(MAKE) -C $(O) -f ../Makefile.build $@\n.PHONY: {TARGETS} FORCE\n",
-    "Makefile.build": "all: bzImage\ntinyconfig:\n\ttouch .config\nolddefconfig modules:\n" + RECIPE,
+    "Makefile": (
+        f"{TARGETS}: FORCE\n\t$(MAKE) -C $(O) -f ../Makefile.build $@\n.PHONY: {TARGETS} FORCE\n"
+    ),
+    "Makefile.build": "all: bzImage\ntinyconfig:\n\ttouch .config\nolddefconfig modules:\n"
+    + RECIPE,
     "Kconfig": "config A\n",
     "Kbuild": "obj-y += kernel/\n",
     "kernel/freezer.c": '#include "freezer.h"\nint freeze(void) { return TIME; }\n',
     "include/freezer.h": "#define TIME 1\n",
     "scripts/helper.c": "int main(void) { return 0; }\n",
     # Its arguments are -m -O FOLDER .config FRAGMENT.
-    "scripts/kconfig/merge_config.sh": '#!/bin/sh\ncat "$4" "$5" > "$3/new"; mv "$3/new" "$3/.config"\n',
+    "scripts/kconfig/merge_config.sh": (
+        '#!/bin/sh\ncat "$4" "$5" > "$3/new"; mv "$3/new" "$3/.config"\n'
+    ),
 }
 FREEZER = {"include/freezer.h": "#define TIME 2\n"}
 
 
 @dataclass(frozen=True)
 class Lab:
-    """A cache with the base kernel of the small tree, and a folder of the user that no build may touch."""
+    """A cache with the base kernel of the small tree, and a folder of the user that no build may
+    touch."""
 
     cache: Path
     tree: Path
@@ -77,10 +85,14 @@ class Lab:
         try:
             built = self.ensure(patch)
         except KteardownError as error:
-            logs = (path.read_text(errors="replace") for path in (self.cache / "logs").rglob("*.log"))
+            logs = (
+                path.read_text(errors="replace") for path in (self.cache / "logs").rglob("*.log")
+            )
             return error.message + "".join(logs)
         files = built.images["evil"].image.parent.iterdir()
-        return "".join(path.read_text(errors="replace") for path in files if path.name != "kernel.json")
+        return "".join(
+            path.read_text(errors="replace") for path in files if path.name != "kernel.json"
+        )
 
     def ensure(self, patch: Path) -> Built:
         """Build base and the patched tree, unless they are in the cache."""
@@ -99,9 +111,14 @@ class Lab:
         return patch
 
     def state(self) -> dict[str, str]:
-        """A hash of every file that no build of a variant may change, and the target of every link."""
+        """A hash of every file that no build of a variant may change, and the target of every
+        link."""
         own = {"logs", "answers"}
-        tops = [*(path for path in self.cache.iterdir() if path.name not in own), self.user, self.tree]
+        tops = [
+            *(path for path in self.cache.iterdir() if path.name not in own),
+            self.user,
+            self.tree,
+        ]
         paths = (path for top in tops for path in top.rglob("*") if ".locks" not in path.parts)
         return {
             str(path): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -140,10 +157,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def traces(lab: Path) -> list[str]:
-    """Files with the mark on the file systems of this host, outside of ``lab``, and programs that run."""
+    """Files with the mark on the file systems of this host, outside of ``lab``, and programs that
+    run."""
     argv = ["find", "/", "-xdev", "-name", f"{MARK}*", "-not", "-path", f"{lab.parent}/*"]
     files = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
-    commands = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    commands = [
+        " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])
+    ]
     return [*files, *(command for command in commands if command.startswith(MARK))]
 
 
@@ -155,33 +175,49 @@ def of_make(script: str) -> dict[str, str]:
 
 SCRIPTS = {
     "writes to a folder of the user": f"echo x > USER/{MARK}; echo x >> USER/notes; rm USER/key",
-    "writes to system folders": f"for f in /tmp /etc /usr /var/tmp /root; do echo x > $f/{MARK}; done",
+    "writes to system folders": (
+        f"for f in /tmp /etc /usr /var/tmp /root; do echo x > $f/{MARK}; done"
+    ),
     "writes to the home folder": f"echo x > ~/{MARK}; echo x >> ~/.bashrc",
-    "changes the cached source": f"echo x >> ../include/freezer.h; touch ../kernel/{MARK}; rm -r ../kernel",
+    "changes the cached source": (
+        f"echo x >> ../include/freezer.h; touch ../kernel/{MARK}; rm -r ../kernel"
+    ),
     "changes the cache": f"echo x > CACHE/{MARK}; rm -rf CACHE/kernels; chmod -R 0 CACHE",
     "reads a file of the user": "cat USER/key",
     "reads the environment of the lab": "env; cat /proc/*/environ",
     "reads the root of other processes": "cat /proc/*/root/USER/key /proc/*/cwd/key",
-    "leaves a daemon": f"setsid sh -c 'exec -a {MARK}-daemon sleep 600' > /dev/null 2>&1 & sleep 0.1",
+    "leaves a daemon": (
+        f"setsid sh -c 'exec -a {MARK}-daemon sleep 600' > /dev/null 2>&1 & sleep 0.1"
+    ),
     "kills all processes that it can": "kill -9 -1",
     "links the log to a file of the user": "ln -sf USER/key /output/build.log",
     "links its release to a file of the user": "ln -sf USER/key include/config/kernel.release",
     "makes its release a pipe": "cd include/config; rm kernel.release; mkfifo kernel.release",
     "links its image to a file of the user": "ln -sf USER/key arch/x86/boot/bzImage",
     "links its configuration to a file of the user": "ln -sf USER/key .config",
-    "links an object to a file of the user": "ln -s USER/key kernel/a.o; echo source_ > kernel/.a.o.cmd",
+    "links an object to a file of the user": (
+        "ln -s USER/key kernel/a.o; echo source_ > kernel/.a.o.cmd"
+    ),
     "makes an object a pipe": "mkfifo kernel/a.o kernel/.a.o.cmd",
-    "makes an object that is no object": "printf '\\177ELF\\2' > kernel/a.o; echo source_ > kernel/.a.o.cmd",
+    "makes an object that is no object": (
+        "printf '\\177ELF\\2' > kernel/a.o; echo source_ > kernel/.a.o.cmd"
+    ),
     "makes a hard link to the cached source": "ln ../include/freezer.h mine; echo x >> mine",
     "makes devices": "mknod sda b 8 0; mknod mem c 1 1",
     "makes files that cannot be removed": "mkdir -p x/y; touch x/y/z; chmod -R 0 x",
-    "nests folders too deep to walk": "(for i in $(seq 600); do mkdir -p d/d || break; cd d/d; done)",
+    "nests folders too deep to walk": (
+        "(for i in $(seq 600); do mkdir -p d/d || break; cd d/d; done)"
+    ),
     "makes a program with the rights of its owner": f"cp /bin/sh {MARK}-sh; chmod 6777 {MARK}-sh",
     "mounts a folder": "mount --bind USER /mnt; unshare -Urm mount -t tmpfs none /mnt",
-    "sets the kernel": f"echo '|/tmp/{MARK}' > /proc/sys/kernel/core_pattern; echo c > /proc/sysrq-trigger",
+    "sets the kernel": (
+        f"echo '|/tmp/{MARK}' > /proc/sys/kernel/core_pattern; echo c > /proc/sysrq-trigger"
+    ),
     "becomes root": f"setpriv --reuid 0 touch USER/{MARK}; sudo -n true; su -c true",
     "types into the terminal": "python3 -c 'import fcntl; fcntl.ioctl(0, 0x5412, b\"x\")'",
-    "makes folders beside the tree": f"mkdir /objects /{MARK}; echo x > /linux/../{MARK}; rm -rf /output/..",
+    "makes folders beside the tree": (
+        f"mkdir /objects /{MARK}; echo x > /linux/../{MARK}; rm -rf /output/.."
+    ),
     "replaces the compilers": "echo x > /compilers/gcc; rm -rf /compilers",
     "prints escape sequences": "printf '\\033]0;evil\\007'",
 }
@@ -216,8 +252,12 @@ def test_a_script_that_configures(lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['#include "{}/key"\n', '__asm__(".incbin \\"{}/key\\"");\n'])
-def test_a_source_file_that_includes_a_file_of_the_user(lab: Lab, tmp_path: Path, text: str) -> None:
-    read = lab.build(tmp_path, {"kernel/freezer.c": text.format(lab.user) + FILES["kernel/freezer.c"]})
+def test_a_source_file_that_includes_a_file_of_the_user(
+    lab: Lab, tmp_path: Path, text: str
+) -> None:
+    read = lab.build(
+        tmp_path, {"kernel/freezer.c": text.format(lab.user) + FILES["kernel/freezer.c"]}
+    )
     assert "No such file" in read or "file not found" in read
     assert SECRET not in read
 
@@ -230,23 +270,31 @@ def test_a_linker_script_that_reads_a_file_of_the_user(lab: Lab, tmp_path: Path)
 
 def test_a_python_module_with_the_name_of_a_program_of_the_build(lab: Lab, tmp_path: Path) -> None:
     text = f"open('{lab.user}/{MARK}', 'w')\nraise SystemExit(1)\n"
-    assert "did not build" not in lab.build(tmp_path, {"tuxmake.py": text, "random.py": text, **FREEZER})
+    assert "did not build" not in lab.build(
+        tmp_path, {"tuxmake.py": text, "random.py": text, **FREEZER}
+    )
 
 
 def test_a_harmless_patch_builds(lab: Lab, tmp_path: Path) -> None:
     assert "did not build" not in lab.build(tmp_path, FREEZER)
 
 
-def test_a_link_in_the_top_folder_of_the_tree_is_there_in_every_step(lab: Lab, tmp_path: Path) -> None:
+def test_a_link_in_the_top_folder_of_the_tree_is_there_in_every_step(
+    lab: Lab, tmp_path: Path
+) -> None:
     text = FILES["kernel/freezer.c"].replace("freezer.h", "../top.h")
-    assert "did not build" not in lab.build(tmp_path, {"kernel/freezer.c": text, "Kconfig": "config B\n"})
+    assert "did not build" not in lab.build(
+        tmp_path, {"kernel/freezer.c": text, "Kconfig": "config B\n"}
+    )
 
 
 def test_without_a_sandbox_a_series_of_others_is_refused(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kteardown.sandbox.problem", lambda: "bwrap is not installed")
-    assert "would be built without a sandbox: bwrap is not installed" in lab.build(tmp_path, FREEZER)
+    assert "would be built without a sandbox: bwrap is not installed" in lab.build(
+        tmp_path, FREEZER
+    )
     # Whatever its name: that of a layout twin, which the lab writes itself, or of a shipped series.
     for name in (LAYOUT, "freezer-skip-exited"):
         named = replace(lab.request(tmp_path / "evil.patch"), series=name)
@@ -290,10 +338,16 @@ def test_linux_with_a_makefile_or_a_program_of_the_build_that_tries(
     before = hashlib.sha256((tree / "kernel/freezer.c").read_bytes()).hexdigest()
     network = socket.create_server(("127.0.0.1", 0))
     send = f"bash -c 'echo x > /dev/tcp/127.0.0.1/{network.getsockname()[1]}'"
-    evil = text.replace("TRY", f"touch {tmp_path}/{MARK} /{MARK}; {send}; cat {tmp_path}/key >&2") + "\n"
+    evil = (
+        text.replace("TRY", f"touch {tmp_path}/{MARK} /{MARK}; {send}; cat {tmp_path}/key >&2")
+        + "\n"
+    )
     patch = tmp_path / "evil.patch"
     patch.write_text(f"Subject: evil\n\n---\n{insertion(tree, file, line, evil)}")
-    requests = [KernelRequest("base", "debian:6.12"), KernelRequest("e", "debian:6.12", (patch,), "evil")]
+    requests = [
+        KernelRequest("base", "debian:6.12"),
+        KernelRequest("e", "debian:6.12", (patch,), "evil"),
+    ]
     with pytest.raises(BuildError, match=r"did not build:\n(.*\n)*.*/key: No such file") as caught:
         build.ensure(requests, cache_dir=cache_dir(), reporter=SilentReporter())
     assert SECRET not in caught.value.message

@@ -1,4 +1,5 @@
-"""Processes are killed in every state: all exit with each design of the mass kill; wrong ones are caught."""
+"""Processes are killed in every state: all exit with each design of the mass kill; wrong ones are
+caught."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def kill_all(folder: Path, variants: list[str], clock: str, rounds: int = ROUNDS
         folder,
         'name = "exit"\nquestion = "Is every process gone?"\nsource = "debian:6.12"\n'
         f"variants = {variants!r}\n"
-        f'[[workloads]]\nworkload = "exit_stress"\nparams = {{processes = "100", rounds = "{rounds}"}}\n'
+        '[[workloads]]\nworkload = "exit_stress"\n'
+        f'params = {{processes = "100", rounds = "{rounds}"}}\n'
         f"[design]\n{clock}\nwarmup = 0\nrepetitions = 1\n",
         guests_fail=True,
     )
@@ -79,7 +81,9 @@ def checks(design: Design, tmp_path_factory: pytest.TempPathFactory) -> lab.Chec
 
 def test_every_process_exits_and_nothing_waits_for_ever(checks: lab.Checks, design: Design) -> None:
     times = {"event_gets_through": 1, "no_task_starves": 1, "log_clean": 2}
-    expected = {name: [True] * times.get(name, ROUNDS) for name in load_workload("exit_stress").invariants}
+    expected = {
+        name: [True] * times.get(name, ROUNDS) for name in load_workload("exit_stress").invariants
+    }
     assert checks["base"] == expected
     assert checks[design.name] == expected
 
@@ -89,7 +93,9 @@ def test_a_wrong_design_is_caught(checks: lab.Checks, design: Design) -> None:
         assert lab.failed(checks, kernel) >= invariants, kernel
 
 
-def test_running_tasks_get_their_events_and_no_group_starves(tmp_path: Path, design: Design) -> None:
+def test_running_tasks_get_their_events_and_no_group_starves(
+    tmp_path: Path, design: Design
+) -> None:
     """On this clock the killed processes are not gone before they can delay another process."""
     variants = [str(design.series), lab.on_top(tmp_path, design.series, design.selfish)]
     boots = kill_all(tmp_path, variants, lab.INSTRUCTIONS, rounds=1)

@@ -1,4 +1,5 @@
-"""The freezer with tasks in every state: invariants hold with the shipped series, wrong series are caught."""
+"""The freezer with tasks in every state: invariants hold with the shipped series, wrong series are
+caught."""
 
 from __future__ import annotations
 
@@ -12,7 +13,12 @@ from vm import lab
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 REPETITIONS = 2
-SHIPPED = ("freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-nofreeze", "freezer-skip-nofreeze@1")
+SHIPPED = (
+    "freezer-skip-exited",
+    "freezer-skip-exited@1",
+    "freezer-skip-nofreeze",
+    "freezer-skip-nofreeze@1",
+)
 CAUGHT_BY = {
     "freezer-broken-leader": {"all_frozen"},
     "freezer-broken-sleeping": {"all_frozen"},
@@ -22,7 +28,8 @@ CAUGHT_BY = {
 
 
 def run(folder: Path, source: str, variants: tuple[str, ...]) -> lab.Checks:
-    """The verdicts of every invariant, by kernel. The wall clock: there two CPUs really run at once."""
+    """The verdicts of every invariant, by kernel. The wall clock: there two CPUs really run at
+    once."""
     boots = lab.run(
         folder,
         f'name = "states"\nquestion = "Is every task frozen, and none lost?"\nsource = "{source}"\n'
@@ -43,7 +50,9 @@ def on_6_12(tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
 
 
 @pytest.fixture(scope="module", params=("debian:7.2", "debian:7.3"))
-def on_newer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> lab.Checks:
+def on_newer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> lab.Checks:
     return run(tmp_path_factory.mktemp("states"), request.param, SHIPPED)
 
 

@@ -1,4 +1,5 @@
-"""What holds a removed memory cgroup: each holder does or does not, and its release frees the cgroup."""
+"""What holds a removed memory cgroup: each holder does or does not, and its release frees the
+cgroup."""
 
 from __future__ import annotations
 
@@ -20,15 +21,29 @@ def run(folder: Path, source: str) -> list[lab.Boot]:
     holders = ["none", "child", *HOLDERS, *(f"{holder}-outside" for holder in HOLDERS)]
     return lab.run(
         folder,
-        f'name = "heldcg"\nquestion = "Does it work?"\nsource = "{source}"\nvariants = []\n'
-        f'[[workloads]]\nworkload = "heldcg"\nparams.cgroups = [{CGROUPS}]\nparams.holder = {holders!r}\n'
-        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n'
-        '[machine]\npossible_cpus = 32\ncpus = 1\nkernel_args = ["noapictimer"]\n',
+        'name = "heldcg"\n'
+        'question = "Does it work?"\n'
+        f'source = "{source}"\n'
+        "variants = []\n"
+        "[[workloads]]\n"
+        'workload = "heldcg"\n'
+        f"params.cgroups = [{CGROUPS}]\n"
+        f"params.holder = {holders!r}\n"
+        "[design]\n"
+        'clock = "instructions"\n'
+        "seeds = 1\n"
+        "warmup = 0\n"
+        "repetitions = 1\n"
+        "[machine]\n"
+        "possible_cpus = 32\n"
+        "cpus = 1\n"
+        'kernel_args = ["noapictimer"]\n',
     )
 
 
 def held_kb(boot: lab.Boot, dying: dict[str, int], metric: str = "held_kb") -> dict[str, float]:
-    """By holder, what one object holds, after a check of every trial. ``dying``: cgroups of each object."""
+    """By holder, what one object holds, after a check of every trial. ``dying``: cgroups of each
+    object."""
     workload = load_workload("heldcg")
     for trial in boot.trials:
         assert trial.status == "ok", (trial.params, trial.detail)
@@ -36,7 +51,9 @@ def held_kb(boot: lab.Boot, dying: dict[str, int], metric: str = "held_kb") -> d
         assert set(trial.samples) == set(workload.metrics)
         each = dying.get(str(trial.params["holder"]), 0)
         assert trial.samples["dying_count"] == [each * CGROUPS], trial.params
-    return {str(trial.params["holder"]): trial.samples[metric][0] / CGROUPS for trial in boot.trials}
+    return {
+        str(trial.params["holder"]): trial.samples[metric][0] / CGROUPS for trial in boot.trials
+    }
 
 
 def test_every_holder_holds_a_cgroup_of_6_12_until_it_is_released(tmp_path: Path) -> None:

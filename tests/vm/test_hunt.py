@@ -80,12 +80,23 @@ def test_a_kind_whose_costs_are_linear_is_no_find(tmp_path: Path) -> None:
     )
     (tmp_path / "kinds" / "patient_pipes.c").write_text(patient)
     # With this budget the screen has four sizes in each way, which a verdict needs.
-    asked = ("--own", str(tmp_path), "--kinds", "patient_pipes", "--budget", "150", "--json", str(file))
+    asked = (
+        "--own",
+        str(tmp_path),
+        "--kinds",
+        "patient_pipes",
+        "--budget",
+        "150",
+        "--json",
+        str(file),
+    )
     kteardown("hunt", "--source", "debian:6.12", *asked, runs=tmp_path / "runs")
     result = result_of(file)
     assert not result.finds
     verdicts = {case.way: case.growth["sync"].verdict for case in result.cases}
-    assert verdicts == dict.fromkeys(("exit", "oldest", "youngest", "random"), "linear"), result.cases
+    assert verdicts == dict.fromkeys(("exit", "oldest", "youngest", "random"), "linear"), (
+        result.cases
+    )
     # What was waited for before is not taken off the making: 72 pipes take less than that.
     assert all(cost for case in result.cases for cost in case.growth["make"].costs), result.cases
 
@@ -113,7 +124,9 @@ def test_the_lock_that_is_held_is_named(hunted: Path) -> None:
 
 @pytest.mark.full
 def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> None:
-    shown = kteardown("hunt", "--show", "last", "--reproducers", str(tmp_path), runs=hunted / "runs")
+    shown = kteardown(
+        "hunt", "--show", "last", "--reproducers", str(tmp_path), runs=hunted / "runs"
+    )
     assert shown.stdout == (hunted / "output").read_text()
     program = tmp_path / "program"
     source = tmp_path / "zombies_group.c"
@@ -128,7 +141,9 @@ def test_a_series_that_fixes_the_find_is_measured_too(hunted: Path, tmp_path: Pa
     runs, file = tmp_path / "runs", tmp_path / "hunt.json"
     shutil.copytree(hunted / "runs", runs, symlinks=True)
     series = "exit-linear"
-    done = kteardown("hunt", "--resume", "last", "--against", series, "--json", str(file), runs=runs)
+    done = kteardown(
+        "hunt", "--resume", "last", "--against", series, "--json", str(file), runs=runs
+    )
     find = next(find for find in result_of(file).finds if find.cost == "sync")
     assert find.elsewhere[series].verdict == "linear"
     assert f"--against {series}" in result_of(file).command
@@ -164,7 +179,9 @@ def test_an_ordinary_user_can_have_as_many_descriptors_as_a_session_allows(tmp_p
     result = result_of(file)
     assert {case.kind for case in result.cases} == {"eventfds"} and result.kinds == 1
     assert not [failure for case in result.cases for failure in case.failures]
-    assert max(size for case in result.cases for size in case.growth["sync"].sizes) == SCREEN_SIZES[-1]
+    assert (
+        max(size for case in result.cases for size in case.growth["sync"].sizes) == SCREEN_SIZES[-1]
+    )
 
 
 @pytest.mark.full
@@ -172,7 +189,17 @@ def test_an_ordinary_user_can_have_as_many_descriptors_as_a_session_allows(tmp_p
 def test_two_processes_release_at_once(tmp_path: Path) -> None:
     """Whether they wait for each other depends on the host; that both were measured does not."""
     file = tmp_path / "hunt.json"
-    asked = ("hunt", "--source", "debian:6.12", "--kinds", "pipes", "--budget", "20", "--owners", "2")
+    asked = (
+        "hunt",
+        "--source",
+        "debian:6.12",
+        "--kinds",
+        "pipes",
+        "--budget",
+        "20",
+        "--owners",
+        "2",
+    )
     done = kteardown(*asked, "--json", str(file), runs=tmp_path / "runs")
     found = {(one.way, one.owners, one.boots) for one in result_of(file).owners}
     assert found == {(way, 2, OWNER_BOOTS) for way in ("exit", "oldest", "youngest", "random")}
@@ -193,7 +220,8 @@ static void add(int64_t i)
 	(void)i;
 }
 
-KIND(crasher, "own", "write that crashes the kernel", .shape = OF_ONE, .privileged = true, .call = "a write",
+KIND(crasher, "own", "write that crashes the kernel", .shape = OF_ONE,
+     .privileged = true, .call = "a write",
      .add = add, .release = release);
 """
 
@@ -233,7 +261,8 @@ static void add(int64_t i)
 	(void)i;
 }
 
-KIND(hanger, "own", "endless loop of a real-time task", .shape = OF_ONE, .call = "a loop", .add = add,
+KIND(hanger, "own", "endless loop of a real-time task", .shape = OF_ONE,
+     .call = "a loop", .add = add,
      .release = release);
 """
 
@@ -258,7 +287,13 @@ def test_a_guest_that_hangs_is_a_find_about_one_kind(tmp_path: Path) -> None:
 def test_the_controls_that_grow_are_found_and_no_other(tmp_path: Path) -> None:
     file = tmp_path / "hunt.json"
     kteardown(
-        *("hunt", "--source", f"{DATA}/series/hunt-controls on debian:6.12", "--own", str(DATA / "hunt")),
+        *(
+            "hunt",
+            "--source",
+            f"{DATA}/series/hunt-controls on debian:6.12",
+            "--own",
+            str(DATA / "hunt"),
+        ),
         *("--kinds", "controls", "--budget", "300", "--json", str(file)),
         runs=tmp_path / "runs",
     )

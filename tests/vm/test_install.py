@@ -1,4 +1,5 @@
-"""The installed lab: built from the checkout, installed into a clean environment, used in another folder.
+"""The installed lab: built from the checkout, installed into a clean environment, used in another
+folder.
 
 Python packages come over the network, kernels from the user's own cache.
 """
@@ -26,7 +27,8 @@ DATA = ("agent", "workloads", "experiments", "kernels", "series", "reference")
 LEFT = {Path(".cache/kteardown"), Path(".local/share/kteardown")}
 """What an uninstallation keeps, because it is the user's: built files, and runs."""
 PACKAGE = {"uv": "*.whl", "pipx": "*.tar.gz"}
-"""What each installer installs: pipx builds from the source distribution, as it does from a checkout."""
+"""What each installer installs: pipx builds from the source distribution, as it does from a
+checkout."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,15 @@ class Installed:
     @property
     def environment(self) -> dict[str, str]:
         """The caller's, without the checkout, the virtual environment and the user's folders."""
-        dropped = ("PYTHONPATH", "VIRTUAL_ENV", "KTEARDOWN_", "XDG_", "PIPX_", "UV_TOOL", "UV_PYTHON")
+        dropped = (
+            "PYTHONPATH",
+            "VIRTUAL_ENV",
+            "KTEARDOWN_",
+            "XDG_",
+            "PIPX_",
+            "UV_TOOL",
+            "UV_PYTHON",
+        )
         kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
         # Packages in the cache of uv are not fetched again.
         shared = {"UV_CACHE_DIR": _uv("cache", "dir").strip(), "UV_PYTHON_DOWNLOADS": "never"}
@@ -47,7 +57,13 @@ class Installed:
 
     def manage(self, *arguments: str) -> None:
         """Run the installer."""
-        command = [sys.executable, "-P", "-m", self.installer, *(["tool"] if self.installer == "uv" else [])]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            self.installer,
+            *(["tool"] if self.installer == "uv" else []),
+        ]
         _run([*command, *arguments], self.home, self.environment)
 
     def kteardown(self, *arguments: str, **environment: str) -> str:
@@ -59,19 +75,26 @@ class Installed:
         """Run the installed program, which must exit with 2, and return its errors."""
         program = self.home / ".local" / "bin" / "kteardown"
         done = subprocess.run(
-            [str(program), *arguments], env=self.environment, capture_output=True, text=True, check=False
+            [str(program), *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 2, done.stdout + done.stderr
         return done.stderr
 
     def traces(self) -> set[Path]:
-        """Files, links and folders in the home directory named after the program, the topmost ones only."""
+        """Files, links and folders in the home directory named after the program, the topmost ones
+        only."""
         found = {path.relative_to(self.home) for path in self.home.rglob("*kteardown*")}
         return {path for path in found if not found & set(path.parents)}
 
 
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout
 
@@ -103,10 +126,16 @@ def test_the_wheel_has_all_files_that_the_lab_needs(built: Path) -> None:
     files = {str(path) for path in wanted if (CHECKOUT / path).is_file()}
     assert len(files) > 100
     assert files <= shipped
-    pages = {f"kteardown/report/page/{name}" for name in ("report.html.j2", "report.css", "report.js")}
+    pages = {
+        f"kteardown/report/page/{name}" for name in ("report.html.j2", "report.css", "report.js")
+    }
     # Of each optional package everything that git knows.
     more = subprocess.run(
-        ["git", "ls-files", "src/kteardown_*"], cwd=CHECKOUT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "src/kteardown_*"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert pages | {name.removeprefix("src/") for name in more.stdout.split()} <= shipped
 

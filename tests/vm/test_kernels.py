@@ -1,4 +1,5 @@
-"""Real builds in the user's own cache: a base, variants that reuse its objects, and builds that fail."""
+"""Real builds in the user's own cache: a base, variants that reuse its objects, and builds that
+fail."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import pytest
 from kteardown import paths
 from kteardown.errors import BuildError, InputError
 from kteardown.inputs.load import load_experiment
-from kteardown.kernels import build
+from kteardown.kernels import build, builder
 from kteardown.kernels.kconfig import parse_config
 from kteardown.kernels.prebuilt import read_header
 from kteardown.kernels.request import Built, KernelImage, KernelRequest
@@ -54,7 +55,9 @@ def built(*requests: KernelRequest) -> Built:
 
 
 def ensure(*requests: KernelRequest, reporter: Recorder | None = None) -> dict[str, KernelImage]:
-    return build.ensure(requests, cache_dir=paths.cache_dir(), reporter=reporter or Recorder()).images
+    return build.ensure(
+        requests, cache_dir=paths.cache_dir(), reporter=reporter or Recorder()
+    ).images
 
 
 def base() -> KernelRequest:
@@ -84,7 +87,9 @@ def test_a_base_and_its_variants() -> None:
     label = chosen.label
     found = ensure(base(), KernelRequest(label, SOURCE, chosen.patches, label))
 
-    assert {kernel.release for kernel in found.values()} == {read_header(found["base"].image, "base")[1]}
+    assert {kernel.release for kernel in found.values()} == {
+        read_header(found["base"].image, "base")[1]
+    }
     assert found["base"].source.startswith("debian:6.12.")
     assert found["base"].config_hash == found[label].config_hash
     assert found["base"].image_hash != found[label].image_hash
@@ -130,7 +135,9 @@ def test_the_same_files_of_another_mail_need_no_build_and_no_objects_of_base(
     again.write_text(f"Reviewed-by: A Person <a@example.org>\n---\n{patch.read_text()}")
 
     # The objects of base may have been pruned.
-    monkeypatch.setattr(build._Builder, "_objects", lambda self, plan: tmp_path / "pruned" / "objects")
+    monkeypatch.setattr(
+        builder.Builder, "_objects", lambda self, plan: tmp_path / "pruned" / "objects"
+    )
     (tmp_path / "pruned").mkdir()
     recorder = Recorder()
     second = ensure(KernelRequest("b", SOURCE, (again,), "b"), reporter=recorder)["b"]
@@ -164,12 +171,15 @@ def test_code_that_does_not_compile_is_reported_with_its_line_and_its_log(tmp_pa
 
 
 @pytest.mark.full
-def test_optional_kernels_that_do_not_apply_or_build_are_left_out_with_the_reason(tmp_path: Path) -> None:
+def test_optional_kernels_that_do_not_apply_or_build_are_left_out_with_the_reason(
+    tmp_path: Path,
+) -> None:
     typo = write_patch(tmp_path / "0001-typo.patch", "int error", "int err or")
     stale = write_patch(tmp_path / "0002-stale.patch", "freeze_processes", "x")
     stale.write_text(stale.read_text().replace("\n ", "\n something else ", 1))
     requests = [
-        KernelRequest(patch.stem, SOURCE, (patch,), patch.stem, optional=True) for patch in (typo, stale)
+        KernelRequest(patch.stem, SOURCE, (patch,), patch.stem, optional=True)
+        for patch in (typo, stale)
     ]
     found = built(base(), *requests)
     assert list(found.images) == ["base"]

@@ -1,4 +1,5 @@
-"""Locks of files are released in every way: the shipped series loses none, wrong series are caught."""
+"""Locks of files are released in every way: the shipped series loses none, wrong series are
+caught."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Real kernels in QEMU: each way in which a boot ends has its outcome, and nothing is left behind."""
+"""Real kernels in QEMU: each way in which a boot ends has its outcome, and nothing is left
+behind."""
 
 from __future__ import annotations
 
@@ -72,7 +73,9 @@ def test_every_other_end_has_its_outcome(
     assert not guests()
 
 
-def test_a_guest_that_prints_for_ever_ends(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guest_that_prints_for_ever_ends(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(qemu, "_CONSOLE_MB", 1)
     job = make_job("print")
     result, _ = boot(job)
@@ -114,8 +117,8 @@ def test_qemu_has_few_rights(make_job: MakeJob, acceleration: str) -> None:
 def test_a_hang_leaves_the_registers_on_the_console(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # In real time a busy host might not have booted the guest when the silence is too long. On this clock an
-    # idle guest goes through its silence in less than a second.
+    # In real time a busy host might not have booted the guest when the silence is too long. On this
+    # clock an idle guest goes through its silence in less than a second.
     monkeypatch.setattr(qemu, "_EVERY_S", 1.0)
     job = make_job("hang", acceleration="icount", cpus=2, silence_s=SILENCE_S)
     boot(job)
@@ -123,7 +126,10 @@ def test_a_hang_leaves_the_registers_on_the_console(
     assert "QEMU says: running" in note
     assert "CPU#0" in note and "CPU#1" in note
     # The kernel's own answer to the lab's interrupt.
-    assert "Call Trace:" in job.console.path.read_text(errors="replace").partition("--- kteardown: ")[0]
+    assert (
+        "Call Trace:"
+        in job.console.path.read_text(errors="replace").partition("--- kteardown: ")[0]
+    )
 
 
 def test_the_same_seed_is_the_same_to_the_byte(make_job: MakeJob) -> None:
@@ -257,7 +263,10 @@ def test_the_finding_of_the_probe_is_kept(tmp_path: Path) -> None:
     assert (found.acceleration == "kvm") == (found.reason == "")
     for kept in tmp_path.iterdir():
         kept.write_text(kept.read_text()[:-5])
-    assert acceleration.best_wall_acceleration("x86_64", cache=tmp_path).acceleration == found.acceleration
+    assert (
+        acceleration.best_wall_acceleration("x86_64", cache=tmp_path).acceleration
+        == found.acceleration
+    )
     for kept in tmp_path.iterdir():
         before = kept.stat().st_mtime_ns
         assert acceleration.best_wall_acceleration("x86_64", cache=tmp_path) == found

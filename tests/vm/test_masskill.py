@@ -1,4 +1,5 @@
-"""The mass kill: every way to make, kill and reap a chain of processes, and one that is too large."""
+"""The mass kill: every way to make, kill and reap a chain of processes, and one that is too
+large."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ MAKES = ("shared", "fork", "exec", "nested")
 SIGNALS = ("kill", "int")
 PARENTS = ("holder", "init")
 REAPS = ("newest", "oldest", "any", "ignore")
-CONTROLS = {"forkexit": "children = [50]", "shortlived": "jobs = [8]", "threadexit": "threads = [50]"}
+CONTROLS = {
+    "forkexit": "children = [50]",
+    "shortlived": "jobs = [8]",
+    "threadexit": "threads = [50]",
+}
 
 
 def run(folder: Path, workloads: str, memory_mb: int = 256, cpus: int = 2) -> list[lab.Trial]:
@@ -35,7 +40,8 @@ def run(folder: Path, workloads: str, memory_mb: int = 256, cpus: int = 2) -> li
 def chains(makes: tuple[str, ...], signals: tuple[str, ...], reaps: tuple[str, ...]) -> str:
     return (
         f'[[workloads]]\nworkload = "pipechain"\nparams.processes = [{PROCESSES}]\n'
-        f"params.make = {list(makes)!r}\nparams.signal = {list(signals)!r}\nparams.reap = {list(reaps)!r}\n"
+        f"params.make = {list(makes)!r}\nparams.signal = {list(signals)!r}\nparams.reap = "
+        f"{list(reaps)!r}\n"
         f"params.parent = {list(PARENTS)!r}\n"
     )
 
@@ -101,13 +107,16 @@ def test_controls_measure_processes_that_are_not_killed(booted: list[lab.Trial])
 def test_the_instruction_clock_gives_the_same_figures_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: int
 ) -> None:
-    """One boot runs as it is; ``late_halt.c`` delays QEMU's threads in the other, as a busy host does.
+    """One boot runs as it is; ``late_halt.c`` delays QEMU's threads in the other, as a busy host
+    does.
 
     Without ``plugins/main_loop.c`` the figures differ, with one CPU and with two.
     """
     late = tmp_path / "late_halt.so"
     source = Path(__file__).with_name("late_halt.c")
-    subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", late, source], check=True)
+    subprocess.run(
+        ["gcc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", late, source], check=True
+    )
     workloads = chains(("shared", "fork"), ("kill",), REAPS)
     one = run(tmp_path / "one", workloads, cpus=cpus)
     monkeypatch.setenv("LD_PRELOAD", str(late))

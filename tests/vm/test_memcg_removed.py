@@ -1,4 +1,5 @@
-"""Memory cgroups are removed: what the release of their statistics costs, and what changes for others."""
+"""Memory cgroups are removed: what the release of their statistics costs, and what changes for
+others."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def measure(folder: Path, workload: str, values: str, machine: str = "") -> Figu
     shutil.copytree(SCRIPTS, folder / "workloads")
     boots = lab.run(
         folder,
-        f'name = "removed"\nquestion = "What does a removed cgroup change?"\nsource = "debian:6.12"\n'
+        'name = "removed"\nquestion = "What does a removed cgroup change?"\n'
+        'source = "debian:6.12"\n'
         f"variants = {[SERIES]!r}\n"
         f'[[workloads]]\nworkload = "{workload}"\nparams = {{{values}}}\n'
         f'[machine]\ncpus = 1\nkernel_args = ["noapictimer"]\n{machine}\n'
@@ -36,7 +38,8 @@ def measure(folder: Path, workload: str, values: str, machine: str = "") -> Figu
         assert not boot.problems
         assert [trial.status for trial in boot.trials] == ["ok"], boot.trials
     return {
-        kernel: [boot.trials[0] for boot in boots if boot.kernel == kernel] for kernel in ("base", SERIES)
+        kernel: [boot.trials[0] for boot in boots if boot.kernel == kernel]
+        for kernel in ("base", SERIES)
     }
 
 
@@ -47,7 +50,9 @@ def only(figures: Figures, kernel: str, metric: str) -> float:
 
 
 def test_a_release_costs_in_proportion_to_the_possible_cpus(tmp_path: Path) -> None:
-    figures = measure(tmp_path, "release_cost", f"CGROUPS = [0, {CGROUPS}]", f"possible_cpus = {list(CPUS)}")
+    figures = measure(
+        tmp_path, "release_cost", f"CGROUPS = [0, {CGROUPS}]", f"possible_cpus = {list(CPUS)}"
+    )
 
     def each(kernel: str, cpus: int) -> float:
         found = {
@@ -77,7 +82,9 @@ def test_faults_of_a_removed_child_are_not_the_parents(faults: Figures) -> None:
     assert only(faults, "base", "own_after_count") == only(faults, "base", "own_before_count")
 
 
-@pytest.mark.xfail(strict=True, reason="known: the series moves pgfault of a removed child to its parent")
+@pytest.mark.xfail(
+    strict=True, reason="known: the series moves pgfault of a removed child to its parent"
+)
 def test_faults_of_a_removed_child_are_not_the_parents_with_the_series(faults: Figures) -> None:
     assert only(faults, SERIES, "own_after_count") == only(faults, SERIES, "own_before_count")
 
@@ -88,5 +95,7 @@ def throttled(tmp_path_factory: pytest.TempPathFactory) -> Figures:
 
 
 @pytest.mark.parametrize("kernel", ("base", SERIES))
-def test_a_file_of_a_removed_cgroup_is_written_without_a_pause(throttled: Figures, kernel: str) -> None:
+def test_a_file_of_a_removed_cgroup_is_written_without_a_pause(
+    throttled: Figures, kernel: str
+) -> None:
     assert only(throttled, kernel, "pauses_count") == 0

@@ -1,4 +1,5 @@
-"""Memory cgroups are removed while in use: the shipped series counts all memory, wrong series are caught."""
+"""Memory cgroups are removed while in use: the shipped series counts all memory, wrong series are
+caught."""
 
 from __future__ import annotations
 
@@ -21,10 +22,12 @@ CAUGHT_BY = {
 """Which counters lose an update depends on which task ran on which CPU."""
 NO_LOCAL = "memcg-broken-no-local"
 TRIES = 5
-"""Boots of a wrong kernel. Its race may not occur in one of them by chance; it does occur in one of five."""
+"""Boots of a wrong kernel. Its race may not occur in one of them by chance; it does occur in one of
+five."""
 LARGE = "numa_nodes = 2\npossible_cpus = 32"
 PERCPU_KB = 50
-"""What the counters of a dying cgroup hold on base, with 32 possible CPUs and two nodes: at least this."""
+"""What the counters of a dying cgroup hold on base, with 32 possible CPUs and two nodes: at least
+this."""
 
 
 STATS = 'workload = "memcg_stats"\nparams = {rounds = "2", storm_ms = "2000"}'
@@ -53,7 +56,8 @@ def remove_cgroups(
 
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """One boot of every kernel, on a machine with two nodes and possible CPUs that are never online."""
+    """One boot of every kernel, on a machine with two nodes and possible CPUs that are never
+    online."""
     return remove_cgroups(tmp_path_factory, [SERIES, str(lab.BROKEN / OTHER), *CAUGHT_BY], LARGE)
 
 
@@ -66,7 +70,9 @@ def small_boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
 def assert_all_hold(boots: list[lab.Boot], kernel: str) -> None:
     (boot,) = (boot for boot in boots if boot.kernel == kernel)
     assert boot.outcome == "ok", boot.detail
-    assert lab.checks(boots)[kernel] == {name: [True] for name in load_workload("memcg_stats").invariants}
+    assert lab.checks(boots)[kernel] == {
+        name: [True] for name in load_workload("memcg_stats").invariants
+    }
 
 
 @pytest.mark.parametrize("kernel", RIGHT)
@@ -114,5 +120,7 @@ def test_local_counters_of_the_parent_are_kept(local_boots: list[lab.Boot], kern
     }
 
 
-def test_local_counters_that_stay_with_the_removed_cgroup_are_caught(local_boots: list[lab.Boot]) -> None:
+def test_local_counters_that_stay_with_the_removed_cgroup_are_caught(
+    local_boots: list[lab.Boot],
+) -> None:
     assert lab.failed(lab.checks(local_boots), NO_LOCAL) == {"local_kept", "events_exact"}

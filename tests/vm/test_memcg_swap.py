@@ -1,4 +1,5 @@
-"""Memory cgroups are removed while their memory is swapped out: the series frees them and counts all."""
+"""Memory cgroups are removed while their memory is swapped out: the series frees them and counts
+all."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ WORKLOAD = "memcg_swap"
 SERIES = "memcg-swap-reparent"
 WRONG = "memcg-swap-broken-charged"
 CONFIG = ("kasan",)
-"""In addition to the fragment ``debug`` of the workload: a memcg that is used after it was freed is found."""
+"""In addition to the fragment ``debug`` of the workload: a memcg that is used after it was freed is
+found."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,9 @@ def test_the_series_holds_on_7_2(tmp_path_factory: pytest.TempPathFactory) -> No
     assert samples[SERIES]["dying_nested_count"] == [0]
 
 
-def test_a_removed_cgroup_is_freed_although_its_memory_is_swapped_out(boots: list[lab.Boot]) -> None:
+def test_a_removed_cgroup_is_freed_although_its_memory_is_swapped_out(
+    boots: list[lab.Boot],
+) -> None:
     """If it were not, the test above would not test the series."""
     samples = {boot.kernel: boot.trials[0].samples for boot in boots}
     assert samples["base"]["dying_count"] == [1]

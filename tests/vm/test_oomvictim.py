@@ -1,4 +1,5 @@
-"""A victim of the OOM killer does not wait for the other processes of a mass kill, with either design."""
+"""A victim of the OOM killer does not wait for the other processes of a mass kill, with either
+design."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def ahead_count(folder: Path, variants: list[str]) -> list[list[float]]:
 
 
 def check(folder: Path, series: str, wrong: str) -> None:
-    """With ``series`` the victim exits before those that wait, and with ``wrong`` after those in front."""
+    """With ``series`` the victim exits before those that wait, and with ``wrong`` after those in
+    front."""
     right, late = ahead_count(folder, [series, wrong])
     assert max(right) < IN_FRONT / 2
     assert min(late) > IN_FRONT * 0.8

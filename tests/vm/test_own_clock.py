@@ -1,4 +1,5 @@
-"""A kernel that moves its own clock, and an honest series beside it: which of their savings are better."""
+"""A kernel that moves its own clock, and an honest series beside it: which of their savings are
+better."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def measured(folder: Path, variants: list[str], zombies: list[int]) -> tuple[Pat
     """Run three seeds of base and ``variants`` and return the run directory and its result."""
     file, runs = folder / "experiment.toml", folder / "runs"
     file.write_text(
-        f'name = "own-clock"\nquestion = "Is the saving seen from outside?"\nsource = "debian:6.12"\n'
+        'name = "own-clock"\nquestion = "Is the saving seen from outside?"\n'
+        'source = "debian:6.12"\n'
         f"variants = {variants!r}\n"
         f'[[workloads]]\nworkload = "zombies"\nparams.zombies = {zombies}\n'
         '[design]\nclock = "instructions"\nseeds = 3\nwarmup = 1\nrepetitions = 7\n'

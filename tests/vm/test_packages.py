@@ -16,7 +16,9 @@ DEMO = (
 
 
 @pytest.mark.full
-def test_the_core_measures_and_passes_its_own_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_core_measures_and_passes_its_own_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = copy_without(tmp_path / "copy", *PACKAGES)
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     table = run(folder, MAIN, module="kteardown", argv=["kteardown", *DEMO])

@@ -1,4 +1,5 @@
-"""A ready image, built elsewhere, boots and gives the figures of the same kernel built from its source."""
+"""A ready image, built elsewhere, boots and gives the figures of the same kernel built from its
+source."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Sampling in real guests: the function that takes the time is found, and a lost profile is made again."""
+"""Sampling in real guests: the function that takes the time is found, and a lost profile is made
+again."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 
 def sampled(run: Path) -> list[dict[str, Any]]:
-    """The records of the profile's stretches and stacks, sorted by boot: guests run at the same time."""
+    """The records of the profile's stretches and stacks, sorted by boot: guests run at the same
+    time."""
     lines = (run / "profile" / "records.ndjson").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     found = [{**r, "attempt": 0} for r in records if r["type"] in ("profile", "stack")]
@@ -30,10 +33,11 @@ def test_a_profile_finds_the_freezer_and_is_made_again_when_it_is_gone(tmp_path:
     file = tmp_path / "r.json"
     # Two CPUs: both are sampled, and one of them is idle.
     done = kteardown(
-        "run", "freezer", "--profile", "--seeds", "1", "--repetitions", "1", "--workload", "zombies",
-        "--cpus", "2", "--variant", "freezer-skip-exited", "--set", "zombies=2000,12000", "--json", str(file),
+        *shlex.split("run freezer --profile --seeds 1 --repetitions 1 --workload zombies --cpus 2"),
+        *shlex.split("--variant freezer-skip-exited --set zombies=2000,12000 --json"),
+        str(file),
         runs=tmp_path / "runs",
-    )  # fmt: skip
+    )
     assert "The whole report: kteardown report " in done.stdout
     whole = kteardown("report", "last", runs=tmp_path / "runs").stdout
     assert "where the time goes at zombies=12,000" in whole
@@ -49,7 +53,9 @@ def test_a_profile_finds_the_freezer_and_is_made_again_when_it_is_gone(tmp_path:
         ("freezer-skip-exited", 2000),
         ("freezer-skip-exited", 12000),
     ]
-    assert all(s["cpus"] == 2 and s["lost"] == 0 and s["samples"] > 30 for s in profile["stretches"])
+    assert all(
+        s["cpus"] == 2 and s["lost"] == 0 and s["samples"] > 30 for s in profile["stretches"]
+    )
     hottest = {f["function"]: f for f in profile["functions"]}
     freeze_task = hottest["freeze_task"]
     assert freeze_task["callers"][0] == "try_to_freeze_tasks"

@@ -1,4 +1,5 @@
-"""A trigger is written while its cgroup is removed: 6.12 uses freed memory, and the series fixes that."""
+"""A trigger is written while its cgroup is removed: 6.12 uses freed memory, and the series fixes
+that."""
 
 from __future__ import annotations
 
@@ -23,9 +24,13 @@ def boots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
 
 def test_base_is_caught(boots: dict[str, lab.Boot]) -> None:
     problems = boots["base"].problems
-    assert any("KASAN: slab-use-after-free in pressure_write" in line for line in problems), problems
+    assert any("KASAN: slab-use-after-free in pressure_write" in line for line in problems), (
+        problems
+    )
 
 
-def test_the_series_passes_though_cgroups_are_removed_during_the_write(boots: dict[str, lab.Boot]) -> None:
+def test_the_series_passes_though_cgroups_are_removed_during_the_write(
+    boots: dict[str, lab.Boot],
+) -> None:
     lab.assert_right(list(boots.values()), SERIES, WORKLOAD)
     assert boots[SERIES].trials[0].samples["during_count"][0] > 0

@@ -43,7 +43,8 @@ def first() -> dict[str, tuple[bytes, list[bytes]]]:
 def booted(
     make_job: MakeJob, boot: Boot, cache: Path, first: dict[str, tuple[bytes, list[bytes]]]
 ) -> tuple[BootJob, Path, list[bytes]]:
-    """A job that the cache has, its file there, and its records. It is booted for the first test only."""
+    """A job that the cache has, its file there, and its records. It is booted for the first test
+    only."""
     job, boots = make_job("bye", acceleration="icount"), cache / "boots"
     if not first:
         lines = boot(job)[1]
@@ -81,7 +82,8 @@ def test_an_equal_boot_is_repeated_to_the_byte(make_job: MakeJob, boot: Boot) ->
 
 
 @pytest.mark.parametrize(
-    "other", [{"seed": 2}, {"memory_mb": 144}, {"kernel_args": ("guest=bye", "quiet")}, {"image": "other"}]
+    "other",
+    [{"seed": 2}, {"memory_mb": 144}, {"kernel_args": ("guest=bye", "quiet")}, {"image": "other"}],
 )
 def test_another_boot_is_run(
     booted: tuple[BootJob, Path, list[bytes]], boot: Boot, tmp_path: Path, other: dict[str, object]
@@ -112,7 +114,11 @@ def test_a_damaged_boot_of_the_cache_is_run_again(
 
 @pytest.mark.parametrize(
     ("how", "fields"),
-    [("exit", {"acceleration": "icount"}), ("bye", {"acceleration": "icount", "cpus": 2}), ("bye", {})],
+    [
+        ("exit", {"acceleration": "icount"}),
+        ("bye", {"acceleration": "icount", "cpus": 2}),
+        ("bye", {}),
+    ],
 )
 def test_a_boot_that_may_end_otherwise_is_not_kept(
     make_job: MakeJob, boot: Boot, cache: Path, how: str, fields: dict[str, object]

@@ -19,7 +19,16 @@ from outputs import result_in, run_in
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
-SMALL = ["run", "freezer", "--variant", "freezer-skip-exited", "--clock", "instructions", "--seeds", "2"]
+SMALL = [
+    "run",
+    "freezer",
+    "--variant",
+    "freezer-skip-exited",
+    "--clock",
+    "instructions",
+    "--seeds",
+    "2",
+]
 POINTS = ["--repetitions", "1", "--set", "zombies=0,300,600"]
 PATIENCE_S = 300
 """For what takes seconds on an idle host."""
@@ -50,7 +59,8 @@ def numbers(result: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a finished run, in ``runs``, and its result, ``result.json``. Tests do not change it."""
+    """A folder with a finished run, in ``runs``, and its result, ``result.json``. Tests do not
+    change it."""
     folder = tmp_path_factory.mktemp("whole")
     file = folder / "result.json"
     done = kteardown(*SMALL, *POINTS, "--json", str(file), runs=folder / "runs")
@@ -75,10 +85,25 @@ def test_a_run_shows_what_the_series_saves(whole: Path) -> None:
 def test_the_wall_clock_has_its_control(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     kteardown(
-        "run", "freezer", "--clock", "wall", "--boots", "2", "--repetitions", "2", "--workload", "zombies",
-        "--variant", "freezer-skip-exited", "--set", "zombies=300", "--layout-twin", "--json", str(file),
+        "run",
+        "freezer",
+        "--clock",
+        "wall",
+        "--boots",
+        "2",
+        "--repetitions",
+        "2",
+        "--workload",
+        "zombies",
+        "--variant",
+        "freezer-skip-exited",
+        "--set",
+        "zombies=300",
+        "--layout-twin",
+        "--json",
+        str(file),
         runs=tmp_path / "runs",
-    )  # fmt: skip
+    )
     result = result_of(file)
     assert result["boots"]["ok"] == 8
     rows = [row for row in result["comparisons"] if row["metric"] == "freeze_user_ns"]
@@ -93,10 +118,26 @@ def test_the_wall_clock_has_its_control(tmp_path: Path) -> None:
 def test_both_clocks_are_measured_with_the_same_kernels(tmp_path: Path) -> None:
     runs, file = tmp_path / "runs", tmp_path / "both.json"
     done = kteardown(
-        "run", "freezer", "--clock", "both", "--seeds", "2", "--boots", "2", "--repetitions", "2",
-        "--workload", "zombies", "--variant", "freezer-skip-exited", "--set", "zombies=0,300",
-        "--json", str(file), runs=runs,
-    )  # fmt: skip
+        "run",
+        "freezer",
+        "--clock",
+        "both",
+        "--seeds",
+        "2",
+        "--boots",
+        "2",
+        "--repetitions",
+        "2",
+        "--workload",
+        "zombies",
+        "--variant",
+        "freezer-skip-exited",
+        "--set",
+        "zombies=0,300",
+        "--json",
+        str(file),
+        runs=runs,
+    )
     assert "\nfreezer on both clocks" in done.stdout
     both = run_in(file.read_bytes())
     exact, wall = both["results"]["instructions"], both["results"]["wall"]
@@ -124,7 +165,8 @@ def test_both_clocks_are_measured_with_the_same_kernels(tmp_path: Path) -> None:
 
 
 def _check_layout(base: Path, twin: Path) -> None:
-    """The function is in the twin and is never called, and the functions that the series changes moved.
+    """The function is in the twin and is never called, and the functions that the series changes
+    moved.
 
     The distance is not a multiple of a cache line.
     """
@@ -148,10 +190,23 @@ def symbols(kernel: Path) -> dict[str, int]:
 def test_an_ablation_reports_the_effect_of_each_patch(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     kteardown(
-        "run", "freezer", "--seeds", "2", "--repetitions", "1", "--workload", "zombies", "--variant",
-        "freezer-skip-exited", "--set", "zombies=300", "--ablate", "--json", str(file),
+        "run",
+        "freezer",
+        "--seeds",
+        "2",
+        "--repetitions",
+        "1",
+        "--workload",
+        "zombies",
+        "--variant",
+        "freezer-skip-exited",
+        "--set",
+        "zombies=300",
+        "--ablate",
+        "--json",
+        str(file),
         runs=tmp_path / "runs",
-    )  # fmt: skip
+    )
     result = result_of(file)
     assert result["boots"]["ok"] == 8
     names = ["base", "freezer-skip-exited", "freezer-skip-exited@1", "freezer-skip-exited@-1"]
@@ -171,9 +226,23 @@ def test_a_comment_is_not_in_the_kernel_and_never_called_the_same(tmp_path: Path
     series = Path(__file__).parents[1] / "data" / "series" / "freezer-comment"
     file = tmp_path / "r.json"
     done = kteardown(
-        "compare", "zombies", "--source", "debian:6.12", "--series", str(series), "--seeds", "2",
-        "--repetitions", "1", "--set", "zombies=30", "--json", str(file), runs=tmp_path / "runs", expect=7,
-    )  # fmt: skip
+        "compare",
+        "zombies",
+        "--source",
+        "debian:6.12",
+        "--series",
+        str(series),
+        "--seeds",
+        "2",
+        "--repetitions",
+        "1",
+        "--set",
+        "zombies=30",
+        "--json",
+        str(file),
+        runs=tmp_path / "runs",
+        expect=7,
+    )
     assert "is in the kernel that was built" in done.stdout.splitlines()[0]
     result = result_of(file)
     assert result["kernels"]["freezer-comment"]["unchanged"]
@@ -184,9 +253,22 @@ def test_a_comment_is_not_in_the_kernel_and_never_called_the_same(tmp_path: Path
 def test_an_arm64_kernel_is_built_and_measured(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     kteardown(
-        "run", "freezer", "--arch", "arm64", "--seeds", "1", "--repetitions", "1", "--set", "zombies=0,300",
-        "--variant", "freezer-skip-exited", "--json", str(file), runs=tmp_path / "runs",
-    )  # fmt: skip
+        "run",
+        "freezer",
+        "--arch",
+        "arm64",
+        "--seeds",
+        "1",
+        "--repetitions",
+        "1",
+        "--set",
+        "zombies=0,300",
+        "--variant",
+        "freezer-skip-exited",
+        "--json",
+        str(file),
+        runs=tmp_path / "runs",
+    )
     result = result_of(file)
     assert result["boots"]["ok"] == 2
     assert result["kernels"]["base"]["arch"] == "arm64"
@@ -214,7 +296,9 @@ def test_an_interrupted_run_leaves_no_process_and_its_resume_measures_the_same_n
     assert numbers(result_of(resumed)) == numbers(result_of(whole / "result.json"))
 
 
-def test_a_run_directory_cut_in_the_middle_of_a_line_is_finished(whole: Path, tmp_path: Path) -> None:
+def test_a_run_directory_cut_in_the_middle_of_a_line_is_finished(
+    whole: Path, tmp_path: Path
+) -> None:
     runs = tmp_path / "runs"
     shutil.copytree(whole / "runs", runs)
     (run,) = runs.iterdir()
@@ -242,10 +326,25 @@ def test_a_patch_that_slows_the_freezer_is_worse_and_fails_the_gate(tmp_path: Pa
     series = Path(__file__).parents[1] / "data" / "series" / "freezer-slower"
     file = tmp_path / "r.json"
     done = kteardown(
-        "compare", "zombies", "--source", "debian:6.12", "--series", str(series), "--seeds", "2",
-        "--repetitions", "1", "--set", "zombies=300", "--json", str(file), "--fail-on", "worse",
-        runs=tmp_path / "runs", expect=1,
-    )  # fmt: skip
+        "compare",
+        "zombies",
+        "--source",
+        "debian:6.12",
+        "--series",
+        str(series),
+        "--seeds",
+        "2",
+        "--repetitions",
+        "1",
+        "--set",
+        "zombies=300",
+        "--json",
+        str(file),
+        "--fail-on",
+        "worse",
+        runs=tmp_path / "runs",
+        expect=1,
+    )
     assert "worse" in done.stderr
     verdicts = {row["metric"]: row["verdict"] for row in result_of(file)["comparisons"]}
     assert verdicts["freeze_user_ns"] == "worse"

@@ -1,7 +1,7 @@
 """Scripts of the user's own in guests: the harness changes nothing of what is measured.
 
-The scripts are those of ``postings/scripts``. The kernel is that of the other tests, without the fragment
-`userland`: none of them needs it, since the lab reads the first line of a script itself.
+The scripts are those of ``postings/scripts``. The kernel is that of the other tests, without the
+fragment `userland`: none of them needs it, since the lab reads the first line of a script itself.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ echo $(ls /mnt | wc -l) files
 QUEUED = """\
 mount -t configfs none /sys/kernel/config
 mkdir /sys/kernel/config/nullb/nullb1 && cd /sys/kernel/config/nullb/nullb1
-echo 1 > memory_backed; echo 256 > size; echo 2 > irqmode; echo 50000 > completion_nsec; echo 1 > power
+echo 1 > memory_backed; echo 256 > size; echo 2 > irqmode; echo 50000 > completion_nsec
+echo 1 > power
 cd /
 """
 ARGUMENTS = ("noapictimer",)
@@ -99,7 +100,8 @@ def law(found: Rehearsed, metrics: Mapping[str, str], key: str, param: str) -> f
 def built_in(
     image: Path, workload: str, param: str, sizes: Sequence[int], possible_cpus: int = 1
 ) -> dict[str, float]:
-    """What one more costs in the workload that is shipped, by metric. Both sizes are in one guest."""
+    """What one more costs in the workload that is shipped, by metric. Both sizes are in one
+    guest."""
     spec = load_workload(workload)
     rest: dict[str, ParamValue] = {name: one.default for name, one in spec.parameters.items()}
     points = [{**rest, param: size} for size in sizes]
@@ -111,7 +113,9 @@ def built_in(
         spec=MachineSpec(possible_cpus=possible_cpus, kernel_args=ARGUMENTS),
         counted=False,
     )
-    found = {(one.trial, one.metric): one.value for one in booted.records if isinstance(one, Sample)}
+    found = {
+        (one.trial, one.metric): one.value for one in booted.records if isinstance(one, Sample)
+    }
     return {
         metric: (found[1, metric] - value) / (sizes[1] - sizes[0])
         for (trial, metric), value in found.items()
@@ -120,11 +124,15 @@ def built_in(
 
 
 @pytest.fixture(scope="module")
-def freezer(tmp_path_factory: pytest.TempPathFactory, base_image: Path) -> tuple[Rehearsed, dict[str, str]]:
+def freezer(
+    tmp_path_factory: pytest.TempPathFactory, base_image: Path
+) -> tuple[Rehearsed, dict[str, str]]:
     """Really suspends, at each size once, and is woken."""
     folder = tmp_path_factory.mktemp("freezer") / "first"
     params = {"STEP": ZOMBIES, "ROUNDS": (1,), "WAIT": (1,)}
-    return run_script(folder, base_image, SCRIPTS / "freezer.sh", params, SCRIPTS / "create_zombie.c")
+    return run_script(
+        folder, base_image, SCRIPTS / "freezer.sh", params, SCRIPTS / "create_zombie.c"
+    )
 
 
 @needs_pkill
@@ -132,7 +140,8 @@ def test_a_zombie_costs_the_freezer_what_it_costs_in_the_built_in_workload(
     base_image: Path, freezer: tuple[Rehearsed, dict[str, str]]
 ) -> None:
     found, metrics = freezer
-    # The log has steps of a microsecond, 1000 instructions: two of them are 2 instructions a zombie.
+    # The log has steps of a microsecond, 1000 instructions: two of them are 2 instructions a
+    # zombie.
     wanted = built_in(base_image, "zombies", "zombies", ZOMBIES)["freeze_user_ns"]
     assert law(found, metrics, "freeze_ns", "STEP") == pytest.approx(wanted, abs=3)
 
@@ -162,7 +171,9 @@ def test_a_dying_cgroup_holds_what_it_holds_in_the_built_in_workload(
     wanted = built_in(base_image, "dyingcg", "cgroups", CGROUPS, POSSIBLE_CPUS)
     # Per-CPU memory has steps of a page for each CPU.
     step = 4 * POSSIBLE_CPUS / (CGROUPS[1] - CGROUPS[0])
-    assert law(found, metrics, "meminfo_percpu_kb", "N") == pytest.approx(wanted["percpu_kb"], abs=2 * step)
+    assert law(found, metrics, "meminfo_percpu_kb", "N") == pytest.approx(
+        wanted["percpu_kb"], abs=2 * step
+    )
     # In the built-in workload the second size finds free slabs that the first one has left.
     assert law(found, metrics, "meminfo_slab_kb", "N") == pytest.approx(wanted["slab_kb"], rel=0.5)
 
@@ -175,7 +186,9 @@ def test_a_disk_is_exact(tmp_path: Path, disk: str) -> None:
     make = QUEUED if disk == "nullb1" else ""
     script.write_text(f"#!/bin/sh -e\n{make}{FILES.format(disk=disk)}")
     write(describe(str(script), Scripted(), {"N": (10,)}), tmp_path)
-    experiment = apply(experiment_of_script(disk, "debian:6.12", tmp_path), Overrides(config=["disk"]))
+    experiment = apply(
+        experiment_of_script(disk, "debian:6.12", tmp_path), Overrides(config=["disk"])
+    )
     built = build.ensure([base_of(experiment)], cache_dir=cache_dir(), reporter=SilentReporter())
     image = built.images["base"].image
     found, again = (run_script(tmp_path / name, image, script, {"N": (10, 20)})[0] for name in "ab")
@@ -184,7 +197,9 @@ def test_a_disk_is_exact(tmp_path: Path, disk: str) -> None:
     assert second == first
 
 
-def test_the_terminal_interrupts_all_processes_of_a_script(tmp_path: Path, base_image: Path) -> None:
+def test_the_terminal_interrupts_all_processes_of_a_script(
+    tmp_path: Path, base_image: Path
+) -> None:
     found, metrics = run_script(
         tmp_path / "pipes", base_image, SCRIPTS / "pipes.sh", {"N": (10, 200)}, SCRIPTS / "pipes.c"
     )
@@ -205,9 +220,11 @@ def test_a_script_that_fails_ends_with_its_last_lines(tmp_path: Path, base_image
 
 def test_a_script_that_changes_its_root_ends_as_any_other(tmp_path: Path, base_image: Path) -> None:
     text = (
-        "#!/bin/sh -e\nmount -t tmpfs none /mnt\nmkdir /mnt/bin\ncp /bin/busybox /mnt/bin\ncd /mnt\n"
+        "#!/bin/sh -e\nmount -t tmpfs none /mnt\nmkdir /mnt/bin\ncp /bin/busybox /mnt/bin\ncd "
+        "/mnt\n"
         "[ ! -e ./init ] || exec chroot . /init\n"
-        "umount -l /proc\n/bin/busybox mount --move . /\nexec chroot . /bin/busybox sh -c 'echo /* '$N\n"
+        "umount -l /proc\n/bin/busybox mount --move . /\nexec chroot . /bin/busybox sh -c 'echo /* "
+        "'$N\n"
     )
     script = tmp_path / "over.sh"
     script.write_text(text)
@@ -225,7 +242,9 @@ def test_what_a_script_executes_is_counted_once(
     script.write_text("#!/bin/sh -e\nfor i in $(seq $N); do mkdir /tmp/d; rmdir /tmp/d; done\n")
     described = describe(str(script), Scripted(), {"N": (20,)})
     write(described, tmp_path)
-    monkeypatch.setattr("kteardown.coverage.executed.map_of", lambda described: tmp_path / "map.json.xz")
+    monkeypatch.setattr(
+        "kteardown.coverage.executed.map_of", lambda described: tmp_path / "map.json.xz"
+    )
     kernel = KernelImage("base", base_image, "debian:6.12", "", "x86_64", "6.12", "gcc", "", "")
     experiment = experiment_of_script("folders", "debian:6.12", tmp_path)
     for _ in range(2):

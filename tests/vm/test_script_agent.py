@@ -56,7 +56,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def boot(
     work: Path, image: Path, program: bytes, scripts: Mapping[str, str], trials: list[str]
 ) -> list[bytes]:
-    """The lines of the records of a boot in which each of ``trials``, the end of its line, is run."""
+    """The lines of the records of a boot in which each of ``trials``, the end of its line, is
+    run."""
     records, end = boot_to_end(work, image, program, scripts, trials)
     assert end.outcome == "ok", end
     return records
@@ -101,17 +102,24 @@ def text_of(records: list[Record], source: str) -> list[str]:
     return [one.text for one in records if isinstance(one, OutputLine) and one.source == source]
 
 
-def test_every_end_of_a_script_is_reported(tmp_path: Path, base_image: Path, program: bytes) -> None:
+def test_every_end_of_a_script_is_reported(
+    tmp_path: Path, base_image: Path, program: bytes
+) -> None:
     scripts = {name: directives for name, (directives, *_) in ENDS.items()}
     trials = [f"0 1 script={name} environment=-" for name in ENDS]
-    raw = [boot(tmp_path / name, base_image, program, scripts, trials) for name in ("first", "second")]
+    raw = [
+        boot(tmp_path / name, base_image, program, scripts, trials) for name in ("first", "second")
+    ]
     assert raw[0] == raw[1]
     records = [parse(line) for line in raw[0]]
     found = {name: of_trial(records, 10 + i) for i, name in enumerate(ENDS)}
     for name, (_, status, how, code) in ENDS.items():
         (end,) = [one for one in found[name] if isinstance(one, TrialEnd)]
         (ended,) = [one for one in found[name] if isinstance(one, ScriptEnd)]
-        assert (end.status, ended.how, ended.code, ended.dropped) == (status, how, code, 0), (name, end)
+        assert (end.status, ended.how, ended.code, ended.dropped) == (status, how, code, 0), (
+            name,
+            end,
+        )
     assert text_of(found["terminal"], "script") == [
         "111 /files",
         "1",
@@ -126,7 +134,10 @@ def test_every_end_of_a_script_is_reported(tmp_path: Path, base_image: Path, pro
     ]
     assert text_of(found["absent"], "script") == ["exec nonesuch: No such file or directory"]
     values = {
-        (name, one.metric): one.value for name in ENDS for one in found[name] if isinstance(one, Sample)
+        (name, one.metric): one.value
+        for name in ENDS
+        for one in found[name]
+        if isinstance(one, Sample)
     }
     assert ("busy", "all_gone_ns") not in values
     # The orphan sleeps for 50 ms, of which the script itself sees nothing.
@@ -135,20 +146,35 @@ def test_every_end_of_a_script_is_reported(tmp_path: Path, base_image: Path, pro
     assert {one.file for one in found["busy"] if isinstance(one, Delta)} >= {"meminfo", "cpu.stat"}
 
 
-def test_the_agent_costs_the_freezer_nothing(tmp_path: Path, base_image: Path, program: bytes) -> None:
-    """A PID 1 that sleeps in poll() needs a second pass over all tasks, so twice the instructions."""
+def test_the_agent_costs_the_freezer_nothing(
+    tmp_path: Path, base_image: Path, program: bytes
+) -> None:
+    """A PID 1 that sleeps in poll() needs a second pass over all tasks, so twice the
+    instructions."""
     scripts = {"freeze": RUN + "freeze\n"}
     trials = [f"1 2 script=freeze environment=N={zombies}" for zombies in (500, 1500)]
-    records = [parse(line) for line in boot(tmp_path / "boot", base_image, program, scripts, trials)]
+    records = [
+        parse(line) for line in boot(tmp_path / "boot", base_image, program, scripts, trials)
+    ]
     took = []
     for trial in (10, 11):
-        log = [one for one in of_trial(records, trial) if isinstance(one, OutputLine) and one.source == "log"]
+        log = [
+            one
+            for one in of_trial(records, trial)
+            if isinstance(one, OutputLine) and one.source == "log"
+        ]
         assert text_of(of_trial(records, trial), "script") == ["frozen"] * 3
         begins = [one.at_ns for one in log if one.text == "Freezing user space processes"]
-        ends = [one.at_ns for one in log if one.text.startswith("Freezing user space processes completed")]
+        ends = [
+            one.at_ns
+            for one in log
+            if one.text.startswith("Freezing user space processes completed")
+        ]
         assert len(begins) == len(ends) == 3
         took.append(ends[-1] - begins[-1])
-    assert 50 <= (took[1] - took[0]) / 1000 <= 90  # The built-in workload: 68 instructions a zombie.
+    assert (
+        50 <= (took[1] - took[0]) / 1000 <= 90
+    )  # The built-in workload: 68 instructions a zombie.
 
 
 def test_a_script_that_writes_what_reads_like_a_panic_goes_on(

@@ -1,4 +1,5 @@
-"""A script is root in its guest, and does not get the agent's port; what it forges otherwise is found."""
+"""A script is root in its guest, and does not get the agent's port; what it forges otherwise is
+found."""
 
 from __future__ import annotations
 
@@ -36,8 +37,15 @@ def boot(image: Path, folder: Path, forge: str) -> tuple[Record, ...]:
 
 def test_a_script_does_not_get_the_port_of_the_agent(base_image: Path, tmp_path: Path) -> None:
     records = boot(base_image, tmp_path, "easy")
-    lines = [record.text for record in records if isinstance(record, OutputLine) if record.source == "script"]
-    assert [line for line in lines if line.startswith("root: ")] == [f"root: {way}: refused" for way in WAYS]
+    lines = [
+        record.text
+        for record in records
+        if isinstance(record, OutputLine)
+        if record.source == "script"
+    ]
+    assert [line for line in lines if line.startswith("root: ")] == [
+        f"root: {way}: refused" for way in WAYS
+    ]
     # Debuggers and tracers work on what is the script's.
     own = [f"own process: {way}: {'refused' if way == 'device' else 'TAKEN'}" for way in WAYS]
     assert [line for line in lines if "TAKEN" in line or line.startswith("own")] == own

@@ -1,4 +1,5 @@
-"""Labs with real guests are killed at random moments; bench/kill_resume.py does it a hundred times."""
+"""Labs with real guests are killed at random moments; bench/kill_resume.py does it a hundred
+times."""
 
 from __future__ import annotations
 
@@ -15,7 +16,16 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 def test_killed_labs_lose_no_trial_and_leave_nothing_behind(kills: int, zombies: str) -> None:
     bench = Path(__file__).parents[2] / "bench" / "kill_resume.py"
     done = subprocess.run(
-        [sys.executable, bench, "--kills", str(kills), "--seeds", "1", "--set", f"zombies={zombies}"],
+        [
+            sys.executable,
+            bench,
+            "--kills",
+            str(kills),
+            "--seeds",
+            "1",
+            "--set",
+            f"zombies={zombies}",
+        ],
         capture_output=True,
         text=True,
         check=False,

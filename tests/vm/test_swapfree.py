@@ -1,4 +1,5 @@
-"""Freeing of swapped memory: every backend, every way to free it, parameters that are refused, and 6.12."""
+"""Freeing of swapped memory: every backend, every way to free it, parameters that are refused, and
+6.12."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def all_well(trials: list[lab.Trial], processes: int) -> None:
 
 
 @pytest.mark.full
-def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compactor(tmp_path: Path) -> None:
+def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compactor(
+    tmp_path: Path,
+) -> None:
     trials = run(
         tmp_path,
         f"params.processes = [2]\nparams.mb = [{MB}]\n"
@@ -51,7 +54,11 @@ def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compacto
     all_well(trials, 2)
     for trial in trials:
         assert trial.params["compactor"] == "on" or trial.samples["compactions_count"] == [0]
-    beside = [trial.samples["compactions_count"][0] for trial in trials if trial.params["compactor"] == "on"]
+    beside = [
+        trial.samples["compactions_count"][0]
+        for trial in trials
+        if trial.params["compactor"] == "on"
+    ]
     assert max(beside) > 0
 
 
@@ -59,8 +66,11 @@ def test_swap_to_zram_is_freed_by_munmap_and_by_exit_with_and_without_a_compacto
 def test_zswap_holds_all_pages_and_its_device_none(tmp_path: Path) -> None:
     trials = run(
         tmp_path,
-        f'params.backend = ["zswap"]\nparams.mb = [{MB}]\n'
-        'params.compressor = ["lzo-rle", "lz4"]\nparams.end = ["munmap", "exit"]\nparams.compactor = ["on"]',
+        'params.backend = ["zswap"]\n'
+        f"params.mb = [{MB}]\n"
+        'params.compressor = ["lzo-rle", "lz4"]\n'
+        'params.end = ["munmap", "exit"]\n'
+        'params.compactor = ["on"]',
     )
     assert len(trials) == 4
     all_well(trials, 1)
@@ -93,7 +103,8 @@ def test_every_compressor_of_zram_stores_one_size_in_less_memory_than_many(tmp_p
 @pytest.mark.full
 def test_the_instruction_clock_gives_the_same_figures_every_time(tmp_path: Path) -> None:
     params = f'params.processes = [1, 3]\nparams.mb = [{MB}]\nparams.compactor = ["off", "on"]'
-    # With several CPUs the order in which they run is nearly always the same, which is not enough for a test.
+    # With several CPUs the order in which they run is nearly always the same, which is not enough
+    # for a test.
     one, two = (run(tmp_path / name, params, cpus=1) for name in ("one", "two"))
     assert [trial.samples for trial in one] == [trial.samples for trial in two]
 

@@ -78,7 +78,9 @@ def test_every_lock_is_held_and_every_operation_gets_its_latency(
 def test_no_task_waits_for_a_throttled_task_that_holds_a_directory(
     holders: dict[str, dict[object, lab.Trial]],
 ) -> None:
-    base, changed = (holders[kernel]["listing"].samples["blocked_share"][0] for kernel in ("base", SERIES))
+    base, changed = (
+        holders[kernel]["listing"].samples["blocked_share"][0] for kernel in ("base", SERIES)
+    )
     assert base > 0.4
     assert changed < base / 5
 
@@ -109,10 +111,12 @@ def test_saved_quota_is_used_only_where_bursts_are_allowed(
 def test_a_stall_beyond_the_patience_is_recorded_and_cleaned_up(tmp_path: Path) -> None:
     (boot,) = run(
         tmp_path,
-        # The first holder is throttled, with a quota of 1%, while it holds the lock: it waits for seconds.
+        # The first holder is throttled, with a quota of 1%, while it holds the lock: it waits for
+        # seconds.
         '[[workloads]]\nworkload = "holder"\nparams.quota = [1]\nparams.duration_ms = [300]\n'
         "params.patience_ms = [0]\nparams.holders = [4]\n"
-        '[[workloads]]\nworkload = "quota"\nparams.quota = [0]\nparams.tasks = [3]\nparams.periods = [2]\n'
+        '[[workloads]]\nworkload = "quota"\nparams.quota = [0]\nparams.tasks = [3]\n'
+        "params.periods = [2]\n"
         'params.on = ["one"]\nparams.irq_timer_us = [50]\n',
         variants=(),
     )

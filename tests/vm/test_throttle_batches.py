@@ -1,7 +1,7 @@
 """Tasks are unthrottled in batches: interrupts are off for one batch only, and no batch is lost.
 
-The wrong series makes each task a batch, so that small groups need many. The command line of the kernel
-chooses a mistake.
+The wrong series makes each task a batch, so that small groups need many. The command line of the
+kernel chooses a mistake.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""7.2 itself does not keep the quota of a group in the groups inside it; ``sched-throttle-below`` does."""
+"""7.2 itself does not keep the quota of a group in the groups inside it; ``sched-throttle-below``
+does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Throttled tasks in every situation: base and the series hold all invariants, a wrong series does not.
+"""Throttled tasks in every situation: base and the series hold all invariants, a wrong series does
+not.
 
-The wrong series has several mistakes. The command line of the kernel chooses one, so that all of them need
-one build only.
+The wrong series has several mistakes. The command line of the kernel chooses one, so that all of
+them need one build only.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 SERIES = "sched-task-throttle"
 BROKEN = "throttle-broken"
-"""The shipped series with one more patch. Each mistake of that patch is found by one part of the workload."""
+"""The shipped series with one more patch. Each mistake of that patch is found by one part of the
+workload."""
 CAUGHT_BY = {
     "debt": ("usage", {"quota_kept"}),
     "clock": ("load_follows", {"load_follows"}),
@@ -30,18 +32,22 @@ CAUGHT_BY = {
     "execs": ("execs", {"execs"}),
 }
 NOT_ON_BASE = {"hashed"}
-"""6.12 stops a run queue with a worker of io_uring that has the bit of a file for which others wait."""
+"""6.12 stops a run queue with a worker of io_uring that has the bit of a file for which others
+wait."""
 
 
-def stress(folder: Path, variant: str, design: str, params: str, *kernel_args: str) -> list[lab.Boot]:
+def stress(
+    folder: Path, variant: str, design: str, params: str, *kernel_args: str
+) -> list[lab.Boot]:
     """Run the workload on base and a variant.
 
-    On the wall clock a busy host takes some of a quota away and never adds to it; on the instruction clock
-    every cgroup gets all of its quota.
+    On the wall clock a busy host takes some of a quota away and never adds to it; on the
+    instruction clock every cgroup gets all of its quota.
     """
     return lab.run(
         folder,
-        'name = "throttle"\nquestion = "Are throttled tasks held, and never lost?"\nsource = "debian:6.12"\n'
+        'name = "throttle"\nquestion = "Are throttled tasks held, and never lost?"\n'
+        'source = "debian:6.12"\n'
         f"variants = [{variant!r}]\n"
         f'[[workloads]]\nworkload = "throttle_stress"\nparams = {{{params}}}\n'
         f"[machine]\nkernel_args = {list(kernel_args)!r}\n"
@@ -67,7 +73,8 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
 
 @pytest.fixture(scope="module")
 def limits(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    """Base and the shipped series: limits of time, on the clock on which the host's load changes nothing."""
+    """Base and the shipped series: limits of time, on the clock on which the host's load changes
+    nothing."""
     only = f"only = {sorted(lab.TIMED)!r}"
     return stress(tmp_path_factory.mktemp("limits"), SERIES, lab.INSTRUCTIONS, only)
 
@@ -87,7 +94,8 @@ def test_throttled_tasks_are_held_and_never_lost(everything: list[lab.Boot], ker
 
 
 def test_no_task_is_lost_in_a_storm_in_which_a_cpu_goes_offline(tmp_path: Path) -> None:
-    """Not on base: its throttled run queues hold RCU readers, for which a CPU that goes offline waits."""
+    """Not on base: its throttled run queues hold RCU readers, for which a CPU that goes offline
+    waits."""
     boots = stress(tmp_path, SERIES, lab.WALL, 'only = "storm", rounds = "1", storm_ms = "4000"')
     (boot,) = (boot for boot in boots if boot.kernel == SERIES)
     assert boot.outcome == "ok", boot.detail

@@ -1,6 +1,7 @@
 """All series in one kernel with KASAN and lockdep: every stress test passes.
 
-The series change different parts of the kernel, so one kernel has all that are meant for its version.
+The series change different parts of the kernel, so one kernel has all that are meant for its
+version.
 """
 
 from __future__ import annotations
@@ -39,27 +40,34 @@ PARAMS = {
     "throttle_stress": 'periods = "20", least_permille = "500", storm_ms = "2000", plug = "off"',
     "memcg_local": "",
 }
-"""Each stress test with its parameters: shorter than usual, since this kernel is several times slower.
+"""Each stress test with its parameters: shorter than usual, since this kernel is several times
+slower.
 
-``memcg_local`` is the last: after it the memory controller belongs to cgroup version 1, which also counts
-swap. 6.12 then warns of an underflow of ``memsw`` or ``kmem`` when a page that was charged before is given
-back by a CPU that goes offline (drain_stock()) or for a cgroup that is removed (drain_obj_stock()).
+``memcg_local`` is the last: after it the memory controller belongs to cgroup version 1, which also
+counts swap. 6.12 then warns of an underflow of ``memsw`` or ``kmem`` when a page that was charged
+before is given back by a CPU that goes offline (drain_stock()) or for a cgroup that is removed
+(drain_obj_stock()).
 """
-AT_ONCE = {name: params for name, params in PARAMS.items() if name != "memcg_local"} | {"psi_trigger": ""}
-"""For two CPUs at once, where nothing may be reported and base is not booted: 6.12 fails ``psi_trigger``."""
+AT_ONCE = {name: params for name, params in PARAMS.items() if name != "memcg_local"} | {
+    "psi_trigger": ""
+}
+"""For two CPUs at once, where nothing may be reported and base is not booted: 6.12 fails
+``psi_trigger``."""
 SLOW = {"reads", "long_call"}
-"""Limits in periods of the quota. On this kernel two reads at once take 0.6 s of CPU time, which the group
-pays for in 60 to 70 periods, so that the limit of 80 is sometimes exceeded. ``test_throttle_stress`` tests
-them.
+"""Limits in periods of the quota. On this kernel two reads at once take 0.6 s of CPU time, which
+the group pays for in 60 to 70 periods, so that the limit of 80 is sometimes exceeded.
+``test_throttle_stress`` tests them.
 """
 
 
 def run(
     folder: Path, kernels: str, params_of: dict[str, str], design: str, *kernel_args: str
 ) -> list[lab.Boot]:
-    """Boot each kernel, with every workload of ``params_of``. ``kernels`` are lines of the experiment."""
+    """Boot each kernel, with every workload of ``params_of``. ``kernels`` are lines of the
+    experiment."""
     workloads = "\n".join(
-        f'[[workloads]]\nworkload = "{name}"\nparams = {{{params}}}' for name, params in params_of.items()
+        f'[[workloads]]\nworkload = "{name}"\nparams = {{{params}}}'
+        for name, params in params_of.items()
     )
     return lab.run(
         folder,
@@ -98,7 +106,10 @@ def test_what_holds_on_base_holds_with_all_series(boots: list[lab.Boot], workloa
     failed = {}
     for boot in boots:
         (trial,) = (trial for trial in boot.trials if trial.workload == workload)
-        assert set(trial.checks) == set(load_workload(workload).invariants), (boot.kernel, trial.detail)
+        assert set(trial.checks) == set(load_workload(workload).invariants), (
+            boot.kernel,
+            trial.detail,
+        )
         failed[boot.kernel] = {name for name, oks in trial.checks.items() if not all(oks)}
     assert failed["together"] <= failed["base"] | SLOW, lab.wrong(boots, "together")
 
@@ -106,13 +117,16 @@ def test_what_holds_on_base_holds_with_all_series(boots: list[lab.Boot], workloa
 def test_all_series_hold_with_two_cpus_at_once(together: str, tmp_path: Path) -> None:
     """Without PREEMPT_RT. The kernel is booted twice, and base is not.
 
-    On a busy host ACPI of this kernel needs more than 30 s to look up the interrupts of PCI, and gives up.
-    The device of the records then has none, and the guest is silent. So the table of the firmware is used.
+    On a busy host ACPI of this kernel needs more than 30 s to look up the interrupts of PCI, and
+    gives up. The device of the records then has none, and the guest is silent. So the table of the
+    firmware is used.
     """
     kernels = f'source = "patched:{together}@{SOURCE}"\nconfig = ["kasan"]'
     boots = run(tmp_path, kernels, AT_ONCE, lab.WALL, "acpi=noirq")
     assert [(boot.outcome, boot.problems) for boot in boots] == [("ok", [])] * 2
     for trial in (trial for boot in boots for trial in boot.trials):
         assert set(trial.checks) == set(load_workload(trial.workload).invariants), trial.detail
-        assert {name for name, oks in trial.checks.items() if not all(oks)} <= lab.TIMED, trial.wrong
+        assert {name for name, oks in trial.checks.items() if not all(oks)} <= lab.TIMED, (
+            trial.wrong
+        )
     assert [trial.workload for trial in boots[0].trials] == list(AT_ONCE)

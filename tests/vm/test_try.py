@@ -31,7 +31,8 @@ SMALL = ["--source", "debian:6.12", "--seeds", "1", "--repetitions", "1", "--set
 def mail(subject: str, body: str, ident: str) -> str:
     return (
         "From mboxrd@z Thu Jan  1 00:00:00 1970\nFrom: A. Author <author@example.org>\n"
-        f"Date: Thu, 05 Mar 2026 10:00:00 +0100\nSubject: {subject}\nMessage-ID: <{ident}@example.org>\n"
+        f"Date: Thu, 05 Mar 2026 10:00:00 +0100\nSubject: {subject}\nMessage-ID: "
+        f"<{ident}@example.org>\n"
         "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\n"
         + quopri.encodestring(body.encode()).decode()
         + "\n"
@@ -40,13 +41,18 @@ def mail(subject: str, body: str, ident: str) -> str:
 
 @pytest.fixture(scope="module")
 def thread(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shipped freezer series as a thread of mails, with a review that quotes it and a diff in a reply."""
-    mails = [mail("[PATCH v2 0/2] freezer: skip exited tasks", "They need not be frozen.\n", "cover")]
+    """The shipped freezer series as a thread of mails, with a review that quotes it and a diff in a
+    reply."""
+    mails = [
+        mail("[PATCH v2 0/2] freezer: skip exited tasks", "They need not be frozen.\n", "cover")
+    ]
     for number, patch in enumerate(resolve("freezer-skip-exited").patches, 1):
         text = patch.read_text().partition("\n\n")[2]
         mails.append(mail(f"[PATCH v2 {number}/2] freezer: part {number}", text, f"part-{number}"))
         quoted = "".join(f"> {line}\n" for line in text.splitlines())
-        mails.append(mail(f"Re: [PATCH v2 {number}/2] freezer: part {number}", quoted, f"review-{number}"))
+        mails.append(
+            mail(f"Re: [PATCH v2 {number}/2] freezer: part {number}", quoted, f"review-{number}")
+        )
     file = tmp_path_factory.mktemp("mails") / "thread.mbox"
     file.write_text("".join(mails))
     return file
@@ -55,7 +61,8 @@ def thread(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_mail_becomes_a_page(thread: Path, tmp_path: Path) -> None:
     file, page = tmp_path / "answer.json", tmp_path / "page.txt"
     done = kteardown(
-        *("try", str(thread), *SMALL, "--json", str(file), "--markdown", str(page)), runs=tmp_path / "runs"
+        *("try", str(thread), *SMALL, "--json", str(file), "--markdown", str(page)),
+        runs=tmp_path / "runs",
     )
     answer = output_in(file)["details"]
     assert done.stdout == page.read_text()
@@ -70,22 +77,37 @@ def test_a_mail_becomes_a_page(thread: Path, tmp_path: Path) -> None:
     again = kteardown("try", str(thread), *SMALL, "--json", str(file), runs=tmp_path / "runs")
     assert "2 of 2 boots were run before" in " ".join(again.stdout.split())
     # The table is the same; the notes and the command differ.
-    assert again.stdout.partition("What was compared")[0] == done.stdout.partition("What was compared")[0]
+    assert (
+        again.stdout.partition("What was compared")[0]
+        == done.stdout.partition("What was compared")[0]
+    )
 
 
 def test_a_series_on_top_of_another_starts_from_its_objects(tmp_path: Path) -> None:
-    """The base is the source with the first patch; it is booted, and the second one is built on it."""
+    """The base is the source with the first patch; it is booted, and the second one is built on
+    it."""
     first, second = resolve("freezer-skip-exited").patches[:2]
     folder = tmp_path / "below"
     folder.mkdir()
     shutil.copy(first, folder)
     source = patched(folder, "debian:6.12")
     plain = KernelRequest("base", source)
-    build.ensure([KernelRequest("below", "debian:6.12")], cache_dir=cache_dir(), reporter=SilentReporter())
-    made = build.ensure([plain], cache_dir=cache_dir(), reporter=SilentReporter()).images["base"].image.parent
-    # It is built again, from patched files that are newer than the objects, whatever earlier tests left.
+    build.ensure(
+        [KernelRequest("below", "debian:6.12")], cache_dir=cache_dir(), reporter=SilentReporter()
+    )
+    made = (
+        build.ensure([plain], cache_dir=cache_dir(), reporter=SilentReporter())
+        .images["base"]
+        .image.parent
+    )
+    # It is built again, from patched files that are newer than the objects, whatever earlier tests
+    # left.
     sources = Sources(cache_dir(), SilentReporter())
-    for left in (made, Cache(cache_dir()).tree_path(made.name), sources.tree_path(sources.identify(source))):
+    for left in (
+        made,
+        Cache(cache_dir()).tree_path(made.name),
+        sources.tree_path(sources.identify(source)),
+    ):
         remove(left)
     both = [plain, KernelRequest("top", source, series="top", patches=(second,))]
     images = build.ensure(both, cache_dir=cache_dir(), reporter=SilentReporter()).images
@@ -94,7 +116,11 @@ def test_a_series_on_top_of_another_starts_from_its_objects(tmp_path: Path) -> N
     assert "CC      kernel/power/process.o" in compiled and "CC      kernel/fork.o" not in compiled
     point = points_of(load_workload("zombies"))[0]
     booted = boot_counted(
-        Bootable(images["base"].image), load_workload("zombies"), [point], SilentReporter(), counted=False
+        Bootable(images["base"].image),
+        load_workload("zombies"),
+        [point],
+        SilentReporter(),
+        counted=False,
     )
     assert booted.end.outcome == "ok"
 
@@ -103,7 +129,8 @@ def test_a_patch_of_which_nothing_is_compiled_is_not_the_same(tmp_path: Path) ->
     """A comment moves lines and changes nothing that runs."""
     patch = tmp_path / "comment.patch"
     patch.write_text(
-        "From: A. Author <author@example.org>\nSubject: [PATCH] freezer: say what this file does\n\n---\n"
+        "From: A. Author <author@example.org>\nSubject: [PATCH] freezer: say what this file "
+        "does\n\n---\n"
         "diff --git a/kernel/power/process.c b/kernel/power/process.c\n"
         "--- a/kernel/power/process.c\n+++ b/kernel/power/process.c\n@@ -7,3 +7,4 @@\n" + _context()
     )

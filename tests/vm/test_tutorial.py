@@ -28,7 +28,8 @@ SMALL = ["--seeds", "2", "--repetitions", "1", "--set", "zombies=0,600"]
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory, base_image: Path) -> Path:
-    """A git tree with the one file that the patches change: the tag v6.12, and a branch with two patches.
+    """A git tree with the one file that the patches change: the tag v6.12, and a branch with two
+    patches.
 
     The same patches are in ``my.mbox`` beside it, as mails after a cover letter.
     """
@@ -60,7 +61,8 @@ def compared(file: Path, variant: str) -> float:
     (row,) = (
         row
         for row in result_of(file)["comparisons"]
-        if (row["variant"], row["metric"]) == (variant, "freeze_user_ns") and row["point"]["zombies"] == 600
+        if (row["variant"], row["metric"]) == (variant, "freeze_user_ns")
+        and row["point"]["zombies"] == 600
     )
     assert row["verdict"] == "better"
     return float(row["ratio"])
@@ -74,7 +76,9 @@ def test_an_mbox_and_a_branch_are_the_same_series(
     base = ["compare", "zombies", "--source", "debian:6.12", *SMALL]
     files = [tmp_path / "mail.json", tmp_path / "branch.json"]
     kteardown(*base, "--series", "../my.mbox", "--json", str(files[0]), runs=own_runs)
-    done = kteardown(*base, "--branch", "v6.12..freezer-dead", "--json", str(files[1]), runs=own_runs)
+    done = kteardown(
+        *base, "--branch", "v6.12..freezer-dead", "--json", str(files[1]), runs=own_runs
+    )
     assert "freezer-dead" in done.stdout
     ratios = compared(files[0], "my"), compared(files[1], "freezer-dead")
     assert ratios[0] == ratios[1] < 1
@@ -119,7 +123,13 @@ def test_a_terminal_shows_the_boots_and_interim_results(tree: Path, own_runs: Pa
     shown = subprocess.run(
         ["script", "-qec", f"{command} {' '.join(SMALL)}", "/dev/null"],
         cwd=tree,
-        env={**os.environ, "KTEARDOWN_RUNS": str(own_runs), "TERM": "xterm", "COLUMNS": "150", "LINES": "50"},
+        env={
+            **os.environ,
+            "KTEARDOWN_RUNS": str(own_runs),
+            "TERM": "xterm",
+            "COLUMNS": "150",
+            "LINES": "50",
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

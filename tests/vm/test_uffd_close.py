@@ -1,4 +1,5 @@
-"""Closing a userfaultfd detaches it from every mapping: the shipped series does, wrong series are caught."""
+"""Closing a userfaultfd detaches it from every mapping: the shipped series does, wrong series are
+caught."""
 
 from __future__ import annotations
 

@@ -46,7 +46,9 @@ def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) ->
 
 
 @pytest.mark.parametrize("source", ("debian:6.1", "debian:7.2", "debian:7.3"))
-def test_the_series_is_right_on_other_kernels(tmp_path_factory: pytest.TempPathFactory, source: str) -> None:
+def test_the_series_is_right_on_other_kernels(
+    tmp_path_factory: pytest.TempPathFactory, source: str
+) -> None:
     boots = lab.stress_exit_linear_elsewhere(tmp_path_factory.mktemp("wait"), WORKLOAD, source)
     lab.assert_right(boots, SERIES, WORKLOAD)
 

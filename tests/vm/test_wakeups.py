@@ -15,16 +15,26 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 WORKLOAD = load_workload("wakeups")
 OWN = set(WORKLOAD.metrics) - {"throttled_count"}
 SMALL = (
-    "params.cache_kb = [16]\nparams.operations = [1]\nparams.runtime_ms = [200]\nparams.interval_ms = [20]\n"
+    "params.cache_kb = [16]\nparams.operations = [1]\nparams.runtime_ms = "
+    "[200]\nparams.interval_ms = [20]\n"
 )
 
 
 def run(folder: Path, params: str) -> list[lab.Trial]:
     (boot,) = lab.run(
         folder,
-        'name = "wakeups"\nquestion = "Does it work?"\nsource = "debian:6.12"\n'
-        f'[[workloads]]\nworkload = "wakeups"\n{SMALL}{params}'
-        '[design]\nclock = "instructions"\nseeds = 1\nwarmup = 0\nrepetitions = 1\n[machine]\ncpus = 2\n',
+        'name = "wakeups"\n'
+        'question = "Does it work?"\n'
+        'source = "debian:6.12"\n'
+        "[[workloads]]\n"
+        'workload = "wakeups"\n'
+        f"{SMALL}{params}[design]\n"
+        'clock = "instructions"\n'
+        "seeds = 1\n"
+        "warmup = 0\n"
+        "repetitions = 1\n"
+        "[machine]\n"
+        "cpus = 2\n",
     )
     return boot.trials
 
@@ -37,7 +47,9 @@ def good(trial: lab.Trial) -> lab.Trial:
 
 @pytest.fixture(scope="module")
 def without_quota(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Trial]:
-    trials = run(tmp_path_factory.mktemp("depths"), "params.depth = [0, 10]\nparams.threads = [1, 3]\n")
+    trials = run(
+        tmp_path_factory.mktemp("depths"), "params.depth = [0, 10]\nparams.threads = [1, 3]\n"
+    )
     return [good(trial) for trial in trials]
 
 

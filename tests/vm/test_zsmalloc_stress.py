@@ -1,4 +1,5 @@
-"""Compressed pages are stored, freed and moved: the shipped series keeps all, wrong series are caught."""
+"""Compressed pages are stored, freed and moved: the shipped series keeps all, wrong series are
+caught."""
 
 from __future__ import annotations
 
@@ -11,7 +12,12 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 SERIES = "zsmalloc-lockless-free"
 RIGHT = ("base", f"{SERIES}@1", SERIES)
-WRONG = ("zsmalloc-broken-class", "zsmalloc-broken-list", "zsmalloc-broken-stale", "zsmalloc-broken-unlocked")
+WRONG = (
+    "zsmalloc-broken-class",
+    "zsmalloc-broken-list",
+    "zsmalloc-broken-stale",
+    "zsmalloc-broken-unlocked",
+)
 EXPECTED = {name: [True] for name in load_workload("zsmalloc_stress").invariants}
 
 
@@ -37,7 +43,8 @@ def run(
 
 @pytest.fixture(scope="module")
 def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
-    """6.12 with debugging of locks, lists and freed memory: a kernel that other tests need as well."""
+    """6.12 with debugging of locks, lists and freed memory: a kernel that other tests need as
+    well."""
     boots = run(tmp_path_factory, "debian:6.12", list(RIGHT[1:]), "zram", lab.WALL)
     return {boot.kernel: boot for boot in boots}
 
@@ -46,7 +53,8 @@ def debugged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
 def broken(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     """The same with a mistake on top of the series' backport for 6.12.
 
-    4 s do not always meet the page of ``zsmalloc-broken-unlocked`` that is migrated while it is freed.
+    4 s do not always meet the page of ``zsmalloc-broken-unlocked`` that is migrated while it is
+    freed.
     """
     folder = tmp_path_factory.mktemp("series")
     variants = [lab.on_top(folder, f"{SERIES}/page", name) for name in WRONG]

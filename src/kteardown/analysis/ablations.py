@@ -36,7 +36,8 @@ class _Series:
     _pairs: dict[tuple[str, str], Interval | None] = field(default_factory=dict)
 
     def interval(self, one: str, other: str) -> Interval | None:
-        """Return the interval of ``other`` / ``one``, or of its inverse; None if there is no interval."""
+        """Return the interval of ``other`` / ``one``, or of its inverse; None if there is no
+        interval."""
         names = (one, other) if one < other else (other, one)
         if names not in self._pairs:
             first, second = (self.boots[name] for name in names)
@@ -59,14 +60,16 @@ def ablations(
     comparisons: Sequence[Comparison],
     unavailable: Sequence[Unavailable],
 ) -> tuple[Ablation, ...]:
-    """Return the ablation of each whole series with partial kernels, for each headline metric and point.
+    """Return the ablation of each whole series with partial kernels, for each headline metric and
+    point.
 
-    Shares are on the log scale: by steps, log(first k patches / first k - 1) / log R, and by leaving out,
-    log(whole / whole without patch k) / log R, for a series that changes a cost by the factor R. The interval
-    of a share is Fieller's: it contains every share s for which "part - s * whole" does not differ
-    significantly from zero. The variances are those of the hierarchical bootstrap, and the width in standard
-    errors is that of the interval of the whole. It is finite only if the change of the whole is significant;
-    otherwise the share is refused. METHODOLOGY.md has the sources.
+    Shares are on the log scale: by steps, log(first k patches / first k - 1) / log R, and by
+    leaving out, log(whole / whole without patch k) / log R, for a series that changes a cost by the
+    factor R. The interval of a share is Fieller's: it contains every share s for which "part - s *
+    whole" does not differ significantly from zero. The variances are those of the hierarchical
+    bootstrap, and the width in standard errors is that of the interval of the whole. It is finite
+    only if the change of the whole is significant; otherwise the share is refused. METHODOLOGY.md
+    has the sources.
     """
     wholes = {
         (c.variant, c.workload, c.metric, tuple(c.point.items())): c
@@ -88,7 +91,12 @@ def _all_series(
 ) -> Iterator[_Series]:
     for name, facts in kernels.items():
         whole = facts.patch_set
-        if whole is None or not whole.whole or whole.total < 2 or facts.source != kernels[BASE].source:
+        if (
+            whole is None
+            or not whole.whole
+            or whole.total < 2
+            or facts.source != kernels[BASE].source
+        ):
             continue
         sets = {
             k: f.patch_set
@@ -96,13 +104,17 @@ def _all_series(
             if f.patch_set and f.patch_set.series == whole.series and f.source == facts.source
         }
         parts = {patches.patches: k for k, patches in sets.items() if patches.total == whole.total}
-        missing = {u.patch_set.patches: u for u in unavailable if u.patch_set.series == whole.series}
+        missing = {
+            u.patch_set.patches: u for u in unavailable if u.patch_set.series == whole.series
+        }
         if len(parts) > 1 or missing:
             yield _Series(data, name, whole, {(): BASE, **parts}, missing)
 
 
 def _ablation(series: _Series, point: Point, metric: str, whole: Comparison) -> Ablation:
-    found = {name: series.data.collected.boots(name, point, metric) for name in series.kernels.values()}
+    found = {
+        name: series.data.collected.boots(name, point, metric) for name in series.kernels.values()
+    }
     have = {name: boots for name, boots in found.items() if boots is not None}
     common = sorted(set.intersection(*(set(boots.samples) for boots in have.values())))
     boots = {name: boots.only(common) for name, boots in have.items()} if common else {}
@@ -134,7 +146,11 @@ def _refused(whole: Comparison) -> str:
         return "the ratio of the whole series is not above zero"
     if whole.ci[0] <= 1 <= whole.ci[1]:
         return _NO_CHANGE
-    return f"the whole series is inconclusive: {whole.reason}" if whole.verdict == "inconclusive" else ""
+    return (
+        f"the whole series is inconclusive: {whole.reason}"
+        if whole.verdict == "inconclusive"
+        else ""
+    )
 
 
 def _part(series: _Series, without: Sequence[int], having: Sequence[int], refused: str) -> Part:
@@ -152,7 +168,11 @@ def _part(series: _Series, without: Sequence[int], having: Sequence[int], refuse
         estimate(series.boots[before], series.boots[after], data.clock, data.rules, data.resampler)
         for before, after in ((one, other), (BASE, series.variant))
     )
-    fields = {"ratio": tidy(part.ratio), "ci": tidy_pair(part.ci), "exact": part.exact and whole.exact}
+    fields = {
+        "ratio": tidy(part.ratio),
+        "ci": tidy_pair(part.ci),
+        "exact": part.exact and whole.exact,
+    }
     if refused:
         return Part.model_validate({**fields, "reason": refused})
     if not part.ratio or part.ratio <= 0 or part.ci is None or not whole.ratio or whole.ratio <= 0:
@@ -165,7 +185,9 @@ def _part(series: _Series, without: Sequence[int], having: Sequence[int], refuse
     return Part.model_validate({**fields, "share": tidy(a / b), "share_ci": tidy_pair(ends)})
 
 
-def _fieller(series: _Series, one: str, other: str, a: float, b: float) -> tuple[float, float] | None:
+def _fieller(
+    series: _Series, one: str, other: str, a: float, b: float
+) -> tuple[float, float] | None:
     """Return the ends of the interval of a / b; None if it is not finite."""
     variant = series.variant
     # The covariance of two differences, computed from variances of differences only.

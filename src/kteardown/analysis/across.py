@@ -18,10 +18,11 @@ _CONDITIONS = ("clock", "seed", "seeds", "repetitions", "warmup")
 
 
 def across(kept: Snapshot, new: Snapshot) -> Result:
-    """Return the variant of ``new`` (or its base) compared with the kernel of that name in ``kept``.
+    """Return the variant of ``new`` (or its base) compared with the kernel of that name in
+    ``kept``.
 
-    If ``kept`` has no such kernel, it is compared with its base. Raises InputError if both were not measured
-    in the same way.
+    If ``kept`` has no such kernel, it is compared with its base. Raises InputError if both were not
+    measured in the same way.
     """
     variant = next((name for name in new.kernels if name not in NOT_VARIANTS), BASE)
     reference = variant if variant in kept.kernels else BASE
@@ -47,7 +48,10 @@ def across(kept: Snapshot, new: Snapshot) -> Result:
         points=new.plan.points,
         environment_notes=[
             f"base is {reference} of {kept.run.name}, which is not booted again",
-            *(f"both runs differ: {text}" for text in (*unlike, *guest_differences(kept.run, new.run))),
+            *(
+                f"both runs differ: {text}"
+                for text in (*unlike, *guest_differences(kept.run, new.run))
+            ),
         ],
     )
 
@@ -67,8 +71,9 @@ def _called(snapshot: Snapshot, kernel: str, name: str) -> Iterator[BootRecords]
 def check_alike(kept: Snapshot, experiment: Experiment, agent: str) -> None:
     """Raise InputError if an experiment does not measure in the same way as a kept run.
 
-    ``agent``: the hash of its agent. The instructions of the agent count too, so the counts of two agents
-    are not compared; `kteardown diff` compares changes, of which each has one agent. Empty if not known.
+    ``agent``: the hash of its agent. The instructions of the agent count too, so the counts of two
+    agents are not compared; `kteardown diff` compares changes, of which each has one agent. Empty
+    if not known.
     """
     ours, design, workloads = kept.experiment, experiment.design, load_workloads(experiment)
     unlike = [
@@ -76,16 +81,24 @@ def check_alike(kept: Snapshot, experiment: Experiment, agent: str) -> None:
         for name in _CONDITIONS
         if getattr(ours.design, name) != getattr(design, name)
     ]
-    unlike += ["the agent, whose instructions count too"] * (len({last_agent(kept), agent} - {""}) > 1)
+    unlike += ["the agent, whose instructions count too"] * (
+        len({last_agent(kept), agent} - {""}) > 1
+    )
     unlike += ["the machine of the guests"] * (ours.machine != experiment.machine)
     alike = [name for name, workload in workloads.items() if kept.workloads.get(name) == workload]
-    unlike += [f"the workload {name}" for name in workloads if name in kept.workloads and name not in alike]
+    unlike += [
+        f"the workload {name}" for name in workloads if name in kept.workloads and name not in alike
+    ]
     places = {(point.workload, point.full) for point in kept.plan.points}
-    if not any((point.workload, point.full) in places for point in points_of(experiment, workloads)):
+    if not any(
+        (point.workload, point.full) in places for point in points_of(experiment, workloads)
+    ):
         unlike.append("no point is in both")
     if unlike:
         raise InputError(
             f"{kept.run.name} was measured in another way: {'; '.join(unlike)}",
-            hint="measure the reference again as now: kteardown run, with the same options; or give a branch "
-            "(--against REV), whose kernel is booted beside.",
+            hint=(
+                "measure the reference again as now: kteardown run, with the same options; or give "
+                "a branch (--against REV), whose kernel is booted beside."
+            ),
         )

@@ -1,8 +1,9 @@
-"""The comparisons of a result: each variant with base, by metric, statistic and point, and over all points.
+"""The comparisons of a result: each variant with base, by metric, statistic and point, and over all
+points.
 
-Every statistic of a headline metric of a requested variant is a family of ``estimate.gatekeeping``: the test
-over all points, the tests of the points, and those of the growth laws. The effect of each patch of a series
-has shares of that of the whole (``ablations``).
+Every statistic of a headline metric of a requested variant is a family of ``estimate.gatekeeping``:
+the test over all points, the tests of the points, and those of the growth laws. The effect of each
+patch of a series has shares of that of the whole (``ablations``).
 """
 
 import math
@@ -67,9 +68,13 @@ class MetricTest:
         return [*(() if self.single else self.pairs), *self.laws]
 
 
-def _metric_tests(data: Data, pairs: Sequence[Pair], slopes: Sequence[SlopeRatio]) -> list[MetricTest]:
+def _metric_tests(
+    data: Data, pairs: Sequence[Pair], slopes: Sequence[SlopeRatio]
+) -> list[MetricTest]:
     """Return a test for every headline metric, statistic and requested variant that has data."""
-    wanted = {(workload, metric) for workload, metric, _ in headlines(data.experiment, data.workloads)}
+    wanted = {
+        (workload, metric) for workload, metric, _ in headlines(data.experiment, data.workloads)
+    }
     groups: dict[tuple[str, str, str, str], list[Pair]] = {}
     for pair in pairs:
         figure = pair.figure
@@ -83,7 +88,8 @@ def _metric_tests(data: Data, pairs: Sequence[Pair], slopes: Sequence[SlopeRatio
 
 
 def _corrected(tests: Sequence[MetricTest]) -> dict[MetricTest | Pair | SlopeRatio, float | None]:
-    """Return the p-values after the correction over headline metrics and variants, and of their points."""
+    """Return the p-values after the correction over headline metrics and variants, and of their
+    points."""
     families = [Family(t.over.estimate.p, tuple(one.found.p for one in t.members)) for t in tests]
     result: dict[MetricTest | Pair | SlopeRatio, float | None] = {}
     for test, family in zip(tests, adjust(families), strict=True):
@@ -142,7 +148,8 @@ def _seen_outside(
 def _judged(
     figure: Quantity, variant: str, found: Estimate, supporting: SupportingResults, rules: Rules
 ) -> dict[str, Any]:
-    """Return the fields that a comparison and the verdict of a metric have in common, but the verdict."""
+    """Return the fields that a comparison and the verdict of a metric have in common, but the
+    verdict."""
     return {
         "workload": figure.point.workload,
         "variant": variant,
@@ -179,7 +186,9 @@ def _test(data: Data, pairs: Sequence[Pair], laws: Sequence[SlopeRatio]) -> Metr
         sides = []
         for n in over.used:
             figure = pairs[n].figure
-            base, other = (collected.boots(name, figure.point, figure.metric) for name in (BASE, kernel))
+            base, other = (
+                collected.boots(name, figure.point, figure.metric) for name in (BASE, kernel)
+            )
             if base is not None and other is not None:
                 sides.append(PointBoots(base, other, weights[n]))
         return compared(sides).estimate if sides else None
@@ -188,7 +197,9 @@ def _test(data: Data, pairs: Sequence[Pair], laws: Sequence[SlopeRatio]) -> Metr
         over = replace(over, estimate=first.found)
         supporting = first.supporting
     else:
-        over = replace(over, estimate=over_nodes(over.estimate, over.figures, data.nodes, data.rules))
+        over = replace(
+            over, estimate=over_nodes(over.estimate, over.figures, data.nodes, data.rules)
+        )
         supporting = SupportingResults(
             twin(TWIN, data.collected),
             twin(LAYOUT, data.moved),
@@ -211,11 +222,12 @@ def _planned(data: Data, pair: Pair) -> int:
 
 
 def _p_mixed(test: MetricTest, points: Sequence[Comparison], alpha: float) -> float | None:
-    """Return the p-value of no opposite changes: no point higher, or no point lower (Gail, Simon 1985)."""
-    # Both are tested by the most extreme point, with Bonferroni's correction over the points, as in the range
-    # test of S. Piantadosi and M. Gail (Statistics in Medicine 12, 1993). As both must be rejected, neither
-    # needs a further correction (R. Berger, Technometrics 24, 1982). Points whose change is inside the margin
-    # or within that of a twin are no evidence.
+    """Return the p-value of no opposite changes: no point higher, or no point lower (Gail, Simon
+    1985)."""
+    # Both are tested by the most extreme point, with Bonferroni's correction over the points, as in
+    # the range test of S. Piantadosi and M. Gail (Statistics in Medicine 12, 1993). As both must be
+    # rejected, neither needs a further correction (R. Berger, Technometrics 24, 1982). Points whose
+    # change is inside the margin or within that of a twin are no evidence.
     higher: list[float] = []
     lower: list[float] = []
     for pair, point in zip(test.pairs, points, strict=True):
@@ -232,10 +244,13 @@ def _p_mixed(test: MetricTest, points: Sequence[Comparison], alpha: float) -> fl
 def _with_points(
     verdict: Verdict, reason: str, points: Sequence[Comparison], p_mixed: float | None, alpha: float
 ) -> tuple[Verdict, str]:
-    """Return the verdict after a look at the points: ``mixed`` if the mean would hide what they show."""
+    """Return the verdict after a look at the points: ``mixed`` if the mean would hide what they
+    show."""
     called = {point.verdict for point in points} & {"better", "worse"}
     claimed = verdict in ("better", "worse")
-    if len(called) == 2 or (claimed and (called - {verdict} or (p_mixed is not None and p_mixed < alpha))):
+    if len(called) == 2 or (
+        claimed and (called - {verdict} or (p_mixed is not None and p_mixed < alpha))
+    ):
         return "mixed", _OPPOSITE
     if verdict == "same" and called:
         return "mixed", _HIDDEN
@@ -246,8 +261,8 @@ def _with_points(
 class JudgedComparisons:
     """Everything that is compared, with its verdict: headline metrics first.
 
-    ``figures`` has the log ratios of each metric verdict, by block. ``slopes`` has the verdict of every slope
-    ratio, in its order, with the reason and what is seen outside.
+    ``figures`` has the log ratios of each metric verdict, by block. ``slopes`` has the verdict of
+    every slope ratio, in its order, with the reason and what is seen outside.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -257,13 +272,15 @@ class JudgedComparisons:
     slopes: tuple[tuple[Verdict, str, Outside | None], ...]
 
 
-def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]) -> JudgedComparisons:
+def compare_all(
+    data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault]
+) -> JudgedComparisons:
     """Return the verdicts of metrics and of their points, and the outlier boots.
 
     Headline metrics of the requested variants, with their points and growth laws, are corrected by
-    ``estimate.gatekeeping``. All other comparisons (other metrics, and the kernels of an ablation) have
-    Holm's correction over themselves, so that their number does not weaken the headline metrics. What is
-    broken by ``failed`` has that verdict.
+    ``estimate.gatekeeping``. All other comparisons (other metrics, and the kernels of an ablation)
+    have Holm's correction over themselves, so that their number does not weaken the headline
+    metrics. What is broken by ``failed`` has that verdict.
     """
     figures = [
         Quantity(point, metric, spec, quantile)
@@ -274,7 +291,10 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
     ]
     pairs = [pair for figure in figures for pair in pairs_of(data, figure)]
     if data.clock == "wall":
-        sides = [(p.base.quantiles(p.figure.quantile), p.changed.quantiles(p.figure.quantile)) for p in pairs]
+        sides = [
+            (p.base.quantiles(p.figure.quantile), p.changed.quantiles(p.figure.quantile))
+            for p in pairs
+        ]
         ranks = rank_tests(sides)
         pairs = [
             replace(pair, supporting=replace(pair.supporting, rank=rank))
@@ -287,11 +307,16 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
     ps.update(zip(others, holm([pair.found.p for pair in others]), strict=True))
     savings = OwnSavings(pairs, data)
     comparisons = {
-        pair: _comparison(pair, ps[pair], outliers_of, data.rules, savings.at(pair)) for pair in pairs
+        pair: _comparison(pair, ps[pair], outliers_of, data.rules, savings.at(pair))
+        for pair in pairs
     }
     metrics = [
         _metric_verdict(
-            data, test, ps[test], [comparisons[pair] for pair in test.pairs], savings.over(test.pairs)
+            data,
+            test,
+            ps[test],
+            [comparisons[pair] for pair in test.pairs],
+            savings.over(test.pairs),
         )
         for test in tests
     ]
@@ -301,7 +326,9 @@ def compare_all(data: Data, slopes: Sequence[SlopeRatio], failed: Sequence[Fault
         metric_verdicts=as_broken(metrics, failed),
         figures=tuple(test.over.figures for test in tests),
         outliers=tuple(outlier for outliers in outliers_of.values() for outlier in outliers),
-        slopes=tuple(_slope_verdict(data, law, family[law], ps.get(law), savings) for law in slopes),
+        slopes=tuple(
+            _slope_verdict(data, law, family[law], ps.get(law), savings) for law in slopes
+        ),
     )
 
 
@@ -315,7 +342,11 @@ def _slope_verdict(
 
 
 def _comparison(
-    pair: Pair, p_adjusted: float | None, outliers_of: Outliers, rules: Rules, finding: SeenOutside | None
+    pair: Pair,
+    p_adjusted: float | None,
+    outliers_of: Outliers,
+    rules: Rules,
+    finding: SeenOutside | None,
 ) -> Comparison:
     figure, found, supporting = pair.figure, pair.found, pair.supporting
     judged = judge(found, supporting, p_adjusted, figure.spec.better, rules)
@@ -340,10 +371,10 @@ def _comparison(
 
 def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
     """Return notes for each claimed change of a metric, if the blocks were on several nodes."""
-    # Comparisons are inside blocks, each on one node, so what makes a node faster or slower as a whole is not
-    # in a ratio. A change whose size depends on the machine can be, and the interval includes it
-    # (``over_nodes``). Whether its size differs between the nodes is tested by one-way analysis of variance,
-    # unless a node has a single block.
+    # Comparisons are inside blocks, each on one node, so what makes a node faster or slower as a
+    # whole is not in a ratio. A change whose size depends on the machine can be, and the interval
+    # includes it (``over_nodes``). Whether its size differs between the nodes is tested by one-way
+    # analysis of variance, unless a node has a single block.
     notes = []
     for claim, logs in zip(found.metric_verdicts, found.figures, strict=True) if nodes else ():
         by_node: dict[str, list[float]] = {}
@@ -367,7 +398,7 @@ def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
             p = float(f_oneway(*groups).pvalue)
             if p < _LEVEL:
                 notes.append(
-                    f"{claim.variant}, {claim.metric}: the size of the change differs between the nodes "
-                    f"(p = {p:.2g}); its interval includes that"
+                    f"{claim.variant}, {claim.metric}: the size of the change differs between the "
+                    f"nodes (p = {p:.2g}); its interval includes that"
                 )
     return notes

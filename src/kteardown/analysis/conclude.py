@@ -1,38 +1,37 @@
 """The result of a run from its directory alone, and the samples and stacks as reports draw them.
 
-This stage knows no machine and prints nothing. The statistic inside a boot is the median of its measured
-repetitions, or a percentile that the metric declares. The statistic of a kernel at a point is the median over
-its boots. Equal records give an equal result, bit for bit: every random draw is seeded from the design of the
-experiment, and nothing about the time or load of the host is used except notes on the environment. A run that
-stops when certain is analysed at the look that its records reach. On the instruction clock a kernel has the
-same counts in every run that measures it in the same way, so those of two runs are compared (``across``).
+This stage knows no machine and prints nothing. The statistic inside a boot is the median of its
+measured repetitions, or a percentile that the metric declares. The statistic of a kernel at a point
+is the median over its boots. Equal records give an equal result, bit for bit: every random draw is
+seeded from the design of the experiment, and nothing about the time or load of the host is used
+except notes on the environment. A run that stops when certain is analysed at the look that its
+records reach. On the instruction clock a kernel has the same counts in every run that measures it
+in the same way, so those of two runs are compared (``across``).
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 from kteardown.analysis import self_timed, sequential
 from kteardown.analysis.ablations import ablations
 from kteardown.analysis.comparisons import compare_all, node_notes
-from kteardown.analysis.dataset import Data, Dataset, compared, headlines
-from kteardown.analysis.estimate.bootstrap import Resampler, level_interval
+from kteardown.analysis.dataset import Data, Dataset, headlines
+from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.faults import faults, uncompared
 from kteardown.analysis.growth.laws import laws, slope_ratios
 from kteardown.analysis.profile import folded, profiles
-from kteardown.analysis.stretches import collect, frames_of, is_idle
+from kteardown.analysis.stretches import collect
 from kteardown.analysis.timing import disturbance_notes, timing_of
 from kteardown.inputs.counts import METRICS
 from kteardown.model.experiment import Design, Experiment
-from kteardown.model.judged import Judged, tidy_pair
+from kteardown.model.judged import Judged
 from kteardown.model.kernel_facts import KernelFacts, Unavailable, not_built
 from kteardown.model.laws import Distribution
 from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import Point
-from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES, TWIN
+from kteardown.model.record import BASE, LAYOUT, NOT_VARIANTS, OUTCOMES
 from kteardown.model.result import ChangeCost, Result
-from kteardown.model.samples import Evidence, Samples, Stacks
 from kteardown.model.stack_profile import Profile
 from kteardown.model.workload import Workload
 from kteardown.rundir.completeness import boots_left, complete_blocks, measurable, spent
@@ -41,11 +40,11 @@ from kteardown.rundir.environment import environment_notes, printed_notes
 from kteardown.rundir.snapshot import Snapshot
 
 LAYOUT_CLAIM = 0.1
-"""A smaller change is not claimed without the layout twin: moving code alone changed results by 4 to 9%."""
-_DRAWS = 500
-"""Enough for an error bar: its width is then known to three percent."""
+"""A smaller change is not claimed without the layout twin: moving code alone changed results by 4
+to 9%."""
 _MOVED_BY_LAYOUT = ("ns", "us", "per_s", "share")
-"""Units of metrics that code layout can change, as it can counts of the processor; not of objects or kB."""
+"""Units of metrics that code layout can change, as it can counts of the processor; not of objects
+or kB."""
 
 
 def analyse(
@@ -66,13 +65,14 @@ def analyse(
 ) -> Result:
     """Return the result of a run, or of the part of it that is finished.
 
-    ``boots`` are the last finished attempts of each boot. ``kernels`` are base and the variants in report
-    order. ``machine`` has stable facts of the host. ``command`` is the command that repeats the run.
-    ``points`` are those of the plan. ``blocks`` restricts the analysis to blocks with lower numbers;
-    ``confidence`` replaces that of the design. Blocks beyond the design's contain base and its layout twin,
-    and are used only to compare these two. ``unavailable`` are kernels of an ablation that could not be
-    built. ``predict_at``: by parameter, where growth laws are evaluated, instead of at twice the largest.
-    ``counted``: what was counted of the changed functions.
+    ``boots`` are the last finished attempts of each boot. ``kernels`` are base and the variants in
+    report order. ``machine`` has stable facts of the host. ``command`` is the command that repeats
+    the run. ``points`` are those of the plan. ``blocks`` restricts the analysis to blocks with
+    lower numbers; ``confidence`` replaces that of the design. Blocks beyond the design's contain
+    base and its layout twin, and are used only to compare these two. ``unavailable`` are kernels of
+    an ablation that could not be built. ``predict_at``: by parameter, where growth laws are
+    evaluated, instead of at twice the largest. ``counted``: what was counted of the changed
+    functions.
     """
     design = experiment.design
     planned = blocks_of(design)
@@ -108,7 +108,9 @@ def analyse(
     return result.model_copy(update={"notes": (*notes, *_cautions(result, data))})
 
 
-def _as_booted(kernels: Mapping[str, KernelFacts], releases: Mapping[str, str]) -> dict[str, KernelFacts]:
+def _as_booted(
+    kernels: Mapping[str, KernelFacts], releases: Mapping[str, str]
+) -> dict[str, KernelFacts]:
     return {
         name: facts.model_copy(update={"release": releases.get(name, facts.release)})
         for name, facts in kernels.items()
@@ -125,10 +127,13 @@ def _data(
     confidence: float | None,
     counted: Sequence[ChangeCost],
 ) -> Data:
-    """Return the input of all comparisons. ``used``: the boots of ``main``, and those of the layout twin."""
+    """Return the input of all comparisons. ``used``: the boots of ``main``, and those of the layout
+    twin."""
     design = experiment.design
     blocks = {boot.start.block for boot in used if boot.start.kernel == LAYOUT}
-    moved = [boot for boot in used if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)]
+    moved = [
+        boot for boot in used if boot.start.block in blocks and boot.start.kernel in (BASE, LAYOUT)
+    ]
     variants = [name for name in kernels if name not in (*NOT_VARIANTS, *not_built(kernels))]
     nodes = {boot.start.block: boot.start.node for boot in main if boot.start.acceleration != EXACT}
     return Data(
@@ -149,8 +154,8 @@ def _data(
 def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool:
     """Return whether a verdict could be explained by code layout alone and there is no layout twin.
 
-    This applies to verdicts of better or worse on the wall clock, of a metric that layout can change, with a
-    change below ten percent.
+    This applies to verdicts of better or worse on the wall clock, of a metric that layout can
+    change, with a change below ten percent.
     """
     judged: tuple[Judged, ...] = (*result.metric_verdicts, *result.comparisons)
     return result.clock == "wall" and any(
@@ -158,20 +163,25 @@ def needs_layout_twin(result: Result, workloads: Mapping[str, Workload]) -> bool
         and c.layout_ci is None
         and c.ratio is not None
         and abs(c.ratio - 1) < LAYOUT_CLAIM
-        and (c.metric in METRICS or workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT)
+        and (
+            c.metric in METRICS or workloads[c.workload].metrics[c.metric].unit in _MOVED_BY_LAYOUT
+        )
         for c in judged
     )
 
 
 def _notes(
-    data: Data, kernels: Mapping[str, KernelFacts], boots: Sequence[BootRecords], environment: Sequence[str]
+    data: Data,
+    kernels: Mapping[str, KernelFacts],
+    boots: Sequence[BootRecords],
+    environment: Sequence[str],
 ) -> list[str]:
     workloads, recorded, releases = data.workloads, data.collected.metrics, data.collected.releases
     notes = []
     if any(boot.start.acceleration == "mttcg" for boot in boots):
         notes.append(
-            "multi-threaded emulation, not hardware: real time of translated code, in which caches and "
-            "interrupts between CPUs differ from hardware"
+            "multi-threaded emulation, not hardware: real time of translated code, in which caches "
+            "and interrupts between CPUs differ from hardware"
         )
     notes += environment
     notes += [
@@ -201,8 +211,8 @@ def _cautions(result: Result, data: Data) -> list[str]:
     notes = self_timed.notes(result, data.workloads, data.costs)
     if needs_layout_twin(result, data.workloads):
         notes.append(
-            f"claims below {LAYOUT_CLAIM:.0%} are made without a layout twin: moving code alone has changed "
-            "results by 4 to 9%"
+            f"claims below {LAYOUT_CLAIM:.0%} are made without a layout twin: moving code alone "
+            "has changed results by 4 to 9%"
         )
     for c in result.comparisons:
         percent = 50.0 if c.statistic == "median" else float(c.statistic.removeprefix("p"))
@@ -210,8 +220,8 @@ def _cautions(result: Result, data: Data) -> list[str]:
         # Fewer than one sample of a boot is expected beyond the percentile.
         if c.statistic != "median" and fewest * min(percent, 100 - percent) < 100:
             notes.append(
-                f"{c.metric} {c.statistic}: a boot has too few samples to distinguish it from their maximum "
-                "or minimum"
+                f"{c.metric} {c.statistic}: a boot has too few samples to distinguish it from "
+                "their maximum or minimum"
             )
     return list(dict.fromkeys(notes))
 
@@ -239,7 +249,8 @@ def _distributions(data: Data, kernels: Sequence[str]) -> tuple[Distribution, ..
 
 
 def conclude(snapshot: Snapshot) -> tuple[Result, Mapping[str, str]]:
-    """Return the result of a run, and the folded stacks of its profile by file name. Raises InputError."""
+    """Return the result of a run, and the folded stacks of its profile by file name. Raises
+    InputError."""
     # Counted before they are read: a run may grow meanwhile.
     ended = snapshot.run.ended_boots()
     result = analyse_run(snapshot)
@@ -271,7 +282,8 @@ def analyse_run(snapshot: Snapshot) -> Result:
         left = len(boots_left(plan, boots, most))
         result = analyse(experiment, workloads, boots, **about)
         return result.model_copy(update={"boots_left": left})
-    # Blocks added for the layout twin do not decide where the run stops: it stops there again with them.
+    # Blocks added for the layout twin do not decide where the run stops: it stops there again with
+    # them.
     own = [boot for boot in boots if boot.start.block < most]
 
     def analyse_at(blocks: int, confidence: float) -> Result:
@@ -289,12 +301,15 @@ def analyse_run(snapshot: Snapshot) -> Result:
     )
     if stopping is not None and len(own) < len(boots):
         level = stopping.confidence
-        result = analyse(experiment, workloads, boots, blocks=stopping.stopped_at, confidence=level, **about)
+        result = analyse(
+            experiment, workloads, boots, blocks=stopping.stopped_at, confidence=level, **about
+        )
     return result.model_copy(update={"stopping": stopping})
 
 
 def next_look(design: Design, result: Result | None) -> int:
-    """The number of blocks to measure before the look after ``result``; None is before the first look."""
+    """The number of blocks to measure before the look after ``result``; None is before the first
+    look."""
     if not design.until:
         return blocks_of(design)
     stopping = result.stopping if result is not None else None
@@ -305,13 +320,20 @@ def next_look(design: Design, result: Result | None) -> int:
     return next(look for look in stopping.looks if look > stopping.stopped_at)
 
 
-def profiles_of(snapshot: Snapshot) -> tuple[tuple[Profile, ...], Mapping[str, str], tuple[str, ...]]:
-    """Return the profiles of a run, their folded stacks by file name, and problems; empty if it has none.
+def profiles_of(
+    snapshot: Snapshot,
+) -> tuple[tuple[Profile, ...], Mapping[str, str], tuple[str, ...]]:
+    """Return the profiles of a run, their folded stacks by file name, and problems; empty if it has
+    none.
 
-    A file of stacks is called ``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that the
-    experiment sets. Raises InputError.
+    A file of stacks is called ``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that
+    the experiment sets. Raises InputError.
     """
-    boots, experiment, workloads = snapshot.run.profile.boots(), snapshot.experiment, snapshot.workloads
+    boots, experiment, workloads = (
+        snapshot.run.profile.boots(),
+        snapshot.experiment,
+        snapshot.workloads,
+    )
     kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))
     found = profiles(boots, experiment, workloads, kernels)
     files = {}
@@ -327,77 +349,18 @@ def profiles_of(snapshot: Snapshot) -> tuple[tuple[Profile, ...], Mapping[str, s
         if boot.end.outcome != "ok"
     ]
     notes += [
-        f"the profiled boot of {boot.start.kernel}: trial {trial.index} {trial.status}: {trial.detail}"
+        f"the profiled boot of {boot.start.kernel}: trial {trial.index} {trial.status}: "
+        f"{trial.detail}"
         for boot in boots
         for trial in trials(boot.records)
         if trial.status and not trial.usable
     ]
     notes += [
         f"profile of {stretch.kernel} at {stretch.point}: {stretch.lost} samples were lost after "
-        f"{stretch.samples} filled the buffer, so it covers only the beginning; give the guest more memory, "
-        "or the workload a longer profile_ns"
+        f"{stretch.samples} filled the buffer, so it covers only the beginning; give the guest "
+        "more memory, or the workload a longer profile_ns"
         for profile in found
         for stretch in profile.stretches
         if stretch.lost
     ]
     return found, files, tuple(dict.fromkeys(notes))
-
-
-def gather(
-    experiment: Experiment,
-    workloads: Mapping[str, Workload],
-    points: Sequence[Point],
-    boots: Sequence[BootRecords],
-    profiled: Sequence[BootRecords],
-    variants: Sequence[str],
-    *,
-    blocks: int | None = None,
-) -> Evidence:
-    """The samples and stacks of a run, base first, then its twins and ``variants``, headline metrics first.
-
-    ``boots`` and ``profiled`` hold the last finished attempt of each boot. ``blocks``: leave out those of
-    variants numbered beyond, as the result does; blocks beyond the design's hold the layout twin.
-    """
-    design = experiment.design
-    limit = blocks_of(design) if blocks is None else min(blocks_of(design), blocks)
-    collected = Dataset(b for b in boots if b.start.block < limit or b.start.kernel == LAYOUT)
-    drawn = Resampler(design.seed, _DRAWS)
-    found = []
-    for name, metric, spec in compared(experiment, workloads):
-        wanted = {"median": 0.5, **{f"p{percent:.6g}": percent / 100 for percent in spec.percentiles}}
-        places = [point for point in points if point.workload == name]
-        for point, kernel in product(places, dict.fromkeys((BASE, TWIN, LAYOUT, *variants))):
-            of_kernel = collected.boots(kernel, point, metric)
-            if of_kernel is None:
-                continue
-            intervals = {
-                statistic: tidy_pair(
-                    level_interval(of_kernel, drawn, confidence=design.confidence, quantile=quantile)
-                )
-                for statistic, quantile in wanted.items()
-            }
-            found.append(
-                Samples(
-                    kernel=kernel,
-                    workload=name,
-                    metric=metric,
-                    unit=spec.unit,
-                    better=spec.better,
-                    headline=spec.headline,
-                    point=point.shown,
-                    boots={block: tuple(values) for block, values in sorted(of_kernel.samples.items())},
-                    intervals={name: ends for name, ends in intervals.items() if ends is not None},
-                )
-            )
-    shown = {(point.workload, point.full): point.shown for point in points}
-    stacks = []
-    for stretches in collect(profiled):
-        ns: dict[tuple[str, ...], float] = {}
-        for text, weight in stretches.stacks.items():
-            frames = frames_of(text)
-            if not is_idle(frames):
-                ns[frames] = ns.get(frames, 0.0) + weight.ns / stretches.count
-        point = shown.get((stretches.workload, stretches.key), dict(stretches.key))
-        law = workloads[stretches.workload].law
-        stacks.append(Stacks(stretches.kernel, stretches.workload, law, point, ns))
-    return Evidence(tuple(found), tuple(stacks))

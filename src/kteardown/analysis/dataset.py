@@ -26,11 +26,12 @@ _Void = tuple[str, str, Key, str, str]
 class Histogram:
     """The number of values in each bucket, by the lowest value of the bucket.
 
-    There are 2 ** bits buckets for each power of two, as in HdrHistogram (Gil Tene) and, with another
-    mapping, DDSketch (C. Masson, J. Rim, H. Lee, VLDB 2019). A bucket is represented by its middle. Its
-    distance from any value in the bucket is at most half the width, which is 2 ** -(bits + 1) of the value.
-    Each value below 2 ** (bits + 1) has its own bucket. Histograms are merged by adding their buckets; a
-    percentile of the sum is that of all values together, with the same error bound.
+    There are 2 ** bits buckets for each power of two, as in HdrHistogram (Gil Tene) and, with
+    another mapping, DDSketch (C. Masson, J. Rim, H. Lee, VLDB 2019). A bucket is represented by its
+    middle. Its distance from any value in the bucket is at most half the width, which is 2 **
+    -(bits + 1) of the value. Each value below 2 ** (bits + 1) has its own bucket. Histograms are
+    merged by adding their buckets; a percentile of the sum is that of all values together, with the
+    same error bound.
     """
 
     bits: int
@@ -46,8 +47,8 @@ class Histogram:
         return 2.0 ** -(self.bits + 1)
 
     def percentile(self, percent: float) -> int:
-        """Return the middle of the bucket of the smallest value that at least ``percent`` of all do not
-        exceed.
+        """Return the middle of the bucket of the smallest value that at least ``percent`` of all do
+        not exceed.
 
         Raises ValueError if the histogram is empty.
         """
@@ -71,7 +72,8 @@ def lowest(value: int, bits: int) -> int:
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram:
-    """Return all values together, in the buckets of the coarsest histogram. Needs at least one histogram."""
+    """Return all values together, in the buckets of the coarsest histogram. Needs at least one
+    histogram."""
     found = list(histograms)
     bits = min(histogram.bits for histogram in found)
     counts: Counter[int] = Counter()
@@ -82,10 +84,11 @@ def merged(histograms: Iterable[Histogram]) -> Histogram:
 
 
 class Dataset:
-    """Every usable sample of a run by the rule of ``rundir.counting``, and which trials are not usable.
+    """Every usable sample of a run by the rule of ``rundir.counting``, and which trials are not
+    usable.
 
-    Nothing else is left out: an outlier is a sample. ``releases`` has the release that each kernel reported,
-    ``metrics`` every workload and metric that has samples.
+    Nothing else is left out: an outlier is a sample. ``releases`` has the release that each kernel
+    reported, ``metrics`` every workload and metric that has samples.
     """
 
     def __init__(self, boots: Iterable[BootRecords]) -> None:
@@ -99,7 +102,8 @@ class Dataset:
         for boot in boots:
             kernel, block = boot.start.kernel, boot.start.block
             outcome = boot.end.outcome
-            # With several machines a block has a boot of this kernel on each, and each has points of its own.
+            # With several machines a block has a boot of this kernel on each, and each has points
+            # of its own.
             before, ended = self._ended.get((kernel, block), (_NO_END, set()))
             why = before if outcome == "ok" else boot_failed(outcome)
             self._ended[kernel, block] = (why, ended)
@@ -117,11 +121,14 @@ class Dataset:
                     of_metric = self._samples.setdefault((kernel, trial.workload, full, metric), {})
                     of_metric.setdefault(block, []).extend(values)
                 for metric, found in trial.histograms.items() if trial.usable else ():
-                    merged_later = self._histograms.setdefault((kernel, trial.workload, full, metric), [])
+                    merged_later = self._histograms.setdefault(
+                        (kernel, trial.workload, full, metric), []
+                    )
                     merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
 
     def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
-        """Return the samples of a metric of a kernel at a point, by block, in its unit; None without any."""
+        """Return the samples of a metric of a kernel at a point, by block, in its unit; None
+        without any."""
         place = (kernel, point.workload, point.full, metric)
         if place in self._samples and place not in self._boots:
             self._boots[place] = Boots(self._samples[place])
@@ -129,17 +136,24 @@ class Dataset:
 
     def measured(self, kernel: str, point: Point) -> bool:
         """Return whether the kernel has samples of any metric at the point."""
-        return any((kernel, point.workload, point.full, m) in self._samples for _, m in self.metrics)
+        return any(
+            (kernel, point.workload, point.full, m) in self._samples for _, m in self.metrics
+        )
 
     def histogram(self, kernel: str, point: Point, metric: str) -> Histogram | None:
-        """Return all values of one metric of one kernel at one point, of all boots; None without any."""
+        """Return all values of one metric of one kernel at one point, of all boots; None without
+        any."""
         found = self._histograms.get((kernel, point.workload, point.full, metric))
         return merged(found) if found else None
 
-    def voids(self, kernels: Sequence[str], blocks: int, expected: Sequence[Point]) -> tuple[VoidTrials, ...]:
-        """Return the trials that were void, failed, or planned and never ended, with how often and why.
+    def voids(
+        self, kernels: Sequence[str], blocks: int, expected: Sequence[Point]
+    ) -> tuple[VoidTrials, ...]:
+        """Return the trials that were void, failed, or planned and never ended, with how often and
+        why.
 
-        A trial of ``expected`` is missing if one of ``kernels`` did not end it in a block below ``blocks``.
+        A trial of ``expected`` is missing if one of ``kernels`` did not end it in a block below
+        ``blocks``.
         """
         counts = Counter(self._voids)
         for kernel in kernels:
@@ -170,8 +184,8 @@ class Dataset:
 class Data:
     """The input of all comparisons.
 
-    ``moved`` has the boots of the layout twin, and those of base in the same blocks; the other boots are in
-    ``collected``.
+    ``moved`` has the boots of the layout twin, and those of base in the same blocks; the other
+    boots are in ``collected``.
     """
 
     experiment: Experiment
@@ -181,7 +195,8 @@ class Data:
     expected: Sequence[Point]
     variants: Sequence[str]
     asked_for: Sequence[str]
-    """The variants that were requested, without the kernels that were built only for an ablation."""
+    """The variants that were requested, without the kernels that were built only for an
+    ablation."""
     rules: Rules
     resampler: Resampler
     nodes: Mapping[int, str] = field(default_factory=dict)
@@ -194,17 +209,24 @@ class Data:
         return self.experiment.design.clock
 
 
-def compared(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:
-    """Return workload, metric and its description for every metric that is judged, headline metrics first."""
+def compared(
+    experiment: Experiment, workloads: Mapping[str, Workload]
+) -> list[tuple[str, str, Metric]]:
+    """Return workload, metric and its description for every metric that is judged, headline metrics
+    first."""
     result: list[tuple[str, str, Metric]] = []
     for name in dict.fromkeys(sweep.workload for sweep in experiment.workloads):
-        metrics = [(metric, spec) for metric, spec in workloads[name].metrics.items() if spec.compare]
+        metrics = [
+            (metric, spec) for metric, spec in workloads[name].metrics.items() if spec.compare
+        ]
         metrics.sort(key=lambda item: not item[1].headline)
         result += [(name, metric, spec) for metric, spec in metrics]
     return result
 
 
-def headlines(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[tuple[str, str, Metric]]:
+def headlines(
+    experiment: Experiment, workloads: Mapping[str, Workload]
+) -> list[tuple[str, str, Metric]]:
     """Return those of ``compared`` that are headline metrics: all of a workload that marks none."""
     return [
         (name, metric, spec)

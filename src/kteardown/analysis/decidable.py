@@ -1,8 +1,9 @@
 """What a design can decide, before it is run: the smallest change that it finds four times in five.
 
-Student's t of the log ratios of as many boots as are planned, at the alpha that ``estimate.gatekeeping``
-gives to a metric at the start, and to a point of a metric that is rejected. The power is that of the
-noncentral t distribution. For a point it is an approximation: medians of boots are compared there.
+Student's t of the log ratios of as many boots as are planned, at the alpha that
+``estimate.gatekeeping`` gives to a metric at the start, and to a point of a metric that is
+rejected. The power is that of the noncentral t distribution. For a point it is an approximation:
+medians of boots are compared there.
 """
 
 import math
@@ -30,15 +31,20 @@ def decidable(
     points: Sequence[Point],
     known: Mapping[tuple[str, str], Spread],
 ) -> DesignPower:
-    """Return what the design can decide. ``known`` has spreads of earlier runs by workload and metric."""
+    """Return what the design can decide. ``known`` has spreads of earlier runs by workload and
+    metric."""
     design = experiment.design
     boots = blocks_of(design)
     alpha = 1 - (levels(looks(boots), design.confidence)[-1] if design.until else design.confidence)
     metrics = headlines(experiment, workloads)
-    statistics = sum(1 + sum(percent != 50 for percent in spec.percentiles) for _, _, spec in metrics)
+    statistics = sum(
+        1 + sum(percent != 50 for percent in spec.percentiles) for _, _, spec in metrics
+    )
     tests = max(1, statistics * variants)
     of = {name: sum(point.workload == name for point in points) for name in workloads}
-    spreads = [(w, metric, of[w], known[w, metric]) for w, metric, _ in metrics if (w, metric) in known]
+    spreads = [
+        (w, metric, of[w], known[w, metric]) for w, metric, _ in metrics if (w, metric) in known
+    ]
     if len(spreads) < len(metrics):
         most = max(of[name] for name, metric, _ in metrics if (name, metric) not in known)
         spreads += [("", "", most, Spread(size, size, "")) for size in STATED]

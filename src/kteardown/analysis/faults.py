@@ -1,13 +1,13 @@
 """Find how kernels failed, and whether a variant is broken: it fails where base does not.
 
-A fault is a boot that ended in a panic, a hang or out of memory, or whose guest forged a record; an invariant
-that did not hold; or a problem that the kernel reported in its log. Faults of one kind are counted by boots,
-the unit of replication.
+A fault is a boot that ended in a panic, a hang or out of memory, or whose guest forged a record; an
+invariant that did not hold; or a problem that the kernel reported in its log. Faults of one kind
+are counted by boots, the unit of replication.
 
-A fault is proof if the boot is repeatable (instruction clock, one CPU) and base passed there with the same
-seed, or, with several CPUs, if no order of the CPUs excuses it or if chance is too unlikely. Otherwise the
-counts of boots are compared by Fisher's exact test, one-sided: below 1 - confidence the variant is broken,
-else it is suspected to be. METHODOLOGY.md has the whole rule.
+A fault is proof if the boot is repeatable (instruction clock, one CPU) and base passed there with
+the same seed, or, with several CPUs, if no order of the CPUs excuses it or if chance is too
+unlikely. Otherwise the counts of boots are compared by Fisher's exact test, one-sided: below 1 -
+confidence the variant is broken, else it is suspected to be. METHODOLOGY.md has the whole rule.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,16 @@ from kteardown.model.clock import Clock
 from kteardown.model.faults import Fault, FaultKind, FaultPoint, FaultStatus, VoidTrials
 from kteardown.model.judged import Comparison, MetricVerdict
 from kteardown.model.point import Key, Point, key
-from kteardown.model.record import BASE, LAYOUT, OUTCOMES, TWIN, Hello, ProblemKind, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BASE,
+    LAYOUT,
+    OUTCOMES,
+    TWIN,
+    Hello,
+    ProblemKind,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.model.result import Uncompared
 from kteardown.rundir.counting import BootRecords, trials
 
@@ -39,7 +48,8 @@ _Part = _Place | None
 
 @dataclass(frozen=True)
 class _Seen:
-    """A fault in one boot. ``places`` are the points whose trials ran then; empty before the first trial."""
+    """A fault in one boot. ``places`` are the points whose trials ran then; empty before the first
+    trial."""
 
     boot: BootRecords
     kind: FaultKind
@@ -56,10 +66,11 @@ def faults(
     clock: Clock,
     confidence: float,
 ) -> tuple[Fault, ...]:
-    """Return the faults of ``variants`` and of base: broken, then suspected, then those that base shares.
+    """Return the faults of ``variants`` and of base: broken, then suspected, then those that base
+    shares.
 
-    Forged records come before all: with them no figure of a guest is sure. ``boots`` are those that ended;
-    boots of the layout twin count as nothing. ``expected`` are the points of the plan.
+    Forged records come before all: with them no figure of a guest is sure. ``boots`` are those that
+    ended; boots of the layout twin count as nothing. ``expected`` are the points of the plan.
     """
     seen: dict[tuple[str, FaultKind, str], list[_Seen]] = {}
     for boot in boots:
@@ -68,7 +79,9 @@ def faults(
             for found in _faults_of(boot):
                 seen.setdefault((kernel, found.kind, found.signature), []).append(found)
     shown = {(point.workload, point.full): point.shown for point in expected}
-    ran = {variant: [boot for boot in boots if boot.start.kernel == variant] for variant in variants}
+    ran = {
+        variant: [boot for boot in boots if boot.start.kernel == variant] for variant in variants
+    }
     ran[BASE] = [boot for boot in boots if boot.start.kernel in (BASE, TWIN)]
     result = []
     for (kernel, kind, sign), mine in seen.items():
@@ -84,9 +97,12 @@ def faults(
                 status=status,
                 message=mine[0].message,
                 points=tuple(
-                    FaultPoint(workload=place[0], point=shown.get(place, dict(place[1]))) for place in places
+                    FaultPoint(workload=place[0], point=shown.get(place, dict(place[1])))
+                    for place in places
                 ),
-                boots=tuple({_unit(one.boot): one.boot.boot for one in reversed(mine)}.values())[::-1],
+                boots=tuple({_unit(one.boot): one.boot.boot for one in reversed(mine)}.values())[
+                    ::-1
+                ],
                 of=_count(ran[kernel]),
                 base_boots=_count(one.boot for one in of_base),
                 base_of=_count(ran[BASE]),
@@ -95,19 +111,25 @@ def faults(
             )
         )
     order: tuple[FaultStatus, ...] = ("broken", "suspected", "base too", "base")
-    return tuple(sorted(result, key=lambda fault: (fault.kind != "forged record", order.index(fault.status))))
+    return tuple(
+        sorted(result, key=lambda fault: (fault.kind != "forged record", order.index(fault.status)))
+    )
 
 
 def as_broken(judged: Sequence[_Judged], found: Sequence[Fault]) -> tuple[_Judged, ...]:
-    """Return comparisons, or verdicts of metrics, with the verdict ``broken`` where a variant is broken.
+    """Return comparisons, or verdicts of metrics, with the verdict ``broken`` where a variant is
+    broken.
 
-    A comparison is if the variant is at its point: a fault outside of a trial is at no point, and the trials
-    that ended before it keep their verdicts. All metrics of a broken variant are.
+    A comparison is if the variant is at its point: a fault outside of a trial is at no point, and
+    the trials that ended before it keep their verdicts. All metrics of a broken variant are.
     """
     broken = [fault for fault in found if fault.status == "broken"]
     result = []
     for c in judged:
-        own, words = [fault for fault in broken if fault.kernel == c.variant], "the variant is broken: {}"
+        own, words = (
+            [fault for fault in broken if fault.kernel == c.variant],
+            "the variant is broken: {}",
+        )
         if isinstance(c, Comparison):
             place, words = FaultPoint(workload=c.workload, point=c.point), "{} at this point"
             own = [fault for fault in own if place in fault.points]
@@ -122,7 +144,8 @@ def uncompared(
     expected: Sequence[Point],
     voids: Sequence[VoidTrials],
 ) -> tuple[Uncompared, ...]:
-    """Return the points of the plan at which nothing of a variant was compared with base, with the reason."""
+    """Return the points of the plan at which nothing of a variant was compared with base, with the
+    reason."""
     have = {(c.variant, c.workload, key(c.point)) for c in comparisons}
     lost = {(void.kernel, void.workload, key(void.point)): void for void in reversed(voids)}
     result = []
@@ -132,7 +155,9 @@ def uncompared(
             void = lost.get((variant, *place)) or lost.get((BASE, *place))
             reason = f"{void.kernel}: {void.detail or void.status}" if void else "no samples"
             result.append(
-                Uncompared(variant=variant, workload=point.workload, point=point.shown, reason=reason)
+                Uncompared(
+                    variant=variant, workload=point.workload, point=point.shown, reason=reason
+                )
             )
     return tuple(result)
 
@@ -145,7 +170,8 @@ def _status(
     clock: Clock,
     confidence: float,
 ) -> tuple[FaultStatus, float | None]:
-    """Return the status of one kind of fault of one kernel, and the p-value if a test decided it."""
+    """Return the status of one kind of fault of one kernel, and the p-value if a test decided
+    it."""
     if kernel == BASE:
         return "base", None
     enough = log(1 - confidence, 0.25)
@@ -169,7 +195,8 @@ def _is_proven(
     base: Sequence[BootRecords],
     enough: float,
 ) -> bool:
-    """Return whether boots on the instruction clock prove that the variant is broken, without a test.
+    """Return whether boots on the instruction clock prove that the variant is broken, without a
+    test.
 
     ``enough``: with several CPUs, "all" and "none" are of more boots than this.
     """
@@ -190,12 +217,15 @@ def _is_proven(
 
 def _clean_in_base(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootRecords]) -> set[_Part]:
     """Return where a fault occurred and base, booted with the same seed, passed."""
-    # Base must have the fault there with no seed; a report in the log, nowhere. The boot as a whole is such a
-    # part if base has the fault nowhere.
+    # Base must have the fault there with no seed; a report in the log, nowhere. The boot as a whole
+    # is such a part if base has the fault nowhere.
     if one.kind in get_args(ProblemKind) and of_base and one.kind not in OUTCOMES:
         return set()
     passed = {
-        part for boot in base if boot.start.block == one.boot.start.block for part in _passed(boot, base)
+        part
+        for boot in base
+        if boot.start.block == one.boot.start.block
+        for part in _passed(boot, base)
     }
     parts: set[_Part] = {*one.places} if one.places else {None}
     clean = (parts & passed) - {place for other in of_base for place in other.places}
@@ -211,13 +241,16 @@ def _boots_of_all(
     variant: Sequence[BootRecords],
     base: Sequence[BootRecords],
 ) -> int:
-    """Return in how many boots of each side all of the variant have the fault there and base passed."""
+    """Return in how many boots of each side all of the variant have the fault there and base
+    passed."""
     # 0: it is not in all boots of the variant that began this part.
     began = {
         _unit(boot)
         for boot in _alike(one.boot, variant)
         if part is None
-        or any(isinstance(r, TrialStart) and (r.workload, key(r.params)) == part for r in boot.records)
+        or any(
+            isinstance(r, TrialStart) and (r.workload, key(r.params)) == part for r in boot.records
+        )
     }
     bad = {_unit(other.boot) for other in mine if part is None or part in other.places}
     passed = {_unit(boot) for boot in _alike(one.boot, base) if part in _passed(boot, base)}
@@ -255,18 +288,30 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
     }
     crashed = end.outcome not in ("ok", "infrastructure-error")
     if crashed:
-        running = set(places) - {record.trial for record in boot.records if isinstance(record, TrialEnd)}
+        running = set(places) - {
+            record.trial for record in boot.records if isinstance(record, TrialEnd)
+        }
         of_crash = next((problem for problem in end.problems if problem.kind in _OF_A_CRASH), None)
         excerpt = end.last_lines if end.outcome == "hang" or of_crash is None else of_crash.excerpt
         kind: FaultKind = "forged record" if end.forged else end.outcome
         yield _Seen(
-            boot, kind, "", end.detail, frozenset(places[trial] for trial in running), excerpt[:_LINES]
+            boot,
+            kind,
+            "",
+            end.detail,
+            frozenset(places[trial] for trial in running),
+            excerpt[:_LINES],
         )
     for problem in end.problems:
         if not (crashed and problem.kind in _OF_A_CRASH):
             where = frozenset(places[trial] for trial in problem.trials if trial in places)
             yield _Seen(
-                boot, problem.kind, problem.signature or problem.line, problem.line, where, problem.excerpt
+                boot,
+                problem.kind,
+                problem.signature or problem.line,
+                problem.line,
+                where,
+                problem.excerpt,
             )
     for trial in trials(boot.records):
         if trial.status in ("void", "failed"):

@@ -1,4 +1,5 @@
-"""Margins: how much worse each headline metric may become, and the verdicts that follow from that."""
+"""Margins: how much worse each headline metric may become, and the verdicts that follow from
+that."""
 
 import math
 import re
@@ -17,10 +18,12 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Margins:
-    """The margin of every metric, as a share: 0.02 is two percent. ``of_metric`` replaces ``default``.
+    """The margin of every metric, as a share: 0.02 is two percent. ``of_metric`` replaces
+    ``default``.
 
-    ``as_steps``: the change is either nothing or as large as the margin, as that of a commit in a bisection.
-    It is then enough to exclude one of the two, and only the metrics of ``of_metric`` matter.
+    ``as_steps``: the change is either nothing or as large as the margin, as that of a commit in a
+    bisection. It is then enough to exclude one of the two, and only the metrics of ``of_metric``
+    matter.
     """
 
     default: float = 0.02
@@ -36,7 +39,10 @@ class Margins:
             if found is None or float(found["percent"]) >= 100:
                 raise InputError(
                     f"{option}: {part!r} is not a margin",
-                    hint="give a percentage below 100, for all metrics or one: 2% or freeze_user_ns=0.5%.",
+                    hint=(
+                        "give a percentage below 100, for all metrics or one: 2% or "
+                        "freeze_user_ns=0.5%."
+                    ),
                 )
             share = float(found["percent"]) / 100
             if found["metric"]:
@@ -71,16 +77,18 @@ class Margins:
     def keeps(self, one: Judged) -> bool | None:
         """Return whether a change is not worse than its margin; None if that is not certain.
 
-        Without an interval, its verdict decides. That it is worse at all must hold after the correction for
-        the number of tests, which the verdict has. A saving that is not seen outside of the kernel's own
-        figure is not certain.
+        Without an interval, its verdict decides. That it is worse at all must hold after the
+        correction for the number of tests, which the verdict has. A saving that is not seen outside
+        of the kernel's own figure is not certain.
         """
         if one.outside == "contradicts":
             return None
         if one.ci is None or one.ratio is None:
             return {"better": True, "same": True, "worse": False}.get(one.verdict)
         low, high = (
-            one.ci if one.better == "lower" else (1 / max(one.ci[1], 1e-300), 1 / max(one.ci[0], 1e-300))
+            one.ci
+            if one.better == "lower"
+            else (1 / max(one.ci[1], 1e-300), 1 / max(one.ci[0], 1e-300))
         )
         limit = (1 + self.of(one.metric)) * (1 + _ROUNDING)
         worse = low > (1 if self.as_steps else limit) and one.verdict == "worse"

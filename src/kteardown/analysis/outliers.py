@@ -36,17 +36,20 @@ def outliers(data: Data, figures: Sequence[Quantity]) -> Outliers:
     return found
 
 
-def find_outliers(about: Mapping[str, Any], group: Mapping[int, float], within: float) -> tuple[Outlier, ...]:
+def find_outliers(
+    about: Mapping[str, Any], group: Mapping[int, float], within: float
+) -> tuple[Outlier, ...]:
     """Return the outliers of a group of boots, which are reported and not removed.
 
     ``about`` has the other fields of ``Outlier``, ``group`` the values by block.
 
-    An outlier is beyond the outer fences of its group: three interquartile ranges below the lower or above
-    the upper quartile (J. Tukey, "Exploratory Data Analysis", 1977, section 2D). The log scale is used,
-    because noise multiplies a cost. With normal noise this finds an outlier in 13% of groups of five boots,
-    4.5% of ten, 2% of twenty; with fewer than five boots no value can be outside (D. Hoaglin, B. Iglewicz, J.
-    Tukey, J. American Statistical Association 81, 1986). Differences from the median below ``within`` (0.02
-    is two percent) do not matter for a verdict. A group with a value at or below zero has no outliers.
+    An outlier is beyond the outer fences of its group: three interquartile ranges below the lower
+    or above the upper quartile (J. Tukey, "Exploratory Data Analysis", 1977, section 2D). The log
+    scale is used, because noise multiplies a cost. With normal noise this finds an outlier in 13%
+    of groups of five boots, 4.5% of ten, 2% of twenty; with fewer than five boots no value can be
+    outside (D. Hoaglin, B. Iglewicz, J. Tukey, J. American Statistical Association 81, 1986).
+    Differences from the median below ``within`` (0.02 is two percent) do not matter for a verdict.
+    A group with a value at or below zero has no outliers.
     """
     if len(group) < MIN_BOOTS or min(group.values()) <= 0:
         return ()

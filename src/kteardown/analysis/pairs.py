@@ -1,11 +1,18 @@
-"""The pairs of a comparison: a variant and base at a point, with what their boots say before any verdict."""
+"""The pairs of a comparison: a variant and base at a point, with what their boots say before any
+verdict."""
 
 from dataclasses import dataclass, replace
 
 from kteardown.analysis.dataset import Data, Dataset
 from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.analysis.estimate.student import log_ratios, over_nodes
-from kteardown.analysis.estimate.verdict import MEDIAN, Estimate, SupportingResults, estimate, paired
+from kteardown.analysis.estimate.verdict import (
+    MEDIAN,
+    Estimate,
+    SupportingResults,
+    estimate,
+    paired,
+)
 from kteardown.model.point import Point
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.workload import Metric
@@ -41,7 +48,9 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
     """Return every variant that has samples, compared with base, and the results of the twins."""
 
     def compared_with(base: Boots, changed: Boots) -> Estimate:
-        return estimate(base, changed, data.clock, data.rules, data.resampler, quantile=figure.quantile)
+        return estimate(
+            base, changed, data.clock, data.rules, data.resampler, quantile=figure.quantile
+        )
 
     def boots(kernel: str, collected: Dataset = data.collected) -> Boots | None:
         return collected.boots(kernel, figure.point, figure.metric)
@@ -61,7 +70,9 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
             before, after = paired(base, changed)
             found = compared_with(before, after)
             if data.nodes and found.ci is not None:
-                logs = log_ratios(before.quantiles(figure.quantile), after.quantiles(figure.quantile))
+                logs = log_ratios(
+                    before.quantiles(figure.quantile), after.quantiles(figure.quantile)
+                )
                 found = over_nodes(found, logs, data.nodes, data.rules)
             # One step of what is printed at most, and that is not little.
             step = figure.spec.resolution

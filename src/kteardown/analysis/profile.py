@@ -1,10 +1,10 @@
 """Profiles: find the functions that take the time, grow faster than N, or differ from base.
 
-A sample represents the time since the previous sample of its CPU. Time with interrupts disabled is therefore
-not lost, but is attributed to the place where they are enabled again. The time of a function is a sum of n
-weights with a standard deviation of at most the root of their sum of squares, multiplied by the average
-excess of the boots, and at least that between the boots of the function itself (METHODOLOGY.md has the
-sources).
+A sample represents the time since the previous sample of its CPU. Time with interrupts disabled is
+therefore not lost, but is attributed to the place where they are enabled again. The time of a
+function is a sum of n weights with a standard deviation of at most the root of their sum of
+squares, multiplied by the average excess of the boots, and at least that between the boots of the
+function itself (METHODOLOGY.md has the sources).
 """
 
 import math
@@ -40,7 +40,8 @@ _OFTEN = 10
 LEAST_SHARE = 0.01
 """A function with a smaller share of the busy time on every kernel is not reported."""
 MARGIN = 0.1
-"""An exponent counts as more than 1 only above 1.1, because caches and trees add a factor of log N."""
+"""An exponent counts as more than 1 only above 1.1, because caches and trees add a factor of log
+N."""
 _LEAST_SAMPLES = 10
 """With fewer samples of a function, an interval by the normal distribution is not valid."""
 
@@ -60,8 +61,8 @@ class MeanTime:
 class FunctionCosts:
     """The functions of one kernel at one point: times per stretch in ns, summed over all CPUs.
 
-    ``busy_ns`` and ``idle_ns`` are the times in which CPUs were busy and idle. Shares are between 0 and 1.
-    ``stretches`` must have at least one repetition.
+    ``busy_ns`` and ``idle_ns`` are the times in which CPUs were busy and idle. Shares are between 0
+    and 1. ``stretches`` must have at least one repetition.
     """
 
     def __init__(self, stretches: Stretches, law: str = "") -> None:
@@ -121,7 +122,8 @@ class FunctionCosts:
         return self._no_interrupt_ns[function] / own if own else 0.0
 
     def callers(self, function: str) -> tuple[str, ...]:
-        """Return up to two callers, the nearest first, through which more than half of its time came."""
+        """Return up to two callers, the nearest first, through which more than half of its time
+        came."""
         chain: tuple[str, ...] = ()
         times = self._callers.get(function, Counter())
         whole = sum(times.values())
@@ -139,8 +141,8 @@ class FunctionCosts:
     def chain_to(self, function: str, says: Callable[[str], bool]) -> tuple[str, ...]:
         """Return its callers up to the first that ``says`` accepts, the nearest first.
 
-        Of several such callers it is the one with most time; stacks that reach it in different ways count
-        together. Empty if no caller is accepted.
+        Of several such callers it is the one with most time; stacks that reach it in different ways
+        count together. Empty if no caller is accepted.
         """
         times: Counter[str] = Counter()
         chains: dict[str, Counter[tuple[str, ...]]] = {}
@@ -163,17 +165,19 @@ class FunctionCosts:
         boots = self.stretches.boots
         if len(boots) < 2:
             return 0.0
-        means = [self.stretches.by_boot[block][function] / number for block, number in boots.items()]
+        means = [
+            self.stretches.by_boot[block][function] / number for block, number in boots.items()
+        ]
         return variance(means) / len(means)
 
 
 def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> tuple[float, float] | None:
     """Return the exponent with which a time grows with the size, and its standard error.
 
-    It is the slope of log time over log size, by least squares that are weighted by the errors. If the points
-    are farther from the line than their errors explain, the error of the slope is multiplied by the same
-    factor (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero are not used: the function was
-    not sampled there. None with fewer than two different sizes.
+    It is the slope of log time over log size, by least squares that are weighted by the errors. If
+    the points are farther from the line than their errors explain, the error of the slope is
+    multiplied by the same factor (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero
+    are not used: the function was not sampled there. None with fewer than two different sizes.
     """
     known = [
         (1 / max(t.se / t.ns, 1e-9), math.log(n), math.log(t.ns))
@@ -190,16 +194,17 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> tuple[float, fl
 
 
 def quantile(confidence: float, claims: int) -> float:
-    """Return the number of standard errors with which ``claims`` claims hold jointly (Bonferroni)."""
+    """Return the number of standard errors with which ``claims`` claims hold jointly
+    (Bonferroni)."""
     return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / max(1, claims))
 
 
 def folded(stretches: Stretches) -> str:
-    """Return the stacks in the format of flame graph tools: ``outermost;...;innermost MICROSECONDS`` per
-    line.
+    """Return the stacks in the format of flame graph tools: ``outermost;...;innermost
+    MICROSECONDS`` per line.
 
-    Times are per stretch, and functions are named as by the guest; stacks below half a microsecond are left
-    out.
+    Times are per stretch, and functions are named as by the guest; stacks below half a microsecond
+    are left out.
     """
     lines = []
     for stack, weight in sorted(stretches.stacks.items()):
@@ -215,7 +220,8 @@ def profiles(
     workloads: Mapping[str, Workload],
     kernels: Sequence[str],
 ) -> tuple[Profile, ...]:
-    """Return a profile of each workload and each setting of its parameters other than that of its law.
+    """Return a profile of each workload and each setting of its parameters other than that of its
+    law.
 
     ``boots`` are those that were sampled. ``kernels`` are in report order and contain base.
     """
@@ -229,7 +235,11 @@ def profiles(
     chosen = {sweep.workload: {*machine, *sweep.params} for sweep in experiment.workloads}
     return tuple(
         _profile(
-            workloads[workload], chosen.get(workload, set()), found, kernels, experiment.design.confidence
+            workloads[workload],
+            chosen.get(workload, set()),
+            found,
+            kernels,
+            experiment.design.confidence,
         )
         for (workload, _), found in families.items()
     )
@@ -244,43 +254,29 @@ def _profile(
 ) -> Profile:
     law = workload.law
     by_kernel = {
-        kernel: sorted((FunctionCosts(s, law) for s in found if s.kernel == kernel), key=lambda c: c.size)
+        kernel: sorted(
+            (FunctionCosts(s, law) for s in found if s.kernel == kernel), key=lambda c: c.size
+        )
         for kernel in kernels
     }
     series = {kernel: costs for kernel, costs in by_kernel.items() if costs}
     largest = [costs[-1] for costs in series.values()]
     sampled_at_all = set[str]().union(*(costs.functions for costs in largest))
-    names = sorted(sampled_at_all, key=lambda name: (-max(costs.own(name).ns for costs in largest), name))
+    names = sorted(
+        sampled_at_all, key=lambda name: (-max(costs.own(name).ns for costs in largest), name)
+    )
     z = quantile(confidence, len(names) * len(series))
     functions = []
     for name in names:
         costs = tuple(
-            _cost(name, kernel, one, series.get(BASE), z, confidence) for kernel, one in series.items()
+            _cost(name, kernel, one, series.get(BASE), z, confidence)
+            for kernel, one in series.items()
         )
         if any(c.self_share >= LEAST_SHARE or c.grows or c.differs for c in costs):
             sampled = next((each for each in largest if each.sampled(name)), None)
             callers = sampled.callers(name) if sampled else ()
             functions.append(ProfiledFunction(function=name, callers=callers, costs=costs))
-    stretches = []
-    for one in (costs for costs_of_kernel in by_kernel.values() for costs in costs_of_kernel):
-        periods = one.stretches.periods
-        whole = one.busy_ns + one.idle_ns
-        stretch = ProfiledStretch.model_validate(
-            {
-                "kernel": one.stretches.kernel,
-                "point": _shown(one.stretches, {law, *chosen}),
-                "boots": len(one.stretches.boots),
-                "stretches": len(periods),
-                "stretch_ns": tidy(sum(s.stretch_ns for s in periods) / len(periods)),
-                "busy_ns": tidy(one.busy_ns),
-                "idle_share": tidy(one.idle_ns / whole) if whole else 0.0,
-                "period_ns": max(s.period_ns for s in periods),
-                "cpus": max(s.cpus for s in periods),
-                "samples": one.samples,
-                "lost": sum(s.lost for s in periods),
-            }
-        )
-        stretches.append(stretch)
+    measured = (costs for of_kernel in by_kernel.values() for costs in of_kernel)
     return Profile(
         workload=workload.name,
         param=law,
@@ -288,8 +284,28 @@ def _profile(
         confidence=confidence,
         least_share=LEAST_SHARE,
         margin=MARGIN,
-        stretches=tuple(stretches),
+        stretches=tuple(_stretch(costs, {law, *chosen}) for costs in measured),
         functions=tuple(functions),
+    )
+
+
+def _stretch(costs: FunctionCosts, chosen: Collection[str]) -> ProfiledStretch:
+    periods = costs.stretches.periods
+    whole_ns = costs.busy_ns + costs.idle_ns
+    return ProfiledStretch.model_validate(
+        {
+            "kernel": costs.stretches.kernel,
+            "point": _shown(costs.stretches, chosen),
+            "boots": len(costs.stretches.boots),
+            "stretches": len(periods),
+            "stretch_ns": tidy(sum(s.stretch_ns for s in periods) / len(periods)),
+            "busy_ns": tidy(costs.busy_ns),
+            "idle_share": tidy(costs.idle_ns / whole_ns) if whole_ns else 0.0,
+            "period_ns": max(s.period_ns for s in periods),
+            "cpus": max(s.cpus for s in periods),
+            "samples": costs.samples,
+            "lost": sum(s.lost for s in periods),
+        }
     )
 
 
@@ -315,7 +331,9 @@ def _cost(
         ends = (exponent - shown * se, exponent + shown * se)
         fields |= {"exponent": tidy(exponent), "exponent_ci": tidy_pair(ends)}
         fields["grows"] = (
-            exponent - z * se > 1 + MARGIN and share >= LEAST_SHARE and last.sampled(name) >= _LEAST_SAMPLES
+            exponent - z * se > 1 + MARGIN
+            and share >= LEAST_SHARE
+            and last.sampled(name) >= _LEAST_SAMPLES
         )
     if base is not None and kernel != BASE:
         before, objects = base[-1].own(name), base[-1].size or 1.0

@@ -1,10 +1,10 @@
 """Savings that a kernel, or a script, reports of itself: whether they are seen from outside.
 
-A kernel that is judged can move the start of its own clock. So a figure that it made itself is a claim: where
-it is better, the saving has to appear in the call that contains it, which the agent times. Where that is too
-noisy to show it, the changed functions have to execute fewer instructions, which QEMU counts from outside.
-The savings are in ns (on the instruction clock, instructions) of one repetition. At least half of a claimed
-saving has to appear; METHODOLOGY.md has the rules.
+A kernel that is judged can move the start of its own clock. So a figure that it made itself is a
+claim: where it is better, the saving has to appear in the call that contains it, which the agent
+times. Where that is too noisy to show it, the changed functions have to execute fewer instructions,
+which QEMU counts from outside. The savings are in ns (on the instruction clock, instructions) of
+one repetition. At least half of a claimed saving has to appear; METHODOLOGY.md has the rules.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,8 @@ class Saving(NamedTuple):
 def outside(claimed: float, whole: Saving | None, *, waits: bool = False) -> Outside:
     """Return what the whole says of a claimed saving; None: its saving is not known.
 
-    ``waits``: the whole may wait for something else meanwhile, so that it does not show every saving.
+    ``waits``: the whole may wait for something else meanwhile, so that it does not show every
+    saving.
     """
     if whole is None or claimed <= 0:
         return "unresolved"
@@ -48,7 +49,8 @@ def outside(claimed: float, whole: Saving | None, *, waits: bool = False) -> Out
 
 
 def by_count(claimed: float, ratio: float, cost: ChangeCost, clock: Clock) -> Outside:
-    """Return what the count of the changed functions says of a saving, claimed at the point of the count.
+    """Return what the count of the changed functions says of a saving, claimed at the point of the
+    count.
 
     ``ratio`` is the claimed changed / base: instructions are compared with real time as shares.
     """
@@ -61,7 +63,8 @@ def by_count(claimed: float, ratio: float, cost: ChangeCost, clock: Clock) -> Ou
 
 @dataclass(frozen=True)
 class OwnSaving:
-    """A saving that a kernel or a script reports of itself at one point, and that of the whole there."""
+    """A saving that a kernel or a script reports of itself at one point, and that of the whole
+    there."""
 
     pair: Pair
     claimed: float
@@ -84,14 +87,16 @@ class OwnSaving:
 
 @dataclass(frozen=True)
 class SeenOutside:
-    """What is seen from outside of a claim, and in words if that contradicts it; empty otherwise."""
+    """What is seen from outside of a claim, and in words if that contradicts it; empty
+    otherwise."""
 
     outside: Outside
     why: str = ""
 
 
 class OwnSavings:
-    """The savings that kernels or scripts report of themselves, of all metrics, with what is seen outside.
+    """The savings that kernels or scripts report of themselves, of all metrics, with what is seen
+    outside.
 
     A point that cannot be decided alone has the finding of all points of its metric together.
     """
@@ -105,7 +110,9 @@ class OwnSavings:
             if spec.reporter == "agent":
                 continue
             whole = by_place.get(_place(pair, spec.whole))
-            self._claims.setdefault(_family(pair), []).append(OwnSaving(pair, _saved(pair, whole), whole))
+            self._claims.setdefault(_family(pair), []).append(
+                OwnSaving(pair, _saved(pair, whole), whole)
+            )
 
     def at(self, pair: Pair) -> SeenOutside | None:
         """Return the finding at one point; None if the agent made the figure."""
@@ -121,7 +128,8 @@ class OwnSavings:
         return None if family is None else self._found(family, [(1, claim) for claim in family])
 
     def growth(self, pairs: Sequence[Pair], param: str, rest: Key) -> SeenOutside | None:
-        """Return the finding of a growth law: of the saving at its largest point less that at its smallest.
+        """Return the finding of a growth law: of the saving at its largest point less that at its
+        smallest.
 
         ``rest`` are the parameters beside ``param``. None if the agent made the figure.
         """
@@ -132,7 +140,9 @@ class OwnSavings:
         line.sort(key=lambda one: one.pair.figure.point.params[param])
         return self._found(family, [(-1, line[0]), (1, line[-1])])
 
-    def _found(self, family: Sequence[OwnSaving], parts: Sequence[tuple[int, OwnSaving]]) -> SeenOutside:
+    def _found(
+        self, family: Sequence[OwnSaving], parts: Sequence[tuple[int, OwnSaving]]
+    ) -> SeenOutside:
         first = family[0].pair
         waits = self._data.workloads[first.figure.point.workload].script is not None
         # A point that is too noisy by itself has the finding of all points.
@@ -148,11 +158,15 @@ class OwnSavings:
     def _counted(self, family: Sequence[OwnSaving]) -> SeenOutside:
         first = family[0].pair
         cost = self._data.costs.get((first.variant, first.figure.point.workload))
-        here = [one for one in family if cost is not None and one.pair.figure.point.shown == cost.point]
+        here = [
+            one for one in family if cost is not None and one.pair.figure.point.shown == cost.point
+        ]
         if cost is None or not here or not first.figure.spec.whole:
             return SeenOutside("unresolved")
         said = by_count(here[0].claimed, here[0].pair.found.ratio or 1.0, cost, self._data.clock)
-        return SeenOutside(said, f"{_own(first)}; {_executed(cost)}" if said == "contradicts" else "")
+        return SeenOutside(
+            said, f"{_own(first)}; {_executed(cost)}" if said == "contradicts" else ""
+        )
 
 
 def saying(reason: str, ratio: float | None) -> str:
@@ -162,7 +176,8 @@ def saying(reason: str, ratio: float | None) -> str:
 
 
 def _executed(cost: ChangeCost) -> str:
-    """Return what the changed functions execute of both kernels, in words; empty if it was not counted."""
+    """Return what the changed functions execute of both kernels, in words; empty if it was not
+    counted."""
     if cost.base is None or cost.changed is None:
         return ""
     before, after = (f"{count:,.0f}" for count in (cost.base, cost.changed))
@@ -186,7 +201,8 @@ def _place(pair: Pair, metric: str) -> tuple[str, Key, str, str, str]:
 
 
 def _saved(pair: Pair, whole: Pair | None) -> float:
-    """Return the saving in ns; of a share, the saved part of the whole. 0 if there is none to compare."""
+    """Return the saving in ns; of a share, the saved part of the whole. 0 if there is none to
+    compare."""
     quantile = pair.figure.quantile
     unit = pair.figure.spec.unit
     before, after = (side.quantile(quantile) for side in (pair.base, pair.changed))
@@ -202,7 +218,8 @@ def _saved(pair: Pair, whole: Pair | None) -> float:
 
 
 def _added(parts: Iterable[tuple[int, OwnSaving]]) -> tuple[float, Saving | None]:
-    """Return the sum of claims, each added (1) or subtracted (-1), and of their wholes; None without any."""
+    """Return the sum of claims, each added (1) or subtracted (-1), and of their wholes; None
+    without any."""
     claimed = low = middle = high = 0.0
     known = False
     for sign, claim in parts:
@@ -221,7 +238,9 @@ def _not_shown(first: Pair, whole: Saving, parts: Iterable[tuple[int, OwnSaving]
     """Return in words that the call that contains the claims does not have their saving."""
     spec = first.figure.spec
     quantile = first.figure.quantile
-    before = sum(claim.whole.base.quantile(quantile) for _, claim in parts if claim.whole is not None)
+    before = sum(
+        claim.whole.base.quantile(quantile) for _, claim in parts if claim.whole is not None
+    )
     change = _percent(1 - whole.middle / before) if before else ""
     still = whole.low <= 0 <= whole.high or change in ("", "+0.0%", "-0.0%")
     changed = "did not change" if still else f"changed by {change}"
@@ -235,7 +254,8 @@ def _own(pair: Pair) -> str:
 def notes(
     result: Result, workloads: Mapping[str, Workload], costs: Mapping[tuple[str, str], ChangeCost]
 ) -> list[str]:
-    """Return what rests on figures that kernels or scripts made themselves, of what is called better.
+    """Return what rests on figures that kernels or scripts made themselves, of what is called
+    better.
 
     ``costs``: what the changed functions execute, by variant and workload.
     """
@@ -253,7 +273,8 @@ def notes(
 
 
 def to_count(result: Result, workloads: Mapping[str, Workload]) -> list[Comparison]:
-    """Return for each variant and workload with a saving that its whole cannot show the largest such one.
+    """Return for each variant and workload with a saving that its whole cannot show the largest
+    such one.
 
     What the changed functions execute is to be counted at its point.
     """
@@ -265,7 +286,11 @@ def to_count(result: Result, workloads: Mapping[str, Workload]) -> list[Comparis
     found: dict[tuple[str, str], Comparison] = {}
     for c in result.asked_for:
         name = (c.variant, c.workload, c.metric)
-        if name in undecided and c.statistic == "median" and workloads[c.workload].metrics[c.metric].whole:
+        if (
+            name in undecided
+            and c.statistic == "median"
+            and workloads[c.workload].metrics[c.metric].whole
+        ):
             largest = found.setdefault(name[:2], c)
             if _size(largest) < _size(c):
                 found[name[:2]] = c
@@ -281,7 +306,8 @@ def _reporters(specs: Iterable[Metric]) -> str:
 
 
 def _rest(kind: str, specs: Iterable[Metric], cost: ChangeCost | None) -> str:
-    """Return what is known from outside of metrics whose whole, if they have one, cannot show the saving."""
+    """Return what is known from outside of metrics whose whole, if they have one, cannot show the
+    saving."""
     if kind == _ALONE:
         return "nothing outside of it checks them"
     wholes = " and ".join(dict.fromkeys(spec.whole for spec in specs))

@@ -1,14 +1,16 @@
-"""Stopping rules: analyse a growing run at several looks, with an error rate that holds over all of them.
+"""Stopping rules: analyse a growing run at several looks, with an error rate that holds over all of
+them.
 
-All looks share one alpha: a spending function gives the part of alpha that is spent when a share of the
-blocks is complete. The tests and intervals of each look use the part that is added there, with the correction
-for the number of tests inside it, so the probability of any false verdict among headline metrics and their
-points, at whichever look it ends, is at most alpha. The verdicts of the metrics over all their points decide,
-not those of single points.
+All looks share one alpha: a spending function gives the part of alpha that is spent when a share of
+the blocks is complete. The tests and intervals of each look use the part that is added there, with
+the correction for the number of tests inside it, so the probability of any false verdict among
+headline metrics and their points, at whichever look it ends, is at most alpha. The verdicts of the
+metrics over all their points decide, not those of single points.
 
-``ci=W%`` ends when every headline metric's ratio is known to within W percent: on the log scale its interval
-extends at most log(1 + W) to either side. ``margin=W%`` ends when it is known of every headline metric
-whether it is worse by more than W percent. METHODOLOGY.md has the reasons and sources.
+``ci=W%`` ends when every headline metric's ratio is known to within W percent: on the log scale its
+interval extends at most log(1 + W) to either side. ``margin=W%`` ends when it is known of every
+headline metric whether it is worse by more than W percent. METHODOLOGY.md has the reasons and
+sources.
 """
 
 import math
@@ -22,7 +24,8 @@ from kteardown.model.judged import MetricVerdict
 from kteardown.model.result import Result, Stopping
 
 FIRST_LOOK = 4
-"""In blocks; with fewer blocks, the intervals at a fraction of alpha are too wide for any decision."""
+"""In blocks; with fewer blocks, the intervals at a fraction of alpha are too wide for any
+decision."""
 _GROWTH = 1.4
 _POWER = 1.5
 """The power of the spending function."""
@@ -63,8 +66,10 @@ def _named(rule: Rule) -> tuple[str, str]:
 
 
 def looks(most: int) -> tuple[int, ...]:
-    """Return the numbers of blocks after which a run of at most ``most`` may stop; the last is ``most``."""
-    # They grow by a factor of about 1.4, because a look that adds few blocks still uses a part of alpha.
+    """Return the numbers of blocks after which a run of at most ``most`` may stop; the last is
+    ``most``."""
+    # They grow by a factor of about 1.4, because a look that adds few blocks still uses a part of
+    # alpha.
     found = []
     look = FIRST_LOOK
     while look * 1.2 <= most:
@@ -77,7 +82,8 @@ def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:
     """Return the confidence of each look; the errors of all looks add up to 1 - ``confidence``."""
     shares = [(look / looks[-1]) ** _POWER for look in looks]
     return tuple(
-        1 - (1 - confidence) * (share - before) for before, share in zip([0.0, *shares], shares, strict=False)
+        1 - (1 - confidence) * (share - before)
+        for before, share in zip([0.0, *shares], shares, strict=False)
     )
 
 
@@ -101,11 +107,11 @@ def conclude(
 ) -> tuple[Result, Stopping | None]:
     """Return the result at the first look at which the rule holds, or at the last look so far.
 
-    The function is pure: equal records give an equal result, whether the run continued in between or not.
-    ``width`` is that of ``parse_until``. ``analyse_at`` gets the number of blocks to use and the confidence.
-    ``spent``: the time budget is used up, so no blocks will be added; the last look then gets all of the
-    remaining alpha. Before the first look, the result is computed at the confidence of that look, and it
-    decides nothing.
+    The function is pure: equal records give an equal result, whether the run continued in between
+    or not. ``width`` is that of ``parse_until``. ``analyse_at`` gets the number of blocks to use
+    and the confidence. ``spent``: the time budget is used up, so no blocks will be added; the last
+    look then gets all of the remaining alpha. Before the first look, the result is computed at the
+    confidence of that look, and it decides nothing.
     """
     planned, rule = looks(most), _named(width)[0]
     plan = list(zip(planned, levels(planned, confidence), strict=True))
@@ -149,7 +155,8 @@ def conclude(
 
 
 def _is_met(metric: MetricVerdict, width: Rule) -> bool:
-    """Return whether a metric has a verdict, or its interval extends at most ``width`` to either side."""
+    """Return whether a metric has a verdict, or its interval extends at most ``width`` to either
+    side."""
     # More boots do not confirm a figure that is not seen from outside.
     if metric.outside == "contradicts":
         return True

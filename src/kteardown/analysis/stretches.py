@@ -13,9 +13,17 @@ IDLE_TASK = "[idle task]"
 NO_INTERRUPTS = "[no interrupts]"
 _COMPILER = re.compile(r"\.(isra|part|constprop|cold|llvm|lto_priv)\b.*$")
 _IDLE = frozenset(
-    ("default_idle_call", "cpuidle_enter", "cpuidle_enter_state", "cpuidle_idle_call", "arch_cpu_idle")
+    (
+        "default_idle_call",
+        "cpuidle_enter",
+        "cpuidle_enter_state",
+        "cpuidle_idle_call",
+        "arch_cpu_idle",
+    )
 )
-_WORK = re.compile(r"^(asm_)?sysvec_|_interrupt$|softirq|^el1h_64_irq$|^flush_smp_call_function_queue$")
+_WORK = re.compile(
+    r"^(asm_)?sysvec_|_interrupt$|softirq|^el1h_64_irq$|^flush_smp_call_function_queue$"
+)
 
 
 @dataclass
@@ -54,7 +62,8 @@ class Stretches:
 
 
 def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
-    """Return the samples of usable trials, by kernel, workload and point, in order of occurrence."""
+    """Return the samples of usable trials, by kernel, workload and point, in order of
+    occurrence."""
     found: dict[tuple[str, str, Key], Stretches] = {}
     for boot in boots:
         usable = {trial.index for trial in trials(boot.records) if trial.usable}
@@ -75,7 +84,8 @@ def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
 
 
 def frames_of(stack: str) -> tuple[str, ...]:
-    """Return the functions of a stack, outermost first, with the names that they have in the source."""
+    """Return the functions of a stack, outermost first, with the names that they have in the
+    source."""
     return tuple(_COMPILER.sub("", frame) for frame in stack.split(";"))
 
 
@@ -85,7 +95,8 @@ def innermost(frames: Sequence[str]) -> str:
 
 
 def is_idle(frames: Sequence[str]) -> bool:
-    """Return whether the CPU was idle. Interrupts and soft interrupts of an idle CPU are not idle time."""
+    """Return whether the CPU was idle. Interrupts and soft interrupts of an idle CPU are not idle
+    time."""
     return (
         frames[0] == IDLE_TASK
         and not _IDLE.isdisjoint(frames)

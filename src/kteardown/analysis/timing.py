@@ -1,4 +1,5 @@
-"""How the time of a run was made, from its records and ``environment.json`` alone, and what disturbed it."""
+"""How the time of a run was made, from its records and ``environment.json`` alone, and what
+disturbed it."""
 
 import statistics
 from collections import Counter
@@ -20,13 +21,15 @@ NO_LIMIT = "--lost-limit 100%"
 
 def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
     """Return how the time of a run with these records was made; None before its first boot."""
-    # On the instruction clock it does not depend on the host, so that a run which was killed and resumed has
-    # the same.
+    # On the instruction clock it does not depend on the host, so that a run which was killed and
+    # resumed has the same.
     tried = attempts(records)
     if not tried:
         return None
     environment = run.environment()
-    sessions = [session["machine"] for session in environment.get("sessions", ())] or [environment["machine"]]
+    sessions = [session["machine"] for session in environment.get("sessions", ())] or [
+        environment["machine"]
+    ]
     made = tuple(dict.fromkeys(_made(attempt, sessions) for attempt in tried))
     if made == ("instruction clock",):
         return Timing(made=made)
@@ -34,9 +37,13 @@ def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
     host = sessions[0]
     cpu, mitigations = host.get("cpu") or {}, host.get("mitigations")
     vulnerable = sum(text.startswith("Vulnerable") for text in (mitigations or {}).values())
-    settled = (r.clocksource for attempt in tried for r in attempt.records if isinstance(r, Settled))
+    settled = (
+        r.clocksource for attempt in tried for r in attempt.records if isinstance(r, Settled)
+    )
     here = [a for a in ended if a.start.acceleration != METAL]
-    loads = [load for a in here if a.end is not None for load in (a.start.host_load, a.end.host_load)]
+    loads = [
+        load for a in here if a.end is not None for load in (a.start.host_load, a.end.host_load)
+    ]
     return Timing(
         made=made,
         hypervisor=host.get("hypervisor"),
@@ -45,9 +52,13 @@ def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
         vulnerable=None if mitigations is None else vulnerable,
         clocksource=tuple(dict.fromkeys(name.removesuffix("-early") for name in settled)),
         load=(min(loads), statistics.median(loads), max(loads)) if loads else None,
-        placed=tuple(dict.fromkeys(a.end.placed for a in ended if a.end is not None and a.end.placed)),
+        placed=tuple(
+            dict.fromkeys(a.end.placed for a in ended if a.end is not None and a.end.placed)
+        ),
         lost=_lost(tried, boots(records)),
-        lost_limit=next((a.start.lost_limit for a in tried if a.start.lost_limit is not None), None),
+        lost_limit=next(
+            (a.start.lost_limit for a in tried if a.start.lost_limit is not None), None
+        ),
     )
 
 
@@ -91,10 +102,10 @@ def _lost(tried: Sequence[Attempt], ended: Sequence[BootRecords]) -> tuple[LostS
 
 def disturbance_notes(timing: Timing | None) -> list[str]:
     """Return the notes on disturbed trials; empty without any, or if no limit was set."""
-    # There is one for each variant whose trials were disturbed more or less often than those of base. The
-    # limit is the same for all kernels, so a kernel whose trials exceed it more often loses more time to the
-    # host, for example because it wakes up more often. Fisher's exact test, two-sided, with Bonferroni's
-    # correction over the variants.
+    # There is one for each variant whose trials were disturbed more or less often than those of
+    # base. The limit is the same for all kernels, so a kernel whose trials exceed it more often
+    # loses more time to the host, for example because it wakes up more often. Fisher's exact test,
+    # two-sided, with Bonferroni's correction over the variants.
     if timing is None or timing.lost_limit is None or not any(of.disturbed for of in timing.lost):
         return []
     from scipy.stats import fisher_exact
@@ -103,11 +114,11 @@ def disturbance_notes(timing: Timing | None) -> list[str]:
     void, kept = sum(of.void for of in lost), sum(of.kept for of in lost)
     if void > _TOO_MANY * (void + kept):
         notes.append(
-            f"{void} of {void + kept} trials are void, because other work of the host took more than "
-            f"{timing.lost_limit * 100:g}% of their time in each try: this host is too busy for the wall "
-            "clock. End the other work, or see what `kteardown doctor` says of the wall clock; a higher "
-            "limit voids fewer (--lost-limit), and the instruction clock does not depend on the load "
-            "(--clock instructions)"
+            f"{void} of {void + kept} trials are void, because other work of the host took more "
+            f"than {timing.lost_limit * 100:g}% of their time in each try: this host is too busy "
+            "for the wall clock. End the other work, or see what `kteardown doctor` says of the "
+            "wall clock; a higher limit voids fewer (--lost-limit), and the instruction clock does "
+            "not depend on the load (--clock instructions)"
         )
     base = [of for of in lost if of.kernel in (BASE, TWIN)]
     variants = [of for of in lost if of.kernel not in (BASE, TWIN, LAYOUT)]
@@ -117,9 +128,9 @@ def disturbance_notes(timing: Timing | None) -> list[str]:
         p = float(fisher_exact(table).pvalue) * len(variants)
         if p < _CHANCE:
             notes.append(
-                f"{of.kernel}: {of.disturbed} of {of.trials} trials were disturbed, of base {theirs} of "
-                f"{all_of_base} (p = {p:.2g}): how much a trial loses depends on the kernel, and the "
-                "comparison is of the quieter trials. Measure again without a limit "
-                f"({NO_LIMIT}), and compare"
+                f"{of.kernel}: {of.disturbed} of {of.trials} trials were disturbed, of base "
+                f"{theirs} of {all_of_base} (p = {p:.2g}): how much a trial loses depends on the "
+                "kernel, and the comparison is of the quieter trials. Measure again without a "
+                f"limit ({NO_LIMIT}), and compare"
             )
     return notes

@@ -1,8 +1,9 @@
 """The command line. The module of a verb is imported when the verb is used.
 
-To import all of them takes most of a second, more than `kteardown --version` and many verbs need in all. A
-command ends with its own exit code, and writes all of its files, whatever becomes of what it prints: a closed
-pipe or a full disk do not fail it. What --help says of the verbs and of their options is in ``texts``.
+To import all of them takes most of a second, more than `kteardown --version` and many verbs need in
+all. A command ends with its own exit code, and writes all of its files, whatever becomes of what it
+prints: a closed pipe or a full disk do not fail it. What --help says of the verbs and of their
+options is in ``texts``.
 """
 
 import copy
@@ -69,8 +70,9 @@ class Verb(TyperCommand):
 def with_short_types(parameters: list[Any], ctx: Any) -> list[Any]:
     """Return ``parameters``; an option that does not name its value gets a short name for it.
 
-    typer shows Python's types, as ``<list[str]>``, in a column that is as wide as the longest one. The texts
-    then have less than half of 80 columns. An argument has a name, and its text says what it may be.
+    typer shows Python's types, as ``<list[str]>``, in a column that is as wide as the longest one.
+    The texts then have less than half of 80 columns. An argument has a name, and its text says what
+    it may be.
     """
     for option in parameters:
         if isinstance(option, TyperArgument):
@@ -105,8 +107,8 @@ _INTERRUPTED = 130
 _COMPLETES = {"_KTEARDOWN_COMPLETE", "_TYPER_COMPLETE_ARGS"}
 """Variables with which a shell asks what may follow on its command line."""
 _HOST_HINT = (
-    "check that it is there, that you may write to it, and that its disk has space; KTEARDOWN_CACHE and "
-    "KTEARDOWN_RUNS name other folders for the cache and for runs."
+    "check that it is there, that you may write to it, and that its disk has space; "
+    "KTEARDOWN_CACHE and KTEARDOWN_RUNS name other folders for the cache and for runs."
 )
 
 
@@ -120,7 +122,9 @@ def _print_version(requested: bool) -> None:
 def _options(
     _requested: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     # No docstring: typer would print it in place of the help text of `app`.
@@ -173,7 +177,9 @@ def _handle_signals() -> list[int]:
 
     def interrupt(number: int, _: object) -> None:
         received.append(number)
-        signal.raise_signal(signal.SIGINT)  # What handles it may have been replaced, as asyncio does.
+        signal.raise_signal(
+            signal.SIGINT
+        )  # What handles it may have been replaced, as asyncio does.
 
     for each in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(each) is not signal.SIG_IGN:  # As after nohup.
@@ -197,19 +203,23 @@ def _run() -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    """Print an error that no verb expects, of the host or of this program, and return its exit code."""
+    """Print an error that no verb expects, of the host or of this program, and return its exit
+    code."""
     import traceback
 
     trace = traceback.extract_tb(error.__traceback__)
     if isinstance(error, OSError) and error.errno is not None:
         # The system calls that take no file name are found by their line.
         what = (
-            error.filename or f"{Path(trace[-1].filename).name}, line {trace[-1].lineno} ({trace[-1].line})"
+            error.filename
+            or f"{Path(trace[-1].filename).name}, line {trace[-1].lineno} ({trace[-1].line})"
         )
         _print_error(f"{what}: {error.strerror}", _HOST_HINT)
         return LabError.exit_code
     if isinstance(error, RuntimeError) and "home directory" in str(error):  # Of Path.expanduser().
-        _print_error("this host has no user of the name that a path has after ~", "write the whole path.")
+        _print_error(
+            "this host has no user of the name that a path has after ~", "write the whole path."
+        )
         return InputError.exit_code
     echo("".join(traceback.format_exception(error)), err=True)
     command = shlex.join(["kteardown", *sys.argv[1:]])

@@ -21,6 +21,8 @@ def check_for_b4(what: Sequence[str]) -> None:
             hint="write: kteardown try - --format b4-check.",
         )
     raw = sys.stdin.buffer.read(_MOST_BYTES)
-    given = [one for one in sys.argv[2:] if one not in ("-", "--format", "b4-check", "--format=b4-check")]
+    given = [
+        one for one in sys.argv[2:] if one not in ("-", "--format", "b4-check", "--format=b4-check")
+    ]
     found: list[dict[str, Any]] = [dict(one) for one in check(raw, given, queue_dir())]
     echo(json.dumps(found, indent=1))

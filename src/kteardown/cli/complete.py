@@ -1,6 +1,7 @@
 """Shell completion of names: experiments, workloads, series, runs, kernels, sources, parameters.
 
-Each function imports what it reads: every verb imports this module, and most of them complete nothing.
+Each function imports what it reads: every verb imports this module, and most of them complete
+nothing.
 """
 
 import contextlib
@@ -26,7 +27,9 @@ _SOURCES = (
 )
 
 
-def _offer(find: Callable[[typer.Context], Iterable[Offer]]) -> Callable[[typer.Context, str], list[Offer]]:
+def _offer(
+    find: Callable[[typer.Context], Iterable[Offer]],
+) -> Callable[[typer.Context, str], list[Offer]]:
     """Return a completion function: the words of ``find`` that begin with what was typed.
 
     It ignores errors, because a damaged file must not break completion in the user's shell.
@@ -35,7 +38,9 @@ def _offer(find: Callable[[typer.Context], Iterable[Offer]]) -> Callable[[typer.
     def offer(ctx: typer.Context, incomplete: str) -> list[Offer]:
         with contextlib.suppress(KteardownError, OSError):
             return list(
-                {word: (word, what) for word, what in find(ctx) if word.startswith(incomplete)}.values()
+                {
+                    word: (word, what) for word, what in find(ctx) if word.startswith(incomplete)
+                }.values()
             )
         return []
 
@@ -102,7 +107,8 @@ def runs(_: typer.Context) -> Iterator[Offer]:
     from kteardown.rundir.directory import CLOCKS_FILE
 
     yield "last", "the newest run"
-    # Only the names, which have the time and the experiment: reading thousands of runs takes too long.
+    # Only the names, which have the time and the experiment: reading thousands of runs takes too
+    # long.
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(runs_dir().iterdir(), reverse=True):
             if (Entry(path) / "experiment.json").exists():
@@ -138,16 +144,25 @@ def kernels(_: typer.Context) -> Iterator[Offer]:
 
 @_offer
 def assignments(ctx: typer.Context) -> Iterator[Offer]:
-    """Return ``PARAM=`` for the experiment or workload on the command line, or else for all workloads."""
+    """Return ``PARAM=`` for the experiment or workload on the command line, or else for all
+    workloads."""
 
-    from kteardown.inputs.load import load_experiment, load_workload, load_workloads, readable, workload_names
+    from kteardown.inputs.load import (
+        load_experiment,
+        load_workload,
+        load_workloads,
+        readable,
+        workload_names,
+    )
     from kteardown.model.experiment import MACHINE_PARAMETERS
 
     here = str(Path.cwd())
     if name := ctx.params.get("experiment"):
         used = list(load_workloads(load_experiment(name)).values())
     else:
-        names = [ctx.params["workload"]] if ctx.params.get("workload") else workload_names(Path.cwd())
+        names = (
+            [ctx.params["workload"]] if ctx.params.get("workload") else workload_names(Path.cwd())
+        )
         used = list(readable(partial(load_workload, folder=here), names))
     for workload in used:
         for parameter, spec in workload.parameters.items():

@@ -1,4 +1,5 @@
-"""``kteardown diff`` and ``analyse``: compare two results, or analyse a run again and compare both."""
+"""``kteardown diff`` and ``analyse``: compare two results, or analyse a run again and compare
+both."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +44,9 @@ def diff(
     found = {}
     for clock, one, other in _pairs(a, b):
         guests = guest_differences(one.run, other.run) if one.run and other.run else []
-        found[clock] = compare_results(one.side, other.side, (one.name, other.name), tuple(guests), given)
+        found[clock] = compare_results(
+            one.side, other.side, (one.name, other.name), tuple(guests), given
+        )
     if as_json:
         fields = {clock: each.model_dump(mode="json") for clock, each in found.items()}
         echo(json.dumps(fields if len(found) > 1 else next(iter(fields.values())), indent=1))
@@ -62,7 +65,8 @@ class _Named:
 
 
 def _pairs(a: str, b: str) -> Iterator[tuple[str, _Named, _Named]]:
-    """Yield the clock and the results to compare: where a side has both clocks, those of the same clock.
+    """Yield the clock and the results to compare: where a side has both clocks, those of the same
+    clock.
 
     Raises InputError if the sides have no clock in common.
     """
@@ -74,7 +78,8 @@ def _pairs(a: str, b: str) -> Iterator[tuple[str, _Named, _Named]]:
     shared = [one for one in ones if one.side.clock in of_clock]
     if not shared:
         raise InputError(
-            f"{a} and {b} were not measured on the same clock", hint="name two runs on the same clock."
+            f"{a} and {b} were not measured on the same clock",
+            hint="name two runs on the same clock.",
         )
     for one in shared:
         yield one.side.clock, one, of_clock[one.side.clock]
@@ -85,13 +90,18 @@ def _sides(name: str) -> list[_Named]:
     path = Path(name)
     if path.is_file():
         with failing(f"{name}: cannot be read", hint="name a file that you can read."):
-            return [_Named(name, side) for side in results_in(Entry.of(path.resolve()).content(LARGE), name)]
+            return [
+                _Named(name, side)
+                for side in results_in(Entry.of(path.resolve()).content(LARGE), name)
+            ]
     if path.suffix == ".json" and not path.exists():
         raise InputError(f"{name}: there is no such file", hint="name a result.json, or a run.")
     found = find_runs(name)
     return [
         _Named(
-            run.name if found.both_clocks else name, in_words(saved.result_of(run), load(run).workloads), run
+            run.name if found.both_clocks else name,
+            in_words(saved.result_of(run), load(run).workloads),
+            run,
         )
         for run in found.runs
     ]

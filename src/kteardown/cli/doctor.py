@@ -86,7 +86,9 @@ def doctor(
             out.print("there is nothing that --fix can fix")
     missing = [finding.name for finding in findings if not finding.ok and finding.needed]
     if missing:
-        raise LabError(f"missing on this host: {', '.join(missing)}", hint="run `kteardown doctor --fix`.")
+        raise LabError(
+            f"missing on this host: {', '.join(missing)}", hint="run `kteardown doctor --fix`."
+        )
 
 
 def _check_all() -> Iterator[Finding]:
@@ -96,7 +98,9 @@ def _check_all() -> Iterator[Finding]:
     yield from _guests()
     # What adds noise to the wall clock on this host. kteardown works without changing any of it.
     for check in wall_checks(host.facts()):
-        yield Finding(f"wall: {check.name}", check.ok, check.state, check.command, False, (), check.cost)
+        yield Finding(
+            f"wall: {check.name}", check.ok, check.state, check.command, False, (), check.cost
+        )
     yield from _memory_and_disk()
     yield from _architectures({"agent": _agent})
 
@@ -151,22 +155,35 @@ _CHECKS: dict[str, Callable[[Arch], str]] = {
 
 
 def _sandbox() -> Iterator[Finding]:
-    """Try to escape from the sandbox: read a file of the user, write one, reach the network, become root."""
+    """Try to escape from the sandbox: read a file of the user, write one, reach the network, become
+    root."""
     name = "build sandbox"
     if reason := sandbox.problem():
-        hint, packages = "install bubblewrap, and permit user namespaces (docs/safety.md).", ("bubblewrap",)
-        yield Finding(name, False, f"{reason}: only shipped series are built", hint, False, packages)
+        hint, packages = (
+            "install bubblewrap, and permit user namespaces (docs/safety.md).",
+            ("bubblewrap",),
+        )
+        yield Finding(
+            name, False, f"{reason}: only shipped series are built", hint, False, packages
+        )
         return
     with tempfile.NamedTemporaryFile("w", prefix="kteardown-") as file:
         file.write("secret")
         file.flush()
-        tries = f"cat {file.name}; echo x > {file.name}; setpriv --reuid 0 id -u; ls /sys/class/net; id -u"
+        tries = (
+            f"cat {file.name}; echo x > {file.name}; setpriv --reuid 0 id -u; ls /sys/class/net; "
+            "id -u"
+        )
         printed = sandbox.capture(["sh", "-c", f"({tries}) 2> /dev/null"], [])
         escaped = Path(file.name).read_text() != "secret" or printed.split() != [
             str(os.geteuid() or sandbox.USER)
         ]
-    detail = "a program in it escaped" if escaped else "a program in it cannot read or write your files"
-    yield Finding(name, not escaped, detail, "do not build patches of others on this host.", needed=False)
+    detail = (
+        "a program in it escaped" if escaped else "a program in it cannot read or write your files"
+    )
+    yield Finding(
+        name, not escaped, detail, "do not build patches of others on this host.", needed=False
+    )
 
 
 def _guests() -> Iterator[Finding]:
@@ -179,12 +196,19 @@ def _guests() -> Iterator[Finding]:
     user = "as root" if os.geteuid() == 0 and f"--reuid={USER}" not in prefix else "not as root"
     detail = f"QEMU runs {user}, {'with' if filtered else 'without'} a filter of system calls"
     hint = "use a QEMU with seccomp, in a folder that all users can read."
-    yield Finding("confinement of guests", bool(filtered) and user != "as root", detail, hint, needed=False)
+    yield Finding(
+        "confinement of guests", bool(filtered) and user != "as root", detail, hint, needed=False
+    )
     found = acceleration.best_wall_acceleration(DEFAULT_ARCH, cache=cache_dir())
     yield Finding("instruction clock", True, "QEMU's instruction counter works on every host")
     works = found.acceleration == "kvm"
-    otherwise = "without KVM the wall clock uses multi-threaded emulation (mttcg); every report states that."
-    yield Finding("wall clock on KVM", works, found.reason or "a probe boot ran", otherwise, needed=False)
+    otherwise = (
+        "without KVM the wall clock uses multi-threaded emulation (mttcg); every report states "
+        "that."
+    )
+    yield Finding(
+        "wall clock on KVM", works, found.reason or "a probe boot ran", otherwise, needed=False
+    )
 
 
 def _memory_and_disk() -> Iterator[Finding]:
@@ -203,8 +227,13 @@ def _memory_and_disk() -> Iterator[Finding]:
         except OSError as error:
             yield Finding(name, False, f"{place} cannot be written: {error.strerror}", _FOLDERS)
             continue
-        more = "free some space, run `kteardown prune`, or move KTEARDOWN_CACHE or KTEARDOWN_RUNS elsewhere."
-        yield Finding(name, free_gb >= _DISK_GB, f"{free_gb:.0f} GB free in {place}", more, needed=False)
+        more = (
+            "free some space, run `kteardown prune`, or move KTEARDOWN_CACHE or KTEARDOWN_RUNS "
+            "elsewhere."
+        )
+        yield Finding(
+            name, free_gb >= _DISK_GB, f"{free_gb:.0f} GB free in {place}", more, needed=False
+        )
 
 
 def install(packages: Sequence[str]) -> list[list[str]]:

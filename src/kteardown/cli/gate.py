@@ -1,4 +1,5 @@
-"""``kteardown gate``: whether a kernel is worse than a kept run or a branch, by more than a margin."""
+"""``kteardown gate``: whether a kernel is worse than a kept run or a branch, by more than a
+margin."""
 
 from functools import partial
 from typing import Annotated

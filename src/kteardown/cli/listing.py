@@ -1,4 +1,5 @@
-"""``kteardown list``: list experiments, workloads, stress tests, kinds, series, fragments and more."""
+"""``kteardown list``: list experiments, workloads, stress tests, kinds, series, fragments and
+more."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -43,7 +44,9 @@ def _kind(text: str) -> str:
 def listing(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="WHAT", parser=_kind, autocompletion=lambda: [*_LISTS, *_of_packages()]),
+        typer.Argument(
+            metavar="WHAT", parser=_kind, autocompletion=lambda: [*_LISTS, *_of_packages()]
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
     covers: str = "",
@@ -101,13 +104,19 @@ def _workloads() -> list[Fields]:
         w = load_workload(name, str(here))
         headline = [name_of(key, m) for key, m in w.metrics.items() if m.headline]
         parameters = " ".join(w.parameters)
-        return {"name": w.name, "parameters": parameters, "headline_metrics": headline, "summary": w.summary}
+        return {
+            "name": w.name,
+            "parameters": parameters,
+            "headline_metrics": headline,
+            "summary": w.summary,
+        }
 
     return _rows(row, [name for name in workload_names(here) if name not in stress_names()])
 
 
 def _rows(row: Callable[[str], Fields], names: Sequence[str]) -> list[Fields]:
-    """Return a row for each name; of a file that cannot be read, the last column says what is wrong."""
+    """Return a row for each name; of a file that cannot be read, the last column says what is
+    wrong."""
     found: list[Fields] = []
     unreadable: dict[str, str] = {}
     for name in names:
@@ -116,7 +125,10 @@ def _rows(row: Callable[[str], Fields], names: Sequence[str]) -> list[Fields]:
         except InputError as error:
             unreadable[name] = f"unreadable: {error.message}"
     columns = dict.fromkeys(found[0], "")  # The shipped files can be read.
-    return [*found, *({**columns, "name": name, [*columns][-1]: text} for name, text in unreadable.items())]
+    return [
+        *found,
+        *({**columns, "name": name, [*columns][-1]: text} for name, text in unreadable.items()),
+    ]
 
 
 def _postings() -> list[Fields]:
@@ -134,20 +146,24 @@ def _postings() -> list[Fields]:
 
 
 def _of_packages() -> dict[str, str]:
-    """Return what optional packages list, as ``MODULE:FUNCTION``. It is listed only if it is named."""
+    """Return what optional packages list, as ``MODULE:FUNCTION``. It is listed only if it is
+    named."""
     return {name: where for extension in extensions() for name, where in extension.lists.items()}
 
 
 _LISTS: dict[str, Callable[[], list[Fields]]] = {
     "experiments": lambda: _rows(
-        lambda name: pick(load_experiment(name), "name", "source", "question"), experiment_names(Path.cwd())
+        lambda name: pick(load_experiment(name), "name", "source", "question"),
+        experiment_names(Path.cwd()),
     ),
     "workloads": _workloads,
     "stress-tests": lambda: [
         {"name": w.name, "parameters": " ".join(w.parameters), "summary": w.summary}
         for w in map(load_workload, stress_names())
     ],
-    "series": lambda: [{"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())],
+    "series": lambda: [
+        {"name": s.name, "patches": len(s.patches)} for s in known_series(Path.cwd())
+    ],
     # With those that are files in ./kernels/fragments.
     "fragments": lambda: [
         {"name": name, "summary": fragment_summary(path)}
@@ -158,6 +174,6 @@ _LISTS: dict[str, Callable[[], list[Fields]]] = {
     "runs": lambda: [run_fields(found) for found in all_folders()],
 }
 _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limit")
-"""The name of a run ends in its experiment, and its result names the variants, or has the state. What a kind
-needs is said where it fails.
+"""The name of a run ends in its experiment, and its result names the variants, or has the state.
+What a kind needs is said where it fails.
 """

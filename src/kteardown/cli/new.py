@@ -43,7 +43,10 @@ def new(
         described = describe(origin, scripted, parse_assignments(assignments or ())).called(name)
         _need_absent(Path("workloads", file) for file in (f"{name}.toml", *described.files))
         out.print(f"made {write(described, Path())}", soft_wrap=True)
-        out.print(f"try it: kteardown compare {name} --source debian:6.12 --series ./my.mbox", soft_wrap=True)
+        out.print(
+            f"try it: kteardown compare {name} --source debian:6.12 --series ./my.mbox",
+            soft_wrap=True,
+        )
         return
     if kind == "workload":
         files = {
@@ -66,14 +69,18 @@ def new(
         options.write_text(path, text)
         out.print(f"made {path}", soft_wrap=True)
     if kind == "series" and not _person():
-        out.print("only a person can sign it off: set `git config user.name` and `git config user.email`")
+        out.print(
+            "only a person can sign it off: set `git config user.name` and `git config user.email`"
+        )
     out.print(f"try it: {then}", soft_wrap=True)
 
 
 def _need_absent(files: Iterable[Path]) -> None:
     for path in files:
         if path.exists():
-            raise InputError(f"{path}: exists already", hint="choose another name, or remove it first.")
+            raise InputError(
+                f"{path}: exists already", hint="choose another name, or remove it first."
+            )
 
 
 def _check_name(kind: SkeletonKind, name: str) -> None:
@@ -99,12 +106,16 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
     if workload not in known:
         raise InputError(
             f"--workload {workload}: there is no such workload{did_you_mean(workload, known)}",
-            hint=f"name one of: {', '.join(known)}; or make it: `kteardown new workload {workload}`.",
+            hint=(
+                f"name one of: {', '.join(known)}; or make it: `kteardown new workload {workload}`."
+            ),
         )
     parameters = load_workload(workload, str(here)).parameters
     # As JSON writes them, the values are TOML.
     lines = [
-        f"params.{key} = {json.dumps(spec.values or [spec.default])}  # {spec.help}".replace("\n", " ")
+        f"params.{key} = {json.dumps(spec.values or [spec.default])}  # {spec.help}".replace(
+            "\n", " "
+        )
         for key, spec in parameters.items()
     ]
     words = {"workload": workload, "params": "\n".join(lines)}
@@ -119,9 +130,13 @@ def _series(name: str, patches: str) -> dict[Path, str]:
     if patches:
         is_branch = ".." in patches and not patches.startswith(".") and not Path(patches).exists()
         found = str(of_branch(patches, Path(), cache_dir())[1]) if is_branch else patches
-        texts = {path.name: path.read_text(errors="surrogateescape") for path in resolve(found).patches}
+        texts = {
+            path.name: path.read_text(errors="surrogateescape") for path in resolve(found).patches
+        }
     cover = _filled("series/0000-cover-letter.md", name, {"total": str(len(texts))})
-    return {folder / "0000-cover-letter.md": cover} | {folder / key: text for key, text in texts.items()}
+    return {folder / "0000-cover-letter.md": cover} | {
+        folder / key: text for key, text in texts.items()
+    }
 
 
 def _person() -> str:
@@ -129,7 +144,8 @@ def _person() -> str:
     asked = (["git", "config", "--get", key] for key in ("user.name", "user.email"))
     try:
         found = [
-            spawn.run(each, capture_output=True, text=True, check=False).stdout.strip() for each in asked
+            spawn.run(each, capture_output=True, text=True, check=False).stdout.strip()
+            for each in asked
         ]
     except OSError:  # There is no git.
         return ""

@@ -1,7 +1,7 @@
 """Options that several verbs share. Their texts are in ``texts/options.toml``.
 
-A verb takes a group of options as one parameter, annotated with the class of the group. ``grouped`` makes
-the signature that typer reads, in which every field of the group is an option.
+A verb takes a group of options as one parameter, annotated with the class of the group. ``grouped``
+makes the signature that typer reads, in which every field of the group is an option.
 """
 
 import dataclasses
@@ -25,7 +25,8 @@ from kteardown.report import formats
 from kteardown.report.formats import FORMATS
 from kteardown.visible import echo
 
-# Every verb imports this module, and its help needs nothing else; the functions below import what they use.
+# Every verb imports this module, and its help needs nothing else; the functions below import what
+# they use.
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -43,7 +44,9 @@ JobsOption = Annotated[int | None, typer.Option("--jobs", min=1)]
 PatchOption = Annotated[str, typer.Option("--patch", metavar="FILE")]
 ScriptOption = Annotated[str, typer.Option("--script")]
 VerboseOption = Annotated[bool, _out("-v", "--verbose")]
-FailOnOption = Annotated[Literal["worse", "inconclusive"] | None, _out("--fail-on", metavar="VERDICT")]
+FailOnOption = Annotated[
+    Literal["worse", "inconclusive"] | None, _out("--fail-on", metavar="VERDICT")
+]
 QuietOption = Annotated[bool, _out("-q", "--quiet")]
 
 
@@ -61,7 +64,8 @@ _Files: Any = dataclasses.make_dataclass(
 
 @dataclass(frozen=True, kw_only=True)
 class Execution(_Files):  # type: ignore[misc]
-    """How a run is executed, and the files that it writes: one option for each format that has one."""
+    """How a run is executed, and the files that it writes: one option for each format that has
+    one."""
 
     jobs: Annotated[int | None, _out("--jobs", min=1)] = None
     on: Annotated[str | None, _out("--on", "--machine", metavar="WHERE")] = None
@@ -71,10 +75,13 @@ class Execution(_Files):  # type: ignore[misc]
     quiet: QuietOption = False
 
     def runner(self, reporter: "Reporter", command: str = "") -> "Runner":
-        """Return what runs experiments as these options say. ``command`` repeats it; empty: as typed."""
+        """Return what runs experiments as these options say. ``command`` repeats it; empty: as
+        typed."""
         from kteardown.flows.runner import Runner
 
-        return Runner(reporter, command or command_line(), self.on, self.jobs, self.require is not None)
+        return Runner(
+            reporter, command or command_line(), self.on, self.jobs, self.require is not None
+        )
 
     @property
     def files(self) -> dict[str, Path]:
@@ -90,11 +97,12 @@ class Execution(_Files):  # type: ignore[misc]
         *,
         kept: str = "",
     ) -> None:
-        """Apply the gates, write the files, and show the page. Each is done whatever becomes of the others.
+        """Apply the gates, write the files, and show the page. Each is done whatever becomes of the
+        others.
 
-        The JSON is last, since it has the error with which the command ends: that of the gates, or else the
-        first one. This error is raised, and the others are printed. ``kept``: the command that makes the
-        files again from the run.
+        The JSON is last, since it has the error with which the command ends: that of the gates, or
+        else the first one. This error is raised, and the others are printed. ``kept``: the command
+        that makes the files again from the run.
         """
         files = self.files
         last = files.pop("json", None)
@@ -113,8 +121,11 @@ class Execution(_Files):  # type: ignore[misc]
         if errors:
             raise errors[0]
 
-    def begin(self, command: str = "it", offered: Collection[str] = formats.ALL) -> "TerminalReporter":
-        """Check these options, before anything is built, and return the reporter. Raises InputError.
+    def begin(
+        self, command: str = "it", offered: Collection[str] = formats.ALL
+    ) -> "TerminalReporter":
+        """Check these options, before anything is built, and return the reporter. Raises
+        InputError.
 
         ``offered``: what the publication of the command has, for formats that need it.
         """
@@ -136,7 +147,8 @@ def error_of(step: Callable[[], None]) -> KteardownError | None:
 
 
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return ``verb`` with each parameter that is a group of options replaced by the group's fields."""
+    """Return ``verb`` with each parameter that is a group of options replaced by the group's
+    fields."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     hints = get_type_hints(verb, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
@@ -207,13 +219,16 @@ def need_writable(*files: Path | None) -> None:
         place = file.resolve()
         # A device takes several reports.
         if place in seen and (place.is_file() or not place.exists()):
-            raise InputError(f"{file}: is named for two reports", hint="name a file of its own for each.")
+            raise InputError(
+                f"{file}: is named for two reports", hint="name a file of its own for each."
+            )
         seen.add(place)
         for parent in place.parents:
             run = RunDir(parent)
             if (run.is_whole and run.plan_file.exists()) or (run.folder / CLOCKS_FILE).exists():
                 raise InputError(
-                    f"{file}: is inside of the run directory {parent}, whose files are kept as they are",
+                    f"{file}: is inside of the run directory {parent}, whose files are kept as "
+                    "they are",
                     hint="name a file in another folder.",
                 )
         folder = file.absolute().parent
@@ -224,7 +239,8 @@ def need_writable(*files: Path | None) -> None:
             reason = "permission denied"
         if reason:
             raise InputError(
-                f"{file}: cannot be written: {reason}", hint="name a file in a folder in which you can write."
+                f"{file}: cannot be written: {reason}",
+                hint="name a file in a folder in which you can write.",
             )
 
 
@@ -238,7 +254,8 @@ def _write(file: Path, form: str, publication: "Publication", kept: str) -> None
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``, bytes that are no UTF-8 as they were. Raises InputError, LabError."""
+    """Write ``text`` to ``path``, bytes that are no UTF-8 as they were. Raises InputError,
+    LabError."""
     try:
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
@@ -248,5 +265,6 @@ def write_text(path: Path, text: str) -> None:
         ) from error
     except OSError as error:
         raise LabError(
-            f"{path}: cannot be written: {error.strerror}", hint="free disk space, or name another file."
+            f"{path}: cannot be written: {error.strerror}",
+            hint="free disk space, or name another file.",
         ) from error

@@ -14,7 +14,13 @@ from kteardown.inputs.options import Kernels, Overrides, Parts, apply, on_clocks
 from kteardown.model.clock import CLOCKS
 from kteardown.report import forecast_text
 from kteardown.report.formats import text
-from kteardown.run.create import build_kernels, design_power, forecast_cost, plan_boots, plan_profiled_boots
+from kteardown.run.create import (
+    build_kernels,
+    design_power,
+    forecast_cost,
+    plan_boots,
+    plan_profiled_boots,
+)
 from kteardown.run.resolve import Resolved, resolve
 from kteardown.visible import echo
 
@@ -66,7 +72,10 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     for boot in planned.boots:
         machine = [str(boot.machine[name]) for name in machines]
         table.add_row(
-            *(str(boot.index), str(boot.block), boot.kernel), *machine, str(boot.seed), str(len(boot.trials))
+            *(str(boot.index), str(boot.block), boot.kernel),
+            *machine,
+            str(boot.seed),
+            str(len(boot.trials)),
         )
     out.print(table)
     out.print("the trials of the boots of the first block, in order:")
@@ -75,7 +84,10 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
         out.print(f"  {trial.index:3} {trial.workload} {words}")
     sampled = len(plan_profiled_boots(resolved, planned).boots)
     if sampled:
-        out.print(f"and {sampled} boots that are sampled for --profile; the time above does not include them")
+        out.print(
+            f"and {sampled} boots that are sampled for --profile; the time above does not include "
+            "them"
+        )
 
 
 def build(

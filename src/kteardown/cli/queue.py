@@ -30,7 +30,9 @@ def queue(
     found = jobs.jobs(folder)
     if show:
         job = jobs.named(folder, show)
-        return echo(job.text("page.md") or job.text("log") or "it has printed nothing yet", nl=False)
+        return echo(
+            job.text("page.md") or job.text("log") or "it has printed nothing yet", nl=False
+        )
     if run:
         ended = jobs.work(folder, options.reporter(verbose=False, quiet=False).note) if found else 0
         return echo(f"{ended} jobs ended")

@@ -27,7 +27,10 @@ def _format(text: str) -> str:
     if text == "csv" and text not in _FORMATS:
         raise InputError(
             "--format csv: a report is not written as a table",
-            hint="use `kteardown export RUN --to FOLDER`, which writes comparisons.csv and the other tables.",
+            hint=(
+                "use `kteardown export RUN --to FOLDER`, which writes comparisons.csv and the "
+                "other tables."
+            ),
         )
     if text not in _FORMATS:
         raise InputError.unknown(f"--format {text}: no such format", text, _FORMATS)
@@ -55,7 +58,8 @@ def report(
 ) -> None:
     if chart and form not in _PICTURES:
         raise InputError(
-            f"--chart {chart}: --format {form} has no single charts", hint="add --format svg or png."
+            f"--chart {chart}: --format {form} has no single charts",
+            hint="add --format svg or png.",
         )
     if form in _PICTURES and str(output) == "-":
         raise InputError(
@@ -82,7 +86,8 @@ def _make(publication: Publication, form: str, output: Path | None, chart: str) 
     if form in _PICTURES:
         if isinstance(material, BothMaterial):
             raise InputError(
-                f"{material.name} was measured on both clocks: --format {form} draws the charts of one",
+                f"{material.name} was measured on both clocks: --format {form} draws the charts of "
+                "one",
                 hint=f"name one: {' or '.join(one.name for one in material.clocks)}.",
             )
         for file in _pictures(material, "svg" if form == "svg" else "png", output, chart):
@@ -105,11 +110,14 @@ def _make(publication: Publication, form: str, output: Path | None, chart: str) 
 
 
 def _file_name(material: Measured) -> str:
-    """Return the run's id as part of a file's name; that of one clock of a run on both has a slash."""
+    """Return the run's id as part of a file's name; that of one clock of a run on both has a
+    slash."""
     return material.name.replace("/", "-")
 
 
-def _pictures(material: Material, form: Literal["svg", "png"], output: Path | None, chart: str) -> list[Path]:
+def _pictures(
+    material: Material, form: Literal["svg", "png"], output: Path | None, chart: str
+) -> list[Path]:
     """Write the charts and return their files.
 
     ``output`` may be a file if only one chart is selected; otherwise it is a folder.
@@ -124,7 +132,9 @@ def _pictures(material: Material, form: Literal["svg", "png"], output: Path | No
             f"--output {output}: is one file, and {len(charts)} charts are selected",
             hint=f"name a folder, or one chart with --chart:\n  {names(charts)}",
         )
-    folder = output.parent if output and single else output or Path(f"{_file_name(material)}-charts")
+    folder = (
+        output.parent if output and single else output or Path(f"{_file_name(material)}-charts")
+    )
     hint = "name another folder with --output."
     with failing(f"{folder}: cannot be created", hint=hint, kind=LabError):
         folder.mkdir(exist_ok=True)

@@ -52,7 +52,12 @@ def boot_rows(found: RunDir) -> list[Fields]:
     rows: list[Fields] = []
     for boot in load_plan(found).boots:
         record = ended.get(boot.index)
-        row: Fields = {"boot": boot.index, "block": boot.block, "kernel": boot.kernel, "outcome": "to do"}
+        row: Fields = {
+            "boot": boot.index,
+            "block": boot.block,
+            "kernel": boot.kernel,
+            "outcome": "to do",
+        }
         row |= dict.fromkeys(("seconds", "detail", "console"))
         if record is not None:
             console = "/".join(found.console_file(boot.index, record.attempt).names[-2:])
@@ -71,7 +76,8 @@ def pick(of: object, *names: str) -> Fields:
 
 
 def cell(value: Any) -> str:
-    """Return a value of the JSON as text: shares in percent, values with names as ``make=shared,own``."""
+    """Return a value of the JSON as text: shares in percent, values with names as
+    ``make=shared,own``."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={cell(of).replace(', ', ',')}" for name, of in value.items() if of)
     if isinstance(value, list | tuple):
@@ -82,7 +88,8 @@ def cell(value: Any) -> str:
 
 
 def covering(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> list[Fields]:
-    """Return the workloads that execute functions of ``changed``, those that execute most of it first."""
+    """Return the workloads that execute functions of ``changed``, those that execute most of it
+    first."""
     rows: list[Fields] = []
     for found in propose(changed, coverage, stress_tests=stress_tests()).found:
         workload = load_workload(found.workload, str(Path.cwd()))
@@ -108,7 +115,9 @@ def kernel_fields(entry: CacheEntry) -> Fields:
 
 def run_fields(found: RunFolder) -> Fields:
     """Return a run, of a damaged one with what is damaged in place of the result."""
-    row: Fields = dict.fromkeys(("name", "clock", "source", "experiment", "variants", "state", "result"), "")
+    row: Fields = dict.fromkeys(
+        ("name", "clock", "source", "experiment", "variants", "state", "result"), ""
+    )
     row["name"] = found.name
     try:
         experiments = [load(run).experiment for run in found.runs]
@@ -121,7 +130,9 @@ def run_fields(found: RunFolder) -> Fields:
             if not damage and (why := saved.damage(run)):
                 damage = f"{run.result_file}: {why}; `kteardown analyse {run.name}` writes it again"
         row["state"] = f"unreadable: {damage}" if damage else "done" if answer else "unfinished"
-        row["result"] = answer or f"{row['state']} (of {', '.join(row['variants']) or 'base alone'})"
+        row["result"] = (
+            answer or f"{row['state']} (of {', '.join(row['variants']) or 'base alone'})"
+        )
     except KteardownError as error:
         row["state"] = row["result"] = f"unreadable: {error.message}"
     return row

@@ -1,4 +1,5 @@
-"""``kteardown run`` and ``compare``: run all stages of an experiment, or of one workload without a file."""
+"""``kteardown run`` and ``compare``: run all stages of an experiment, or of one workload without a
+file."""
 
 import shlex
 from functools import partial
@@ -31,17 +32,22 @@ def run(
     if resume is not None:
         if experiment or asked != Overrides():
             raise InputError(
-                "--resume: a run is resumed as it was planned, so no option may change the experiment",
+                "--resume: a run is resumed as it was planned, so no option may change the "
+                "experiment",
                 hint=f"run `kteardown run --resume {resume}`.",
             )
         found = find_runs(resume)
         named.need(
-            named.of_runs(found), own or (), found.name, f"kteardown run --resume {shlex.quote(resume)}"
+            named.of_runs(found),
+            own or (),
+            found.name,
+            f"kteardown run --resume {shlex.quote(resume)}",
         )
     else:
         if own:
             raise InputError(
-                "--own is for what a run names that is resumed", hint="leave it out, or add --resume RUN."
+                "--own is for what a run names that is resumed",
+                hint="leave it out, or add --resume RUN.",
             )
         if not experiment:
             raise InputError(
@@ -55,7 +61,8 @@ def run(
 def finish(
     found: RunFolder, reporter: TerminalReporter, execution: options.Execution, verb: str = "run"
 ) -> None:
-    """Boot the rest of the plan, print the result, write the files of ``execution``, apply the gate.
+    """Boot the rest of the plan, print the result, write the files of ``execution``, apply the
+    gate.
 
     Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
     GateError.
@@ -73,7 +80,9 @@ def compare(
     scripted: Scripted,
     execution: options.Execution,
     source: Annotated[str, typer.Option(autocompletion=complete.sources)] = "",
-    series: Annotated[list[str] | None, typer.Option(autocompletion=complete.series_and_sources)] = None,
+    series: Annotated[
+        list[str] | None, typer.Option(autocompletion=complete.series_and_sources)
+    ] = None,
     branch: Annotated[list[str] | None, typer.Option(metavar="BASE..TOPIC")] = None,
 ) -> None:
     reporter = execution.begin()

@@ -1,4 +1,5 @@
-"""``kteardown selftest``: a report on what this host measures, which a user with hardware can send."""
+"""``kteardown selftest``: a report on what this host measures, which a user with hardware can
+send."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -50,11 +51,13 @@ class SelfTest(StrictModel):
     probe_s: float
     checks: tuple[HostCheck, ...]
     cannot_show: tuple[dict[str, str], ...]
-    """By ``what``: what this host cannot show; ``why``; and the ``command`` that shows it on another."""
+    """By ``what``: what this host cannot show; ``why``; and the ``command`` that shows it on
+    another."""
     run: str = ""
     timing: Timing | None = None
     noise: tuple[dict[str, Any], ...] = ()
-    """The fields ``_NOISE`` of each comparison: the A/A interval of base, and what could be found."""
+    """The fields ``_NOISE`` of each comparison: the A/A interval of base, and what could be
+    found."""
     readings: tuple[ClockReading, ...] = ()
 
 
@@ -82,17 +85,25 @@ def selftest(
 
 def _check_clocks(found: SelfTest) -> None:
     """Raise GateError if the two clocks disagree on the comparison."""
-    if first := next((reading for reading in found.readings if reading.reading == "disagree"), None):
+    if first := next(
+        (reading for reading in found.readings if reading.reading == "disagree"), None
+    ):
         name = shipped_name(first.workload, first.metric, first.statistic)
         raise GateError(
             f"the clocks disagree on {name}: {first.reason}",
-            hint=f"see both with `kteardown report {found.run}`, and send the report of this command.",
+            hint=(
+                f"see both with `kteardown report {found.run}`, and send the report of this "
+                "command."
+            ),
         )
 
 
 def publication(found: SelfTest, material: Measured | None) -> Publication:
-    """Return what the command says, for scripts; ``material`` is the comparison, unless there is none."""
-    headline = f"Guests do not run under KVM: {found.probe}." if found.probe else "Guests run under KVM."
+    """Return what the command says, for scripts; ``material`` is the comparison, unless there is
+    none."""
+    headline = (
+        f"Guests do not run under KVM: {found.probe}." if found.probe else "Guests run under KVM."
+    )
     # What is left out is in the run.
     details = found.model_dump(mode="json", exclude={"run", "timing", "noise", "readings"})
     if material is None:
@@ -118,7 +129,9 @@ def _of_host() -> SelfTest:
     )
 
 
-def cannot_show(machine: Mapping[str, Any], best: str, no_counters: str) -> Iterator[dict[str, str]]:
+def cannot_show(
+    machine: Mapping[str, Any], best: str, no_counters: str
+) -> Iterator[dict[str, str]]:
     """Yield what a host cannot show. ``no_counters`` says why it cannot count events of guests."""
     topology, smt = machine["cpu"]["topology"], machine["cpu"]["smt"]
     lacks = {
@@ -177,4 +190,6 @@ def text(found: SelfTest) -> str:
     words = templates("kteardown.cli", "texts", keep_trailing_newline=True)
     words.globals |= {f.__name__: f for f in (percent, detectable, shipped_name, point_text)}
     words.filters["percent"] = percent
-    return words.get_template("selftest.txt.j2").render(found=found, timing=timing_lines(found.timing))
+    return words.get_template("selftest.txt.j2").render(
+        found=found, timing=timing_lines(found.timing)
+    )

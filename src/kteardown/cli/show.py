@@ -1,7 +1,8 @@
-"""``kteardown show``: the boots of a run, or what a workload, a series, an experiment or a kernel is.
+"""``kteardown show``: the boots of a run, or what a workload, a series, an experiment or a kernel
+is.
 
-What is known of one of these is a dictionary, which is the JSON: its lists of dictionaries are the tables of
-the text, with the words of ``heading`` and ``cell``.
+What is known of one of these is a dictionary, which is the JSON: its lists of dictionaries are the
+tables of the text, with the words of ``heading`` and ``cell``.
 """
 
 import json
@@ -52,7 +53,11 @@ def show(
         return
     runs = folder.runs
     if as_json:
-        echo(json.dumps([{"run": run.name, **row} for run in runs for row in boot_rows(run)], indent=1))
+        echo(
+            json.dumps(
+                [{"run": run.name, **row} for run in runs for row in boot_rows(run)], indent=1
+            )
+        )
         return
     for found in runs:
         _print_boots(found)
@@ -108,7 +113,9 @@ def _print_console(found: RunDir, boot: int) -> None:
     if record is None:
         planned = boot in {planned.index for planned in load_plan(found).boots}
         raise InputError(
-            f"boot {boot} of {found.name} has not ended" if planned else f"{found.name} has no boot {boot}",
+            f"boot {boot} of {found.name} has not ended"
+            if planned
+            else f"{found.name} has no boot {boot}",
             hint=f"choose another boot; `kteardown show {found.name}` lists them.",
         )
     file = found.console_file(boot, record.attempt)

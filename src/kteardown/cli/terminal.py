@@ -27,7 +27,8 @@ _LOOK_SHARE = 20
 _WIDE = 100
 _GAP = 2
 _LAST = 14
-"""Columns of the terminal: between two columns of the table, and what its last column has at least."""
+"""Columns of the terminal: between two columns of the table, and what its last column has at
+least."""
 _REFRESHES_PER_S = 2
 """Few, because drawing takes host CPU time while a guest is measured."""
 
@@ -45,13 +46,14 @@ class _Pace:
         total = self.total if total is None else total
         changed = (completed, total) != (self.completed, self.total)
         self.completed, self.total = completed, total
-        # Nothing says how much is left at the end of a step whose total was too small, and little in the
-        # first hundredth of any step.
+        # Nothing says how much is left at the end of a step whose total was too small, and little
+        # in the first hundredth of any step.
         if changed and total is not None and total / 100 <= completed < total:
             self.forecast_s = spent_s * total / completed
 
     def words(self, spent_s: float) -> str:
-        """Return how long the rest takes, or that the forecast was too short; empty if there is none."""
+        """Return how long the rest takes, or that the forecast was too short; empty if there is
+        none."""
         if self.forecast_s is None:
             return ""
         if spent_s < self.forecast_s:
@@ -67,7 +69,9 @@ class _BarTask(Task):
 
     def update(self, completed: float, detail: str = "", *, total: float | None = None) -> None:
         progress = self.display.progress
-        self.pace.update(progress.tasks[progress.task_ids.index(self.task)].elapsed or 0.0, completed, total)
+        self.pace.update(
+            progress.tasks[progress.task_ids.index(self.task)].elapsed or 0.0, completed, total
+        )
         self.display.doing[self.task] = detail
         progress.update(self.task, completed=completed, total=self.pace.total)
 
@@ -112,7 +116,9 @@ class _Display:
         self.progress = Progress(
             SpinnerColumn(),
             TextColumn(
-                "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
+                "{task.description}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
             ),
             BarColumn(bar_width=20),
             _TimeColumn(),
@@ -121,27 +127,37 @@ class _Display:
         self.doing: dict[TaskID, str] = {}
         self.rows = rows
         self.live = Live(
-            console=console, get_renderable=self.render, refresh_per_second=_REFRESHES_PER_S, transient=True
+            console=console,
+            get_renderable=self.render,
+            refresh_per_second=_REFRESHES_PER_S,
+            transient=True,
         )
 
     def render(self) -> RenderableType:
         parts: list[RenderableType] = [self.progress]
         # Each guest that runs has its own line.
         lines = [line for text in list(self.doing.values()) for line in text.splitlines()]
-        parts += [Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
+        parts += [
+            Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis") for line in lines
+        ]
         if self.rows:
             parts += [Text(), interim_table(self.rows, self.progress.console.width)]
         return Group(*parts)
 
 
 def interim_table(rows: Sequence[InterimResult], width: int = _WIDE) -> RenderableType:
-    """Return the comparisons so far: each metric with its last point and base, and a line for each variant.
+    """Return the comparisons so far: each metric with its last point and base, and a line for each
+    variant.
 
-    A terminal of less than ``_WIDE`` columns has no values of the variants. All lines have the same columns:
-    only the last one is wrapped, between words, and the names of variants if they leave it no room.
+    A terminal of less than ``_WIDE`` columns has no values of the variants. All lines have the same
+    columns: only the last one is wrapped, between words, and the names of variants if they leave it
+    no room.
     """
     names = ("variant", "changed", "change", "verdict", "all points")
-    cells = [names, *((row.variant, row.changed, row.change, row.verdict, row.others) for row in rows)]
+    cells = [
+        names,
+        *((row.variant, row.changed, row.change, row.verdict, row.others) for row in rows),
+    ]
     kept = [n for n, name in enumerate(names) if width >= _WIDE or name != "changed"]
     widths = [max(len(line[n]) for line in cells) for n in kept]
     left = width - sum(widths[1:-1]) - _GAP * len(kept)

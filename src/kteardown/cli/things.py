@@ -16,7 +16,13 @@ from kteardown.coverage.laws import shipped_laws
 from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
 from kteardown.coverage.propose import matching
 from kteardown.errors import InputError, KteardownError, did_you_mean
-from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names
+from kteardown.inputs.load import (
+    experiment_names,
+    load_experiment,
+    load_workload,
+    readable,
+    workload_names,
+)
 from kteardown.judge.metrics import name_of
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series, resolve, subject
@@ -53,9 +59,13 @@ def _workload(name: str) -> Fields:
             }
             for key, parameter in workload.parameters.items()
         ],
-        "metrics": [_metric(key, name_of(key, spec), spec) for key, spec in workload.metrics.items()],
+        "metrics": [
+            _metric(key, name_of(key, spec), spec) for key, spec in workload.metrics.items()
+        ],
         "costs": _costs(workload),
-        "invariants": [{"name": key, "must_hold": text} for key, text in workload.invariants.items()],
+        "invariants": [
+            {"name": key, "must_hold": text} for key, text in workload.invariants.items()
+        ],
         "executes": _executed_files(name),
         "experiments": [pick(e, "name", "question") for e in users],
         "more": _pages([*(e.name for e in users), name]),
@@ -63,7 +73,8 @@ def _workload(name: str) -> Fields:
 
 
 def _costs(workload: Workload) -> list[Fields]:
-    """Return what one more object costs in each headline metric, by the shipped results of each release."""
+    """Return what one more object costs in each headline metric, by the shipped results of each
+    release."""
     rows = []
     for law in shipped_laws():
         spec = workload.metrics.get(law.metric) if law.workload == workload.name else None
@@ -89,11 +100,19 @@ def _metric(key: str, name: str, spec: Metric) -> Fields:
     wall = "time" if spec.unit in ("ns", "us") else units["wall"]
     unit = wall if units["instructions"] == units["wall"] else f"{units['instructions']} or {wall}"
     role = "headline" if spec.headline else "compared" if spec.compare else "reported only"
-    return {"name": name, "key": key, "in": unit, "better": spec.better, "use": role, "help": help_of(spec)}
+    return {
+        "name": name,
+        "key": key,
+        "in": unit,
+        "better": spec.better,
+        "use": role,
+        "help": help_of(spec),
+    }
 
 
 def _executed_files(name: str) -> list[Fields]:
-    """Return the files of which the workload executes most in its stretch, by the map of each kernel."""
+    """Return the files of which the workload executes most in its stretch, by the map of each
+    kernel."""
     coverage = shipped_map(shipped_sources()[0])
     if name not in coverage.workloads:
         return []
@@ -118,7 +137,8 @@ def _series(name: str) -> Fields:
     if name not in known_names("series") and not Path(name).exists():
         near = did_you_mean(name, known_names("series"))
         raise InputError(
-            f"there is no series called {name!r}{near}", hint="choose one of `kteardown list series`."
+            f"there is no series called {name!r}{near}",
+            hint="choose one of `kteardown list series`.",
         )
     chosen = resolve(name)
     coverage = shipped_map(shipped_sources()[0])
@@ -132,7 +152,9 @@ def _series(name: str) -> Fields:
     return {
         "name": name,
         "summary": _title_of(chosen.files[0].parent),
-        "patches": [{"number": n, "subject": subject(file)} for n, file in enumerate(chosen.files, start=1)],
+        "patches": [
+            {"number": n, "subject": subject(file)} for n, file in enumerate(chosen.files, start=1)
+        ],
         "backports": backports if len(backports) > 1 else [],
         "changes": [{"file": file, "functions": of} for file, of in sorted(changes.items())],
         "executed_by": covering(changed, coverage),
@@ -142,7 +164,8 @@ def _series(name: str) -> Fields:
 
 
 def changed_by(patches: Iterable[Path], coverage: CoverageMap) -> list[ChangedFunction]:
-    """Return the functions that the headings of the hunks name, of those that any workload executes."""
+    """Return the functions that the headings of the hunks name, of those that any workload
+    executes."""
     found: dict[tuple[str, str], ChangedFunction] = {}
     for patch in patches:
         file = ""
@@ -211,14 +234,16 @@ def _kernel(name: str) -> Fields:
     if len(found) != 1:
         several = f"{name!r} fits {len(found)} kernels in the cache" if found else ""
         raise InputError(
-            several or f"there is no kernel {name!r} in the cache{did_you_mean(name, shipped_sources())}",
+            several
+            or f"there is no kernel {name!r} in the cache{did_you_mean(name, shipped_sources())}",
             hint="choose one of `kteardown list kernels`, or a source such as debian:6.12.",
         )
     return {**kernel_fields(found[0]), "series": found[0].series or None}
 
 
 def _source(name: str) -> Fields:
-    """Return what is known of a source: the kernels of it in the cache, and what workloads execute of it."""
+    """Return what is known of a source: the kernels of it in the cache, and what workloads execute
+    of it."""
     kind, _, version = name.partition(":")
     entries = [e for e in Cache(cache_dir()).entries() if e.source.startswith(f"{kind}:{version}")]
     try:
@@ -226,7 +251,10 @@ def _source(name: str) -> Fields:
     except InputError:
         coverage = None
     executed = [
-        {"workload": one.name, "functions_in_stretch": len({f for p in one.points for f in p.inside})}
+        {
+            "workload": one.name,
+            "functions_in_stretch": len({f for p in one.points for f in p.inside}),
+        }
         for one in (coverage.workloads.values() if coverage else ())
     ]
     return {
@@ -251,7 +279,9 @@ def _workloads_of(experiment: Experiment) -> list[str]:
 def _pages(candidates: Sequence[str]) -> list[Fields]:
     """Return the pages of the documentation that have one of these names."""
     folder = data_dir("docs")
-    stems = dict.fromkeys(part for name in candidates for part in (name, name.split("-")[0].split("_")[0]))
+    stems = dict.fromkeys(
+        part for name in candidates for part in (name, name.split("-")[0].split("_")[0])
+    )
     return [{"page": f"docs/{stem}.md"} for stem in stems if (folder / f"{stem}.md").is_file()]
 
 

@@ -47,9 +47,14 @@ def try_patch(
         wanted = replace(kernels, config=[*(kernels.config or ()), *tried.config.fragments])
         try:
             tried = SeriesMeasurement(wanted, quick, scripted, runner).measure(tried)
-        except (BuildError, GuestError) as error:  # An answer about the series, which the files keep.
+        except (
+            BuildError,
+            GuestError,
+        ) as error:  # An answer about the series, which the files keep.
             tried = replace(tried, error=error)
         text = try_page.page(tried)
         shown = try_page.first_page(tried, text) if sys.stdout.isatty() else text
         show = partial(echo, shown, nl=False)
-    execution.publish(try_page.publication(tried, text), show, partial(check, tried, execution.fail_on))
+    execution.publish(
+        try_page.publication(tried, text), show, partial(check, tried, execution.fail_on)
+    )

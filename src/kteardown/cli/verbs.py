@@ -33,7 +33,8 @@ _FUNCTIONS = {
 
 @dataclass(frozen=True)
 class VerbText:
-    """A verb with its help. `kteardown --help` has the first paragraph, under the title of its group."""
+    """A verb with its help. `kteardown --help` has the first paragraph, under the title of its
+    group."""
 
     name: str
     help: str
@@ -56,11 +57,13 @@ class VerbText:
 
 @cache
 def help_texts(folder: Path) -> dict[str, str]:
-    """Return the texts of ``help.txt`` by name. A paragraph is on one line, unless it is indented."""
+    """Return the texts of ``help.txt`` by name. A paragraph is on one line, unless it is
+    indented."""
     text = folder.joinpath("help.txt").read_text(encoding="utf-8")
     return {
         name: "\n\n".join(
-            part if part.startswith(" ") else " ".join(part.split()) for part in text.strip().split("\n\n")
+            part if part.startswith(" ") else " ".join(part.split())
+            for part in text.strip().split("\n\n")
         )
         for name, text in re.findall(r"(?ms)^# ([\w-]+)$(.*?)(?=^# |\Z)", text)
     }
@@ -80,7 +83,11 @@ def core() -> dict[str, VerbText]:
     texts = help_texts(TEXTS)
     return {
         name: VerbText(
-            name, texts[name], group, f"kteardown.cli.{_FUNCTIONS.get(name, f'{name}:{name}')}", TEXTS
+            name,
+            texts[name],
+            group,
+            f"kteardown.cli.{_FUNCTIONS.get(name, f'{name}:{name}')}",
+            TEXTS,
         )
         for group, names in GROUPS.items()
         for name in names
@@ -91,7 +98,9 @@ def core() -> dict[str, VerbText]:
 def every() -> dict[str, VerbText]:
     """Return all verbs by name, those of the optional packages last."""
     more = {
-        name: VerbText(name, help_texts(extension.texts)[name], extension.title, where, extension.texts)
+        name: VerbText(
+            name, help_texts(extension.texts)[name], extension.title, where, extension.texts
+        )
         for extension in extensions()
         for name, where in extension.verbs.items()
     }

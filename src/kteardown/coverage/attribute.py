@@ -1,7 +1,7 @@
 """From counts of blocks to functions and source lines.
 
-The debug information of the kernel's vmlinux says to which functions an instruction belongs: the function in
-whose source it is written, and those into which that one was inlined.
+The debug information of the kernel's vmlinux says to which functions an instruction belongs: the
+function in whose source it is written, and those into which that one was inlined.
 """
 
 import bisect
@@ -21,14 +21,17 @@ from kteardown.errors import InputError, MissingError
 from kteardown.kernels.source_lines import Chain, Frame, parse_addr2line
 from kteardown.vm.qemu_library import TrialBlocks
 
-_CALL = re.compile(r"^[ \t]*+([0-9a-f]++):\s++(?:call|jmp)\s++([0-9a-f]++) <[^+>\n]++>", re.MULTILINE)
+_CALL = re.compile(
+    r"^[ \t]*+([0-9a-f]++):\s++(?:call|jmp)\s++([0-9a-f]++) <[^+>\n]++>", re.MULTILINE
+)
 # What it costs depends on the other tasks: it is not followed.
 _SCHEDULER = "__schedule"
 _SYSTEM_CALL = re.compile(r"^__(?:do|se|x64)_(?:compat_)?sys_(\w+)$")
 
 
 class FunctionId(NamedTuple):
-    """A function of the kernel; ``file`` is empty where there is no debug information (assembler)."""
+    """A function of the kernel; ``file`` is empty where there is no debug information
+    (assembler)."""
 
     file: str
     name: str
@@ -44,7 +47,8 @@ class Counts:
     calls: int = 0
     """How often it was entered; an inlined copy, how often its first instruction was executed."""
     instructions: int = 0
-    """Instructions of the function itself, without what it calls, and without what is inlined into it."""
+    """Instructions of the function itself, without what it calls, and without what is inlined into
+    it."""
 
 
 @dataclass
@@ -77,19 +81,31 @@ class _Numbers(dict[Any, int]):
 
 
 class DebugInfo:
-    """The debug information of one kernel: ``vmlinux`` and ``System.map`` of its folder in the cache."""
+    """The debug information of one kernel: ``vmlinux`` and ``System.map`` of its folder in the
+    cache."""
 
     def __init__(self, folder: Path) -> None:
         self._vmlinux = folder / "vmlinux"
         if not self._vmlinux.is_file() or not (folder / "System.map").is_file():
             raise InputError(
-                f"the kernel in {folder} has no debug information, so what it executes has no names",
-                hint="use a source that is built here (debian:6.12), not a kernel that is already built.",
+                f"the kernel in {folder} has no debug information, so what it executes has no "
+                "names",
+                hint=(
+                    "use a source that is built here (debian:6.12), not a kernel that is already "
+                    "built."
+                ),
             )
         if shutil.which("addr2line") is None:
             raise MissingError("addr2line is not installed", ["binutils"])
-        symbols = (line.split() for line in (folder / "System.map").read_text(errors="replace").splitlines())
-        found = {int(parts[0], 16): parts[2] for parts in symbols if len(parts) == 3 and parts[1] in "tTwW"}
+        symbols = (
+            line.split()
+            for line in (folder / "System.map").read_text(errors="replace").splitlines()
+        )
+        found = {
+            int(parts[0], 16): parts[2]
+            for parts in symbols
+            if len(parts) == 3 and parts[1] in "tTwW"
+        }
         self._starts = sorted(found)
         self._names = [found[start] for start in self._starts]
         self._apart = {start for start, name in found.items() if name == _SCHEDULER}
@@ -112,7 +128,8 @@ class DebugInfo:
         return {address: tuple(_id(frame) for frame in chain) for address, chain in found.items()}
 
     def named(self, names: Collection[str]) -> set[FunctionId]:
-        """Return the functions with one of ``names``, which the compiler may have divided (f.cold)."""
+        """Return the functions with one of ``names``, which the compiler may have divided
+        (f.cold)."""
         symbols = zip(self._starts, self._names, strict=True)
         starts = [start for start, symbol in symbols if symbol.split(".")[0] in names]
         return {chain[-1] for chain in self.chains(starts).values() if chain}
@@ -137,10 +154,14 @@ class DebugInfo:
                 continue
             instructions[place.function] += count
             for entry in place.entries:
-                entries.setdefault(entry, count)  # The first address of each copy: addresses come in order.
+                entries.setdefault(
+                    entry, count
+                )  # The first address of each copy: addresses come in order.
             for line in place.lines:
                 lines[line] = max(lines[line], count)
-        names, copies, places = (list(numbers) for numbers in (self._functions, self._entries, self._lines))
+        names, copies, places = (
+            list(numbers) for numbers in (self._functions, self._entries, self._lines)
+        )
         done = Executed(instructions=sum(counts.values()))
         for number, count in instructions.items():
             done.functions[names[number]] = Counts(0, count)
@@ -152,13 +173,17 @@ class DebugInfo:
         return done
 
     def _within(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> set[int]:
-        """Return the addresses of the instructions of ``functions`` and of what is inlined into them."""
+        """Return the addresses of the instructions of ``functions`` and of what is inlined into
+        them."""
         self.learn(counts)
         numbers = {self._functions[function] for function in functions}
-        return {at for at in counts if (one := self._places[at]) and not numbers.isdisjoint(one.within)}
+        return {
+            at for at in counts if (one := self._places[at]) and not numbers.isdisjoint(one.within)
+        }
 
     def instructions_in(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> int:
-        """Return how many instructions were executed in ``functions`` and in what is inlined into them."""
+        """Return how many instructions were executed in ``functions`` and in what is inlined into
+        them."""
         return sum(counts[address] for address in self._within(counts, functions))
 
     def with_callees(
@@ -169,8 +194,9 @@ class DebugInfo:
     ) -> float:
         """Return how many instructions were executed in ``functions`` and in all that they call.
 
-        Of a function that others call too, their part of its calls counts, as in gprof, and at least its part
-        in ``least_shares``. Calls through pointers are not known, and the scheduler is not followed.
+        Of a function that others call too, their part of its calls counts, as in gprof, and at
+        least its part in ``least_shares``. Calls through pointers are not known, and the scheduler
+        is not followed.
         """
         own = self._within(counts, functions)
         rest: dict[int, int] = defaultdict(int)
@@ -188,7 +214,8 @@ class DebugInfo:
     ) -> dict[str, float]:
         """Return by name the part of each function that counts in ``with_callees``.
 
-        Where a variant calls a function through a pointer instead, its part in base is known all the same.
+        Where a variant calls a function through a pointer instead, its part in base is known all
+        the same.
         """
         shares = self._shares(counts, self._within(counts, functions))
         names = self._unique()
@@ -219,7 +246,8 @@ class DebugInfo:
         return shares
 
     def _calls(self, addresses: Iterable[int]) -> list[tuple[int, int]]:
-        """Return each direct call of a function at ``addresses``, in their order, and where it leads."""
+        """Return each direct call of a function at ``addresses``, in their order, and where it
+        leads."""
         wanted = sorted(addresses)
         if new := [at for at in wanted if at not in self._targets]:
             code, functions = DirectCalls(self._vmlinux), set(self._starts)
@@ -242,7 +270,8 @@ class DebugInfo:
         entries, lines = [], []
         for depth, frame in enumerate(chain):
             copy = (start, chain[depth + 1 :])
-            # A function that is called is entered at its symbol; what the compiler moved away is not entered.
+            # A function that is called is entered at its symbol; what the compiler moved away is
+            # not entered.
             if depth < len(chain) - 1 or (address == start and ".cold" not in symbol):
                 entries.append(self._entries[_id(frame), copy])
             if frame.line:
@@ -257,7 +286,8 @@ def attribute(trial: TrialBlocks, info: DebugInfo) -> tuple[Executed, Executed]:
 
 
 def counts_of(trial: TrialBlocks, *, inside: bool) -> dict[int, int]:
-    """Return how often each instruction was executed inside (outside) of the stretches of a trial."""
+    """Return how often each instruction was executed inside (outside) of the stretches of a
+    trial."""
     counts: dict[int, int] = defaultdict(int)
     for block in trial.blocks:
         count = block.inside if inside else block.outside
@@ -275,7 +305,8 @@ Callers = Mapping[FunctionId, Collection[FunctionId]]
 
 
 def calls_of(vmlinux: Path) -> tuple[tuple[int, int], ...]:
-    """Return each direct call of a kernel: the addresses of the instruction and of what it calls."""
+    """Return each direct call of a kernel: the addresses of the instruction and of what it
+    calls."""
     # Python takes longer to read millions of lines than grep.
     script = 'objdump --disassemble --no-show-raw-insn "$0" | grep -E "(call|jmp) "'
     code = sandbox.capture(["sh", "-c", script, str(vmlinux)], [vmlinux])
@@ -302,10 +333,11 @@ def callers_of(folder: Path) -> Callers:
 
 
 def call_paths(functions: Iterable[FunctionId], folder: Path) -> dict[FunctionId, str]:
-    """Return the shortest chain of calls to each function, the last in it: ``kill(2) -> worker -> leaf``.
+    """Return the shortest chain of calls to each function, the last in it: ``kill(2) -> worker ->
+    leaf``.
 
-    It begins at a system call, or else at a call through a pointer. Without functions that are only called
-    through pointers.
+    It begins at a system call, or else at a call through a pointer. Without functions that are only
+    called through pointers.
     """
     callers = callers_of(folder)
     found = {function: _call_path(function, callers) for function in functions}

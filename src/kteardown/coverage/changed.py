@@ -1,8 +1,10 @@
-"""Which functions a patch changes: the lines of code that differ, and the functions that they are in.
+"""Which functions a patch changes: the lines of code that differ, and the functions that they are
+in.
 
-For certain those change whose compiled code differs from that of base (``by_code``). The functions, macros
-and declarations of a C file are found by its braces. This is not a parser: it needs no preprocessor and no
-configuration, and it reads code that does not compile yet. It knows the forms that the kernel uses.
+For certain those change whose compiled code differs from that of base (``by_code``). The functions,
+macros and declarations of a C file are found by its braces. This is not a parser: it needs no
+preprocessor and no configuration, and it reads code that does not compile yet. It knows the forms
+that the kernel uses.
 """
 
 import re
@@ -17,7 +19,7 @@ from kteardown.coverage.maps import CoverageMap
 from kteardown.kernels import apply_patches, build
 from kteardown.kernels.object_changes import Functions
 from kteardown.kernels.request import KernelImage
-from kteardown.patches.config_of_series import changed_lines
+from kteardown.patches.changed_lines import changed_lines
 
 Kind = Literal["function", "macro", "declaration"]
 
@@ -47,7 +49,8 @@ class Item:
 
 
 def code_of(text: str) -> str:
-    """Return ``text`` with comments and the contents of strings as blanks; lines keep their numbers."""
+    """Return ``text`` with comments and the contents of strings as blanks; lines keep their
+    numbers."""
 
     def blank(found: re.Match[str]) -> str:
         word = found[0]
@@ -58,7 +61,8 @@ def code_of(text: str) -> str:
 
 
 def items(text: str) -> list[Item]:
-    """Return the functions, macros and other declarations of a C file, in the order of their lines."""
+    """Return the functions, macros and other declarations of a C file, in the order of their
+    lines."""
     scanner = _Scanner()
     lines = iter(enumerate(code_of(text).split("\n"), 1))
     for number, line in lines:
@@ -77,7 +81,8 @@ def items(text: str) -> list[Item]:
 
 
 def item_at(found: list[Item], line: int) -> Item | None:
-    """Return the smallest item that contains ``line``: a macro rather than the function around it."""
+    """Return the smallest item that contains ``line``: a macro rather than the function around
+    it."""
     containing = [item for item in found if item.first <= line <= item.last]
     return min(containing, key=lambda item: item.last - item.first, default=None)
 
@@ -85,7 +90,8 @@ def item_at(found: list[Item], line: int) -> Item | None:
 def statement_at(code: Sequence[str], line: int) -> tuple[int, int]:
     """Return the first and last line of the statement that contains ``line``.
 
-    ``code`` has the lines of a file without comments. The compiler knows a statement by one of its lines.
+    ``code`` has the lines of a file without comments. The compiler knows a statement by one of its
+    lines.
     """
     first = last = line
     while first > 1 and not _ends(code[first - 2]):
@@ -103,7 +109,8 @@ def _ends(line: str) -> bool:
 
 
 class _Scanner:
-    """Collects what is declared outside of braces: up to its semicolon, or to the end of a function."""
+    """Collects what is declared outside of braces: up to its semicolon, or to the end of a
+    function."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -145,7 +152,9 @@ class _Scanner:
             return
         if token == ";" or (token == "}" and self._name):
             kind: Kind = "function" if self._name and token == "}" else "declaration"
-            self.items.append(Item(kind, self._name or _declared_name(self._head), self._first, line))
+            self.items.append(
+                Item(kind, self._name or _declared_name(self._head), self._first, line)
+            )
             self._head = []
             self._first = 0
             self._braces = False
@@ -153,7 +162,8 @@ class _Scanner:
 
 
 def function_name(head: Sequence[str]) -> str:
-    """Return the name of the function whose definition begins with the words ``head``; empty if it is none.
+    """Return the name of the function whose definition begins with the words ``head``; empty if it
+    is none.
 
     A system call has the name of the function that its macro makes for its body.
     """
@@ -186,7 +196,8 @@ def function_name(head: Sequence[str]) -> str:
 
 
 def _declared_name(head: Sequence[str]) -> str:
-    """Return a name for a declaration: of a struct with its kind, else the last word before its value."""
+    """Return a name for a declaration: of a struct with its kind, else the last word before its
+    value."""
     called = function_name([token for token in head if token != ";"])
     if called:
         return called
@@ -201,13 +212,16 @@ def _declared_name(head: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ChangedFunction:
-    """A function that a patch changes, adds or removes, or a change of a file outside of its functions."""
+    """A function that a patch changes, adds or removes, or a change of a file outside of its
+    functions."""
 
     file: str
     name: str
-    """Of the function, macro or declaration; empty for a file that is not C, and between declarations."""
+    """Of the function, macro or declaration; empty for a file that is not C, and between
+    declarations."""
     kind: Kind = "function"
-    """A macro or a declaration (a struct, a variable) is executed where it is used: no counts are known."""
+    """A macro or a declaration (a struct, a variable) is executed where it is used: no counts are
+    known."""
     exists_before: bool = True
     exists_after: bool = True
     statements_after: tuple[tuple[int, int], ...] = ()
@@ -225,12 +239,14 @@ class ChangedFunction:
 def changed_functions(patches: Sequence[Path], tree: Path) -> list[ChangedFunction]:
     """Return what ``patches``, applied in order to the source ``tree``, change there.
 
-    Comments, blank lines, indentation and ``#include`` do not count. Raises BuildError if a patch does not
-    apply, InputError if a file is not a patch.
+    Comments, blank lines, indentation and ``#include`` do not count. Raises BuildError if a patch
+    does not apply, InputError if a file is not a patch.
     """
     with tempfile.TemporaryDirectory(prefix="kteardown-changed-") as name:
         after = Path(name)
-        patched = apply_patches.apply(tree, [patch.resolve() for patch in patches], after, tree.name)
+        patched = apply_patches.apply(
+            tree, [patch.resolve() for patch in patches], after, tree.name
+        )
         found: list[ChangedFunction] = []
         for file in (*patched.changed, *patched.removed):
             found += _changed_in(file, _read(tree / file), _read(after / file))
@@ -264,16 +280,19 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
 
 
 def may_change_users(changed: Sequence[ChangedFunction]) -> bool:
-    """Return whether functions that the diffs do not touch may change: those that use a macro or a struct."""
+    """Return whether functions that the diffs do not touch may change: those that use a macro or a
+    struct."""
     return any(map(_has_users, changed))
 
 
 def may_change_executed(
     changed: Sequence[ChangedFunction], coverage: CoverageMap, users: Mapping[str, Collection[str]]
 ) -> bool:
-    """Return whether these may be functions of ``coverage``; what a C file defines is used only there.
+    """Return whether these may be functions of ``coverage``; what a C file defines is used only
+    there.
 
-    ``users``: by header, which C files include it; one that is missing there may be included by any.
+    ``users``: by header, which C files include it; one that is missing there may be included by
+    any.
     """
     files = {function.file for function in coverage.functions}
     return any(
@@ -290,7 +309,8 @@ def _has_users(one: ChangedFunction) -> bool:
 def changed_for_certain(
     changed: Sequence[ChangedFunction], variant: KernelImage
 ) -> tuple[ChangedFunction, ...]:
-    """Return what the diffs change, corrected by the code of ``variant`` if it is known how that differs."""
+    """Return what the diffs change, corrected by the code of ``variant`` if it is known how that
+    differs."""
     functions = build.functions_of(variant)
     if functions is None:
         return tuple(changed)
@@ -302,10 +322,10 @@ def by_code(
 ) -> tuple[ChangedFunction, ...]:
     """Return ``changed``, what the diffs change, as the code of the kernels says.
 
-    A function whose code is that of base is left out. If the diffs change a macro or a struct, the other
-    functions whose code differs are added: they use it. ``functions`` differ, by their objects; of these
-    ``moved`` differ only in where fields are, and are left out if no macro is changed, unless there are no
-    others. ``info`` is of the variant.
+    A function whose code is that of base is left out. If the diffs change a macro or a struct, the
+    other functions whose code differs are added: they use it. ``functions`` differ, by their
+    objects; of these ``moved`` differ only in where fields are, and are left out if no macro is
+    changed, unless there are no others. ``info`` is of the variant.
     """
     differing = _named(functions, info)
     own = {one.id: one for one in changed if one.kind == "function"}
@@ -332,6 +352,7 @@ def _named(functions: Functions, info: DebugInfo) -> set[FunctionId]:
         # Sources of a folder may be compiled as one object; a header is compiled into any.
         if function.name in names
         and (
-            function.file.endswith(".h") or PurePosixPath(function.file).parent == PurePosixPath(name).parent
+            function.file.endswith(".h")
+            or PurePosixPath(function.file).parent == PurePosixPath(name).parent
         )
     }

@@ -1,6 +1,8 @@
-"""Count what the changed functions execute, where a kernel's own figures claim more than can be seen.
+"""Count what the changed functions execute, where a kernel's own figures claim more than can be
+seen.
 
-One boot of base and one of the variant, of which only the count is used: QEMU makes it outside of the kernel.
+One boot of base and one of the variant, of which only the count is used: QEMU makes it outside of
+the kernel.
 """
 
 import json
@@ -29,15 +31,20 @@ from kteardown.rundir.snapshot import Snapshot, load
 _ELSEWHERE = "the guests of this run are not booted on this host"
 
 
-def count_changes(snapshot: Snapshot, result: Result, reporter: Reporter, *, here: bool) -> Snapshot | None:
-    """Count what the changed functions execute for each variant and workload that needs it, and keep that.
+def count_changes(
+    snapshot: Snapshot, result: Result, reporter: Reporter, *, here: bool
+) -> Snapshot | None:
+    """Count what the changed functions execute for each variant and workload that needs it, and
+    keep that.
 
-    ``here``: whether this host boots the guests of the run. Return the run with the counts; None if none is
-    needed. Where nothing can be counted, the reason is kept: no figure needs a count. Raises LabError if
-    that cannot be written.
+    ``here``: whether this host boots the guests of the run. Return the run with the counts; None if
+    none is needed. Where nothing can be counted, the reason is kept: no figure needs a count.
+    Raises LabError if that cannot be written.
     """
     known = {(cost.variant, cost.workload) for cost in snapshot.counted}
-    wanted = [c for c in to_count(result, snapshot.workloads) if (c.variant, c.workload) not in known]
+    wanted = [
+        c for c in to_count(result, snapshot.workloads) if (c.variant, c.workload) not in known
+    ]
     if not wanted:
         return None
     costs = [*snapshot.counted]
@@ -47,7 +54,9 @@ def count_changes(snapshot: Snapshot, result: Result, reporter: Reporter, *, her
             found = _count(snapshot, c, reporter) if here else _ELSEWHERE
         except KteardownError as error:
             found = error.message
-        values = {"reason": found} if isinstance(found, str) else {"base": found[0], "changed": found[1]}
+        values = (
+            {"reason": found} if isinstance(found, str) else {"base": found[0], "changed": found[1]}
+        )
         costs.append(ChangeCost.model_validate({**about, **values}))
     text = json.dumps([cost.model_dump(mode="json") for cost in costs], indent=1)
     snapshot.run.save(snapshot.run.counted_file, text)
@@ -55,7 +64,8 @@ def count_changes(snapshot: Snapshot, result: Result, reporter: Reporter, *, her
 
 
 def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float, float] | str:
-    """Return the instructions in the changed functions of base and the variant, or why they are not known."""
+    """Return the instructions in the changed functions of base and the variant, or why they are not
+    known."""
     run = snapshot.run
     workload = snapshot.workloads[c.workload]
     base, variant = create.built(run, BASE), create.built(run, c.variant)
@@ -71,7 +81,9 @@ def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float
     if not functions:
         return "the series changes no function"
     points = snapshot.plan.points
-    point = next((one for one in points if (one.workload, one.shown) == (c.workload, c.point)), None)
+    point = next(
+        (one for one in points if (one.workload, one.shown) == (c.workload, c.point)), None
+    )
     if point is None:
         return "the plan does not have its point"
     params = {name: point.params[name] for name in workload.parameters}
@@ -92,7 +104,9 @@ def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float
     return costs[0], costs[1]
 
 
-def _why_not(base: tuple[KernelRequest, KernelImage], variant: tuple[KernelRequest, KernelImage]) -> str:
+def _why_not(
+    base: tuple[KernelRequest, KernelImage], variant: tuple[KernelRequest, KernelImage]
+) -> str:
     """Return why nothing can be counted of a variant; empty if it can."""
     if not variant[0].patches or variant[0].source != base[0].source:
         return "the variant is not a series on the source of base"
@@ -109,7 +123,8 @@ def _boots(
     images: Sequence[KernelImage],
     reporter: Reporter,
 ) -> list[CountedBoot]:
-    """Boot each kernel once. The last trial counts: in the first one a kernel does some things only once."""
+    """Boot each kernel once. The last trial counts: in the first one a kernel does some things only
+    once."""
     # A script finds what it left behind if it runs twice.
     points = [params] * (1 if workload.script else 2)
     booting = HERE.machine("", reporter, repeat=False)
@@ -130,8 +145,9 @@ def _boots(
     ]
     names = " and ".join(image.name for image in images)
     reporter.note(
-        f"{images[-1].name}: figures that the kernel made itself are better, and the call that contains them "
-        "cannot show it: counting from outside what the changed functions execute, in one more boot of each"
+        f"{images[-1].name}: figures that the kernel made itself are better, and the call that "
+        "contains them cannot show it: counting from outside what the changed functions execute, "
+        "in one more boot of each"
     )
     with reporter.task(f"Counting what {names} execute", total=len(boots)) as task:
         return boot_together(boots, booting, task.update)

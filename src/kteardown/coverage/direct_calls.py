@@ -1,7 +1,8 @@
-"""Where the direct calls and jumps of a kernel lead, read from its vmlinux at one address after another.
+"""Where the direct calls and jumps of a kernel lead, read from its vmlinux at one address after
+another.
 
-To disassemble a whole kernel takes seconds. Of the instructions that were executed it is known where each
-begins, and these three operation codes of x86-64 contain the distance to their target.
+To disassemble a whole kernel takes seconds. Of the instructions that were executed it is known
+where each begins, and these three operation codes of x86-64 contain the distance to their target.
 """
 
 import mmap
@@ -59,7 +60,9 @@ def _executable_sections(data: bytes | mmap.mmap) -> list[tuple[int, int, int]]:
     if count > _MOST_SECTIONS:
         return []
     # Type, flags, address, offset and size.
-    headers = [struct.unpack_from("<4xIQQQQ", data, table + number * entry) for number in range(count)]
+    headers = [
+        struct.unpack_from("<4xIQQQQ", data, table + number * entry) for number in range(count)
+    ]
     return [
         (address, offset, size)
         for kind, flags, address, offset, size in headers

@@ -1,6 +1,8 @@
-"""What a workload executes of a change, and what that costs: boots base and variant with the plugin.
+"""What a workload executes of a change, and what that costs: boots base and variant with the
+plugin.
 
-"Same" says little about lines that were never executed. What is counted here is apart from what is compared.
+"Same" says little about lines that were never executed. What is counted here is apart from what is
+compared.
 """
 
 import math
@@ -12,7 +14,14 @@ from statistics import mean, median, stdev
 
 from scipy import special
 
-from kteardown.coverage.attribute import Counts, DebugInfo, Executed, FunctionId, attribute, counts_of
+from kteardown.coverage.attribute import (
+    Counts,
+    DebugInfo,
+    Executed,
+    FunctionId,
+    attribute,
+    counts_of,
+)
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import (
     CoverageMap,
@@ -53,7 +62,8 @@ class ExercisedFunction:
 
 @dataclass(frozen=True)
 class PathCost:
-    """What the changed functions cost, with all that they call: instructions, one value for each seed."""
+    """What the changed functions cost, with all that they call: instructions, one value for each
+    seed."""
 
     objects: str
     """The parameter of which one more costs this; empty if it is the cost of a whole stretch."""
@@ -65,9 +75,11 @@ class PathCost:
     It is extrapolated to the default size: a quadratic cost is a small part of a small stretch.
     """
     inside: tuple[float, ...] = ()
-    """How many more instructions the whole kernel executes in the stretch with the change, by seed."""
+    """How many more instructions the whole kernel executes in the stretch with the change, by
+    seed."""
     later: tuple[float, ...] = ()
-    """How many more after the stretch, until the guest is quiet; empty if a guest does not become quiet."""
+    """How many more after the stretch, until the guest is quiet; empty if a guest does not become
+    quiet."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +92,11 @@ class Exercised:
     functions: tuple[ExercisedFunction, ...]
     """The changed functions that the variant has, the most executed first."""
     share: float
-    """Of these functions, with what is inlined into them, in all that the kernel executes in the stretch.
+    """Of these functions, with what is inlined into them, in all that the kernel executes in the
+    stretch.
 
-    A change of the code of these functions can save at most this; one that calls other functions less often
-    can save more, since those are not counted.
+    A change of the code of these functions can save at most this; one that calls other functions
+    less often can save more, since those are not counted.
     """
     cost: PathCost | None = None
 
@@ -106,9 +119,10 @@ def executed(
 ) -> Exercised:
     """Return what of ``changed`` the stretch of ``workload`` executes, and what that costs.
 
-    ``kernels`` are base and the variant; each is booted once with each of ``seeds`` seeds. ``params`` is the
-    smaller point; the larger one has twice its size. The first repetition at each point is not counted, since
-    it does some things for the first time. Raises GuestError, LabError, InputError.
+    ``kernels`` are base and the variant; each is booted once with each of ``seeds`` seeds.
+    ``params`` is the smaller point; the larger one has twice its size. The first repetition at each
+    point is not counted, since it does some things for the first time. Raises GuestError, LabError,
+    InputError.
     """
     sizes = two_sizes(workload, params)
     # A trial at the small size first, for what the kernel does only once.
@@ -120,7 +134,9 @@ def executed(
     share = 0.0
     for kernel, boots in zip(kernels, booted, strict=True):
         info = DebugInfo(kernel.image.parent)
-        sides = [[counts_of(trials[at].executed, inside=True) for trials in boots] for at in (0, -1)]
+        sides = [
+            [counts_of(trials[at].executed, inside=True) for trials in boots] for at in (0, -1)
+        ]
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
         whole += ([float(sum(counts.values())) for counts in side] for side in sides)
@@ -152,22 +168,32 @@ def _booted(
         for kernel in kernels
         for seed in range(1, seeds + 1)
     ]
-    with reporter.task(f"Counting what {workload.name} executes of the change", total=len(boots)) as task:
+    with reporter.task(
+        f"Counting what {workload.name} executes of the change", total=len(boots)
+    ) as task:
         trials = [one.trials[1:] for one in boot_together(boots, machine, task.update)]
     for trial in (trial for each in trials for trial in each if not trial.ran):
         raise GuestError(
-            f"{workload.name} did not run in the guest that counts what it executes: {trial.detail}",
-            hint="run the workload alone, with `kteardown compare` and the same series, to see more.",
+            f"{workload.name} did not run in the guest that counts what it executes: "
+            f"{trial.detail}",
+            hint=(
+                "run the workload alone, with `kteardown compare` and the same series, to see more."
+            ),
         )
     return [trials[start : start + seeds] for start in range(0, len(trials), seeds)]
 
 
 def _at_default_size(small: Sequence[float], large: Sequence[float]) -> float:
-    """Return a share of a stretch at the default size, from those of each seed at two smaller sizes.
+    """Return a share of a stretch at the default size, from those of each seed at two smaller
+    sizes.
 
-    It goes on growing as far as its growth is shown at 95%: the lower limit of Student's t of the logarithms.
+    It goes on growing as far as its growth is shown at 95%: the lower limit of Student's t of the
+    logarithms.
     """
-    grown = [math.log(more / less) if more and less else 0.0 for less, more in zip(small, large, strict=True)]
+    grown = [
+        math.log(more / less) if more and less else 0.0
+        for less, more in zip(small, large, strict=True)
+    ]
     n = len(grown)
     error = stdev(grown) / math.sqrt(n) * special.stdtrit(n - 1, 0.95) if n > 1 else 0.0
     return min(median(large) * math.exp(max(mean(grown) - error, 0.0) * _DOUBLINGS), 1.0)
@@ -176,7 +202,8 @@ def _at_default_size(small: Sequence[float], large: Sequence[float]) -> float:
 def _cost(
     workload: Workload, sizes: Sequence[Mapping[str, ParamValue]], costs: Sequence[Sequence[float]]
 ) -> PathCost:
-    """``costs``: of base at the smaller size and at the larger one, then of the variant, by seed."""
+    """``costs``: of base at the smaller size and at the larger one, then of the variant, by
+    seed."""
     objects = _objects(workload, sizes)
     if objects:
         each = [
@@ -190,7 +217,8 @@ def _cost(
 
 
 def _more(counts: Sequence[Sequence[float | None]], objects: int) -> tuple[float, ...]:
-    """Return how many more the variant has than base, by seed, for one of ``objects``; 0: at the larger size.
+    """Return how many more the variant has than base, by seed, for one of ``objects``; 0: at the
+    larger size.
 
     ``counts`` as in ``_cost``. Empty if one is not known.
     """
@@ -198,7 +226,9 @@ def _more(counts: Sequence[Sequence[float | None]], objects: int) -> tuple[float
     for small, large, small_changed, large_changed in zip(*counts, strict=True):
         if None in (small, large, small_changed, large_changed):
             return ()
-        base, changed = (large - small, large_changed - small_changed) if objects else (large, large_changed)
+        base, changed = (
+            (large - small, large_changed - small_changed) if objects else (large, large_changed)
+        )
         each.append((changed - base) / (objects or 1))
     return tuple(each)
 
@@ -210,7 +240,10 @@ def _objects(workload: Workload, points: Sequence[Mapping[str, ParamValue]]) -> 
 
 
 def _exercised(
-    workload: Workload, trials: Sequence[CountedTrial], changed: Sequence[ChangedFunction], info: DebugInfo
+    workload: Workload,
+    trials: Sequence[CountedTrial],
+    changed: Sequence[ChangedFunction],
+    info: DebugInfo,
 ) -> Exercised:
     here = [one for one in changed if one.kind == "function" and one.exists_after]
     wanted = {one.id for one in here}
@@ -228,7 +261,9 @@ def _exercised(
     )
 
 
-def _function(changed: ChangedFunction, sides: Sequence[Executed], objects: int) -> ExercisedFunction:
+def _function(
+    changed: ChangedFunction, sides: Sequence[Executed], objects: int
+) -> ExercisedFunction:
     before, after = (_executions(changed, side) for side in (sides[0], sides[-1]))
     most = max(range(len(after)), key=after.__getitem__)
     per_object = (after[most] - before[most]) / objects if objects else None
@@ -266,14 +301,23 @@ def coverage_of(workload: Workload, booted: CountedBoot, info: DebugInfo) -> Wor
             failed.append(f"{words(trial.params, workload)}: {why}")
     seen = {function for point in points for function in point.inside}
     return WorkloadCoverage(
-        workload.name, tuple(points), frozenset(outside - seen), booted.end.duration_s, tuple(failed)
+        workload.name,
+        tuple(points),
+        frozenset(outside - seen),
+        booted.end.duration_s,
+        tuple(failed),
     )
 
 
 def count_script(
-    kernel: KernelImage, described: Described, experiment: Experiment, params: Params, reporter: Reporter
+    kernel: KernelImage,
+    described: Described,
+    experiment: Experiment,
+    params: Params,
+    reporter: Reporter,
 ) -> None:
-    """Count what the script of ``experiment`` executes on ``kernel`` at one point, unless that was done.
+    """Count what the script of ``experiment`` executes on ``kernel`` at one point, unless that was
+    done.
 
     What goes wrong is only reported: no figure needs the map.
     """
@@ -286,7 +330,12 @@ def count_script(
         info = DebugInfo(kernel.image.parent)
         with reporter.task(f"Counting once which functions {workload.name} executes"):
             boot = boot_counted(
-                guest, workload, [params], reporter, folder=experiment.folder, spec=experiment.machine
+                guest,
+                workload,
+                [params],
+                reporter,
+                folder=experiment.folder,
+                spec=experiment.machine,
             )
             counted = coverage_of(workload, boot, info)
         if counted.points:

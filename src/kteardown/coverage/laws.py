@@ -1,4 +1,5 @@
-"""What one more object costs an unpatched kernel, by the results that are shipped (``scripts/laws.py``)."""
+"""What one more object costs an unpatched kernel, by the results that are shipped
+(``scripts/laws.py``)."""
 
 import json
 from collections.abc import Mapping

@@ -1,8 +1,9 @@
-"""The coverage map of a kernel: which of its functions each workload executes, and the file that keeps it.
+"""The coverage map of a kernel: which of its functions each workload executes, and the file that
+keeps it.
 
-A script that is described in ``workloads`` of the current folder has a map of its own, in the cache under its
-contents. It is counted once, when it is first rehearsed. The points at which workloads are counted are small
-ones, which together reach all that their parameters turn on.
+A script that is described in ``workloads`` of the current folder has a map of its own, in the cache
+under its contents. It is counted once, when it is first rehearsed. The points at which workloads
+are counted are small ones, which together reach all that their parameters turn on.
 """
 
 import gc
@@ -18,7 +19,13 @@ from typing import Any
 
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.errors import InputError
-from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable, workload_names
+from kteardown.inputs.load import (
+    experiment_names,
+    load_experiment,
+    load_workload,
+    readable,
+    workload_names,
+)
 from kteardown.kernels import cache_folder
 from kteardown.model.experiment import Sweep
 from kteardown.model.record import ParamValue
@@ -47,7 +54,8 @@ class WorkloadCoverage:
     name: str
     points: tuple[PointCoverage, ...]
     outside: frozenset[FunctionId]
-    """What is executed between the start and the end of a trial, but not in the stretch of any point."""
+    """What is executed between the start and the end of a trial, but not in the stretch of any
+    point."""
     seconds: float = 0.0
     """How long the boot took in which this was counted."""
     failed: tuple[str, ...] = ()
@@ -86,8 +94,13 @@ def write_map(path: Path, coverage: CoverageMap) -> None:
         ],
     }
     text = json.dumps(content, separators=(",", ":")).encode()
-    # The tables of the compressor are as large as its dictionary, which need not be larger than the text.
-    form = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": max(len(text), 4096)}
+    # The tables of the compressor are as large as its dictionary, which need not be larger than the
+    # text.
+    form = {
+        "id": lzma.FILTER_LZMA2,
+        "preset": 9 | lzma.PRESET_EXTREME,
+        "dict_size": max(len(text), 4096),
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
     new.write_bytes(lzma.compress(text, filters=[form]))
@@ -108,7 +121,8 @@ def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
 
 
 def shipped_functions(source: str) -> frozenset[FunctionId]:
-    """Return every function in the shipped map of ``source``, without reading which workload executes it."""
+    """Return every function in the shipped map of ``source``, without reading which workload
+    executes it."""
     path = shipped_path(source)
     with _reading(path):
         return frozenset(_functions(_content(path)))
@@ -116,7 +130,8 @@ def shipped_functions(source: str) -> frozenset[FunctionId]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Raise InputError with the name of the map if it cannot be read. No garbage is collected meanwhile.
+    """Raise InputError with the name of the map if it cannot be read. No garbage is collected
+    meanwhile.
 
     Among so many new objects, to look for it takes longer than to read them.
     """
@@ -126,7 +141,8 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
         raise InputError(
-            f"cannot read the coverage map {path}: {error}", hint="make it again with `make coverage`."
+            f"cannot read the coverage map {path}: {error}",
+            hint="make it again with `make coverage`.",
         ) from error
     finally:
         if collects:
@@ -145,7 +161,8 @@ def _functions(content: Mapping[str, Any]) -> list[FunctionId]:
 
 
 def shipped_sources() -> list[str]:
-    """Return the sources that have a shipped map, such as ``debian:6.12``, in the order of their versions."""
+    """Return the sources that have a shipped map, such as ``debian:6.12``, in the order of their
+    versions."""
     names = [path.name.removesuffix(_SUFFIX) for path in data_dir("coverage").glob(f"*{_SUFFIX}")]
     return sorted((name.replace("-", ":", 1) for name in names), key=_version)
 
@@ -156,13 +173,16 @@ def shipped_path(source: str) -> Path:
 
 
 def shipped_map(source: str) -> CoverageMap:
-    """Return the shipped map of ``source``, or of the nearest version. Raises InputError without any.
+    """Return the shipped map of ``source``, or of the nearest version. Raises InputError without
+    any.
 
-    Workloads that were not counted there, or could not run, are taken from the next nearest map: few
-    functions have other names.
+    Workloads that were not counted there, or could not run, are taken from the next nearest map:
+    few functions have other names.
     """
     wanted = _version(source)
-    there = sorted(shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted)))
+    there = sorted(
+        shipped_sources(), key=lambda name: (name != source, _distance(_version(name), wanted))
+    )
     if not there:
         raise InputError("no coverage map is shipped", hint="make the maps with `make coverage`.")
     return _merged(tuple(map(shipped_path, there)))
@@ -170,7 +190,8 @@ def shipped_map(source: str) -> CoverageMap:
 
 @lru_cache
 def _merged(paths: tuple[Path, ...]) -> CoverageMap:
-    """Return the map of the first path, with the workloads that it lacks from the first that has them."""
+    """Return the map of the first path, with the workloads that it lacks from the first that has
+    them."""
     found = read_map(paths[0])
     for path in paths[1:]:
         there = {one for one, counted in found.workloads.items() if counted.points}
@@ -193,12 +214,17 @@ def _version(source: str) -> tuple[int, int]:
 
 def _distance(one: tuple[int, int], other: tuple[int, int]) -> int:
     # 6.19 was followed by 7.0.
-    return abs(one[0] * 20 + one[1] - other[0] * 20 - other[1]) if all((one[0], other[0])) else -one[0]
+    return (
+        abs(one[0] * 20 + one[1] - other[0] * 20 - other[1]) if all((one[0], other[0])) else -one[0]
+    )
 
 
-def _workload_fields(workload: WorkloadCoverage, number: Mapping[FunctionId, int]) -> dict[str, Any]:
+def _workload_fields(
+    workload: WorkloadCoverage, number: Mapping[FunctionId, int]
+) -> dict[str, Any]:
     inside = sorted({function for point in workload.points for function in point.inside})
-    # By function, not by point: the points have similar counts, which then are side by side and compress.
+    # By function, not by point: the points have similar counts, which then are side by side and
+    # compress.
     counts = [[point.inside.get(function) for point in workload.points] for function in inside]
     return {
         "name": workload.name,
@@ -237,21 +263,24 @@ def _gaps(numbers: Iterable[int]) -> list[int]:
 
 
 def own_scripts(folder: Path) -> list[str]:
-    """Return the names of the scripts that are described in ``folder``/workloads and can be read."""
+    """Return the names of the scripts that are described in ``folder``/workloads and can be
+    read."""
     names = sorted({*workload_names(folder)}.difference(workload_names()))
     found = readable(lambda name: load_workload(name, str(folder)), names)
     return [workload.name for workload in found if workload.script is not None]
 
 
 def map_of(described: Described) -> Path:
-    """Return the file of its map, which may not be there yet. Raises InputError if a file cannot be read."""
+    """Return the file of its map, which may not be there yet. Raises InputError if a file cannot be
+    read."""
     return cache_dir() / "coverage" / f"{content_id(described)}.json.xz"
 
 
 def with_own(coverage: CoverageMap, folder: Path) -> tuple[CoverageMap, list[str]]:
     """Return ``coverage`` with the scripts of ``folder``, and the names of those that have no map.
 
-    A script has the counts of the kernel on which it was first rehearsed: few functions have other names.
+    A script has the counts of the kernel on which it was first rehearsed: few functions have other
+    names.
     """
     found, names = dict(coverage.workloads), own_scripts(folder)
     for name in names:
@@ -266,10 +295,11 @@ _SHORT: Mapping[str, int] = shipped_table("coverage/points")
 
 
 def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
-    """Return the points at which ``workload`` is counted, the first with all defaults but for its size.
+    """Return the points at which ``workload`` is counted, the first with all defaults but for its
+    size.
 
-    Each other point differs from it in one parameter: in every other of its choices, or, where 0 means
-    without, in the smallest other value that a shipped experiment uses.
+    Each other point differs from it in one parameter: in every other of its choices, or, where 0
+    means without, in the smallest other value that a shipped experiment uses.
     """
     plain = {name: small(name, one.default, workload) for name, one in workload.parameters.items()}
     points = [plain]
@@ -279,15 +309,22 @@ def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
         points += [{**plain, name: choice} for choice in others if choice != parameter.default]
     known = workload.parameters
     for name in (name for name, parameter in known.items() if parameter.default == 0):
-        values = {v for s in _sweeps() if s.workload == workload.name for v in s.params.get(name, ())}
+        values = {
+            v for s in _sweeps() if s.workload == workload.name for v in s.params.get(name, ())
+        }
         used = [value for value in values if isinstance(value, int) and value]
         points += [{**plain, name: min(used)}] if used else []
     # Without those that need a program in the guest.
-    return [p for p in points if not any(known[name].programs.get(str(value)) for name, value in p.items())]
+    return [
+        p
+        for p in points
+        if not any(known[name].programs.get(str(value)) for name, value in p.items())
+    ]
 
 
 def two_sizes(workload: Workload, point: Mapping[str, ParamValue]) -> list[dict[str, ParamValue]]:
-    """Return ``point`` at two sizes of the parameter of the growth law; without one, only ``point``."""
+    """Return ``point`` at two sizes of the parameter of the growth law; without one, only
+    ``point``."""
     law = workload.law
     size = point.get(law)
     if not law or not isinstance(size, int):
@@ -307,11 +344,15 @@ def stress_tests() -> frozenset[str]:
 def words(params: Mapping[str, ParamValue], workload: Workload) -> str:
     """Return the parameters in which a point differs from the first one; ``-`` if in none."""
     plain = points_of(workload)[0]
-    return " ".join(f"{name}={value}" for name, value in params.items() if plain.get(name) != value) or "-"
+    return (
+        " ".join(f"{name}={value}" for name, value in params.items() if plain.get(name) != value)
+        or "-"
+    )
 
 
 def small(name: str, value: ParamValue, workload: Workload) -> ParamValue:
-    """Return the value of the parameter ``name`` that is enough to count what is executed with ``value``."""
+    """Return the value of the parameter ``name`` that is enough to count what is executed with
+    ``value``."""
     if not isinstance(value, int):
         return value
     if name == workload.law:

@@ -26,7 +26,8 @@ class Proposal:
     outside: tuple[FunctionId, ...]
     """Those that the workload executes, but not in any of its stretches."""
     share: float
-    """The instructions of ``functions`` as a share of all that the kernel executes in the stretch."""
+    """The instructions of ``functions`` as a share of all that the kernel executes in the
+    stretch."""
     score: float
     """How many changed functions this is the workload for; ``propose`` says how it is counted."""
 
@@ -45,7 +46,8 @@ class Proposals:
     found: tuple[Proposal, ...]
     """The best first; last those that execute changed functions only outside of their stretch."""
     not_executed: tuple[ChangedFunction, ...]
-    """Changed functions that no workload executes at all; those that the patch adds are not among them."""
+    """Changed functions that no workload executes at all; those that the patch adds are not among
+    them."""
     not_inside: tuple[ChangedFunction, ...]
     """Changed functions that workloads execute, but none in its stretch."""
 
@@ -60,11 +62,11 @@ def propose(
 ) -> Proposals:
     """Return the workloads of ``coverage`` that execute functions of ``changed``, the best first.
 
-    Each function counts for the workload whose stretch has the largest share of it, and in proportion for
-    others: one that few workloads execute counts for more than one that all do. Of a workload the
-    point with the highest score comes first, that with its defaults also with half of it. Its other points
-    are proposed only if they execute changed functions that the earlier ones do not. ``stress_tests``: the
-    workloads that have no figures, which come after those that do.
+    Each function counts for the workload whose stretch has the largest share of it, and in
+    proportion for others: one that few workloads execute counts for more than one that all do. Of a
+    workload the point with the highest score comes first, that with its defaults also with half of
+    it. Its other points are proposed only if they execute changed functions that the earlier ones
+    do not. ``stress_tests``: the workloads that have no figures, which come after those that do.
     """
     functions = [one for one in changed if one.kind == "function" and one.exists_before]
     wanted = {one.id for one in functions}
@@ -73,7 +75,11 @@ def propose(
         for point in workload.points:
             for function in wanted & point.inside.keys():
                 largest[function] = max(largest.get(function, 0.0), share_of(point, {function}))
-    found = [one for workload in coverage.workloads.values() for one in _proposals(workload, wanted, largest)]
+    found = [
+        one
+        for workload in coverage.workloads.values()
+        for one in _proposals(workload, wanted, largest)
+    ]
     found.sort(
         key=lambda one: (
             *(not one.functions, one.workload in stress_tests),
@@ -102,10 +108,11 @@ def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
 
 
 def not_covered(text: str, source: str, executed: Mapping[str, Collection[FunctionId]]) -> str:
-    """Return in a sentence that no workload executes ``text`` of ``source``, and what may be meant instead.
+    """Return in a sentence that no workload executes ``text`` of ``source``, and what may be meant
+    instead.
 
-    ``executed``: the functions of every map, by its source. A map has only what is executed. So of a file
-    that is in none of them, nothing says whether the kernel has it.
+    ``executed``: the functions of every map, by its source. A map has only what is executed. So of
+    a file that is in none of them, nothing says whether the kernel has it.
     """
     file, _, name = text.partition(":")
     functions = sorted(set().union(*executed.values()))
@@ -114,14 +121,20 @@ def not_covered(text: str, source: str, executed: Mapping[str, Collection[Functi
         near = _near_file(file, name, functions)
         if "/" not in file or not file.endswith((".c", ".h", ".S")):
             such = f", such as {near[0]}" if near else ""
-            return f"{text} is not a file's path in the kernel's tree: write FILE or FILE:FUNCTION{such}"
+            return (
+                f"{text} is not a file's path in the kernel's tree: write FILE or "
+                f"FILE:FUNCTION{such}"
+            )
         return (
-            f"no coverage map has a file {file}: a map has a file if a workload executes any of it, so "
-            f"either the path is wrong or no workload executes this file{_named('similar names', near)}"
+            f"no coverage map has a file {file}: a map has a file if a workload executes any of "
+            "it, so either the path is wrong or no workload executes this "
+            f"file{_named('similar names', near)}"
         )
     there = [other for other, known in executed.items() if _of(file, name, known)]
     if there:
-        return f"no workload executes {text} of {source}, but of another kernel: --source {there[0]}"
+        return (
+            f"no workload executes {text} of {source}, but of another kernel: --source {there[0]}"
+        )
     same = [str(function) for function in functions if function.name == name]
     of = {function.name: str(function) for function in here}
     similar = [of[one] for one in difflib.get_close_matches(name, of, n=_ALIKE)]
@@ -135,7 +148,8 @@ def _of(file: str, name: str, functions: Iterable[FunctionId]) -> list[FunctionI
 
 
 def _near_file(file: str, name: str, functions: Sequence[FunctionId]) -> list[str]:
-    """Return what an unknown file may be: where the function is, that name in another folder, or the like."""
+    """Return what an unknown file may be: where the function is, that name in another folder, or
+    the like."""
     files = list(dict.fromkeys(function.file for function in functions))
     found = [str(function) for function in functions if function.name == (name or file)]
     found += [known for known in files if known.endswith(f"/{file.rpartition('/')[2]}")]
@@ -145,13 +159,19 @@ def _near_file(file: str, name: str, functions: Sequence[FunctionId]) -> list[st
 def _named(what: str, names: Iterable[str]) -> str:
     """Return ``; WHAT: `` with the first names, each once; empty without names."""
     every = list(dict.fromkeys(names))
-    return f"; {what}: {', '.join(every[:_ALIKE])}{', ...' if len(every) > _ALIKE else ''}" if every else ""
+    return (
+        f"; {what}: {', '.join(every[:_ALIKE])}{', ...' if len(every) > _ALIKE else ''}"
+        if every
+        else ""
+    )
 
 
 def _proposals(
     workload: WorkloadCoverage, wanted: set[FunctionId], largest: Mapping[FunctionId, float]
 ) -> Iterable[Proposal]:
-    executed = workload.outside | {function for point in workload.points for function in point.inside}
+    executed = workload.outside | {
+        function for point in workload.points for function in point.inside
+    }
     scores = {}
     for n, point in enumerate(workload.points):
         hit = {function for function in wanted & point.inside.keys() if largest[function]}
@@ -172,6 +192,7 @@ def _proposals(
 
 
 def share_of(point: PointCoverage, wanted: Collection[FunctionId]) -> float:
-    """Return the instructions of ``wanted`` as a share of what the kernel executes in the stretch."""
+    """Return the instructions of ``wanted`` as a share of what the kernel executes in the
+    stretch."""
     own = sum(point.inside[function].instructions for function in point.inside.keys() & wanted)
     return own / point.instructions if point.instructions else 0.0

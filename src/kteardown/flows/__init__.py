@@ -1,1 +1,2 @@
-"""What a verb asks for: a question goes in, an answer comes out. Nothing here reads a command line."""
+"""What a verb asks for: a question goes in, an answer comes out. Nothing here reads a command
+line."""

@@ -11,7 +11,8 @@ from kteardown.report.sections.fault_lines import fault_sentence, uncompared_sen
 def gate(material: Measured, fail_on: FailOn | None) -> None:
     """Raise the error with which a run ends that does not pass ``fail_on``.
 
-    Raises BrokenError if a variant is broken, NotBuiltError if nothing of one is in its kernel, GateError.
+    Raises BrokenError if a variant is broken, NotBuiltError if nothing of one is in its kernel,
+    GateError.
     """
     check_broken(material)
     check_built(material)
@@ -22,7 +23,9 @@ def gate(material: Measured, fail_on: FailOn | None) -> None:
 
 def check_broken(material: Measured) -> None:
     """Raise BrokenError if a variant is broken."""
-    faults = [fault for variant in material.answer.variants for fault in variant.with_status("broken")]
+    faults = [
+        fault for variant in material.answer.variants for fault in variant.with_status("broken")
+    ]
     if faults:
         clock, first = faults[0]
         run = f"{material.name}/{clock}" if len(material.clocks) > 1 else material.name
@@ -52,7 +55,9 @@ def _error(material: Measured, problem: Problem) -> KteardownError:
         )
     if problem.kind == "not compared":
         lost = [text for one in material.clocks for text in uncompared_sentences(one.result)]
-        return GateError("; ".join(lost), hint=f"{boots}; a point that was not compared cannot pass.")
+        return GateError(
+            "; ".join(lost), hint=f"{boots}; a point that was not compared cannot pass."
+        )
     assert problem.finding is not None
     word = "worse" if problem.kind == "fail" else "inconclusive"
     text = metric_sentence(problem.finding)
@@ -62,8 +67,14 @@ def _error(material: Measured, problem: Problem) -> KteardownError:
     elif problem.finding.whole is None:
         first = next(one for one in problem.finding.points if one.verdict == "inconclusive")
         place = f" at {point_text(first.point)}" if first.point else ""
-        text += f"; the first that is inconclusive{place}: {with_remedy(first.reason, problem.finding.clock)}"
+        text += (
+            f"; the first that is inconclusive{place}: "
+            f"{with_remedy(first.reason, problem.finding.clock)}"
+        )
     return GateError(
         f"a headline metric is {word}: {text}",
-        hint=f"see all of them with `kteardown report {run}`; --profile shows where the time is spent.",
+        hint=(
+            f"see all of them with `kteardown report {run}`; --profile shows where the time is "
+            "spent."
+        ),
     )

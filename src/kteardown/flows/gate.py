@@ -35,7 +35,12 @@ from kteardown.rundir.find import all_runs, find_runs
 from kteardown.rundir.snapshot import load
 
 _WORDS = {True: "pass", False: "FAIL", None: "uncertain"}
-_PASSES: Mapping[Outcome, bool | None] = {"pass": True, "unsure": None, "fail": False, "broken": False}
+_PASSES: Mapping[Outcome, bool | None] = {
+    "pass": True,
+    "unsure": None,
+    "fail": False,
+    "broken": False,
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class GateLine:
 
 @dataclass(frozen=True)
 class GateQuestion:
-    """Whether a kernel is worse in ``experiment`` than ``against``, a run or a revision, by the margins."""
+    """Whether a kernel is worse in ``experiment`` than ``against``, a run or a revision, by the
+    margins."""
 
     experiment: str
     asked: Overrides
@@ -58,10 +64,14 @@ class GateQuestion:
     margins: Margins
 
     @classmethod
-    def of(cls, experiment: str, asked: Overrides, against: str, margin: Sequence[str]) -> "GateQuestion":
+    def of(
+        cls, experiment: str, asked: Overrides, against: str, margin: Sequence[str]
+    ) -> "GateQuestion":
         """Return the question of these options. Raises InputError."""
         if asked.clock == "both":
-            raise InputError("--clock both: a gate has one clock", hint="run one gate for each clock.")
+            raise InputError(
+                "--clock both: a gate has one clock", hint="run one gate for each clock."
+            )
         margins = Margins.parse(",".join(margin), "--margin")
         if len(asked.variant or ()) > 1:
             raise InputError(
@@ -72,7 +82,8 @@ class GateQuestion:
 
 @dataclass(frozen=True)
 class GateAnswer:
-    """What a gate found. ``material``: the run by the margins; None if both kernels are the same."""
+    """What a gate found. ``material``: the run by the margins; None if both kernels are the
+    same."""
 
     against: str
     material: Material | None = None
@@ -120,7 +131,9 @@ class GateAnswer:
             return
         check_broken(self.material)
         if drifts := self.drifts:
-            raise GateError(drifts[0].text, hint="see all its runs with `kteardown history --order time`.")
+            raise GateError(
+                drifts[0].text, hint="see all its runs with `kteardown history --order time`."
+            )
         apply_gate(self.material, fail_on)
 
 
@@ -161,7 +174,8 @@ def judge_kernel(question: GateQuestion, runner: Runner) -> GateAnswer:
 
 
 def _kept(against: str, experiment: Experiment) -> RunDir | None:
-    """Return the kept run that is named, on the clock of the experiment; None if it is a revision."""
+    """Return the kept run that is named, on the clock of the experiment; None if it is a
+    revision."""
     try:
         found = find_runs(against)
     except InputError:
@@ -178,16 +192,20 @@ def _kept(against: str, experiment: Experiment) -> RunDir | None:
 
 
 def _on_branch(against: str, experiment: Experiment, source: str) -> Experiment:
-    """Return the experiment with all that a tree has more than a branch as the only variant; none if nothing.
+    """Return the experiment with all that a tree has more than a branch as the only variant; none
+    if nothing.
 
     Base is the commit at which both part, so that what the branch has more is no change.
     """
     kind, _, rest = source.partition(":")
     path, revision = rest.rsplit("@", 1) if "@" in rest else (rest, "HEAD")
-    hint = "name a run of `kteardown list runs`, or a revision of the git tree of --source git:PATH."
+    hint = (
+        "name a run of `kteardown list runs`, or a revision of the git tree of --source git:PATH."
+    )
     if kind != "git" or experiment.variants:
         raise InputError(
-            f"--against {against}: no such run; a branch needs --source git:PATH and no --variant", hint=hint
+            f"--against {against}: no such run; a branch needs --source git:PATH and no --variant",
+            hint=hint,
         )
     repository = Path(path).expanduser().absolute()
     try:
@@ -198,23 +216,28 @@ def _on_branch(against: str, experiment: Experiment, source: str) -> Experiment:
     with git.view(repository) as git_dir:
         folder = git.as_patch(git_dir, fork, git.commit(repository, revision), cache_dir())
     variants = (str(folder),) if folder else ()
-    return experiment.model_copy(update={"source": f"git:{repository}@{fork}", "variants": variants})
+    return experiment.model_copy(
+        update={"source": f"git:{repository}@{fork}", "variants": variants}
+    )
 
 
 def _beside(kept: RunDir, experiment: Experiment) -> Experiment:
-    """Return the experiment with the base of a kept run as base: real time is compared side by side only."""
+    """Return the experiment with the base of a kept run as base: real time is compared side by side
+    only."""
     snapshot = load(kept)
     source, built = snapshot.experiment.source, snapshot.kernels[BASE].source
     if source.startswith("git:"):
         source = f"git:{source.removeprefix('git:').partition('@')[0]}@{built.rpartition('@')[2]}"
     if unnamed := {*paths_of(source)} - {*paths_of(experiment.source)}:
         raise InputError(
-            f"--against {kept.name}: its base is of {min(unnamed)}: kteardown uses it only if you name "
-            "it again",
+            f"--against {kept.name}: its base is of {min(unnamed)}: kteardown uses it only if you "
+            "name it again",
             hint="if it is what you want to use, name it with --source.",
         )
     elsewhere = experiment.source != source
-    variants = tuple(f"{name} on {experiment.source}" if elsewhere else name for name in experiment.variants)
+    variants = tuple(
+        f"{name} on {experiment.source}" if elsewhere else name for name in experiment.variants
+    )
     if not variants and elsewhere:
         variants = (experiment.source,)
     return experiment.model_copy(update={"source": source, "variants": variants})
@@ -252,7 +275,9 @@ def _metric_lines(material: Material) -> Iterator[GateLine]:
             yield GateLine(_PASSES[finding.outcome], metric_sentence(finding), finding.group.key)
 
 
-def _drift_lines(run: str, experiment: Experiment, margins: Margins, reporter: Reporter) -> list[GateLine]:
+def _drift_lines(
+    run: str, experiment: Experiment, margins: Margins, reporter: Reporter
+) -> list[GateLine]:
     drifts = hook("drifts")
     if drifts is None:
         reporter.note(
@@ -267,8 +292,8 @@ def _drift_lines(run: str, experiment: Experiment, margins: Margins, reporter: R
     return [
         GateLine(
             False,
-            f"{each.kernel}: {each.metric}{f' at {point_text(each.point)}' if each.point else ''} is "
-            f"{each.by:.1%} worse than in {each.since} ({each.at[:10]}), in {each.steps} "
+            f"{each.kernel}: {each.metric}{f' at {point_text(each.point)}' if each.point else ''} "
+            f"is {each.by:.1%} worse than in {each.since} ({each.at[:10]}), in {each.steps} "
             f"step{'s' if each.steps > 1 else ''}, none of them beyond the margin",
             f"{each.metric} since {each.since}",
             drift=True,

@@ -20,8 +20,8 @@ from kteardown.rundir.snapshot import load
 class Runner:
     """Creates runs and boots them, as the user asked for it.
 
-    ``command`` repeats what is run. ``on``: as ``--on``; None: where a run has begun, or on this host.
-    ``jobs``: how many guests at once; None: as many as fit.
+    ``command`` repeats what is run. ``on``: as ``--on``; None: where a run has begun, or on this
+    host. ``jobs``: how many guests at once; None: as many as fit.
     """
 
     reporter: Reporter
@@ -31,7 +31,8 @@ class Runner:
     needs_kvm: bool = False
 
     def start(self, experiments: Sequence[Experiment], *, ablate: bool = False) -> RunFolder:
-        """Create the run of an experiment (on both clocks: one for each) with the kernels it begins with.
+        """Create the run of an experiment (on both clocks: one for each) with the kernels it begins
+        with.
 
         Raises InputError, BuildError, LabError.
         """
@@ -41,7 +42,8 @@ class Runner:
         return pipeline.start(experiments, self.reporter, ablate=ablate, command=self.command)
 
     def boot_rest(self, found: RunFolder, *, repeat: bool = False) -> Measured:
-        """Boot the rest of the plan, and return what the run says. ``repeat`` as for ``run.places.Where``.
+        """Boot the rest of the plan, and return what the run says. ``repeat`` as for
+        ``run.places.Where``.
 
         Raises InputError, BuildError, GuestError, LabError.
         """
@@ -55,7 +57,9 @@ class Runner:
             for snapshot in snapshots:
                 if found.both_clocks:
                     self.reporter.note(f"{CLOCKS[snapshot.experiment.design.clock]}:")
-                materials.append(pipeline.finish(snapshot, self.reporter, Where(place, self.jobs, repeat)))
+                materials.append(
+                    pipeline.finish(snapshot, self.reporter, Where(place, self.jobs, repeat))
+                )
                 if snapshot is not snapshots[-1]:
                     self.reporter.note(f"done; its report: kteardown report {snapshot.run.name}")
         except KeyboardInterrupt:

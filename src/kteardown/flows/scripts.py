@@ -21,7 +21,15 @@ from kteardown.run.places import HERE
 from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
 from kteardown.run.resolve import base_of, experiment_for, experiment_of_script
 from kteardown.run.setting import Bootable
-from kteardown.script.describe import Described, describe, is_script, keep, known, with_headlines, write
+from kteardown.script.describe import (
+    Described,
+    describe,
+    is_script,
+    keep,
+    known,
+    with_headlines,
+    write,
+)
 from kteardown.script.files import script_archives
 
 
@@ -30,14 +38,18 @@ def experiments_on(
 ) -> tuple[Experiment, ...]:
     """Return the experiment with one workload, known by its name or a script, once for each clock.
 
-    A script is rehearsed on base, which is built for that. Raises InputError, GuestError if the script does
-    not run, BuildError, LabError.
+    A script is rehearsed on base, which is built for that. Raises InputError, GuestError if the
+    script does not run, BuildError, LabError.
     """
     here = Path.cwd()
     own = workload in own_scripts(here)
     if not is_own(workload):
         if scripted != Scripted():
-            what = "the name of a workload" if workload in workload_names(here) else "no path of a file"
+            what = (
+                "the name of a workload"
+                if workload in workload_names(here)
+                else "no path of a file"
+            )
             raise InputError(
                 f"{workload} is {what}, and --metric, --programs, --file, --root, --allow "
                 "and --limit are for a script of your own",
@@ -46,8 +58,8 @@ def experiments_on(
         return on_clocks(experiment_for(workload, source), asked)
     if own and replace(scripted, metric=None) != Scripted():
         raise InputError(
-            f"{workload} is described in workloads/{workload}.toml, and --programs, --file, --root, --allow "
-            "and --limit are for a script that is not",
+            f"{workload} is described in workloads/{workload}.toml, and --programs, --file, "
+            "--root, --allow and --limit are for a script that is not",
             hint="write these into the table [script] of that file.",
         )
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
@@ -71,17 +83,24 @@ def experiments_on(
 
 
 def is_own(workload: str) -> bool:
-    """Return whether this is a script of the user's: a file, a command, or one that ./workloads describes."""
+    """Return whether this is a script of the user's: a file, a command, or one that ./workloads
+    describes."""
     return is_script(workload) or workload in own_scripts(Path.cwd())
 
 
 def described_in(
-    folder: Path, workload: str, source: str, asked: Overrides, scripted: Scripted, reporter: Reporter
+    folder: Path,
+    workload: str,
+    source: str,
+    asked: Overrides,
+    scripted: Scripted,
+    reporter: Reporter,
 ) -> tuple[Described, Experiment]:
-    """Describe a script in ``folder``, and return the experiment with it on the first clock, not rehearsed.
+    """Describe a script in ``folder``, and return the experiment with it on the first clock, not
+    rehearsed.
 
-    Its guest's files are made here, too, so that what is wrong with one is known before a kernel is built.
-    Raises InputError, MissingError, BuildError if a C file does not compile, LabError.
+    Its guest's files are made here, too, so that what is wrong with one is known before a kernel is
+    built. Raises InputError, MissingError, BuildError if a C file does not compile, LabError.
     """
     here = Path.cwd()
     if workload in workload_names(here):
@@ -94,7 +113,9 @@ def described_in(
     found = described.workload
     experiment = _experiments(found.name, source, folder, asked)[0]
     machine = experiment.machine
-    for archive in script_archives({found.name: found}, str(folder), Entry(folder), machine.arch, reporter):
+    for archive in script_archives(
+        {found.name: found}, str(folder), Entry(folder), machine.arch, reporter
+    ):
         check_size(archive.stat().st_size, machine.memory_mb or found.memory_mb)
     return described, experiment
 

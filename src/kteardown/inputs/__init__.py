@@ -1,1 +1,2 @@
-"""Reading experiments, workloads and published figures, and applying command-line options to them."""
+"""Reading experiments, workloads and published figures, and applying command-line options to
+them."""

@@ -38,8 +38,11 @@ def parse_values(text: str, where: str) -> tuple[ParamValue, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def parse_assignments(assignments: Iterable[str], option: str = "--set") -> dict[str, tuple[ParamValue, ...]]:
-    """Parse the arguments of ``option``, such as ``["zombies=0:3000:1000"]``, into values by parameter.
+def parse_assignments(
+    assignments: Iterable[str], option: str = "--set"
+) -> dict[str, tuple[ParamValue, ...]]:
+    """Parse the arguments of ``option``, such as ``["zombies=0:3000:1000"]``, into values by
+    parameter.
 
     Raises InputError that names the option and the argument.
     """
@@ -53,7 +56,8 @@ def parse_assignments(assignments: Iterable[str], option: str = "--set") -> dict
             )
         if name in result:
             raise InputError(
-                f"{option} {assignment}: {name} is given twice", hint=f"write all values in one {option}."
+                f"{option} {assignment}: {name} is given twice",
+                hint=f"write all values in one {option}.",
             )
         result[name] = parse_values(values, f"{option} {name}")
     return result

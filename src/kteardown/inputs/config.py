@@ -23,7 +23,8 @@ def config_file() -> Path:
 
 
 def section(name: str, model: type[_Model], file: Path | None = None) -> _Model:
-    """Return the section ``name``; every setting has a default. Raises InputError that names the setting."""
+    """Return the section ``name``; every setting has a default. Raises InputError that names the
+    setting."""
     fields: dict[str, Any] = {name: (model, model())}
     found: _Model = getattr(_validated(name, model, fields, file or config_file()), name)
     return found

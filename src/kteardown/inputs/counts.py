@@ -21,14 +21,17 @@ INVARIANTS: Mapping[str, str] = _COUNTS["invariants"]
 def marks_stretch(workload: str, folder: str = "") -> bool:
     """Return whether a workload marks the part that its metrics measure.
 
-    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in ``folder``.
+    Its C files say so: they call ``wl_profile_begin()``. They are the shipped ones, or else in
+    ``folder``.
     """
     shipped = data_dir("agent")
     own = [Path(folder) / "agent" / "workloads"] if folder else []
     for root in (shipped / "workloads", shipped / "stress", *own):
         place = root / workload
         files = sorted(place.glob("*.c")) if place.is_dir() else [place.with_suffix(".c")]
-        texts = [file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()]
+        texts = [
+            file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()
+        ]
         if texts:
             return any(_BEGINS.search(_COMMENT.sub(" ", text)) for text in texts)
     return False
@@ -36,12 +39,15 @@ def marks_stretch(workload: str, folder: str = "") -> bool:
 
 def uncounted(experiment: Experiment, workloads: Mapping[str, Workload]) -> list[str]:
     """Return the workloads of ``experiment`` that mark no stretch. Of a script, all is measured."""
-    names = [sweep.workload for sweep in experiment.workloads if workloads[sweep.workload].script is None]
+    names = [
+        sweep.workload for sweep in experiment.workloads if workloads[sweep.workload].script is None
+    ]
     return [name for name in names if not marks_stretch(name, experiment.folder)]
 
 
 def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> dict[str, Workload]:
-    """Return ``workloads`` with the metrics and the invariant of the counters, where they mark a stretch.
+    """Return ``workloads`` with the metrics and the invariant of the counters, where they mark a
+    stretch.
 
     Raises InputError if a workload uses the name of one of them.
     """
@@ -53,8 +59,8 @@ def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> di
         taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
         if taken:
             raise InputError(
-                f"workload {name!r} has a metric or an invariant {min(taken)} of its own, which is the "
-                "name of one of design.counts (--counts)",
+                f"workload {name!r} has a metric or an invariant {min(taken)} of its own, which is "
+                "the name of one of design.counts (--counts)",
                 hint="rename it in the workload, or leave out the counts.",
             )
         counted = {"metrics": {**metrics, **METRICS}, "invariants": {**invariants, **INVARIANTS}}
@@ -69,7 +75,8 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
     place, bare = f"{where}: design.counts (--counts)", uncounted(experiment, workloads)
     if len(bare) == len(experiment.workloads):
         raise InputError(
-            f"{place}: no workload of the experiment marks a stretch in which to count: {', '.join(bare)}",
+            f"{place}: no workload of the experiment marks a stretch in which to count: "
+            f"{', '.join(bare)}",
             hint="leave it out, or call wl_profile_begin() and wl_profile_end() in the workload.",
         )
     if experiment.design.clock != "instructions":
@@ -78,10 +85,14 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
     if not ARCHITECTURES[arch].emulated_counters:
         raise InputError(
             f"{place}: {arch} guests have no counters on the instruction clock: QEMU emulates none",
-            hint="choose the wall clock on a host with KVM (--clock wall), or leave it out: times on this "
-            "clock are counts of instructions already.",
+            hint=(
+                "choose the wall clock on a host with KVM (--clock wall), or leave it out: times "
+                "on this clock are counts of instructions already."
+            ),
         )
-    cpus = experiment.machine.largest("cpus") or max(workload.cpus for workload in workloads.values())
+    cpus = experiment.machine.largest("cpus") or max(
+        workload.cpus for workload in workloads.values()
+    )
     if cpus > 1:
         raise InputError(
             f"{place}: on the instruction clock, the counters of each of the {cpus} CPUs count the "

@@ -1,4 +1,5 @@
-"""Fragments of the kernel configuration: where a name is looked up, and what an experiment needs."""
+"""Fragments of the kernel configuration: where a name is looked up, and what an experiment
+needs."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +13,16 @@ from kteardown.paths import data_dir
 
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """Return the sorted fragments that the kernels need in addition to ``kernels/base.config``."""
-    return tuple(sorted({*experiment.config, *(f for one in workloads.values() for f in one.config)}))
+    return tuple(
+        sorted({*experiment.config, *(f for one in workloads.values() for f in one.config)})
+    )
 
 
 def fragment_places(own: str | Path = "", shipped: Path | None = None) -> list[Path]:
     """Return the folders of fragments in the order in which a name is looked up in them.
 
-    First comes the shipped one, then ``kernels/fragments`` in the folder ``own`` and in the current folder.
+    First comes the shipped one, then ``kernels/fragments`` in the folder ``own`` and in the current
+    folder.
     """
     first = shipped or data_dir("kernels") / "fragments"
     folders = [*([Path(own).absolute()] if own else []), Path.cwd()]
@@ -26,7 +30,8 @@ def fragment_places(own: str | Path = "", shipped: Path | None = None) -> list[P
 
 
 def fragment_files(places: Iterable[Path]) -> dict[str, Path]:
-    """Return the files of all fragments in these folders, by name; earlier folders precede later ones."""
+    """Return the files of all fragments in these folders, by name; earlier folders precede later
+    ones."""
     found: dict[str, Path] = {}
     for place in places:
         for path in sorted(place.glob("*.config")):
@@ -41,7 +46,8 @@ def is_fragment_path(fragment: str) -> bool:
 
 
 def fragment_file(fragment: str, places: Sequence[Path]) -> Path:
-    """Return the file of a fragment that is a name or a path. Raises InputError with the folders searched."""
+    """Return the file of a fragment that is a name or a path. Raises InputError with the folders
+    searched."""
     if is_fragment_path(fragment):
         path = Path(fragment).expanduser().absolute()
         if path.is_file():
@@ -52,8 +58,10 @@ def fragment_file(fragment: str, places: Sequence[Path]) -> Path:
         raise InputError(
             f"no fragment {fragment!r}{did_you_mean(fragment, known)} "
             f"(searched: {', '.join(str(place) for place in places)})",
-            hint=f"choose one of: {', '.join(sorted(known))}; write ./kernels/fragments/NAME.config; "
-            "or name a symbol: CONFIG_NAME=y.",
+            hint=(
+                f"choose one of: {', '.join(sorted(known))}; write "
+                "./kernels/fragments/NAME.config; or name a symbol: CONFIG_NAME=y."
+            ),
         )
     return known[fragment]
 
@@ -61,8 +69,8 @@ def fragment_file(fragment: str, places: Sequence[Path]) -> Path:
 def located(wanted: Iterable[str], own: str | Path = "") -> tuple[str, ...]:
     """Return fragments with the path of its file in place of each that is not shipped.
 
-    A path means the same in every folder, and in later sessions. Raises InputError if there is no such
-    fragment, or if two files have one name.
+    A path means the same in every folder, and in later sessions. Raises InputError if there is no
+    such fragment, or if two files have one name.
     """
     places = fragment_places(own)
     found: list[str] = []
@@ -77,13 +85,15 @@ def located(wanted: Iterable[str], own: str | Path = "") -> tuple[str, ...]:
         other = path if shipped else files.setdefault(path.stem, path)
         if other != path:
             raise InputError(
-                f"two fragments are called {path.stem!r}: {other} and {path}", hint="rename one of them."
+                f"two fragments are called {path.stem!r}: {other} and {path}",
+                hint="rename one of them.",
             )
     return tuple(dict.fromkeys(found))
 
 
 def fragment_summary(path: Path) -> str:
-    """Return the first sentence of the comment with which a fragment begins; empty if it has none."""
+    """Return the first sentence of the comment with which a fragment begins; empty if it has
+    none."""
     try:
         comment = re.match(r"(?:#.*\n?)*", path.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:

@@ -24,17 +24,20 @@ from kteardown.paths import data_dir
 
 
 def experiment_names(own: Path | None = None) -> list[str]:
-    """Return the names of the shipped experiments and those in the folder ``experiments`` of ``own``."""
+    """Return the names of the shipped experiments and those in the folder ``experiments`` of
+    ``own``."""
     return _names("experiments", own)
 
 
 def workload_names(own: Path | None = None) -> list[str]:
-    """Return the names of the shipped workloads and those in the folder ``workloads`` of ``own``."""
+    """Return the names of the shipped workloads and those in the folder ``workloads`` of
+    ``own``."""
     return _names("workloads", own)
 
 
 def stress_names() -> list[str]:
-    """Return the names of the shipped workloads that only check invariants. Their C files are apart, too."""
+    """Return the names of the shipped workloads that only check invariants. Their C files are
+    apart, too."""
     return sorted(path.stem for path in (data_dir("workloads") / "stress").glob("*.toml"))
 
 
@@ -49,7 +52,8 @@ def readable(load: Callable[[str], _Model], names: Iterable[str]) -> Iterator[_M
 
 
 def load_experiment(name: str) -> Experiment:
-    """Load an experiment: a shipped one or one of ``./experiments`` by name, or any file by its path.
+    """Load an experiment: a shipped one or one of ``./experiments`` by name, or any file by its
+    path.
 
     Raises InputError that names the file, the key and what was expected.
     """
@@ -72,7 +76,9 @@ def load_experiment(name: str) -> Experiment:
     for key, table in (*sweeps, ("quick", fields.get("quick"))):
         if isinstance(table, dict) and isinstance(table.get("params"), dict):
             table["params"] = {
-                name: parse_values(value, f"{path}: {key}.params.{name}") if isinstance(value, str) else value
+                name: parse_values(value, f"{path}: {key}.params.{name}")
+                if isinstance(value, str)
+                else value
                 for name, value in table["params"].items()
             }
     experiment = validated(Experiment, fields, path)
@@ -98,7 +104,8 @@ def load_workload(name: str, folder: str = "") -> Workload:
         raise InputError(
             f"{name!r} is an experiment, not a workload"
             if instead
-            else f"there is no workload called {name!r}{did_you_mean(name, workload_names(own))}{places}",
+            else f"there is no workload called {name!r}"
+            f"{did_you_mean(name, workload_names(own))}{places}",
             hint=instead or other or "choose one of `kteardown list workloads`.",
         )
     workload = validated(Workload, read_toml(path), path)
@@ -157,7 +164,8 @@ def _not_within(spec: Metric, workload: Workload) -> str:
 
 
 def load_workloads(experiment: Experiment) -> dict[str, Workload]:
-    """Load every workload that ``experiment`` runs, by name, with what it counts. Raises InputError."""
+    """Load every workload that ``experiment`` runs, by name, with what it counts. Raises
+    InputError."""
     workloads = {}
     for sweep in experiment.workloads:
         workload = workloads[sweep.workload] = load_workload(sweep.workload, experiment.folder)
@@ -178,12 +186,14 @@ def load_workloads(experiment: Experiment) -> dict[str, Workload]:
 def own_sources(workloads: Mapping[str, Workload], own_folder: str = "") -> list[Path]:
     """Return the C files, or folders of them, of those ``workloads`` that not every agent has.
 
-    These are the stress tests, all of them if there is any, what runs a script, and those that are not
-    shipped, in ``own_folder``. Raises InputError if one of them does not exist.
+    These are the stress tests, all of them if there is any, what runs a script, and those that are
+    not shipped, in ``own_folder``. Raises InputError if one of them does not exist.
     """
     shipped = workload_names()
     folder = Path(own_folder) / "agent" / "workloads"
-    own = sorted((data_dir("agent") / "stress").iterdir()) if {*workloads} & {*stress_names()} else []
+    own = (
+        sorted((data_dir("agent") / "stress").iterdir()) if {*workloads} & {*stress_names()} else []
+    )
     scripts = {name for name, workload in workloads.items() if workload.script is not None}
     own += [data_dir("agent") / "script"] if scripts else []
     for name in (name for name in workloads if name not in shipped and name not in scripts):
@@ -198,9 +208,12 @@ def own_sources(workloads: Mapping[str, Workload], own_folder: str = "") -> list
 
 
 def runs_own_programs(workloads: Mapping[str, Workload]) -> bool:
-    """Return whether programs of the user run in a guest: a script, or a workload that is not shipped."""
+    """Return whether programs of the user run in a guest: a script, or a workload that is not
+    shipped."""
     shipped = {*workload_names(), *stress_names()}
-    return any(name not in shipped or workload.script is not None for name, workload in workloads.items())
+    return any(
+        name not in shipped or workload.script is not None for name, workload in workloads.items()
+    )
 
 
 def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
@@ -221,7 +234,8 @@ MOST_NODES = 128
 
 
 def check_experiment(experiment: Experiment, where: str) -> None:
-    """Check the experiment against its workloads. Raises InputError that names ``where`` and the key."""
+    """Check the experiment against its workloads. Raises InputError that names ``where`` and the
+    key."""
     workloads = load_workloads(experiment)
     names = [sweep.workload for sweep in experiment.workloads]
     check_counts(experiment, workloads, where)
@@ -277,19 +291,23 @@ def _folders(kind: str, own: Path | None) -> list[Path]:
 
 def _names(kind: str, own: Path | None) -> list[str]:
     folders = _folders(kind, own)
-    return sorted({path.stem for folder in folders for path in folder.glob("*.toml") if path.is_file()})
+    return sorted(
+        {path.stem for folder in folders for path in folder.glob("*.toml") if path.is_file()}
+    )
 
 
 def _named(kind: str, name: str, own: Path | None) -> Path | None:
-    """Return the file of ``name``, if there is one; a shipped file precedes one of the folder ``own``."""
+    """Return the file of ``name``, if there is one; a shipped file precedes one of the folder
+    ``own``."""
     paths = (folder / f"{name}.toml" for folder in _folders(kind, own))
     return next((path for path in paths if path.is_file()), None)
 
 
 def _folder_of(experiment: Experiment, path: Path) -> str:
-    """Return the folder of what is not shipped, or an empty string if all that is named is shipped."""
-    # It is the current folder, or else the one that contains the folder of the experiment file. The workloads
-    # decide; only where all of them are shipped, the fragments do.
+    """Return the folder of what is not shipped, or an empty string if all that is named is
+    shipped."""
+    # It is the current folder, or else the one that contains the folder of the experiment file. The
+    # workloads decide; only where all of them are shipped, the fragments do.
     folders = (Path.cwd(), path.absolute().parent.parent)
     own = {sweep.workload for sweep in experiment.workloads}.difference(workload_names())
     if own:
@@ -297,11 +315,17 @@ def _folder_of(experiment: Experiment, path: Path) -> str:
         return str(next(found, Path.cwd()))
     shipped = fragment_places()[0]
     own = {*experiment.config}.difference(fragment_files([shipped]))
-    theirs = (folder for folder in folders if own & set(fragment_files([folder / "kernels" / "fragments"])))
+    theirs = (
+        folder
+        for folder in folders
+        if own & set(fragment_files([folder / "kernels" / "fragments"]))
+    )
     return str(next(theirs, ""))
 
 
-def _check_params(params: Mapping[str, tuple[ParamValue, ...]], workload: Workload, where: str) -> None:
+def _check_params(
+    params: Mapping[str, tuple[ParamValue, ...]], workload: Workload, where: str
+) -> None:
     for name, values in params.items():
         parameter = workload.parameters.get(name)
         if parameter is None:
@@ -331,10 +355,14 @@ def _check_weights(sweep: Sweep, workload: Workload, where: str) -> None:
             if parameter is not None:
                 check_values([value], parameter, place)
             elif not isinstance(value, int):
-                raise InputError(f"{place}={text}: expected a number", hint='write it as in "2" = 0.5.')
+                raise InputError(
+                    f"{place}={text}: expected a number", hint='write it as in "2" = 0.5.'
+                )
 
 
-def _check_weighed_points(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
+def _check_weighed_points(
+    experiment: Experiment, workloads: Mapping[str, Workload], where: str
+) -> None:
     sweeps = {sweep.workload: sweep for sweep in experiment.workloads}
     weights: dict[str, float] = dict.fromkeys(sweeps, 0.0)
     for point in points_of(experiment, workloads):
@@ -362,11 +390,15 @@ def _check_size(experiment: Experiment, workloads: Mapping[str, Workload], where
     memory_mb = spec.memory_mb or max(workload.memory_mb for workload in workloads.values())
     needed = max(workload.cpus for workload in workloads.values())
     for machine in spec.points():
-        cpus, possible, nodes = (machine.get(name) or spec.largest(name) for name in MACHINE_PARAMETERS)
+        cpus, possible, nodes = (
+            machine.get(name) or spec.largest(name) for name in MACHINE_PARAMETERS
+        )
         check_machine(cpus or needed, possible, nodes, memory_mb, f"{where}: ")
 
 
-def check_machine(cpus: int, possible: int | None, nodes: int | None, memory_mb: int, where: str) -> None:
+def check_machine(
+    cpus: int, possible: int | None, nodes: int | None, memory_mb: int, where: str
+) -> None:
     """Check that QEMU has such a guest; ``where`` begins the message. Raises InputError."""
     most = possible or cpus
     for name, value, limit, what in (
@@ -379,18 +411,22 @@ def check_machine(cpus: int, possible: int | None, nodes: int | None, memory_mb:
         if value > limit:
             raise InputError(
                 f"{where}machine.{name} = {value} is more than the {what}, {limit}",
-                hint=f"choose up to {limit}, or change possible_cpus, of which each node needs one.",
+                hint=(
+                    f"choose up to {limit}, or change possible_cpus, of which each node needs one."
+                ),
             )
 
 
 def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str) -> None:
-    """Check the values of a parameter. Raises InputError that names ``where`` and the wrong value."""
+    """Check the values of a parameter. Raises InputError that names ``where`` and the wrong
+    value."""
     for value in values:
         place = f"{where}={value}"
         if parameter.choices:
             if value not in parameter.choices:
                 raise InputError(
-                    f"{place}: must be one of {', '.join(parameter.choices)}", hint="choose one of these."
+                    f"{place}: must be one of {', '.join(parameter.choices)}",
+                    hint="choose one of these.",
                 )
         elif not isinstance(value, int):
             raise InputError(f"{place}: must be an integer", hint="write a number without a unit.")

@@ -1,9 +1,10 @@
-"""The options that change an experiment: each is declared here, and nowhere else; ``apply`` applies them.
+"""The options that change an experiment: each is declared here, and nowhere else; ``apply`` applies
+them.
 
 An option is a field of one of the groups. A field with the name of a field of the design or of the
 machine replaces it. A verb takes the groups of which it has the options, and
-``cli.options.grouped`` makes an option of the command line of each field. What --help says of them is in
-``cli/texts/options.toml``.
+``cli.options.grouped`` makes an option of the command line of each field. What --help says of them
+is in ``cli/texts/options.toml``.
 """
 
 import re
@@ -25,15 +26,16 @@ from kteardown.model.record import ParamValue
 
 MOST_BOOTS = 40
 MOST_SEEDS = 20
-"""The maximum numbers of a run with ``--until``, unless ``--boots`` or ``--seeds`` gives another."""
+"""The maximum numbers of a run with ``--until``, unless ``--boots`` or ``--seeds`` gives
+another."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def option(flag: str, default: Any = None, **more: Any) -> Any:
     """Return a field of a group that is given by ``flag``.
 
-    ``more``: what ``typer.Option`` takes, and with ``completes`` the function of ``cli.complete`` that offers
-    values.
+    ``more``: what ``typer.Option`` takes, and with ``completes`` the function of ``cli.complete``
+    that offers values.
     """
     return field(default=default, metadata={"flag": flag, **more})
 
@@ -109,7 +111,8 @@ class Scripted:
 
 @dataclass(frozen=True)
 class Span:
-    """Two commits of a git tree, or a series with its source, and which commits between them count."""
+    """Two commits of a git tree, or a series with its source, and which commits between them
+    count."""
 
     good: str = _what("--good", metavar="REV", default="")
     bad: str = _what("--bad", metavar="REV", default="")
@@ -125,13 +128,20 @@ class Overrides(Designed, Kernels, Parts):
 
     @classmethod
     def of(cls, *groups: Designed | Kernels | Parts, **more: Any) -> "Overrides":
-        return cls(**{**{name: value for group in groups for name, value in vars(group).items()}, **more})
+        return cls(
+            **{**{name: value for group in groups for name, value in vars(group).items()}, **more}
+        )
 
 
 def apply(experiment: Experiment, asked: Overrides) -> Experiment:
-    """Return ``experiment`` changed by these options, for one clock, and checked again. Raises InputError."""
+    """Return ``experiment`` changed by these options, for one clock, and checked again. Raises
+    InputError."""
     _refuse_empty(asked)
-    given = {name: value for name, value in vars(asked).items() if value is not None and value is not False}
+    given = {
+        name: value
+        for name, value in vars(asked).items()
+        if value is not None and value is not False
+    }
     if asked.budget is not None:
         given["budget_s"] = parse_seconds(asked.budget, "--budget")
     if asked.lost_limit is not None:
@@ -142,23 +152,25 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
     fields = experiment.model_dump()
     if asked.quick:
         quick = experiment.quick
-        fields["design"] |= {"seeds": quick.seeds, "boots": quick.boots, "repetitions": quick.repetitions}
+        fields["design"] |= {
+            "seeds": quick.seeds,
+            "boots": quick.boots,
+            "repetitions": quick.repetitions,
+        }
         params = {**quick.params, **params}
     if asked.until is not None:
-        if not re.fullmatch(UNTIL, asked.until or "-"):
-            raise InputError(
-                f"--until {asked.until}: expected verdict, ci=WIDTH% or margin=WIDTH%",
-                hint="use --until verdict to stop when no headline metric is inconclusive, --until ci=2% "
-                "to stop when every headline metric is known to within 2%, or --until margin=2% when it is "
-                "known whether it is more than 2% worse.",
-            )
+        _check_until(asked.until)
         fields["design"] |= {"boots": MOST_BOOTS, "seeds": MOST_SEEDS}
     fields["machine"] |= {
-        name: _counts(f"--set {name}", params[name]) for name in MACHINE_PARAMETERS if name in params
+        name: _counts(f"--set {name}", params[name])
+        for name in MACHINE_PARAMETERS
+        if name in params
     }
     for part in ("design", "machine"):
         fields[part] |= {name: given[name] for name in fields[part] if name in given}
-    fields |= {name: getattr(asked, name) for name in ("source", "compiler") if getattr(asked, name)}
+    fields |= {
+        name: getattr(asked, name) for name in ("source", "compiler") if getattr(asked, name)
+    }
     if asked.variant:
         fields["variants"] = tuple(asked.variant)
     if asked.workload:
@@ -167,15 +179,30 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
     fields["config"] = tuple(dict.fromkeys([*fields["config"], *(asked.config or ())]))
     own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
     _set_params(fields["workloads"], own, experiment, demanded)
-    fields["predict"] |= {name: _counts(f"--predict {name}", values) for name, values in predict.items()}
+    fields["predict"] |= {
+        name: _counts(f"--predict {name}", values) for name, values in predict.items()
+    }
     changed = Experiment.model_validate(fields)
     _check_design(changed, asked)
     check_experiment(changed, f"experiment {experiment.name}")
     return changed
 
 
+def _check_until(until: str) -> None:
+    if not re.fullmatch(UNTIL, until or "-"):
+        raise InputError(
+            f"--until {until}: expected verdict, ci=WIDTH% or margin=WIDTH%",
+            hint=(
+                "use --until verdict to stop when no headline metric is inconclusive, --until "
+                "ci=2% to stop when every headline metric is known to within 2%, or --until "
+                "margin=2% when it is known whether it is more than 2% worse."
+            ),
+        )
+
+
 def on_clocks(experiment: Experiment, asked: Overrides) -> tuple[Experiment, ...]:
-    """Return ``experiment`` changed by these options, once for each clock to measure. Raises InputError."""
+    """Return ``experiment`` changed by these options, once for each clock to measure. Raises
+    InputError."""
     if asked.clock != "both":
         return (apply(experiment, asked),)
     exact = replace(asked.only_of("instructions"), clock="instructions", layout_twin=False)
@@ -187,7 +214,11 @@ def on_clocks(experiment: Experiment, asked: Overrides) -> tuple[Experiment, ...
 
 
 def _refuse_empty(asked: Overrides) -> None:
-    given = {"source": [asked.source], "lost-limit": [asked.lost_limit], "variant": asked.variant or ()}
+    given = {
+        "source": [asked.source],
+        "lost-limit": [asked.lost_limit],
+        "variant": asked.variant or (),
+    }
     for option, values in given.items():
         if "" in values:
             raise InputError(
@@ -197,14 +228,18 @@ def _refuse_empty(asked: Overrides) -> None:
 
 
 def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
-    """Return the fields of the experiment that change if only the workloads called ``names`` are run."""
-    # The fragments stay those of the whole experiment, so that every part of it uses the same kernel images.
+    """Return the fields of the experiment that change if only the workloads called ``names`` are
+    run."""
+    # The fragments stay those of the whole experiment, so that every part of it uses the same
+    # kernel images.
     workloads = load_workloads(experiment)
     fields = experiment.model_dump()
     have = [sweep.workload for sweep in experiment.workloads]
     for name in names:
         if name not in have:
-            raise InputError.unknown(f"--workload {name}: the experiment does not run it", name, have)
+            raise InputError.unknown(
+                f"--workload {name}: the experiment does not run it", name, have
+            )
     theirs = {parameter for name in names for parameter in workloads[name].parameters}
     quick = {
         name: values
@@ -221,7 +256,8 @@ def _part(experiment: Experiment, names: Sequence[str]) -> dict[str, object]:
 
 
 def parse_seconds(text: str, where: str) -> float:
-    """Return ``"90s"``, ``"30m"`` or ``"2h"`` in seconds. Raises InputError that names ``where``."""
+    """Return ``"90s"``, ``"30m"`` or ``"2h"`` in seconds. Raises InputError that names
+    ``where``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if not match or float(match[1]) == 0:
         raise InputError(
@@ -235,20 +271,25 @@ def parse_share(text: str, where: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
     if not match or not 0 < float(match[1]) <= 100:
         raise InputError(
-            f"{where} {text}: expected a share above 0% and up to 100%", hint="write it as in 5% or 0.5%."
+            f"{where} {text}: expected a share above 0% and up to 100%",
+            hint="write it as in 5% or 0.5%.",
         )
     return float(match[1]) / 100
 
 
 def _counts(option: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]:
     if not values or not all(isinstance(value, int) and value > 0 for value in values):
-        raise InputError(f"{option}: expected integers above 0", hint=f"write them as in {option}=2,32.")
+        raise InputError(
+            f"{option}: expected integers above 0", hint=f"write them as in {option}=2,32."
+        )
     return tuple(values)
 
 
 def _check_design(experiment: Experiment, asked: Overrides) -> None:
     if asked.cpus is not None and "cpus" in parse_assignments(asked.assignments or ()):
-        raise InputError(f"--cpus {asked.cpus} and --set cpus are both given", hint="leave one of them out.")
+        raise InputError(
+            f"--cpus {asked.cpus} and --set cpus are both given", hint="leave one of them out."
+        )
     design = experiment.design
     if asked.budget is not None and not design.until:
         raise InputError(
@@ -256,12 +297,14 @@ def _check_design(experiment: Experiment, asked: Overrides) -> None:
         )
     if asked.lost_limit is not None and design.clock != "wall":
         raise InputError(
-            "--lost-limit is only for the wall clock: other work of the host does not change an instruction "
-            "count",
+            "--lost-limit is only for the wall clock: other work of the host does not change an "
+            "instruction count",
             hint="add --clock wall.",
         )
     wall = design.clock == "wall"
-    given, other, mine = (asked.seeds, "seeds", "boots") if wall else (asked.boots, "boots", "seeds")
+    given, other, mine = (
+        (asked.seeds, "seeds", "boots") if wall else (asked.boots, "boots", "seeds")
+    )
     if given is not None:
         raise InputError(
             f"--{other} {given}: has no effect on the clock of this run, which is {design.clock}",
@@ -269,7 +312,8 @@ def _check_design(experiment: Experiment, asked: Overrides) -> None:
         )
     if asked.layout_twin and design.clock != "wall":
         raise InputError(
-            "--layout-twin is only for the wall clock: instruction counts do not depend on code layout",
+            "--layout-twin is only for the wall clock: instruction counts do not depend on code "
+            "layout",
             hint="add --clock wall.",
         )
 

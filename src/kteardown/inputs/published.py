@@ -1,8 +1,9 @@
-"""Postings: what was claimed in public, printed next to our figures, and tested by ``kteardown replicate``.
+"""Postings: what was claimed in public, printed next to our figures, and tested by ``kteardown
+replicate``.
 
-A file of ``postings/`` has tables of numbers under ``[result]``, as they were posted; ``[[figures]]`` assigns
-them to our metrics. Every row of them is a claim, and so is each of ``[[claims]]``. ``[run]`` is the
-measurement that tests the claims with the posted patch itself.
+A file of ``postings/`` has tables of numbers under ``[result]``, as they were posted;
+``[[figures]]`` assigns them to our metrics. Every row of them is a claim, and so is each of
+``[[claims]]``. ``[run]`` is the measurement that tests the claims with the posted patch itself.
 """
 
 import math
@@ -35,7 +36,8 @@ class PublishedSource(BaseModel):
 
 
 class Figure(FiniteModel):
-    """One posted comparison: keys of ``[result]``, with dots for tables, and the metric they belong to."""
+    """One posted comparison: keys of ``[result]``, with dots for tables, and the metric they belong
+    to."""
 
     metric: str
     param: str
@@ -51,7 +53,8 @@ class Figure(FiniteModel):
     statistic: str = "median"
     """The statistic of our metric: ``median``, or a percentile such as ``p99``."""
     speedup: bool = False
-    """Posted as base / changed, a column for each step of the series; otherwise as a change in percent."""
+    """Posted as base / changed, a column for each step of the series; otherwise as a change in
+    percent."""
     means: bool = False
     """Posted as means with standard deviations; a positive change means that changed is better."""
     runs: int = Field(default=0, ge=0)
@@ -95,15 +98,19 @@ class Claim(FiniteModel):
     after: Float = Field(gt=0)
     unit: str
     step: float = Field(default=0, ge=0)
-    """The resolution of both values, such as 1 of times that were logged in whole ms; 0: not known."""
+    """The resolution of both values, such as 1 of times that were logged in whole ms; 0: not
+    known."""
     metric: str = ""
     """The metric of ours that is the same; empty if no workload measures it."""
     point: dict[Name, ParamValue] = Field(default={})
-    """The values of parameters at which it was posted; ``cpus`` is the number of CPUs that it is about."""
+    """The values of parameters at which it was posted; ``cpus`` is the number of CPUs that it is
+    about."""
     per: str = ""
-    """The claim is the cost of one more of this parameter, which is compared with the slope of ours."""
+    """The claim is the cost of one more of this parameter, which is compared with the slope of
+    ours."""
     difference: bool = False
-    """With ``per``: after - before is compared, since before is only a part of what our metric counts."""
+    """With ``per``: after - before is compared, since before is only a part of what our metric
+    counts."""
     machine: str = ""
     """The machine, if it is not that of the posting."""
     cannot: str = ""
@@ -115,8 +122,13 @@ class Claim(FiniteModel):
 
     @property
     def least(self) -> tuple[float, float]:
-        """Return the values before and after whose change is the least that the resolution allows."""
-        half = math.copysign(self.step / 2, self.before - self.after) if self.before != self.after else 0
+        """Return the values before and after whose change is the least that the resolution
+        allows."""
+        half = (
+            math.copysign(self.step / 2, self.before - self.after)
+            if self.before != self.after
+            else 0
+        )
         return self.before - half, self.after + half
 
 
@@ -124,7 +136,8 @@ class Run(FiniteModel):
     """How a posting is replicated: what is run with the posted patch."""
 
     patch: str = ""
-    """The message id of the patch, or of the cover letter of the series; empty if it was never posted."""
+    """The message id of the patch, or of the cover letter of the series; empty if it was never
+    posted."""
     source: str = ""
     """The kernel to which it applies."""
     patches: int = Field(default=0, ge=0)
@@ -154,8 +167,8 @@ class Posting(FiniteModel):
             except (KeyError, TypeError, ValueError) as error:
                 reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
                 raise ValueError(
-                    f"figures.{number}: {figure.base} over {figure.at}: {reason}; name lists of the same "
-                    "length under [result] with the keys at, base and changed"
+                    f"figures.{number}: {figure.base} over {figure.at}: {reason}; name lists of "
+                    "the same length under [result] with the keys at, base and changed"
                 ) from error
         return self
 
@@ -168,8 +181,8 @@ class Posting(FiniteModel):
     def rows(self, figure: Figure) -> list[PostedRow]:
         """Return the values of ``figure``, one row for each value of its parameter.
 
-        Raises KeyError, TypeError or ValueError if the keys of ``figure`` do not fit ``result``, or if a
-        value is not a number.
+        Raises KeyError, TypeError or ValueError if the keys of ``figure`` do not fit ``result``, or
+        if a value is not a number.
         """
         keys = (figure.at, figure.base, figure.changed)
         values: list[Any] = [reduce(getitem, key.split("."), self.result) for key in keys]
@@ -185,7 +198,8 @@ def posting_names() -> list[str]:
 
 
 def load_posting(name: str | None) -> Posting | None:
-    """Load the shipped ``postings/NAME.toml``; None for None. Raises InputError with the file and the key."""
+    """Load the shipped ``postings/NAME.toml``; None for None. Raises InputError with the file and
+    the key."""
     return None if name is None else read_posting(data_dir("postings") / f"{name}.toml")
 
 
@@ -209,9 +223,12 @@ def _posted(value: Any) -> Posted:
 
 
 def _claim_of(figure: Figure, row: PostedRow) -> Claim:
-    """Return a row of a figure as a claim. The parameters of a figure are those of our workloads."""
+    """Return a row of a figure as a claim. The parameters of a figure are those of our
+    workloads."""
     return Claim(
-        what=f"{figure.metric} at {row.at:,} {figure.param}" if isinstance(row.at, int) else figure.metric,
+        what=f"{figure.metric} at {row.at:,} {figure.param}"
+        if isinstance(row.at, int)
+        else figure.metric,
         before=row.base.value,
         after=row.changed.value,
         unit=figure.unit,

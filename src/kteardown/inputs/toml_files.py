@@ -16,11 +16,13 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def read_text(path: Path) -> str:
-    """Return the text of an input file. Raises InputError if it is a device, a pipe or too large, OSError."""
+    """Return the text of an input file. Raises InputError if it is a device, a pipe or too large,
+    OSError."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_BYTES:
         raise InputError(
-            f"{path}: cannot be read: it is {'too large' if stat.S_ISREG(about.st_mode) else 'not a file'}",
+            f"{path}: cannot be read: it is "
+            f"{'too large' if stat.S_ISREG(about.st_mode) else 'not a file'}",
             hint=f"name a file of at most {_MOST_BYTES:,} bytes.",
         )
     return path.read_text(encoding="utf-8")
@@ -40,14 +42,18 @@ def read_toml(path: Path) -> dict[str, Any]:
             f"{path}: cannot be read: {error.strerror}", hint="name a file that you can read."
         ) from error
     except RecursionError:
-        raise InputError(f"{path}: is nested too deeply", hint="write flat tables and lists.") from None
+        raise InputError(
+            f"{path}: is nested too deeply", hint="write flat tables and lists."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: not valid TOML: {error}", hint="correct the file at this position."
         ) from error
 
 
-def validated(model: type[_Model], fields: Mapping[str, Any], path: Path, hint: str = _EXAMPLE) -> _Model:
+def validated(
+    model: type[_Model], fields: Mapping[str, Any], path: Path, hint: str = _EXAMPLE
+) -> _Model:
     """Return the model of a file. Raises InputError that names the file and each wrong key."""
     try:
         return model.model_validate(fields)

@@ -1,11 +1,11 @@
 """The answer of a run: for each variant and metric an outcome, its direction and the evidence.
 
-This module alone knows what is worse and what passes. The exit code, the colour of the first lines, the test
-cases of JUnit, the status of a check of b4, the headline and the first line of a comment are derived from an
-``Answer`` and from nothing else.
+This module alone knows what is worse and what passes. The exit code, the colour of the first lines,
+the test cases of JUnit, the status of a check of b4, the headline and the first line of a comment
+are derived from an ``Answer`` and from nothing else.
 
-A metric that is ``mixed`` over its points hides changes in both directions. In each direction it has the
-points with that verdict, and those without one whose whole interval lies in that direction.
+A metric that is ``mixed`` over its points hides changes in both directions. In each direction it
+has the points with that verdict, and those without one whose whole interval lies in that direction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,9 @@ Direction = Literal["worse", "better"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 """What alarms more is first."""
 FailOn = Literal["worse", "inconclusive"]
-ProblemKind = Literal["broken", "not built", "suspected", "unfinished", "not compared", "fail", "unsure"]
+ProblemKind = Literal[
+    "broken", "not built", "suspected", "unfinished", "not compared", "fail", "unsure"
+]
 """Why a result does not pass, the most serious reason first."""
 _KINDS: tuple[ProblemKind, ...] = get_args(ProblemKind)
 
@@ -48,8 +50,13 @@ class MetricAnswer:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict over all points; without one, the most alarming of the single points."""
-        return self.whole.verdict if self.whole else most_alarming(point.verdict for point in self.points)
+        """Return the verdict over all points; without one, the most alarming of the single
+        points."""
+        return (
+            self.whole.verdict
+            if self.whole
+            else most_alarming(point.verdict for point in self.points)
+        )
 
     @property
     def evidence(self) -> Judged | None:
@@ -71,7 +78,8 @@ class MetricAnswer:
 
     @property
     def unconfirmed(self) -> tuple[Comparison, ...]:
-        """Return the points at which only a figure of the kernel's or the script's own is better."""
+        """Return the points at which only a figure of the kernel's or the script's own is
+        better."""
         return tuple(point for point in self.points if point.outside == "contradicts")
 
     @property
@@ -81,7 +89,8 @@ class MetricAnswer:
 
     @property
     def outcome_over_points(self) -> Outcome:
-        """Return what the verdict over all points means for a gate, without a single point that differs."""
+        """Return what the verdict over all points means for a gate, without a single point that
+        differs."""
         is_mixed_worse = self.verdict == "mixed" and bool(self.turned("worse"))
         return "fail" if is_mixed_worse else OUTCOME_OF[self.verdict]
 
@@ -156,7 +165,8 @@ class VariantAnswer:
 
     @property
     def outcome(self) -> Outcome:
-        """Return what the variant means for a gate. What is worse is said before what is not known."""
+        """Return what the variant means for a gate. What is worse is said before what is not
+        known."""
         if self.with_status("broken"):
             return "broken"
         outcomes = [finding.outcome for finding in self.headlines] if self.is_built else []
@@ -188,12 +198,14 @@ class Answer:
 
     @property
     def outcome(self) -> Outcome:
-        """Return the worst outcome of a variant; ``unsure`` if there is none, or if base fails itself."""
+        """Return the worst outcome of a variant; ``unsure`` if there is none, or if base fails
+        itself."""
         base: list[Outcome] = ["unsure"] if self.base.with_status("base") else []
         return worst([*(variant.outcome for variant in self.variants), *base])
 
     def problem(self, fail_on: FailOn) -> Problem | None:
-        """Return the first reason why the run does not pass, the most serious kind first; None if it does."""
+        """Return the first reason why the run does not pass, the most serious kind first; None if
+        it does."""
         problems = [found for variant in self.variants if (found := variant.problem(fail_on))]
         return min(problems, key=lambda problem: _KINDS.index(problem.kind), default=None)
 
@@ -214,13 +226,19 @@ def judge(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> Ans
     )
 
 
-def _of_kernel(results: Sequence[Result], workloads: Mapping[str, Workload], name: str) -> VariantAnswer:
+def _of_kernel(
+    results: Sequence[Result], workloads: Mapping[str, Workload], name: str
+) -> VariantAnswer:
     # A workload of invariants alone has no metric to compare.
-    silent = {n for n, known in workloads.items() if not any(m.compare for m in known.metrics.values())}
+    silent = {
+        n for n, known in workloads.items() if not any(m.compare for m in known.metrics.values())
+    }
     return VariantAnswer(
         name,
         tuple(finding for one in results for finding in _findings(one, workloads, name)),
-        tuple((one.clock, fault) for one in results for fault in one.faults if fault.kernel == name),
+        tuple(
+            (one.clock, fault) for one in results for fault in one.faults if fault.kernel == name
+        ),
         tuple(
             (one.clock, lost)
             for one in results
@@ -229,11 +247,15 @@ def _of_kernel(results: Sequence[Result], workloads: Mapping[str, Workload], nam
         ),
         is_built=all(name not in one.not_built for one in results),
         is_unfinished=any(one.unfinished for one in results),
-        is_sound=all(one.boots.get("ok") == sum(one.boots.values()) and not one.voids for one in results),
+        is_sound=all(
+            one.boots.get("ok") == sum(one.boots.values()) and not one.voids for one in results
+        ),
     )
 
 
-def _findings(result: Result, workloads: Mapping[str, Workload], variant: str) -> list[MetricAnswer]:
+def _findings(
+    result: Result, workloads: Mapping[str, Workload], variant: str
+) -> list[MetricAnswer]:
     compared = [(group, rows) for group in groups(result, workloads) if (rows := group.of(variant))]
     workloads_of: dict[str, set[str]] = {}
     for group, _ in compared:
@@ -247,7 +269,8 @@ def _findings(result: Result, workloads: Mapping[str, Workload], variant: str) -
             variant,
             result.clock,
             # Of a workload that this version does not know, all metrics count.
-            headline=group.workload not in workloads or is_headline(workloads, group.workload, group.metric),
+            headline=group.workload not in workloads
+            or is_headline(workloads, group.workload, group.metric),
             points=tuple(rows),
             whole=verdict_of(result, group, variant),
         )

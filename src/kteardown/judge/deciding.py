@@ -1,8 +1,8 @@
 """How many boots would decide what is inconclusive although its interval is far from no change.
 
 The power of the paired t-test by the noncentral t distribution (Chow, Shao and Wang, "Sample Size
-Calculations in Clinical Research", 2nd ed., section 3.1), with the correction for the number of tests that
-the p-value had, as if the change and its spread were those that were measured.
+Calculations in Clinical Research", 2nd ed., section 3.1), with the correction for the number of
+tests that the p-value had, as if the change and its spread were those that were measured.
 """
 
 import math
@@ -15,7 +15,8 @@ MOST_BOOTS = 200
 
 
 def is_far_from_no_change(judged: Judged) -> bool:
-    """Return whether a verdict is inconclusive although its interval excludes that nothing changed."""
+    """Return whether a verdict is inconclusive although its interval excludes that nothing
+    changed."""
     if judged.verdict != "inconclusive" or judged.ci is None or judged.outside == "contradicts":
         return False
     low, high = judged.ci

@@ -1,8 +1,9 @@
-"""The metrics of a result: their names, their comparisons by metric, and which of them are headlines.
+"""The metrics of a result: their names, their comparisons by metric, and which of them are
+headlines.
 
-The name for people, ``freezing user space``, is that of the workload's file; the key is ``freeze_user_ns``.
-Where there is no name, as in runs from before workloads had names, the key is put into words. A metric that
-is no headline has the verdicts of its points alone.
+The name for people, ``freezing user space``, is that of the workload's file; the key is
+``freeze_user_ns``. Where there is no name, as in runs from before workloads had names, the key is
+put into words. A metric that is no headline has the verdicts of its points alone.
 """
 
 import re
@@ -22,7 +23,9 @@ PointKey = tuple[tuple[str, ParamValue], ...]
 """A point as a key of dictionaries: pairs of parameter and value."""
 
 
-def metric_name(workloads: Mapping[str, Workload], workload: str, metric: str, statistic: str = "") -> str:
+def metric_name(
+    workloads: Mapping[str, Workload], workload: str, metric: str, statistic: str = ""
+) -> str:
     """Return the name of a metric, followed by the statistic if that is a percentile."""
     known = workloads.get(workload)
     return with_statistic(name_of(metric, known.metrics.get(metric) if known else None), statistic)
@@ -49,7 +52,8 @@ def metric_label(metric: str, statistic: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """The comparisons of one statistic of one metric, in the order of the result. ``name``: in words."""
+    """The comparisons of one statistic of one metric, in the order of the result. ``name``: in
+    words."""
 
     workload: str
     metric: str
@@ -59,7 +63,8 @@ class Group:
 
     @property
     def key(self) -> str:
-        """Return the metric as options name it, followed by the percentile if the statistic is one."""
+        """Return the metric as options name it, followed by the percentile if the statistic is
+        one."""
         return metric_label(self.metric, self.statistic)
 
     @property
@@ -98,7 +103,8 @@ def headlines(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:
 def headline_rows(
     result: Result, workloads: Mapping[str, Workload]
 ) -> Iterator[tuple[Group, str, list[Comparison], MetricVerdict | None]]:
-    """Yield each headline metric and variant with its comparisons and its verdict over all points."""
+    """Yield each headline metric and variant with its comparisons and its verdict over all
+    points."""
     for group in headlines(result, workloads):
         for variant in variants(result):
             if rows := group.of(variant):
@@ -106,10 +112,11 @@ def headline_rows(
 
 
 def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -> bool:
-    """Return whether a metric is in the main tables: all are if the workload marks no headline metric.
-
-    A workload or metric that this version does not know, in a result of another version, is not a headline
+    """Return whether a metric is in the main tables: all are if the workload marks no headline
     metric.
+
+    A workload or metric that this version does not know, in a result of another version, is not a
+    headline metric.
     """
     metrics = workloads[workload].metrics if workload in workloads else {}
     return metric in metrics and (
@@ -118,13 +125,20 @@ def is_headline(workloads: Mapping[str, Workload], workload: str, metric: str) -
 
 
 def variants(result: Result) -> list[str]:
-    """Return the variants that were requested, without the kernels that were built only for an ablation."""
+    """Return the variants that were requested, without the kernels that were built only for an
+    ablation."""
     return list(dict.fromkeys(c.variant for c in result.asked_for))
 
 
 def verdict_of(result: Result, group: Group, variant: str) -> MetricVerdict | None:
-    """Return the verdict of a variant on a headline metric over all its points; None if it has none."""
+    """Return the verdict of a variant on a headline metric over all its points; None if it has
+    none."""
     name = (group.workload, group.metric, group.statistic, variant)
     return next(
-        (m for m in result.metric_verdicts if (m.workload, m.metric, m.statistic, m.variant) == name), None
+        (
+            m
+            for m in result.metric_verdicts
+            if (m.workload, m.metric, m.statistic, m.variant) == name
+        ),
+        None,
     )

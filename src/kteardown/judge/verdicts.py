@@ -13,7 +13,10 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 _TABLE: Mapping[Verdict, Mapping[str, str]] = shipped_table("judge/verdicts")  # type: ignore[assignment]
 VERDICTS: tuple[Verdict, ...] = tuple(_TABLE)
 """What alarms most is first."""
-STYLES: Mapping[str | None, str] = {**{verdict: row["style"] for verdict, row in _TABLE.items()}, None: ""}
+STYLES: Mapping[str | None, str] = {
+    **{verdict: row["style"] for verdict, row in _TABLE.items()},
+    None: "",
+}
 """The style of each verdict on a terminal; None: of a text without a verdict."""
 OUTCOME_OF: Mapping[Verdict, Outcome] = {verdict: row["outcome"] for verdict, row in _TABLE.items()}  # type: ignore[misc]
 """What a verdict means for a gate."""

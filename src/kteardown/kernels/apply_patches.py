@@ -29,8 +29,8 @@ _OUTSIDE = re.compile(rb"^[^ +\-\\@\n]", re.MULTILINE)
 """A line that is in no hunk."""
 _LONG_LINE = re.compile(rb"^[^\n]{1000000}", re.MULTILINE)
 _LONG_NUMBER = re.compile(rb"^@@ [^@\n]*\d{10}", re.MULTILINE)
-# git looks for the name of a file at each space of the first line, up to its end, and keeps a name for each
-# folder of the others.
+# git looks for the name of a file at each space of the first line, up to its end, and keeps a name
+# for each folder of the others.
 _LONG_HEADER = re.compile(
     rb"^(?:diff --git (?:[^ \n]*+ ){20}"
     rb"|(?:diff --git|(?:rename|copy) (?:from|to)) [^\n]{4000}"
@@ -40,8 +40,8 @@ _LONG_HEADER = re.compile(
 _SAVE_AGAIN = "save the patch again, without line wrapping."
 _CORRUPT = re.compile(r"corrupt patch at (?:line |\S*:)(\d+)")
 _AS_SENT = (
-    "text follows the diff too early, or lines were wrapped, cut or glued together: give the mail as it was "
-    "sent (its source, or with `b4 mbox`), or only its diff in a file."
+    "text follows the diff too early, or lines were wrapped, cut or glued together: give the mail "
+    "as it was sent (its source, or with `b4 mbox`), or only its diff in a file."
 )
 _AT_THE_TOP = "make the patch again with `git format-patch` at the top of the tree."
 _CREATED = re.compile(r"^ create (?:mode \d+ )?(.+)$", re.MULTILINE)
@@ -49,13 +49,16 @@ _DELETED = re.compile(r"^ delete (?:mode \d+ )?(.+)$", re.MULTILINE)
 # Neither a file nor a symbolic link: a submodule, for example.
 _SPECIAL = re.compile(r"^ (?:create mode|mode change \d+ =>) (?!100|120)\d+ ?(.*)$", re.MULTILINE)
 _MOVED = re.compile(r"^Checking patch (.+)\.\.\.$|^Hunk #(\d+) succeeded at (\d+) \(", re.MULTILINE)
-_FUNCTION = re.compile(r"[A-Za-z_](?!\w*:\s*$)")  # As git takes it for C: what begins a line, but labels.
+_FUNCTION = re.compile(
+    r"[A-Za-z_](?!\w*:\s*$)"
+)  # As git takes it for C: what begins a line, but labels.
 _FAILED_AT = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class PatchedFiles:
-    """The outcome of a series: files changed or created, which are below ``folder``, and files removed."""
+    """The outcome of a series: files changed or created, which are below ``folder``, and files
+    removed."""
 
     folder: Path
     changed: tuple[str, ...]
@@ -64,14 +67,18 @@ class PatchedFiles:
     @property
     def changes_kconfig(self) -> bool:
         """Whether a Kconfig file was changed, created or removed."""
-        return any(PurePosixPath(name).name.startswith("Kconfig") for name in (*self.changed, *self.removed))
+        return any(
+            PurePosixPath(name).name.startswith("Kconfig")
+            for name in (*self.changed, *self.removed)
+        )
 
 
 def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> PatchedFiles:
     """Apply ``patches`` in order, without fuzz, to copies in the empty ``folder``.
 
     ``source`` names the tree in messages. Raises BuildError, which names the patch, the file and
-    the hunk, if a patch does not apply, and InputError if a file is not a patch or makes an unsafe link.
+    the hunk, if a patch does not apply, and InputError if a file is not a patch or makes an unsafe
+    link.
     """
     series = read_series(tree, patches)
     names = touched(tree, series)
@@ -83,7 +90,9 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
         there = check_links(folder, patch)
         if misplaced := _misplaced(folder, patch, done.said):
             hint = "make the patch with more context: `git format-patch -U10`."
-            raise BuildError(f"{patch.path.name} does not apply to {source}: {misplaced}", hint=hint)
+            raise BuildError(
+                f"{patch.path.name} does not apply to {source}: {misplaced}", hint=hint
+            )
         wrong = [*(there - names.keys()), *(set(patch.names) - patch.removed - there)]
         if wrong:
             raise _refused(patch.path, f"does not leave {wrong[0]} as it says")
@@ -109,19 +118,23 @@ class ReadPatch:
         found: dict[str, list[Hunk]] = {}
         with damaged(str(self.path), hint=_SAVE_AGAIN):
             # This text is only printed; git reads the file itself.
-            for file in PatchSet.from_filename(str(self.path), "utf-8", errors="replace", newline="\n"):
+            for file in PatchSet.from_filename(
+                str(self.path), "utf-8", errors="replace", newline="\n"
+            ):
                 side = file.source_file if file.target_file == "/dev/null" else file.target_file
                 name = unquoted(side).split("/", self.strip)[-1]
                 found.setdefault(name, []).extend(file)
         return found
 
 
-def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), called: str = "") -> ReadPatch:
+def read(
+    patch: Path, tree: Path | None = None, known: Collection[str] = (), called: str = ""
+) -> ReadPatch:
     """Return what git finds in ``patch``.
 
-    The first part of a name (``a/``) is stripped, whatever it is, unless the whole names are in ``tree`` or
-    are ``known``. Raises InputError if ``patch`` is not a patch, or if it has a file that a kernel tree
-    cannot have; the message has its path, or what it is ``called``.
+    The first part of a name (``a/``) is stripped, whatever it is, unless the whole names are in
+    ``tree`` or are ``known``. Raises InputError if ``patch`` is not a patch, or if it has a file
+    that a kernel tree cannot have; the message has its path, or what it is ``called``.
     """
     called = called or str(patch)
     with patch.open("rb") as stream:
@@ -149,7 +162,8 @@ def read(patch: Path, tree: Path | None = None, known: Collection[str] = (), cal
 
 
 def _too_large(text: bytes) -> str:
-    """Return what a patch has too much of, for git or for the parser of its hunks; empty: nothing."""
+    """Return what a patch has too much of, for git or for the parser of its hunks; empty:
+    nothing."""
     if len(text) > _MOST_BYTES or text.count(b"\n") > _MOST_LINES or _LONG_NUMBER.search(text):
         limits = f"{_MOST_BYTES // 1_000_000} MB, {_MOST_LINES:,} lines or 9 digits in a number"
         return f"more than {limits}"
@@ -158,7 +172,8 @@ def _too_large(text: bytes) -> str:
     # git sorts a file into those before it: the largest patch of Linux had 12,000.
     if max(text.count(b"\ndiff --git "), text.count(b"\n+++ ")) > _MOST_FILES:
         return f"more than {_MOST_FILES:,} files"
-    # The parser tries a dozen expressions on each of these lines: a patch of 20,000 files has 80,000.
+    # The parser tries a dozen expressions on each of these lines: a patch of 20,000 files has
+    # 80,000.
     if sum(1 for _ in _OUTSIDE.finditer(text)) > _MOST_OUTSIDE:
         return f"more than {_MOST_OUTSIDE:,} lines outside of hunks"
     if _LONG_HEADER.search(text):
@@ -167,7 +182,8 @@ def _too_large(text: bytes) -> str:
 
 
 def read_series(tree: Path, patches: Sequence[Path]) -> list[ReadPatch]:
-    """Return what git finds in each of ``patches``, which are for ``tree``. Raises InputError as ``read``."""
+    """Return what git finds in each of ``patches``, which are for ``tree``. Raises InputError as
+    ``read``."""
     series: list[ReadPatch] = []
     known: dict[str, None] = {}
     for path in patches:
@@ -185,12 +201,14 @@ def read_series(tree: Path, patches: Sequence[Path]) -> list[ReadPatch]:
 
 
 def touched(tree: Path, series: Sequence[ReadPatch]) -> dict[str, Path]:
-    """Return the names of all files that a series touches, and where they are, or would be, in ``tree``."""
+    """Return the names of all files that a series touches, and where they are, or would be, in
+    ``tree``."""
     return {name: tree / name for patch in series for name in patch.names}
 
 
 def copy_files(files: Mapping[str, Path], folder: Path) -> None:
-    """Copy those ``files`` that exist to their names in ``folder``. A symbolic link stays a link."""
+    """Copy those ``files`` that exist to their names in ``folder``. A symbolic link stays a
+    link."""
     top = folder.resolve()
     for name, path in files.items():
         target = folder / name
@@ -216,7 +234,8 @@ def install(patched: PatchedFiles, tree: Path) -> None:
 
 
 def copy_patched(patched: PatchedFiles, name: str, target: Path) -> None:
-    """Copy a patched file, or the link that it is, to ``target``, which does not exist; all may read it."""
+    """Copy a patched file, or the link that it is, to ``target``, which does not exist; all may
+    read it."""
     file = patched.folder / name
     shutil.copyfile(file, target, follow_symlinks=False)
     if not target.is_symlink():
@@ -225,7 +244,8 @@ def copy_patched(patched: PatchedFiles, name: str, target: Path) -> None:
 
 
 def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
-    """Return which hunk git put into another function than it is for, although it fits in that one, too.
+    """Return which hunk git put into another function than it is for, although it fits in that one,
+    too.
 
     git takes the nearest place, and does not look at the function that the header of a hunk names.
     """
@@ -243,32 +263,45 @@ def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
             chosen = max((at for at in starts if at < int(line) - 1), default=0)
             for start, end in itertools.pairwise([*starts, len(lines)]):
                 other = start != chosen and lines[start].startswith(hunk.section_header)
-                if other and any(lines[at : at + len(expected)] == expected for at in range(start + 1, end)):
+                if other and any(
+                    lines[at : at + len(expected)] == expected for at in range(start + 1, end)
+                ):
                     return (
-                        f"hunk {number} of {name} is for {hunk.section_header!r}, and git puts it elsewhere"
+                        f"hunk {number} of {name} is for {hunk.section_header!r}, and git puts it "
+                        "elsewhere"
                     )
     return ""
 
 
 def check_links(folder: Path, patch: ReadPatch) -> set[str]:
-    """Return the names of all files in ``folder``. Raises InputError if a link leads out of the tree."""
+    """Return the names of all files in ``folder``. Raises InputError if a link leads out of the
+    tree."""
     found = _links_of(folder)
     for name, target in found.items():
         rest = re.sub(r"^(?:\.\./)*", "", target)
         # In the middle, after another link, ".." could lead anywhere.
         if rest.startswith("/") or ".." in rest.split("/") or target.count("../") > name.count("/"):
-            raise _refused(patch.path, f"makes a symbolic link that leaves the tree: {name} -> {target!r}")
+            raise _refused(
+                patch.path, f"makes a symbolic link that leaves the tree: {name} -> {target!r}"
+            )
     return set(found)
 
 
 def git_apply(folder: Path, patch: ReadPatch, *options: str) -> git.Done:
     """Run ``git apply`` in ``folder``."""
-    argv = ("apply", "--whitespace=nowarn", f"-p{patch.strip}", *options, str(patch.path.absolute()))
+    argv = (
+        "apply",
+        "--whitespace=nowarn",
+        f"-p{patch.strip}",
+        *options,
+        str(patch.path.absolute()),
+    )
     return git.run(*argv, cwd=folder)
 
 
 def files_in(patch: Path, called: str = "", tree: Path | None = None) -> list[tuple[str, bool]]:
-    """Return each name that ``patch`` touches, and whether it exists before and after. Raises as ``read``."""
+    """Return each name that ``patch`` touches, and whether it exists before and after. Raises as
+    ``read``."""
     found = read(patch, tree, called=called)
     return [(name, name not in found.created | found.removed) for name in found.names]
 
@@ -316,7 +349,8 @@ def _where(text: bytes, number: int) -> str:
 
 
 def _is_there(name: str, tree: Path, known: Collection[str]) -> bool:
-    """Return whether ``name``, or for a new file its folder, is in the tree or in a series before it."""
+    """Return whether ``name``, or for a new file its folder, is in the tree or in a series before
+    it."""
     folder = name.rpartition("/")[0]
     there = os.path.lexists(tree / name) or (bool(folder) and os.path.isdir(tree / folder))
     return there or name in known or any(other.startswith(f"{folder}/") for other in known)
@@ -333,7 +367,9 @@ def _links_of(folder: Path) -> dict[str, str]:
     for base, folders, files in os.walk(folder):
         for path in (Path(base, entry) for entry in (*folders, *files)):
             if path.is_symlink() or not path.is_dir():
-                found[str(path.relative_to(folder))] = os.readlink(path) if path.is_symlink() else ""
+                found[str(path.relative_to(folder))] = (
+                    os.readlink(path) if path.is_symlink() else ""
+                )
     return found
 
 
@@ -342,7 +378,8 @@ def _refused(patch: Path | str, what: str) -> InputError:
 
 
 def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
-    """Return an error that names each file and hunk that failed, and shows the text that the hunk expects."""
+    """Return an error that names each file and hunk that failed, and shows the text that the hunk
+    expects."""
     lines = [f"{patch.path.name} does not apply to {source}:"]
     failures = [(name, int(line)) for name, line in _FAILED_AT.findall(said)]
     every = patch.hunks() if failures else {}
@@ -363,7 +400,8 @@ def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
 
 
 def failure(tree: Path, files: Sequence[Path], source: str) -> str:
-    """Return why the patches ``files`` do not apply to ``tree``, or an empty string if they apply."""
+    """Return why the patches ``files`` do not apply to ``tree``, or an empty string if they
+    apply."""
     with TemporaryDirectory(prefix="kteardown-") as folder:
         try:
             apply(tree, files, Path(folder), source)

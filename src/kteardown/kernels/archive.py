@@ -1,8 +1,8 @@
 """Debian packages of any suite, read from the archive itself: the host needs neither apt nor dpkg.
 
-The files of a package are read with ``ar`` and ``tar``.
-The lists of a suite are used if a key of Debian signed them, and a package if its digest is in the lists.
-How old the lists are is not checked: an old mirror has old kernels, and those are what was asked for.
+The files of a package are read with ``ar`` and ``tar``. The lists of a suite are used if a key of
+Debian signed them, and a package if its digest is in the lists. How old the lists are is not
+checked: an old mirror has old kernels, and those are what was asked for.
 """
 
 import os
@@ -26,17 +26,25 @@ from kteardown.vm import seal
 
 MIRROR = "KTEARDOWN_DEBIAN_MIRROR"
 """The variable with the address of a mirror; the mirror of the host's apt is the default."""
-_KEYRINGS = [Path(f"/usr/share/keyrings/debian-archive-keyring.{ending}") for ending in ("gpg", "pgp")]
-_KEYS = frozenset((
-    "1F89983E0081FDE018F3CC9673A4F27B8DD47936", "AC530D520F2F3269F5E98313A48449044AAD5C5D",  # 11
-    "B8B80B5B623EAB6AD8775C45B7C5D7D6350947F8", "05AB90340C0C5E797F44A8C8254CF3B5AEC0A8F0",  # 12
-    "04B54C3CDCA79751B16BC6B5225629DF75B188BD", "5E04A1E3223A19A20706E20F9904613D4CCE68C6",  # 13
-))  # fmt: skip
+_KEYRINGS = [
+    Path(f"/usr/share/keyrings/debian-archive-keyring.{ending}") for ending in ("gpg", "pgp")
+]
+_KEYS = frozenset(
+    (
+        "1F89983E0081FDE018F3CC9673A4F27B8DD47936",
+        "AC530D520F2F3269F5E98313A48449044AAD5C5D",  # 11
+        "B8B80B5B623EAB6AD8775C45B7C5D7D6350947F8",
+        "05AB90340C0C5E797F44A8C8254CF3B5AEC0A8F0",  # 12
+        "04B54C3CDCA79751B16BC6B5225629DF75B188BD",
+        "5E04A1E3223A19A20706E20F9904613D4CCE68C6",  # 13
+    )
+)
 """The fingerprints of the keys that sign the archive and its security suites, by Debian's release.
 
 They stand for the keyring on a host that has none: it is then taken from the archive.
 """
-# Oldest first; the last two are testing and unstable, which have neither backports nor a security suite.
+# Oldest first; the last two are testing and unstable, which have neither backports nor a security
+# suite.
 _RELEASES = ("bookworm", "trixie", "forky", "sid")
 _ROLLING = ("testing", "unstable", "sid", "stable", "oldstable", "experimental")
 _IN_RELEASE = re.compile(r"^'(\S+)/dists/(\S+)/InRelease'", re.MULTILINE)
@@ -92,7 +100,8 @@ def parse_uris(text: str) -> list[Target]:
 
 
 def tiers(targets: Iterable[Target], codename: str) -> dict[str, Suites]:
-    """Return the suites to search, by release, in order: the system's own, each newer one, each older one.
+    """Return the suites to search, by release, in order: the system's own, each newer one, each
+    older one.
 
     ``codename`` is the system's release. Raises LabError if no target is a Debian mirror.
     """
@@ -105,8 +114,10 @@ def tiers(targets: Iterable[Target], codename: str) -> dict[str, Suites]:
     if not archive:
         raise LabError(
             "this host names no mirror of the Debian archive",
-            hint=f"set {MIRROR} to the address of one (www.debian.org/mirror/list), add one to the apt "
-            "sources, or use a source kernel.org:X.Y, git:PATH@REV or tar:FILE.",
+            hint=(
+                f"set {MIRROR} to the address of one (www.debian.org/mirror/list), add one to the "
+                "apt sources, or use a source kernel.org:X.Y, git:PATH@REV or tar:FILE."
+            ),
         )
     suites = dict.fromkeys((t.uri, t.suite) for t in own)
     if codename in _RELEASES[:-2]:
@@ -139,7 +150,8 @@ def mirrored(mirror: str, release: str) -> list[Target]:
 def order(version: str) -> tuple[object, ...]:
     """Return a key that sorts version numbers by the rules of Debian (Policy 5.6.12).
 
-    Letters sort before other characters, and ``~`` before anything, also the end. Raises ValueError.
+    Letters sort before other characters, and ``~`` before anything, also the end. Raises
+    ValueError.
     """
     epoch, _, rest = version.rpartition(":")
     upstream, dash, revision = rest.rpartition("-")
@@ -147,7 +159,8 @@ def order(version: str) -> tuple[object, ...]:
 
 
 def _parts(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Return pairs of what is no digit, as the ranks of its characters, and the number that follows."""
+    """Return pairs of what is no digit, as the ranks of its characters, and the number that
+    follows."""
 
     def rank(char: str) -> int:
         return -1 if char == "~" else ord(char) if char.isalpha() else ord(char) + 256
@@ -157,7 +170,8 @@ def _parts(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
 
 
 def readable(pattern: str) -> str:
-    """Return a pattern for messages: what it begins with, and ``*`` where it matches several names."""
+    """Return a pattern for messages: what it begins with, and ``*`` where it matches several
+    names."""
     plain = re.split(r"\\[a-z]|\(", pattern)[0]
     return plain.replace("\\", "") + "*" * (plain != pattern)
 
@@ -171,25 +185,31 @@ class Archive:
         self._architecture = architecture
 
     def find(self, pattern: str, version: str = "") -> Package:
-        """Return the newest package whose whole name matches ``pattern``, from the first tier that has one.
+        """Return the newest package whose whole name matches ``pattern``, from the first tier that
+        has one.
 
         With ``version``, only exactly this version matches. Raises InputError if no suite has the
         package, and LabError if the package lists cannot be fetched or are not signed by Debian.
         """
         failures: list[str] = []
         for tier, pairs in self.tiers().items():
-            suites = [Suite(self._folder, mirror, name, self._architecture) for mirror, name in pairs]
+            suites = [
+                Suite(self._folder, mirror, name, self._architecture) for mirror, name in pairs
+            ]
             # Lists that are fresh are fetched again if the package is not in them.
             for limit_s in (_LISTS_S, 600):
                 if any(suite.age_s() > limit_s for suite in suites):
                     failures += self._update(tier, suites)
-                found = [package for suite in suites for package in suite.packages(pattern, version)]
+                found = [
+                    package for suite in suites for package in suite.packages(pattern, version)
+                ]
                 if found:
                     return max(found, key=lambda package: order(package.version))
         wanted = f"{readable(pattern)} {version}".strip()
         if failures:
             raise LabError(
-                f"package {wanted} was not found, and not all package lists could be fetched: {failures[0]}",
+                f"package {wanted} was not found, and not all package lists could be fetched: "
+                f"{failures[0]}",
                 hint="check the network and the mirror, then try again.",
             )
         raise InputError(f"no Debian suite has a package {wanted}", hint="choose another version.")
@@ -217,16 +237,21 @@ class Archive:
         with cache_folder.locked(target, self._reporter, f"download of {package.name}"):
             if seal.is_intact(target, self._reporter):
                 return target
-            cache_folder.need_space(folder, 2 * package.bytes // 2**20, f"{package.name} {package.version}")
+            cache_folder.need_space(
+                folder, 2 * package.bytes // 2**20, f"{package.name} {package.version}"
+            )
             with cache_folder.scratch(target) as work:
-                title = f"Downloading {package.name} {package.version}, {package.bytes / 1e6:.0f} MB"
+                title = (
+                    f"Downloading {package.name} {package.version}, {package.bytes / 1e6:.0f} MB"
+                )
                 with self._reporter.task(title, total=package.bytes / 1e6) as task:
                     fetch(package.url, work / target.name, package.sha256, task, package.bytes)
                 seal.publish(work / target.name, target)
             return target
 
     def tiers(self) -> dict[str, Suites]:
-        """Return what is searched, by release, in order. Raises LabError if this host names no mirror."""
+        """Return what is searched, by release, in order. Raises LabError if this host names no
+        mirror."""
         host = {}
         with suppress(OSError):
             host = platform.freedesktop_os_release()
@@ -239,7 +264,9 @@ class Archive:
             return tiers([], codename)
         # Asking the system's apt covers both formats of its source lists.
         form = "$(REPO_URI)\t$(RELEASE)\t$(ORIGIN)"
-        targets = parse_targets(toolchain.capture(["apt-get", "indextargets", "--format", form]).stdout)
+        targets = parse_targets(
+            toolchain.capture(["apt-get", "indextargets", "--format", form]).stdout
+        )
         # Without lists, as in a container, apt 3 has no targets.
         uris = "" if targets else toolchain.capture(["apt-get", "--print-uris", "update"]).stdout
         return tiers(targets or parse_uris(uris), codename)
@@ -277,13 +304,18 @@ class Suite:
         partial.replace(self._packages)
 
     def _fetch_packages(self, release: str, target: Path) -> None:
-        match = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(self._list)}$", release, re.MULTILINE)
+        match = re.search(
+            rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(self._list)}$", release, re.MULTILINE
+        )
         if not match:
             raise LabError(
-                f"{self._url} has no list {self._list}", hint="check the mirror, and the architecture."
+                f"{self._url} has no list {self._list}",
+                hint="check the mirror, and the architecture.",
             )
         by_hash = re.search(r"^Acquire-By-Hash: *yes$", release, re.MULTILINE)
-        place = f"{self._list.rpartition('/')[0]}/by-hash/SHA256/{match[1]}" if by_hash else self._list
+        place = (
+            f"{self._list.rpartition('/')[0]}/by-hash/SHA256/{match[1]}" if by_hash else self._list
+        )
         fetch(f"{self._url}/{place}", target, match[1])
 
     def _fetch_keyring(self, packages: Path, target: Path) -> None:
@@ -294,8 +326,11 @@ class Suite:
             target.write_bytes(unpack.deb_member(file, "*/debian-archive-keyring.[gp]*"))
 
     def packages(self, pattern: str, version: str) -> list[Package]:
-        """Return the packages whose whole name matches ``pattern``, with ``version`` only those of it."""
-        return list(self._search(self._packages, pattern, version)) if self._packages.exists() else []
+        """Return the packages whose whole name matches ``pattern``, with ``version`` only those of
+        it."""
+        return (
+            list(self._search(self._packages, pattern, version)) if self._packages.exists() else []
+        )
 
     def _search(self, file: Path, pattern: str, version: str) -> Iterator[Package]:
         with damaged(str(file), hint="remove the file and run this again."):
@@ -318,13 +353,22 @@ class Suite:
 def verified(signed: Path, keyring: Path, keys: frozenset[str] = frozenset()) -> str:
     """Return the text of a clear-signed file, if a key of ``keyring`` has signed it.
 
-    With ``keys``, fingerprints, it must be one of them. Raises LabError if it is not signed so, MissingError
-    if the host has no program that verifies.
+    With ``keys``, fingerprints, it must be one of them. Raises LabError if it is not signed so,
+    MissingError if the host has no program that verifies.
     """
     out = signed.with_suffix(".text")
     out.unlink(missing_ok=True)
     if shutil.which("gpgv"):
-        argv = ["gpgv", "--status-fd", "1", "--keyring", str(keyring), "--output", str(out), str(signed)]
+        argv = [
+            "gpgv",
+            "--status-fd",
+            "1",
+            "--keyring",
+            str(keyring),
+            "--output",
+            str(out),
+            str(signed),
+        ]
         done = toolchain.capture(argv)
         good = is_signed(done.stdout, keys)
     elif shutil.which("sqv") and not keys:
@@ -338,13 +382,18 @@ def verified(signed: Path, keyring: Path, keys: frozenset[str] = frozenset()) ->
         said = (done.stderr.strip().splitlines() or ["no signature"])[-1]
         raise LabError(
             f"the lists in {signed} are not signed by a known key of Debian: {said}",
-            hint="use another mirror; a host without Debian's keyring needs a kteardown that knows the keys.",
+            hint=(
+                "use another mirror; a host without Debian's keyring needs a kteardown that knows "
+                "the keys."
+            ),
         )
     return out.read_text()
 
 
 def is_signed(status: str, keys: frozenset[str]) -> bool:
-    """Return whether gpgv, which printed ``status``, found a good signature, of one of ``keys`` if given."""
-    # A newer key may have signed too, which the keyring need not have: gpgv fails, though one is good.
+    """Return whether gpgv, which printed ``status``, found a good signature, of one of ``keys`` if
+    given."""
+    # A newer key may have signed too, which the keyring need not have: gpgv fails, though one is
+    # good.
     by = re.findall(r"^\[GNUPG:\] VALIDSIG .* ([0-9A-F]{40})$", status, re.MULTILINE)
     return any(not keys or key in keys for key in by) and "[GNUPG:] BADSIG" not in status

@@ -22,7 +22,8 @@ from kteardown.progress import Task
 _ATTEMPTS = 3
 _TIMEOUT_S = 60
 MOST_BYTES = 256 << 20
-"""Of a list: those of the largest suite have 60 MB. What is not verified yet must not fill disk or memory."""
+"""Of a list: those of the largest suite have 60 MB. What is not verified yet must not fill disk or
+memory."""
 
 
 def fetch(
@@ -33,11 +34,12 @@ def fetch(
     most: int = MOST_BYTES,
     magic: bytes = b"",
 ) -> None:
-    """Download ``url``, of at most ``most`` bytes, into ``target``, and check its digest if one is given.
+    """Download ``url``, of at most ``most`` bytes, into ``target``, and check its digest if one is
+    given.
 
-    With ``magic`` it must begin with these bytes, and what is in ``target`` is continued. Proxies are those
-    of the environment and of apt, credentials those of apt. Raises LabError if that fails three times, or
-    the disk is full.
+    With ``magic`` it must begin with these bytes, and what is in ``target`` is continued. Proxies
+    are those of the environment and of apt, credentials those of apt. Raises LabError if that fails
+    three times, or the disk is full.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -57,10 +59,13 @@ def fetch(
         if attempt < _ATTEMPTS:
             time.sleep(attempt)
     kept = (
-        f"; {target.stat().st_size / 1e6:.1f} MB are kept and continued" if magic and target.exists() else ""
+        f"; {target.stat().st_size / 1e6:.1f} MB are kept and continued"
+        if magic and target.exists()
+        else ""
     )
     raise LabError(
-        f"cannot download {url}: {reason}", hint=f"check the network and the mirror, then try again{kept}."
+        f"cannot download {url}: {reason}",
+        hint=f"check the network and the mirror, then try again{kept}.",
     )
 
 
@@ -75,7 +80,11 @@ def _download(url: str, target: Path, task: Task | None, most: int, magic: bytes
         size = done + int(answer.headers.get("Content-Length") or 0)
         block = answer.read(1 << 18)
         if not done and not block.startswith(magic):
-            page = "a page, as one that asks whether you are a robot," if b"<" in block[:64] else "something"
+            page = (
+                "a page, as one that asks whether you are a robot,"
+                if b"<" in block[:64]
+                else "something"
+            )
             raise OSError(f"the server sent {page} in place of this file")
         with target.open("ab" if done else "wb") as sink:
             while block:

@@ -36,14 +36,17 @@ class BuildPlan:
 
     @property
     def sandboxed(self) -> bool:
-        """Whether it is built in the sandbox; without it, only if the user or the lab knows all patches."""
+        """Whether it is built in the sandbox; without it, only if the user or the lab knows all
+        patches."""
         return not (sandbox.problem() or sandbox.unsafe_build)
 
     @property
     def title(self) -> str:
         """The kernel in progress and messages: source, series and architecture."""
         return " ".join(
-            filter(None, (with_short_commit(self.source.id), self.request.series, self.request.arch))
+            filter(
+                None, (with_short_commit(self.source.id), self.request.series, self.request.arch)
+            )
         )
 
 
@@ -75,24 +78,31 @@ def _check_exact(
     """Raise InputError if the kernel would not be what it was when its run was planned."""
     if source.id != exact.source:
         raise InputError(
-            f"{request.name} would be built from {source.id}, but the run was planned with {exact.source}",
+            f"{request.name} would be built from {source.id}, but the run was planned with "
+            f"{exact.source}",
             hint=f"restore {request.source}, or start the experiment anew.",
         )
     if kconfig.wanted_digest(wanted) != exact.config:
-        files = (name if is_fragment_path(name) else f"fragments/{name}" for name in request.fragments)
+        files = (
+            name if is_fragment_path(name) else f"fragments/{name}" for name in request.fragments
+        )
         names = ", ".join(("base", request.arch, *files))
         raise InputError(
-            f"{request.name} would be built with another configuration than the run was planned with: a file "
-            f"in {paths.data_dir('kernels')} has changed ({names})",
-            hint="restore it, or use the kteardown that began the run, or start the experiment anew.",
+            f"{request.name} would be built with another configuration than the run was planned "
+            f"with: a file in {paths.data_dir('kernels')} has changed ({names})",
+            hint=(
+                "restore it, or use the kteardown that began the run, or start the experiment anew."
+            ),
         )
 
 
 def choose_backport(request: KernelRequest, source: Source, sources: Sources) -> KernelRequest:
-    """Return ``request`` with the patches of the first backport of which every patch applies to ``source``.
+    """Return ``request`` with the patches of the first backport of which every patch applies to
+    ``source``.
 
-    A request without backports is returned unchanged. Raises BuildError, with the reason for each backport,
-    if none applies, InputError if a file is not a patch, LabError if the source cannot be unpacked.
+    A request without backports is returned unchanged. Raises BuildError, with the reason for each
+    backport, if none applies, InputError if a file is not a patch, LabError if the source cannot be
+    unpacked.
     """
     if not request.backports or not request.patch_set:
         return request

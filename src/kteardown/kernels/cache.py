@@ -20,7 +20,8 @@ from kteardown.paths import key_of
 from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
 
-# To be increased when the same inputs produce another image, or when the layout of an entry changes.
+# To be increased when the same inputs produce another image, or when the layout of an entry
+# changes.
 _FORMAT = 4
 META = "kernel.json"
 _image = TypeAdapter(KernelImage)
@@ -61,17 +62,23 @@ class CacheEntry:
 
 
 def key(
-    source_id: str, patches: Iterable[Path], wanted: Iterable[WantedSymbol], arch: Arch, compiler: str
+    source_id: str,
+    patches: Iterable[Path],
+    wanted: Iterable[WantedSymbol],
+    arch: Arch,
+    compiler: str,
 ) -> str:
     """Return the key of a kernel: a hash of everything it is built from."""
-    # Of the symbols, not of the files: comments in fragments and their order do not change a kernel.
+    # Of the symbols, not of the files: comments in fragments and their order do not change a
+    # kernel.
     config = sorted(want.text() for want in wanted)
     contents = [hashlib.sha256(patch.read_bytes()).hexdigest() for patch in patches]
     return key_of(json.dumps([_FORMAT, source_id, contents, config, arch, compiler]).encode())
 
 
 class Cache:
-    """The kernels below one folder, with the trees, sources, downloads and logs that they come from."""
+    """The kernels below one folder, with the trees, sources, downloads and logs that they come
+    from."""
 
     def __init__(self, folder: Path, reporter: Reporter | None = None) -> None:
         self.folder = folder
@@ -85,14 +92,16 @@ class Cache:
         return self.folder / "kernels" / key
 
     def tree_path(self, key: str) -> Path:
-        """Return the folder with the objects of a base kernel, from which builds of variants start."""
+        """Return the folder with the objects of a base kernel, from which builds of variants
+        start."""
         return self.folder / "trees" / key
 
     def lookup(self, key: str, name: str) -> KernelImage | None:
-        """Return the finished kernel, named ``name``, and mark it as used now; None if it is missing.
+        """Return the finished kernel, named ``name``, and mark it as used now; None if it is
+        missing.
 
-        It is not removed before this process ends (``cache_folder.hold``). A damaged one counts as missing:
-        it is removed, and noted.
+        It is not removed before this process ends (``cache_folder.hold``). A damaged one counts as
+        missing: it is removed, and noted.
         """
         folder = self.kernel_path(key)
         if not folder.is_dir():
@@ -103,30 +112,39 @@ class Cache:
                 if not seal.is_intact(folder, self._reporter):
                     cache_folder.remove(folder)
                     return None
-        image = _image.validate_python(json.loads((folder / META).read_text())["image"] | {"name": name})
-        more = {name: tuple(map(folder.joinpath, each)) for name, each in image.optional_modules.items()}
+        image = _image.validate_python(
+            json.loads((folder / META).read_text())["image"] | {"name": name}
+        )
+        more = {
+            name: tuple(map(folder.joinpath, each)) for name, each in image.optional_modules.items()
+        }
         modules = tuple(map(folder.joinpath, image.modules))
         return replace(image, image=folder / image.image, modules=modules, optional_modules=more)
 
     def describe(self, folder: Path, image: KernelImage, **more: Any) -> None:
-        """Write the description of a kernel whose files are in ``folder``, which may be renamed later."""
+        """Write the description of a kernel whose files are in ``folder``, which may be renamed
+        later."""
         fields = {"image": asdict(image), "size_kb": cache_folder.size_kb([folder]), **more}
         del fields["image"]["name"]
         text = json.dumps(fields, indent=1, default=lambda path: str(path.relative_to(folder)))
         (folder / META).write_text(text + "\n")
 
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
-        """Return the compile steps of the most recently used kernel of this kind; None without one."""
+        """Return the compile steps of the most recently used kernel of this kind; None without
+        one."""
         found = self.built(arch, "steps", variant=variant)
         return int(found[-1]) if found else None
 
     def built(self, arch: Arch, what: Literal["steps", "seconds"], *, variant: bool) -> list[float]:
-        """Return the steps, or the seconds, of the kernels that were built here, the last used one last."""
+        """Return the steps, or the seconds, of the kernels that were built here, the last used one
+        last."""
         found: list[tuple[float, float]] = []
         for path in self.folders():
             with suppress(*DAMAGED):
                 fields = json.loads((path / META).read_text())
-                mine = fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant
+                mine = (
+                    fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant
+                )
                 if mine and fields.get(what):
                     found.append((path.stat().st_mtime, float(fields[what])))
         return [value for _, value in sorted(found)]
@@ -144,7 +162,9 @@ class Cache:
         for path in self.folders():
             try:
                 fields = json.loads((path / META).read_text())
-                facts = [str(fields["image"][name]) for name in ("source", "series", "arch", "release")]
+                facts = [
+                    str(fields["image"][name]) for name in ("source", "series", "arch", "release")
+                ]
                 size = int(fields["size_kb"])
             except DAMAGED:
                 facts, size = ["damaged"], cache_folder.size_kb([path])
@@ -170,13 +190,19 @@ class Cache:
         """Remove entries and return them.
 
         ``keys`` selects kernels by a key or its beginning, with their build trees;
-        ``older_than_days`` all entries that have not been used for so many days;
-        ``everything`` all entries. Entries that a process makes or uses now are kept, and noted.
-        With ``dry_run`` nothing is removed. Raises InputError unless each of ``keys`` fits one kernel.
+        ``older_than_days`` all entries that have not been used for so many days; ``everything`` all
+        entries. Entries that a process makes or uses now are kept, and noted. With ``dry_run``
+        nothing is removed. Raises InputError unless each of ``keys`` fits one kernel.
         """
         entries = [*self.entries(), *self.others()]
-        whole = {_the_one(wanted, [e.key for e in entries if e.folder == "kernels"]) for wanted in keys}
-        limit = datetime.now() - timedelta(days=older_than_days) if older_than_days is not None else None
+        whole = {
+            _the_one(wanted, [e.key for e in entries if e.folder == "kernels"]) for wanted in keys
+        }
+        limit = (
+            datetime.now() - timedelta(days=older_than_days)
+            if older_than_days is not None
+            else None
+        )
 
         def selected(entry: CacheEntry) -> bool:
             named = entry.folder in ("kernels", "trees") and entry.key in whole

@@ -28,7 +28,8 @@ _FREE_SPACE = (
 
 
 def check_path(cache_dir: Path) -> None:
-    """Check that kernels can be built in the cache, before anything is downloaded. Raises InputError."""
+    """Check that kernels can be built in the cache, before anything is downloaded. Raises
+    InputError."""
     if re.search(r"[\s:]", str(cache_dir.absolute())):
         raise InputError(
             f"{cache_dir}: no kernel can be built in this folder: its path has a space or a colon",
@@ -37,11 +38,14 @@ def check_path(cache_dir: Path) -> None:
     if cache_dir.exists() and not cache_dir.is_dir():
         raise InputError(f"{cache_dir} is not a folder", hint="set KTEARDOWN_CACHE to a folder.")
     there = next(
-        folder for folder in (cache_dir.absolute(), *cache_dir.absolute().parents) if folder.exists()
+        folder
+        for folder in (cache_dir.absolute(), *cache_dir.absolute().parents)
+        if folder.exists()
     )
     if os.statvfs(there).f_flag & os.ST_NOEXEC:  # A build runs programs that it has made.
         raise InputError(
-            f"{cache_dir}: no kernel can be built in this folder: its file system is mounted noexec",
+            f"{cache_dir}: no kernel can be built in this folder: its file system is mounted "
+            "noexec",
             hint="set KTEARDOWN_CACHE to a folder on another file system.",
         )
 
@@ -70,7 +74,8 @@ def locked(target: Path, reporter: Reporter, what: str) -> Iterator[None]:
 
 
 def hold(target: Path) -> Path:
-    """Mark ``target`` as used now, keep it from being removed until this process ends, and return it.
+    """Mark ``target`` as used now, keep it from being removed until this process ends, and return
+    it.
 
     A cache that cannot be written cannot be pruned either: nothing is done there.
     """
@@ -101,7 +106,8 @@ def free(target: Path) -> Iterator[bool]:
 
 @contextmanager
 def scratch(target: Path) -> Iterator[Path]:
-    """Make an empty folder next to ``target``, and remove it afterwards unless the block renamed it.
+    """Make an empty folder next to ``target``, and remove it afterwards unless the block renamed
+    it.
 
     The caller must hold the lock of ``target``: a scratch folder that already exists was then
     left by a killed run. Raises LabError if the disk fills up.
@@ -127,7 +133,8 @@ def published(target: Path) -> Iterator[Path]:
     """
     with scratch(target) as folder:
         yield folder
-        # The whole file system at once: for the 87,000 files of a source tree, one sync each takes minutes.
+        # The whole file system at once: for the 87,000 files of a source tree, one sync each takes
+        # minutes.
         seal.keep(target, folder)
         done = toolchain.capture(["sync", "--file-system", str(folder)])
         if done.returncode:
@@ -157,7 +164,8 @@ def remove(path: Path) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a folder. Raises LabError if the disk is full, or something else prevents it; nothing is left."""
+    """Copy a folder. Raises LabError if the disk is full, or something else prevents it; nothing is
+    left."""
     done = toolchain.capture(["cp", "-a", "--reflink=auto", str(source), str(target)])
     if done.returncode:
         remove(target)

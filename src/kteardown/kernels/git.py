@@ -1,8 +1,8 @@
 """Run git on what strangers wrote: patches, mails, repositories.
 
-Git reads no configuration, attributes or hooks, neither of the user nor of a repository: they name programs
-to execute, and change what git prints. Of a commit that is unpacked, files that another one has, which is
-unpacked already, are hard links to those; no object is fetched.
+Git reads no configuration, attributes or hooks, neither of the user nor of a repository: they name
+programs to execute, and change what git prints. Of a commit that is unpacked, files that another
+one has, which is unpacked already, are hard links to those; no object is fetched.
 """
 
 import os
@@ -26,7 +26,8 @@ from kteardown.vm import seal
 _SETTINGS = (
     f"core.attributesFile={os.devnull}",
     "versionsort.suffix=-rc",
-    "maintenance.auto=false",  # It would go on in the background, in a folder that is moved or removed.
+    # It would go on in the background, in a folder that is moved or removed.
+    "maintenance.auto=false",
 )
 _COMMAND = ("git", *(word for setting in _SETTINGS for word in ("-c", setting)))
 # Above the attributes of the files: they can join conflicts, convert lines, and execute a filter.
@@ -38,7 +39,8 @@ _RANGE = re.compile(r"(?P<base>.+?)\.{2,3}(?P<topic>.*)")
 
 
 class Done(NamedTuple):
-    """The end of a git command: whether it succeeded, its output, also as text, and its error output."""
+    """The end of a git command: whether it succeeded, its output, also as text, and its error
+    output."""
 
     ok: bool
     out: bytes
@@ -46,8 +48,11 @@ class Done(NamedTuple):
     said: str
 
 
-def run(*argv: str, git_dir: Path | str = os.devnull, cwd: Path | None = None, data: bytes = b"") -> Done:
-    """Run git with ``data`` as its input. Without ``git_dir`` it is in no repository, wherever ``cwd`` is.
+def run(
+    *argv: str, git_dir: Path | str = os.devnull, cwd: Path | None = None, data: bytes = b""
+) -> Done:
+    """Run git with ``data`` as its input. Without ``git_dir`` it is in no repository, wherever
+    ``cwd`` is.
 
     All may read the files that it writes. Raises LabError if the disk is full.
     """
@@ -59,7 +64,9 @@ def run(*argv: str, git_dir: Path | str = os.devnull, cwd: Path | None = None, d
     said = done.stderr.decode(errors="replace")
     if "No space left" in said:
         raise no_space(cwd)
-    return Done(done.returncode == 0, done.stdout, done.stdout.decode(errors="replace").strip(), said)
+    return Done(
+        done.returncode == 0, done.stdout, done.stdout.decode(errors="replace").strip(), said
+    )
 
 
 def prepare(git_dir: Path) -> None:
@@ -89,7 +96,8 @@ def folders(repository: Path) -> tuple[Path, Path]:
 
 
 def configured(git_dir: Path, pattern: str) -> list[str]:
-    """Return each key of the configuration in ``git_dir`` that matches, with its value after a newline."""
+    """Return each key of the configuration in ``git_dir`` that matches, with its value after a
+    newline."""
     argv = ("config", "--file", str(git_dir / "config"), "--null", "--get-regexp", pattern)
     return run(*argv).text.split("\0")
 
@@ -114,7 +122,8 @@ def view(repository: Path) -> Iterator[Path]:
 
 
 def read(repository: Path, *argv: str) -> Done:
-    """Run a git command that only reads ``repository``; nothing of its configuration is executed."""
+    """Run a git command that only reads ``repository``; nothing of its configuration is
+    executed."""
     with view(repository) as git_dir:
         return run(*argv, git_dir=git_dir)
 
@@ -128,7 +137,10 @@ def no_space(folder: Path | None) -> LabError:
     """Return the error for a full disk; without ``folder``, that of temporary files."""
     return LabError(
         f"there is no space left in {folder or tempfile.gettempdir()}",
-        hint="free space there, or set TMPDIR, for temporary files, or KTEARDOWN_CACHE to another disk.",
+        hint=(
+            "free space there, or set TMPDIR, for temporary files, or KTEARDOWN_CACHE to another "
+            "disk."
+        ),
     )
 
 
@@ -151,9 +163,10 @@ def _environment() -> dict[str, str]:
 def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
     """Write the patches of the branch ``BASE..TOPIC`` of ``repository``. TOPIC is HEAD by default.
 
-    The patches are the commits that are in TOPIC and not in BASE, oldest first, and the series is named
-    after TOPIC. Return the revision at which the branch forked from BASE, and the folder of the patches, in
-    the cache. Raises InputError if git does not find such commits, or if one of them is a merge.
+    The patches are the commits that are in TOPIC and not in BASE, oldest first, and the series is
+    named after TOPIC. Return the revision at which the branch forked from BASE, and the folder of
+    the patches, in the cache. Raises InputError if git does not find such commits, or if one of
+    them is a merge.
     """
     match = _RANGE.fullmatch(text)
     if not match:
@@ -183,19 +196,23 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
 
 
 def forked_at(repository: Path, base: str, topic: str) -> str:
-    """Return the commit at which two revisions part. Raises InputError if they have none in common."""
+    """Return the commit at which two revisions part. Raises InputError if they have none in
+    common."""
     fork = _git(repository, "merge-base", commit(repository, base), commit(repository, topic))
     if not fork:
         raise InputError(
             f"{base} and {topic} have no commit in common",
-            hint="name the tag or branch from which the other was made; in a shallow clone, `git fetch "
-            "--unshallow` first.",
+            hint=(
+                "name the tag or branch from which the other was made; in a shallow clone, `git "
+                "fetch --unshallow` first."
+            ),
         )
     return fork
 
 
 def as_patch(git_dir: Path, before: str, after: str, cache_dir: Path) -> Path | None:
-    """Write all that differs between two commits as one patch; return its folder, None if nothing differs.
+    """Write all that differs between two commits as one patch; return its folder, None if nothing
+    differs.
 
     Raises InputError if git cannot compare them, as where an object is missing.
     """
@@ -211,10 +228,11 @@ def as_patch(git_dir: Path, before: str, after: str, cache_dir: Path) -> Path | 
 
 
 def store(files: Sequence[tuple[str, bytes]], name: str, cache_dir: Path) -> tuple[Path, ...]:
-    """Write patches, each a file name and a text, to the folder ``name`` in the cache, by their content."""
+    """Write patches, each a file name and a text, to the folder ``name`` in the cache, by their
+    content."""
     content = b"".join(f"{file}\n{len(text)}\n".encode() + text for file, text in files)
-    # Absolute, because it becomes the name of a series. With the name: the same patches under another one
-    # replace nothing.
+    # Absolute, because it becomes the name of a series. With the name: the same patches under
+    # another one replace nothing.
     folder = cache_dir.absolute() / "series" / key_of(f"{name}\n".encode() + content) / name
     with cache_folder.locked(folder.parent, SilentReporter(), f"patches of {name}"):
         if not folder.is_dir():
@@ -230,20 +248,24 @@ def commit(repository: Path, name: str) -> str:
     """Return the id of a commit that is called ``name``. Raises InputError."""
     if not repository.is_dir():
         raise InputError(
-            f"{repository} is not a folder", hint="give the git tree of a kernel with --source git:PATH."
+            f"{repository} is not a folder",
+            hint="give the git tree of a kernel with --source git:PATH.",
         )
     done = read(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
     if not done.ok:
         raise InputError(
             f"{name!r} is not a commit of {repository.absolute()}: {first_line(done.said)}",
-            hint="name a tag, a branch or a commit of the git tree: that of --source git:PATH, or else the "
-            "current folder. In a shallow clone, `git fetch --unshallow` first.",
+            hint=(
+                "name a tag, a branch or a commit of the git tree: that of --source git:PATH, or "
+                "else the current folder. In a shallow clone, `git fetch --unshallow` first."
+            ),
         )
     return done.text
 
 
 def _git(repository: Path, *argv: str) -> str:
-    """Return the output of git; an empty string if it fails, as merge-base does without a common commit."""
+    """Return the output of git; an empty string if it fails, as merge-base does without a common
+    commit."""
     return read(repository, *argv).text
 
 
@@ -270,7 +292,10 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
     if not done.ok:
         raise InputError(
             f"{where} is incomplete or damaged: {first_line(done.said)}",
-            hint=f"look at it with `git -C '{repository}' fsck`, and fetch it again; nothing was unpacked.",
+            hint=(
+                f"look at it with `git -C '{repository}' fsck`, and fetch it again; nothing was "
+                "unpacked."
+            ),
         )
     names = [os.fsdecode(name) for name, blob in files.items() if blob in gone]
     if len(names) <= _MOST_ABSENT * len(files):
@@ -288,11 +313,17 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
 
 
 def unpack(
-    repository: Path, commit: str, folder: Path, gone: Collection[str] = (), unpacked: Iterable[Path] = ()
+    repository: Path,
+    commit: str,
+    folder: Path,
+    gone: Collection[str] = (),
+    unpacked: Iterable[Path] = (),
 ) -> None:
-    """Write the files of ``commit`` but ``gone``, which are not in ``repository``, into the empty ``folder``.
+    """Write the files of ``commit`` but ``gone``, which are not in ``repository``, into the empty
+    ``folder``.
 
-    ``unpacked`` are trees in folders ``git-COMMIT``: the nearest is used. Raises LabError with what git says.
+    ``unpacked`` are trees in folders ``git-COMMIT``: the nearest is used. Raises LabError with what
+    git says.
     """
     with view(repository) as git_dir:
         near = _nearest(git_dir, commit, unpacked)
@@ -310,20 +341,37 @@ def unpack(
             hint=f"look at it with `git -C '{repository}' fsck`; nothing of it was kept.",
         )
     # Older than all objects that were compiled from this tree before it was unpacked again.
-    touch = ["find", str(folder), "-type", "f", "-perm", "/222", "-exec", "touch", "-d", "@1", "{}", "+"]
+    touch = [
+        "find",
+        str(folder),
+        "-type",
+        "f",
+        "-perm",
+        "/222",
+        "-exec",
+        "touch",
+        "-d",
+        "@1",
+        "{}",
+        "+",
+    ]
     toolchain.capture(touch)
 
 
 def _files(git_dir: Path, commit: str) -> tuple[Done, dict[bytes, bytes]]:
-    """Return the end of the git command that lists the files of a commit, and their ids by their names."""
+    """Return the end of the git command that lists the files of a commit, and their ids by their
+    names."""
     done = run("ls-tree", "-r", "-z", "--full-tree", commit, git_dir=git_dir)
     entries = (entry.partition(b"\t") for entry in done.out.split(b"\0") if entry)
     # Not submodules.
     return done, {name: facts.split()[2] for facts, _, name in entries if b" blob " in facts}
 
 
-def _nearest(git_dir: Path, commit: str, unpacked: Iterable[Path]) -> tuple[Path, list[bytes]] | None:
-    """Return the tree with the fewest files that differ from those of ``commit``, and the names of these."""
+def _nearest(
+    git_dir: Path, commit: str, unpacked: Iterable[Path]
+) -> tuple[Path, list[bytes]] | None:
+    """Return the tree with the fewest files that differ from those of ``commit``, and the names of
+    these."""
     best: tuple[Path, list[bytes]] | None = None
     latest = sorted(unpacked, key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_TREES]
     for tree in latest:
@@ -342,7 +390,8 @@ def _nearest(git_dir: Path, commit: str, unpacked: Iterable[Path]) -> tuple[Path
 
 
 def link(tree: Path, changed: Iterable[bytes], folder: Path, gone: Iterable[str] = ()) -> None:
-    """Make ``folder`` a tree of hard links to ``tree`` without the files ``changed`` and ``gone``."""
+    """Make ``folder`` a tree of hard links to ``tree`` without the files ``changed`` and
+    ``gone``."""
     toolchain.capture(["cp", "-al", f"{tree}/.", str(folder)])
     seal.keep_links(tree)
     for name in (*map(os.fsdecode, changed), *gone):

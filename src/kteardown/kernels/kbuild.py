@@ -1,8 +1,8 @@
 """Configure and compile one source tree with tuxmake's native runtime.
 
-The sandbox shows it with a series applied, without a copy of the tree: the folders in which a patch adds,
-changes or removes a file are copied, without the folders in them; all others are those of the cached source,
-read-only.
+The sandbox shows it with a series applied, without a copy of the tree: the folders in which a patch
+adds, changes or removes a file are copied, without the folders in them; all others are those of the
+cached source, read-only.
 """
 
 import os
@@ -41,14 +41,16 @@ _ENVIRONMENT = {
     "KBUILD_BUILD_HOST": "kteardown",
     "KBUILD_BUILD_VERSION": "1",
 }
-# A line table, for the source lines of a stack. tuxmake's own default contains the name of the folder.
+# A line table, for the source lines of a stack. tuxmake's own default contains the name of the
+# folder.
 _FLAGS = "-g1 -fdebug-prefix-map={build}=."
 _LOG_BYTES = 64 << 20
 # Where a program in the sandbox sees the folders beside the tree.
 _OUTPUT = Path("/output")
 _COMPILERS = Path("/compilers")
-# A file of kernel/ or fs/ takes twice as long as one of drivers/acpi/, the archives before the link take no
-# time, and Kbuild compiles them in this order. Measured with 6.12, the base configuration and two jobs.
+# A file of kernel/ or fs/ takes twice as long as one of drivers/acpi/, the archives before the link
+# take no time, and Kbuild compiles them in this order. Measured with 6.12, the base configuration
+# and two jobs.
 _TIME_OF_STEPS = (
     *((0.0, 0.0), (0.05, 0.024), (0.1, 0.07), (0.2, 0.19), (0.3, 0.345), (0.4, 0.505), (0.5, 0.63)),
     *((0.6, 0.73), (0.7, 0.805), (0.8, 0.9), (0.85, 0.94), (0.92, 0.946), (1.0, 1.0)),
@@ -67,11 +69,15 @@ exec {compiler} "$@"
 
 
 def source_view(source: Path, patched: PatchedFiles | None, scratch: Path) -> list[Mount]:
-    """Return what shows ``source`` with ``patched`` at ``TREE``; ``scratch`` gets the copied folders.
+    """Return what shows ``source`` with ``patched`` at ``TREE``; ``scratch`` gets the copied
+    folders.
 
-    The top folder is always copied: it gets the folder for the build, and merge_config.sh writes into it.
+    The top folder is always copied: it gets the folder for the build, and merge_config.sh writes
+    into it.
     """
-    touched = {PurePosixPath(name) for name in (*patched.changed, *patched.removed)} if patched else set()
+    touched = (
+        {PurePosixPath(name) for name in (*patched.changed, *patched.removed)} if patched else set()
+    )
     places = {PurePosixPath()}
     for path in touched:
         # The first folder above a new one gets a place for it.
@@ -82,7 +88,9 @@ def source_view(source: Path, patched: PatchedFiles | None, scratch: Path) -> li
     mounts: list[Mount] = []
     for number, place in enumerate(sorted(places, key=lambda place: len(place.parts))):
         folder = scratch / str(number)
-        inner = _copy(source / place, folder, {path.name for path in touched if path.parent == place})
+        inner = _copy(
+            source / place, folder, {path.name for path in touched if path.parent == place}
+        )
         new = {path.name for path in places if path.parent == place and path != place}
         for name in (*new, *([BUILD] if not place.parts else [])):
             (folder / name).mkdir(exist_ok=True)
@@ -101,7 +109,8 @@ def source_view(source: Path, patched: PatchedFiles | None, scratch: Path) -> li
 
 
 def _copy(source: Path, folder: Path, without: set[str]) -> list[str]:
-    """Copy the files of ``source``, with their times, and make its folders; return the names of these."""
+    """Copy the files of ``source``, with their times, and make its folders; return the names of
+    these."""
     folder.mkdir(parents=True)
     folder.chmod(0o755)
     inner = []
@@ -116,11 +125,13 @@ def _copy(source: Path, folder: Path, without: set[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Tree:
-    """A source tree, and the folders in ``scratch`` for what is built; logs are written to ``logs``."""
+    """A source tree, and the folders in ``scratch`` for what is built; logs are written to
+    ``logs``."""
 
     scratch: Path
     view: Sequence[Mount] | None
-    """What shows the source in the sandbox; None if the tree is in ``scratch`` and there is no sandbox."""
+    """What shows the source in the sandbox; None if the tree is in ``scratch`` and there is no
+    sandbox."""
     logs: Path
     arch: Arch
     compiler: str = ""
@@ -144,7 +155,8 @@ class Tree:
 
 
 def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
-    """Write ``.config``: tinyconfig, overridden by the lines ``wanted``, completed by ``olddefconfig``.
+    """Write ``.config``: tinyconfig, overridden by the lines ``wanted``, completed by
+    ``olddefconfig``.
 
     Raises BuildError if Kconfig fails.
     """
@@ -157,12 +169,15 @@ def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
             task.update(number, line.strip())
 
 
-def compile_tree(tree: Tree, title: str, expected_steps: int, whole: int, reporter: Reporter) -> int:
+def compile_tree(
+    tree: Tree, title: str, expected_steps: int, whole: int, reporter: Reporter
+) -> int:
     """Compile what is out of date and return the number of compile steps.
 
-    ``expected_steps`` only scales the progress. Once more steps were taken, ``whole`` is used, the steps
-    of a whole kernel: a patch to one header can recompile everything. If all is compiled from the beginning,
-    the progress is the share of the time. Raises BuildError with the errors of the compiler.
+    ``expected_steps`` only scales the progress. Once more steps were taken, ``whole`` is used, the
+    steps of a whole kernel: a patch to one header can recompile everything. If all is compiled from
+    the beginning, the progress is the share of the time. Raises BuildError with the errors of the
+    compiler.
     """
     steps, everything = 0, expected_steps == whole
     with reporter.task(title, total=expected_steps) as task:
@@ -177,7 +192,8 @@ def compile_tree(tree: Tree, title: str, expected_steps: int, whole: int, report
 
 
 def time_share(steps: float) -> float:
-    """Return the share of its time that a whole kernel has taken at this share of its compile steps."""
+    """Return the share of its time that a whole kernel has taken at this share of its compile
+    steps."""
     place = max(1, bisect_left(_TIME_OF_STEPS, (steps,)))
     (before, begin), (after, end) = _TIME_OF_STEPS[place - 1 : place + 1]
     return begin + (end - begin) * (steps - before) / (after - before)
@@ -186,7 +202,8 @@ def time_share(steps: float) -> float:
 def error_lines(log: str, most: int = 12) -> list[str]:
     """Return up to ``most`` lines of a build log with errors.
 
-    Errors of make are returned only if there are no others, the end of the log only without any error.
+    Errors of make are returned only if there are no others, the end of the log only without any
+    error.
     """
     lines = [line.rstrip() for line in log.splitlines() if _ERROR.search(line)]
     not_of_make = [line for line in lines if not line.lstrip().startswith("make")]
@@ -219,22 +236,28 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
     if process.returncode:
         if "No space left on device" in log:
             raise cache_folder.disk_full(tree.scratch)
-        hint = "fix the first error; if it is not in a patch, check the tools with `kteardown doctor`."
+        hint = (
+            "fix the first error; if it is not in a patch, check the tools with `kteardown doctor`."
+        )
         if _C23.search(log):
             older = [name for name in toolchain.installed() if name != tree.compiler]
             hint = (
-                "this kernel is older than its compiler, for which bool and false are keywords (C23: gcc 15 "
-                f"and later); give an older one: --compiler NAME; installed: {', '.join(older) or 'none'}."
+                "this kernel is older than its compiler, for which bool and false are keywords "
+                "(C23: gcc 15 and later); give an older one: --compiler NAME; installed: "
+                f"{', '.join(older) or 'none'}."
             )
         raise BuildError(
-            "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(log))]), hint=hint
+            "\n".join(["the kernel did not build:", *(f"  {line}" for line in error_lines(log))]),
+            hint=hint,
         )
 
 
 def _choice_of_compiler(tree: Tree) -> list[str]:
-    """Return the options of tuxmake for it; clang also makes the programs of the build for this host."""
+    """Return the options of tuxmake for it; clang also makes the programs of the build for this
+    host."""
     compiler = toolchain.compiler_of(tree.arch, tree.compiler)
-    # With an architecture, tuxmake names all tools with its prefix, which those of this host need not have.
+    # With an architecture, tuxmake names all tools with its prefix, which those of this host need
+    # not have.
     native = tree.arch == host_arch() and compiler != ARCHITECTURES[tree.arch].compiler
     options = [] if native else ["--target-arch", tree.arch]
     return [*options, "--toolchain", "clang"] if "clang" in Path(compiler).name else options
@@ -247,10 +270,15 @@ def _running(argv: list[str], tree: Tree, output: Path) -> AbstractContextManage
     _write_compilers(compilers, programs, tree)
     if tree.view is None:
         box = Sandbox(limits=tree.limits, confined=False)
-        return box.running(argv, {**os.environ, "PATH": f"{compilers}{os.pathsep}{programs}"}, tree.scratch)
+        return box.running(
+            argv, {**os.environ, "PATH": f"{compilers}{os.pathsep}{programs}"}, tree.scratch
+        )
     site = Path(tuxmake.__file__).parents[1]
     mounts = [*sandbox.python_folders(), Mount(site, site), *tree.view]
-    mounts += [Mount(tree.build, TREE / BUILD, writable=True), Mount(output, _OUTPUT, writable=True)]
+    mounts += [
+        Mount(tree.build, TREE / BUILD, writable=True),
+        Mount(output, _OUTPUT, writable=True),
+    ]
     if own := toolchain.folder_of(tree.compiler):
         mounts.append(Mount(own, own))
     mounts.append(Mount(compilers, _COMPILERS))
@@ -260,17 +288,21 @@ def _running(argv: list[str], tree: Tree, output: Path) -> AbstractContextManage
 
 
 def _without_ccache(path: str) -> str:
-    """Return the search path ``path`` without folders in which the names of the compilers are ccache.
+    """Return the search path ``path`` without folders in which the names of the compilers are
+    ccache.
 
-    The makefiles of a patch can write into any folder of ccache that its build uses: its configuration runs
-    commands, and what it keeps is believed. So no build has one.
+    The makefiles of a patch can write into any folder of ccache that its build uses: its
+    configuration runs commands, and what it keeps is believed. So no build has one.
     """
     places = path.split(os.pathsep)
-    return os.pathsep.join(place for place in places if (Path(place) / "gcc").resolve().name != "ccache")
+    return os.pathsep.join(
+        place for place in places if (Path(place) / "gcc").resolve().name != "ccache"
+    )
 
 
 def _write_compilers(folder: Path, programs: str, tree: Tree) -> None:
-    """Write scripts with the names of the compilers, which call those that were chosen, from ``programs``.
+    """Write scripts with the names of the compilers, which call those that were chosen, from
+    ``programs``.
 
     The scripts come first in the path: tuxmake takes no compiler by its path.
     """

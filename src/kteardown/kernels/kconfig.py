@@ -18,7 +18,9 @@ _SET = re.compile(r"CONFIG_(\w+)=(.+)")
 _UNUSED_TOOLS = re.compile(r"RUSTC_|PAHOLE_|BINDGEN_")
 _UNSET = re.compile(r"#\s*CONFIG_(\w+) is not set")
 _ENTRY = re.compile(r"(?:menu)?config\s+(\w+)$")
-_BLOCK = re.compile(r"(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b")
+_BLOCK = re.compile(
+    r"(?:menuconfig|config|menu|endmenu|if|endif|choice|endchoice|source|comment|mainmenu)\b"
+)
 _DEFAULT = re.compile(r"(?:def_bool|def_tristate|default)\s+(\S+)(?:\s+if\s+(.+))?$")
 _PROMPT = re.compile(r"(?:bool|tristate|int|hex|string|prompt|def_bool|def_tristate)\s+[\"']")
 _SOURCE = re.compile(r"source\s+\"([^\"]+)\"")
@@ -33,7 +35,8 @@ class WantedSymbol:
     symbol: str
     value: str
     optional: bool
-    """Whether Kconfig may refuse it because it does not exist in every version or on every architecture."""
+    """Whether Kconfig may refuse it because it does not exist in every version or on every
+    architecture."""
     file: str
     line: int
 
@@ -62,7 +65,8 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
             value = match[2] if match.re is _SET else "n"
             if any(other.symbol == match[1] for other in wanted):
                 raise InputError(
-                    f"{file}:{number}: CONFIG_{match[1]} is set twice", hint="remove one of the two lines."
+                    f"{file}:{number}: CONFIG_{match[1]} is set twice",
+                    hint="remove one of the two lines.",
                 )
             wanted.append(WantedSymbol(match[1], value, optional, file, number))
             comment = False
@@ -85,10 +89,10 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
 def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[WantedSymbol]:
     """Merge the base, the architecture and the fragments of ``folder``; one entry per symbol.
 
-    The architecture overrides the base, and the fragments override both. A fragment may be one symbol
-    (CONFIG_NET=y), which overrides an equal one of a file, or the path of a file. What ``folder`` does not
-    have is looked up in ``./kernels/fragments``. Raises InputError for an unknown fragment and for two
-    fragments that set a symbol to different values.
+    The architecture overrides the base, and the fragments override both. A fragment may be one
+    symbol (CONFIG_NET=y), which overrides an equal one of a file, or the path of a file. What
+    ``folder`` does not have is looked up in ``./kernels/fragments``. Raises InputError for an
+    unknown fragment and for two fragments that set a symbol to different values.
     """
     merged: dict[str, WantedSymbol] = {}
     for name in ("base.config", f"{arch}.config"):
@@ -134,16 +138,20 @@ def parse_config(text: str) -> dict[str, str]:
 def digest(text: str) -> str:
     """Return the SHA-256 of the symbols that a .config sets, in hexadecimal digits.
 
-    Kconfig also records the versions of tools that these kernels are not built with; these symbols are
-    left out. So a host with a Rust compiler and one without, which make the same image, have equal digests.
+    Kconfig also records the versions of tools that these kernels are not built with; these symbols
+    are left out. So a host with a Rust compiler and one without, which make the same image, have
+    equal digests.
     """
     config = parse_config(text)
-    lines = sorted(f"{name}={value}" for name, value in config.items() if not _UNUSED_TOOLS.match(name))
+    lines = sorted(
+        f"{name}={value}" for name, value in config.items() if not _UNUSED_TOOLS.match(name)
+    )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def refused(wanted: Iterable[WantedSymbol], config: Mapping[str, str]) -> list[WantedSymbol]:
-    """Return the symbols, without the optional ones, whose value in ``config`` is not the wanted one."""
+    """Return the symbols, without the optional ones, whose value in ``config`` is not the wanted
+    one."""
     return [w for w in wanted if not w.optional and config.get(w.symbol, "n") != w.value]
 
 
@@ -157,7 +165,9 @@ def check(
     lines = [f"{len(lost)} configuration symbol(s) cannot be set in {source} for {arch}:"]
     for want in lost:
         got = config.get(want.symbol, "n")
-        lines.append(f"  {want.file}:{want.line}: CONFIG_{want.symbol}: wanted {want.value}, got {got}")
+        lines.append(
+            f"  {want.file}:{want.line}: CONFIG_{want.symbol}: wanted {want.value}, got {got}"
+        )
         lines += [f"    {reason}" for reason in refusal_reasons(tree, arch, want.symbol, config)]
     raise BuildError(
         "\n".join(lines),
@@ -174,7 +184,8 @@ class _Definition:
     prompt: bool = False
     depends: list[str] = field(default_factory=list)
     inherited: list[str] = field(default_factory=list)
-    """Conditions of the ``if`` and ``menu`` blocks around it, in the files that include its file, too."""
+    """Conditions of the ``if`` and ``menu`` blocks around it, in the files that include its file,
+    too."""
     defaults: list[str] = field(default_factory=list)
     """What its first default is, and the condition of that; empty if it is ``n``."""
     selects: list[str] = field(default_factory=list)
@@ -184,7 +195,8 @@ class _Definition:
 def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, str]) -> list[str]:
     """Return the possible reasons as sentences.
 
-    They name what the symbol depends on, with the values in ``config``, or state that it does not exist.
+    They name what the symbol depends on, with the values in ``config``, or state that it does not
+    exist.
     """
     known = _symbols((tree,), arch)
     if symbol not in known:
@@ -196,16 +208,25 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
         for condition in conditions:
             symbols = dict.fromkeys(re.findall(r"\b[A-Z][A-Z0-9_]+\b", condition))
             shown = ", ".join(f"{each}={config.get(each, 'n')}" for each in symbols)
-            reasons.append(f"{definition.where}: depends on {condition}" + (f" ({shown})" if shown else ""))
+            reasons.append(
+                f"{definition.where}: depends on {condition}" + (f" ({shown})" if shown else "")
+            )
         if not definition.prompt:
-            reasons.append(f"{definition.where}: has no prompt, so only other symbols can select it")
+            reasons.append(
+                f"{definition.where}: has no prompt, so only other symbols can select it"
+            )
         if not conditions and definition.prompt:
-            reasons.append(f"{definition.where}: has no dependencies; another symbol selects or excludes it")
+            reasons.append(
+                f"{definition.where}: has no dependencies; another symbol selects or excludes it"
+            )
     return reasons
 
 
-def conditions_of(trees: Sequence[Path], arch: Arch, symbol: str) -> tuple[bool, list[str], list[str]]:
-    """Return whether a symbol has a prompt, the conditions of its first definition, and its default's."""
+def conditions_of(
+    trees: Sequence[Path], arch: Arch, symbol: str
+) -> tuple[bool, list[str], list[str]]:
+    """Return whether a symbol has a prompt, the conditions of its first definition, and its
+    default's."""
     for one in _symbols(tuple(trees), arch).get(symbol, ()):
         return one.prompt, one.depends + one.inherited, one.defaults
     return True, [], []
@@ -223,17 +244,21 @@ def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
         return not names or not names.isdisjoint(known)
 
     found = [
-        (not one.prompt, name) for name, definitions in known.items() for one in definitions
+        (not one.prompt, name)
+        for name, definitions in known.items()
+        for one in definitions
         if symbol in one.selects and all(map(can_hold, one.depends + one.inherited))
-    ]  # fmt: skip
+    ]
     return [name for _, name in sorted(found, key=lambda one: one[0])]
 
 
 @cache
 def _symbols(trees: tuple[Path, ...], arch: Arch) -> Mapping[str, list[_Definition]]:
-    """Return the definitions of all symbols. A file is read from the first of ``trees`` that has it.
+    """Return the definitions of all symbols. A file is read from the first of ``trees`` that has
+    it.
 
-    Reading begins with the top file, as Kconfig does; then come the files that no file which was read names.
+    Reading begins with the top file, as Kconfig does; then come the files that no file which was
+    read names.
     """
     own = ARCHITECTURES[arch].source_folder
     files: dict[str, Path] = {}
@@ -245,7 +270,8 @@ def _symbols(trees: tuple[Path, ...], arch: Arch) -> Mapping[str, list[_Definiti
                 files.setdefault("/".join(parts), path)
     found: dict[str, list[_Definition]] = {}
     texts = {
-        name: path.read_text(errors="replace").replace("$(SRCARCH)", own) for name, path in files.items()
+        name: path.read_text(errors="replace").replace("$(SRCARCH)", own)
+        for name, path in files.items()
     }
     for name in ("Kconfig", *files):
         if name in texts:
@@ -257,7 +283,11 @@ class _Reader:
     """Reads one Kconfig file and those that it includes, which are taken from ``texts``."""
 
     def __init__(
-        self, file: str, texts: dict[str, str], found: dict[str, list[_Definition]], outer: Sequence[str] = ()
+        self,
+        file: str,
+        texts: dict[str, str],
+        found: dict[str, list[_Definition]],
+        outer: Sequence[str] = (),
     ) -> None:
         self._file, self._texts, self._found = file, texts, found
         self._around: list[list[str]] = [list(outer)]
@@ -312,7 +342,8 @@ class _Reader:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers; a line that ends in a backslash is joined with the next one."""
+    """Yield lines with their numbers; a line that ends in a backslash is joined with the next
+    one."""
     kept, start = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         start = start or number

@@ -1,9 +1,10 @@
 """The layout twin: base with a function that is never called in each file that a series touches.
 
-Moving code alone changes how fast a kernel runs: the placement of loops and branches in cache lines and in
-the tables of the branch predictor matters as much as many patches do (T. Mytkowicz, A. Diwan, M. Hauswirth,
-P. Sweeney, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009). The difference
-between base and its layout twin is what a series would show that moves code and does nothing else.
+Moving code alone changes how fast a kernel runs: the placement of loops and branches in cache lines
+and in the tables of the branch predictor matters as much as many patches do (T. Mytkowicz, A.
+Diwan, M. Hauswirth, P. Sweeney, "Producing wrong data without doing anything obviously wrong!",
+ASPLOS 2009). The difference between base and its layout twin is what a series would show that moves
+code and does nothing else.
 """
 
 import json
@@ -22,22 +23,27 @@ from kteardown.progress import SilentReporter
 
 _PREFIX = "kteardown_layout_"
 _CONTEXT = 3
-# 37 nops and the return are 48 bytes on x86 and about 160 on arm64 after alignment to 16. The code that
-# follows keeps its alignment, but not its offset in a cache line of 64 bytes.
+# 37 nops and the return are 48 bytes on x86 and about 160 on arm64 after alignment to 16. The code
+# that follows keeps its alignment, but not its offset in a cache line of 64 bytes.
 _NOPS = 37
 
 
 def request(
     base: KernelRequest, series: Sequence[KernelRequest], sources: Sources, *, unpack: bool = True
 ) -> KernelRequest | None:
-    """Return the request for the layout twin of ``base`` for these variants; None if they touch no .c file.
+    """Return the request for the layout twin of ``base`` for these variants; None if they touch no
+    .c file.
 
-    Without ``unpack``, also return None if the patch of the layout twin has not been written yet, which
-    needs the source tree. Raises InputError for a file that is not a patch, LabError if the source cannot
-    be unpacked.
+    Without ``unpack``, also return None if the patch of the layout twin has not been written yet,
+    which needs the source tree. Raises InputError for a file that is not a patch, LabError if the
+    source cannot be unpacked.
     """
     variants = [variant for variant in series if variant.source == base.source]
-    source = (sources.identify if unpack else sources.identify_offline)(base.source) if variants else None
+    source = (
+        (sources.identify if unpack else sources.identify_offline)(base.source)
+        if variants
+        else None
+    )
     if source is None:
         return None
     files = touched_files(
@@ -68,14 +74,19 @@ def touched_files(series: Iterable[Sequence[Path]]) -> tuple[str, ...]:
 
 
 def check(base: KernelImage, twin: KernelImage) -> None:
-    """Check that the built twin contains the added functions and that the code after one of them moved.
+    """Check that the built twin contains the added functions and that the code after one of them
+    moved.
 
     Raises BuildError if no code moved.
     """
     maps = (image.image.with_name("System.map").read_text().splitlines() for image in (base, twin))
     # Names and addresses of the functions, in the order of the addresses.
     before, after = (
-        [(words[2], words[0]) for words in map(str.split, lines) if len(words) == 3 and words[1] in "tT"]
+        [
+            (words[2], words[0])
+            for words in map(str.split, lines)
+            if len(words) == 3 and words[1] in "tT"
+        ]
         for lines in maps
     )
     added = [index for index, (name, _) in enumerate(after) if name.startswith(_PREFIX)]
@@ -94,19 +105,23 @@ def check(base: KernelImage, twin: KernelImage) -> None:
 
 
 def _write(path: Path, files: Sequence[str], tree: Path) -> bool:
-    """Write the patch for those of ``files`` that exist in ``tree``; return False if none of them exists."""
+    """Write the patch for those of ``files`` that exist in ``tree``; return False if none of them
+    exists."""
     diffs = [_diff(tree / name, name) for name in files if (tree / name).is_file()]
     with cache_folder.locked(path.parent, SilentReporter(), "write the layout twin's patch"):
         if diffs and not path.is_file():
             with cache_folder.published(path.parent) as folder:
-                (folder / path.name).write_text(_HEAD + "".join(diffs), encoding="latin-1", newline="\n")
+                (folder / path.name).write_text(
+                    _HEAD + "".join(diffs), encoding="latin-1", newline="\n"
+                )
     return bool(diffs)
 
 
 def _function(file: str) -> str:
     name = _PREFIX + re.sub(r"\W", "_", file.removesuffix(".c"))
-    # no_reorder keeps the function in front of the other code of the file; the compiler would be free to move
-    # it. The attributes have underscores because the kernel defines macros with the plain names.
+    # no_reorder keeps the function in front of the other code of the file; the compiler would be
+    # free to move it. The attributes have underscores because the kernel defines macros with the
+    # plain names.
     return (
         f"static void __attribute__((__used__, __noinline__, __no_reorder__)) {name}(void)\n"
         "{\n"

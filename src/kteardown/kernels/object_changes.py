@@ -1,8 +1,9 @@
-"""Which objects of a variant differ from those of its base, in code or data, and which of their functions.
+"""Which objects of a variant differ from those of its base, in code or data, and which of their
+functions.
 
-Debug information, the ids made from it, the line numbers of warnings, and numbers in names do not count: a
-comment that a patch adds moves lines, and changes nothing that runs. A diff does not say which functions use
-the macro or the structure that it changes; the compiled code does.
+Debug information, the ids made from it, the line numbers of warnings, and numbers in names do not
+count: a comment that a patch adds moves lines, and changes nothing that runs. A diff does not say
+which functions use the macro or the structure that it changes; the compiled code does.
 """
 
 import re
@@ -24,7 +25,8 @@ _NOT_RUN = (b".note", b"__bug_table", b".debug", b".modinfo")
 _NUMBERED = re.compile(
     rb"(__initcall__kmod_\w+?__)\d+_\d+_|(__UNIQUE_ID_\w*?)(?<!\d)\d++(?=\.|\Z)|(?<=\w)(?:\.\d++)++\Z"
 )
-# No kernel has a symbol, a section or all names of an object as long as this; longer ones are not searched.
+# No kernel has a symbol, a section or all names of an object as long as this; longer ones are not
+# searched.
 _LONGEST_SYMBOL = 512
 _LONGEST_TITLE = 4096
 _MOST_SYMBOLS = 4 << 20
@@ -36,16 +38,19 @@ Functions = Mapping[str, Sequence[str]]
 """By the name of an object, the names of functions."""
 _FILE = re.compile(r"^(\S+):\s+file format .*$", re.MULTILINE)
 _FUNCTION = re.compile(r"^[0-9a-f]++ <([^>\n]++)>:\n((?:.++\n)*+)", re.MULTILINE)
-# What depends on where a function, a string or a static variable is: addresses, and offsets in sections.
+# What depends on where a function, a string or a static variable is: addresses, and offsets in
+# sections.
 _ADDRESS = re.compile(
     r"^ *+[0-9a-f]++:\t|(?<=\t)[0-9a-f]++: (?=R_)|\b[0-9a-f]++ (?=<)|(?<! ) ++# [^\t\n]*"
     r"|<[^<>\n]*+>(?=\t[0-9a-f]++: R_)",  # Whatever is there before the relocation.
     re.MULTILINE,
 )
 _PLACE = re.compile(r"(?<=\t)\.(?:L\w+|([\w.]+))(?:[+-]0x[0-9a-f]+)?$", re.MULTILINE)
-# Where a field is in its structure: displacements, what is added to an address, and what code is skipped.
+# Where a field is in its structure: displacements, what is added to an address, and what code is
+# skipped.
 _FIELD = re.compile(
-    r"-?\b0x[0-9a-f]+(?=\()|(?<=\t)(?:add|sub)\w? +\$-?0x[0-9a-f]+(?=,)|\+0x[0-9a-f]+(?=>)|#-?\w+(?=\])"
+    r"-?\b0x[0-9a-f]+(?=\()|(?<=\t)(?:add|sub)\w? +\$-?0x[0-9a-f]+(?=,)"
+    r"|\+0x[0-9a-f]+(?=>)|#-?\w+(?=\])"
     r"|(?<=\w)[+-]0x[0-9a-f]+$|^.*\bnop\w?\b.*\n",
     re.MULTILINE,
 )
@@ -84,10 +89,11 @@ def run_sections(path: Path) -> dict[bytes, list[bytes]]:
 def changed_functions(
     base: Path, variant: Path, objects: Sequence[str], arch: Arch
 ) -> tuple[Functions, Functions] | None:
-    """Return the functions that differ in ``objects``, which are in the build folders of two kernels.
+    """Return the functions that differ in ``objects``, which are in the build folders of two
+    kernels.
 
-    A function that only one of them has differs. The second are those of the first that differ only in where
-    the fields of structures are. None if no disassembler is installed.
+    A function that only one of them has differs. The second are those of the first that differ only
+    in where the fields of structures are. None if no disassembler is installed.
     """
     program = ARCHITECTURES[arch].compiler.removesuffix("gcc") + "objdump"
     if shutil.which(program) is None:
@@ -115,7 +121,9 @@ def _sections(data: bytes) -> dict[bytes, list[bytes]]:
     # Name, type, flags, offset, size and the section that relocations are for, of each section.
     (table,) = struct.unpack_from("<Q", data, 40)
     entry, count = struct.unpack_from("<HH", data, 58)
-    headers = [struct.unpack_from("<IIQ8xQQ4xI", data, table + each * entry) for each in range(count)]
+    headers = [
+        struct.unpack_from("<IIQ8xQQ4xI", data, table + each * entry) for each in range(count)
+    ]
     if sum(size for _, kind, _, _, size, _ in headers if kind != _EMPTY) > 2 * len(data):
         raise ValueError  # Sections that overlap, thousands of times.
     names = headers[struct.unpack_from("<H", data, 62)[0]]
@@ -132,7 +140,8 @@ def _sections(data: bytes) -> dict[bytes, list[bytes]]:
         if title == b".strtab" and size <= _MOST_SYMBOLS:
             symbols = content.split(b"\0")
             content = b"\0".join(
-                _NUMBERED.sub(rb"\1\2", each) if len(each) <= _LONGEST_SYMBOL else each for each in symbols
+                _NUMBERED.sub(rb"\1\2", each) if len(each) <= _LONGEST_SYMBOL else each
+                for each in symbols
             )
         found.setdefault(title, []).append(content)
     return found
@@ -154,14 +163,18 @@ def _compiled(folder: Path) -> dict[str, Path]:
                 continue
         if not _NAME.fullmatch(name):
             raise BuildError(
-                f"the build made an object named {name[:200]!a}", hint="look at what the patch adds."
+                f"the build made an object named {name[:200]!a}",
+                hint="look at what the patch adds.",
             )
         found[name] = path
     return found
 
 
-def _functions(program: str, folder: Path, objects: Sequence[str]) -> Mapping[str, Mapping[str, list[str]]]:
-    """Return the instructions of each function of each object, without what depends on where they are."""
+def _functions(
+    program: str, folder: Path, objects: Sequence[str]
+) -> Mapping[str, Mapping[str, list[str]]]:
+    """Return the instructions of each function of each object, without what depends on where they
+    are."""
     there = [name for name in objects if (folder / name).is_file()]
     if not there:
         return {}

@@ -1,8 +1,8 @@
 """What comes ready-made, mostly from Debian packages: kernels, and programs of guests.
 
-A prebuilt kernel is an image, or packages with the modules that the guest needs. Programs that a guest needs
-in addition to the agent are statically linked, and come from packages or, if no package has them, from the
-user's folder of programs.
+A prebuilt kernel is an image, or packages with the modules that the guest needs. Programs that a
+guest needs in addition to the agent are statically linked, and come from packages or, if no package
+has them, from the user's folder of programs.
 """
 
 import hashlib
@@ -32,8 +32,8 @@ _PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
 """Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
 _ELF = b"\x7fELF"
 _MOST_BYTES = 512 << 20
-"""Of an image or a module, decompressed: half of the memory of a usual guest. An image with all that can be
-debugged has a quarter of it."""
+"""Of an image or a module, decompressed: half of the memory of a usual guest. An image with all
+that can be debugged has a quarter of it."""
 _MOST_TEXT_BYTES = 16 << 20
 """Of a configuration or a list of modules."""
 # Offsets of Documentation/arch/x86/boot.rst.
@@ -51,15 +51,19 @@ def is_prebuilt(spec: str) -> bool:
     return split(spec)[0] in ("image", "debian-image")
 
 
-def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: Reporter) -> KernelImage:
-    """Copy the prebuilt kernel of ``request`` into the cache, if it is not there yet, and return it.
+def ensure(
+    request: KernelRequest, kernels: Cache, sources: Sources, reporter: Reporter
+) -> KernelImage:
+    """Copy the prebuilt kernel of ``request`` into the cache, if it is not there yet, and return
+    it.
 
     Raises InputError if it is not a kernel, is for another architecture or has no driver for
     the records port, and LabError if it cannot be fetched or unpacked.
     """
     if request.patches:
         raise InputError(
-            f"cannot apply {request.series or request.name} to {request.source}, which is a prebuilt image",
+            f"cannot apply {request.series or request.name} to {request.source}, which is a "
+            "prebuilt image",
             hint="use a source of the same version, such as debian:6.12.",
         )
     kind, _ = split(request.source)
@@ -68,7 +72,8 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
         path = file_of(request.source)
         identity = f"image:{path.name}#{sources.digest(str(path), path)[:32]}"
     else:
-        # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, not the cloud or real-time flavours.
+        # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, not the cloud or real-time
+        # flavours.
         pattern = rf"linux-image-{{}}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
         package = sources.kernel_package(request.source, architecture, pattern, architecture)
         identity = f"debian-image:{package.version}"
@@ -78,7 +83,9 @@ def ensure(request: KernelRequest, kernels: Cache, sources: Sources, reporter: R
         target = kernels.kernel_path(key)
         with cache_folder.locked(target, reporter, f"unpack {identity}"):
             if not target.is_dir():
-                files = [path] if kind == "image" else _package_files(package, architecture, sources)
+                files = (
+                    [path] if kind == "image" else _package_files(package, architecture, sources)
+                )
                 with cache_folder.published(target) as folder:
                     _import_kernel(folder, files, request, identity, kernels)
     image = kernels.lookup(key, request.name)
@@ -92,8 +99,8 @@ def load_order(
 ) -> list[str]:
     """Return the modules ``wanted`` and their dependencies in load order, without built-in ones.
 
-    ``depends`` maps each module to its dependencies. Raises KeyError with the name of a module that is
-    neither built in nor in ``depends``.
+    ``depends`` maps each module to its dependencies. Raises KeyError with the name of a module that
+    is neither built in nor in ``depends``.
     """
     order: list[str] = []
 
@@ -112,11 +119,16 @@ def load_order(
 def module_depends(data: bytes) -> tuple[str, ...]:
     """Return the dependencies that the ``depends`` field in a module file names."""
     match = re.search(rb"(?:^|\0)depends=([^\0]*)\0", data)
-    return tuple(name.replace("-", "_") for name in match[1].decode().split(",") if name) if match else ()
+    return (
+        tuple(name.replace("-", "_") for name in match[1].decode().split(",") if name)
+        if match
+        else ()
+    )
 
 
 def exact_depends(depends: str, version: str) -> list[str]:
-    """Return the packages that the ``Depends`` field of a package requires in exactly ``version``."""
+    """Return the packages that the ``Depends`` field of a package requires in exactly
+    ``version``."""
     clauses = (re.fullmatch(r"\s*(\S+) \(= (\S+)\)\s*", clause) for clause in depends.split(","))
     return [clause[1] for clause in clauses if clause and clause[2] == version]
 
@@ -124,7 +136,8 @@ def exact_depends(depends: str, version: str) -> list[str]:
 def _package_files(package: Package, architecture: str, sources: Sources) -> list[Path]:
     """Return the files of ``package`` and of the packages that it requires in its own version.
 
-    A kernel is one package, or an empty one that requires those of the image, the modules and the rest.
+    A kernel is one package, or an empty one that requires those of the image, the modules and the
+    rest.
     """
     packages = {package.name: package}
     files: list[Path] = []
@@ -192,8 +205,10 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
     if kernel is None:
         raise InputError(
             f"{debs[0].name} has no kernel",
-            hint="give a package that has its kernel and its modules, or write debian-image:VERSION, "
-            "which also fetches the packages on which it depends.",
+            hint=(
+                "give a package that has its kernel and its modules, or write "
+                "debian-image:VERSION, which also fetches the packages on which it depends."
+            ),
         )
     config = _boot_file(unpacked, "config")
     text = _text(config) if config else ""
@@ -238,10 +253,14 @@ def _modules(
             f"{identity} has no module {error.args[0]}, which the guest needs to send records",
             hint="use another flavour of the kernel, or a source of the same version.",
         ) from error
-    found: dict[str, list[str]] = {name: [] for name in optional}  # Nothing if it is built in or missing.
+    found: dict[str, list[str]] = {
+        name: [] for name in optional
+    }  # Nothing if it is built in or missing.
     for name in optional:
         with suppress(KeyError):
-            found[name] = [each for each in load_order((name,), depends, builtin) if each not in order]
+            found[name] = [
+                each for each in load_order((name,), depends, builtin) if each not in order
+            ]
     (folder / "modules").mkdir()
     for name in {*order, *(each for names in found.values() for each in names)}:
         (folder / "modules" / f"{name}.ko").write_bytes(plain[name])
@@ -285,18 +304,20 @@ def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter
     if missing:
         symbols = ", ".join(f"CONFIG_{want.symbol}" for want in missing)
         reporter.note(
-            f"{image.source} was built without {symbols}; the trials of a workload that needs them will fail"
+            f"{image.source} was built without {symbols}; the trials of a workload that needs them "
+            "will fail"
         )
 
 
 def guest_programs(
     names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporter
 ) -> tuple[Path, ...]:
-    """Return the files of the programs ``names`` for guests of ``arch``; the name of each is the program's.
+    """Return the files of the programs ``names`` for guests of ``arch``; the name of each is the
+    program's.
 
-    A program comes from the user's folder of programs or from the cache of ``sources``, into which it is
-    fetched first if necessary. Raises InputError if a program is unknown, missing or in no suite, LabError
-    if it cannot be fetched or unpacked.
+    A program comes from the user's folder of programs or from the cache of ``sources``, into which
+    it is fetched first if necessary. Raises InputError if a program is unknown, missing or in no
+    suite, LabError if it cannot be fetched or unpacked.
     """
     found = []
     for name in names:
@@ -306,13 +327,17 @@ def guest_programs(
                 where = f"{own} does not contain it" if own else "KTEARDOWN_PROGRAMS is not set"
                 raise InputError(
                     f"the guest needs {name}, which is not in a Debian package, and {where}",
-                    hint=f"set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically linked for "
-                    "the guest.",
+                    hint=(
+                        f"set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically "
+                        "linked for the guest."
+                    ),
                 )
             found.append(own / name)
             continue
         if name not in _PROGRAMS:
-            raise InputError.unknown(f"unknown guest program {name!r}", name, (*_PROGRAMS, *_USER_PROGRAMS))
+            raise InputError.unknown(
+                f"unknown guest program {name!r}", name, (*_PROGRAMS, *_USER_PROGRAMS)
+            )
         wanted, architecture = _PROGRAMS[name][0], ARCHITECTURES[arch].debian
         package = sources.package(f"program:{name}", architecture, wanted, architecture)
         slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
@@ -346,10 +371,11 @@ def extract(file: Path, name: str, folder: Path) -> Path:
 
 
 def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
-    """Return architecture and release of the image in ``path``, and the image as it boots, decompressed.
+    """Return architecture and release of the image in ``path``, and the image as it boots,
+    decompressed.
 
-    QEMU does not check it: it boots any file, and the guest stays silent. Messages refer to it as ``name``.
-    Raises InputError if it is not a kernel that can be booted.
+    QEMU does not check it: it boots any file, and the guest stays silent. Messages refer to it as
+    ``name``. Raises InputError if it is not a kernel that can be booted.
     """
     try:
         data = unpack.read(path, _MOST_BYTES)
@@ -365,7 +391,9 @@ def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
             raise _not_a_kernel(name, "it has the header of an arm64 Image and no version")
         return arch, match[1].decode(errors="replace"), data
     if data.startswith(_ELF):
-        raise _not_a_kernel(name, "it is an ELF file, such as vmlinux, which does not boot by itself")
+        raise _not_a_kernel(
+            name, "it is an ELF file, such as vmlinux, which does not boot by itself"
+        )
     raise _not_a_kernel(name, "it has the header of neither")
 
 
@@ -380,7 +408,9 @@ def _release_of_bzimage(data: bytes, name: str) -> str:
     (paragraphs,) = struct.unpack_from("<I", data, _SYSSIZE)
     whole = ((data[_SETUP_SECTS] or 4) + 1) * 512 + int(paragraphs) * 16
     if len(data) < whole:
-        raise _not_a_kernel(name, f"it is cut off: it has {len(data)} bytes, and its header says {whole}")
+        raise _not_a_kernel(
+            name, f"it is cut off: it has {len(data)} bytes, and its header says {whole}"
+        )
     return words[0]
 
 

@@ -1,6 +1,8 @@
-"""Releases of kernel.org: their tarballs, each signed uncompressed by one of those that make releases.
+"""Releases of kernel.org: their tarballs, each signed uncompressed by one of those that make
+releases.
 
-Incremental patches are not used: their result has no signature, and they save one download of 150 MB.
+Incremental patches are not used: their result has no signature, and they save one download of 150
+MB.
 """
 
 import os
@@ -49,8 +51,8 @@ def check(version: str) -> None:
 def download(version: str, cache_dir: Path, reporter: Reporter) -> Path:
     """Return the tarball of a release in the cache, downloaded and verified if it is not there yet.
 
-    An interrupted download is continued. Raises InputError if there is no such release, LabError if it
-    cannot be downloaded, MissingError if this host cannot verify it.
+    An interrupted download is continued. Raises InputError if there is no such release, LabError if
+    it cannot be downloaded, MissingError if this host cannot verify it.
     """
     check(version)
     name = f"linux-{version}.tar"
@@ -61,7 +63,9 @@ def download(version: str, cache_dir: Path, reporter: Reporter) -> Path:
         if seal.is_intact(target, reporter):
             return target
         if not shutil.which("gpgv"):
-            raise MissingError("cannot verify releases of kernel.org: gpgv is not installed", ["gpgv"])
+            raise MissingError(
+                "cannot verify releases of kernel.org: gpgv is not installed", ["gpgv"]
+            )
         cache_folder.need_space(folder, _USUAL_MB, f"{name}.xz")
         with cache_folder.scratch(target) as work:
             keyring, keys = _keyring(cache_dir, reporter)
@@ -91,7 +95,10 @@ def _fetch(url: str, target: Path, magic: bytes, task: Task | None = None) -> No
     except LabError as error:
         if " 404 " in f"{error.message} ":
             version = url.rpartition("/linux-")[2].partition(".tar")[0]
-            hint = "write a version that was released (www.kernel.org, or its folder pub/linux/kernel)."
+            hint = (
+                "write a version that was released (www.kernel.org, or its folder "
+                "pub/linux/kernel)."
+            )
             raise InputError(f"{_address()} has no release {version}", hint=hint) from error
         raise
 
@@ -101,14 +108,18 @@ def _keyring(cache_dir: Path, reporter: Reporter) -> tuple[Path, frozenset[str]]
     if own := os.environ.get(KEYRING):
         path = Path(own).expanduser().absolute()
         if not path.is_file():
-            raise InputError(f"{KEYRING}: there is no file {path}", hint="write it with `gpg --export`.")
+            raise InputError(
+                f"{KEYRING}: there is no file {path}", hint="write it with `gpg --export`."
+            )
         return path, frozenset()
     target = cache_dir / "lists" / "kernel.org.gpg"
     if not target.exists():
         with cache_folder.scratch(target) as work, reporter.task("Fetching the keys of kernel.org"):
             for number, place in enumerate(_SIGNERS.values()):
                 archive_download.fetch(_KEYS + place, work / str(number))
-            (work / "all").write_bytes(b"".join(path.read_bytes() for path in sorted(work.iterdir())))
+            (work / "all").write_bytes(
+                b"".join(path.read_bytes() for path in sorted(work.iterdir()))
+            )
             (work / "all").replace(target)
     return target, frozenset(_SIGNERS)
 

@@ -27,21 +27,25 @@ class KernelRequest:
     patches: tuple[Path, ...] = ()
     series: str = ""
     fragments: tuple[str, ...] = ()
-    """Symbols, the names of shipped files, and the paths of others (``inputs.fragments.located``)."""
+    """Symbols, the names of shipped files, and the paths of others
+    (``inputs.fragments.located``)."""
     arch: Arch = DEFAULT_ARCH
     patch_set: PatchSet | None = None
     """Which patches of which series ``patches`` are; None if the variant is a second source."""
     backports: tuple[tuple[Path, ...], ...] = ()
-    """All patches of the series in each of its backports, if it has several; ``patches`` are those of the
-    first one until ``backports.choose_backport`` has chosen one."""
+    """All patches of the series in each of its backports, if it has several; ``patches`` are those
+    of the first one until ``backports.choose_backport`` has chosen one."""
     optional: bool = False
-    """Whether the kernel is left out, without an error, if its patches do not apply or do not build."""
+    """Whether the kernel is left out, without an error, if its patches do not apply or do not
+    build."""
     modules: tuple[str, ...] = ()
-    """Modules that single boots of a prebuilt kernel load, by name, without those that they depend on."""
+    """Modules that single boots of a prebuilt kernel load, by name, without those that they depend
+    on."""
     compiler: str = ""
     """A name or a path; empty: the default of the architecture."""
     exact: Exact | None = None
-    """It is not built from anything else; None if any state of its source and its fragments will do."""
+    """It is not built from anything else; None if any state of its source and its fragments will
+    do."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class KernelImage:
     modules: tuple[Path, ...] = ()
     """The modules to load before the first trial, in this order; empty for kernels built here."""
     optional_modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
-    """What to load, in order, for each of the requested modules; empty if it is built in or missing."""
+    """What to load, in order, for each of the requested modules; empty if it is built in or
+    missing."""
     sandboxed: bool = True
     """Whether it was built in the sandbox, or is ready-made."""
 
@@ -80,7 +85,8 @@ class Built:
 class Building:
     """The kernels that have to be built, and how long that takes.
 
-    ``seconds`` is None if there are no earlier builds to estimate it from, and 0 if nothing has to be built.
+    ``seconds`` is None if there are no earlier builds to estimate it from, and 0 if nothing has to
+    be built.
     """
 
     kernels: tuple[str, ...]

@@ -1,7 +1,8 @@
 """A kernel that was built of the same files for other patches is not built again.
 
-A new version of a series often has another message, one more ``Reviewed-by:``, or its changes in another
-order. Its patches are not those of the earlier version; what they leave in the source tree may be.
+A new version of a series often has another message, one more ``Reviewed-by:``, or its changes in
+another order. Its patches are not those of the earlier version; what they leave in the source tree
+may be.
 """
 
 import hashlib
@@ -20,13 +21,15 @@ from kteardown.paths import key_of
 
 
 def digest(base_key: str, patched: PatchedFiles) -> str:
-    """Return a hash of all that a patched kernel is built of: that of its base, and its patched files."""
+    """Return a hash of all that a patched kernel is built of: that of its base, and its patched
+    files."""
     files = [(name, _content(patched.folder / name)) for name in sorted(patched.changed)]
     return key_of(json.dumps([base_key, files, sorted(patched.removed)]).encode())
 
 
 def reuse(kernels: Cache, files: str, key: str, series: str) -> bool:
-    """Publish, as the kernel ``key`` of ``series``, one whose ``files`` have this digest, if there is one.
+    """Publish, as the kernel ``key`` of ``series``, one whose ``files`` have this digest, if there
+    is one.
 
     Return whether there is one. What is copied was verified. Raises LabError if the disk is full.
     """
@@ -38,7 +41,9 @@ def reuse(kernels: Cache, files: str, key: str, series: str) -> bool:
             for file in folder.iterdir():
                 shutil.copyfile(file, copy / file.name)
             own = replace(image, image=copy / image.image.name, series=series)
-            more = {name: value for name, value in fields.items() if name not in ("image", "size_kb")}
+            more = {
+                name: value for name, value in fields.items() if name not in ("image", "size_kb")
+            }
             kernels.describe(copy, own, **more)
         return True
     return False

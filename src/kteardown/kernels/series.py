@@ -1,4 +1,5 @@
-"""Patch series: a shipped one by its name, or a folder of patches. ``mail`` reads all other forms."""
+"""Patch series: a shipped one by its name, or a folder of patches. ``mail`` reads all other
+forms."""
 
 import re
 from contextlib import suppress
@@ -50,15 +51,17 @@ class Selection:
     def patch_set(self) -> PatchSet:
         """The description of the selection in the result."""
         subjects = tuple(map(subject, self.patches))
-        return PatchSet(series=self.series, patches=self.numbers, total=len(self.files), subjects=subjects)
+        return PatchSet(
+            series=self.series, patches=self.numbers, total=len(self.files), subjects=subjects
+        )
 
 
 def resolve(name_or_path: str) -> Selection:
     """Return the patches that ``name_or_path`` selects, in the order in which they apply.
 
-    ``name_or_path`` is the name of a folder in ``series/`` or the path of a folder of patches. The suffix
-    ``@2`` selects the first two patches, ``@-2`` all but the second, ``@3-2`` the first three without the
-    second. Raises InputError if the series or the patch does not exist.
+    ``name_or_path`` is the name of a folder in ``series/`` or the path of a folder of patches. The
+    suffix ``@2`` selects the first two patches, ``@-2`` all but the second, ``@3-2`` the first
+    three without the second. Raises InputError if the series or the patch does not exist.
     """
     whole, part = split_part(name_or_path)
     if "/" not in whole and _folder(whole).is_dir():
@@ -74,7 +77,8 @@ def resolve(name_or_path: str) -> Selection:
 
 
 def split_part(name_or_path: str) -> tuple[str, str]:
-    """Return the name of the series and the suffix that selects a part of it, which is usually empty."""
+    """Return the name of the series and the suffix that selects a part of it, which is usually
+    empty."""
     match = _PART.fullmatch(name_or_path)
     if match and not Path(name_or_path).exists():
         return match[1], name_or_path.removeprefix(match[1])
@@ -102,25 +106,31 @@ def select(
             )
     numbers = tuple(number for number in range(1, first + 1) if number != without)
     if not numbers or without == 0:
-        raise InputError(f"{given}{part} selects no patches", hint=f"write {given}@1 or a higher number.")
+        raise InputError(
+            f"{given}{part} selects no patches", hint=f"write {given}@1 or a higher number."
+        )
     return Selection(series + part, series, backports, numbers, revision)
 
 
 def parts(whole: Selection) -> list[Selection]:
-    """Return the parts that an ablation builds: every prefix, then the series without each single patch.
+    """Return the parts that an ablation builds: every prefix, then the series without each single
+    patch.
 
-    The series without its last patch is the longest prefix, which is returned once. The list is empty for
-    a series of one patch.
+    The series without its last patch is the longest prefix, which is returned once. The list is
+    empty for a series of one patch.
     """
     total = len(whole.files)
     chosen = [(f"@{k}", tuple(range(1, k + 1))) for k in range(1, total)]
     for left_out in range(1, total):
         chosen.append((f"@-{left_out}", tuple(n for n in range(1, total + 1) if n != left_out)))
-    return [replace(whole, label=whole.series + suffix, numbers=numbers) for suffix, numbers in chosen]
+    return [
+        replace(whole, label=whole.series + suffix, numbers=numbers) for suffix, numbers in chosen
+    ]
 
 
 def subject(patch: Path) -> str:
-    """Return the subject of a patch without ``[PATCH n/m]``, or the name of its file without a subject."""
+    """Return the subject of a patch without ``[PATCH n/m]``, or the name of its file without a
+    subject."""
     with patch.open("rb") as stream:
         headers = BytesHeaderParser().parsebytes(stream.read(_MOST_HEADERS_BYTES))
     given = next((value for name, value in headers.raw_items() if name.lower() == "subject"), "")
@@ -144,12 +154,15 @@ def known_series(own: Path | None = None) -> list[Series]:
 
 
 def backports_in(folder: Path) -> tuple[tuple[Path, ...], ...]:
-    """Return the patches of each backport: of ``folder`` itself, or else of each folder in it, by name.
+    """Return the patches of each backport: of ``folder`` itself, or else of each folder in it, by
+    name.
 
     Raises InputError if the backports have different numbers of patches.
     """
     own = patches_in(folder)
-    found = [own] if own else [patches_in(path) for path in sorted(folder.iterdir()) if path.is_dir()]
+    found = (
+        [own] if own else [patches_in(path) for path in sorted(folder.iterdir()) if path.is_dir()]
+    )
     backports = tuple(files for files in found if files)
     if len({len(files) for files in backports}) > 1:
         counts = ", ".join(f"{files[0].parent.name} {len(files)}" for files in backports)
@@ -161,8 +174,11 @@ def backports_in(folder: Path) -> tuple[tuple[Path, ...], ...]:
 
 
 def patches_in(folder: Path) -> tuple[Path, ...]:
-    """Return the patches of a folder in the order of their numbers, without the cover letter (0000-*)."""
-    patches = [path for path in folder.iterdir() if path.suffix in (".patch", ".diff") and path.is_file()]
+    """Return the patches of a folder in the order of their numbers, without the cover letter
+    (0000-*)."""
+    patches = [
+        path for path in folder.iterdir() if path.suffix in (".patch", ".diff") and path.is_file()
+    ]
 
     def order(path: Path) -> tuple[int, str]:
         number = re.match(r"(?:v\d+-)?(\d+)", path.name)
@@ -174,7 +190,13 @@ def patches_in(folder: Path) -> tuple[Path, ...]:
 def _names(own: Path | None) -> list[str]:
     folders = [paths.data_dir("series"), *([own / "series"] if own else [])]
     return sorted(
-        {path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
+        {
+            path.name
+            for folder in folders
+            if folder.is_dir()
+            for path in folder.iterdir()
+            if path.is_dir()
+        }
     )
 
 
@@ -185,6 +207,7 @@ def _folder(name: str) -> Path:
 
 
 def slug(text: str) -> str:
-    """Turn ``text`` into a name of lower-case letters, digits and dashes that begins with a letter."""
+    """Turn ``text`` into a name of lower-case letters, digits and dashes that begins with a
+    letter."""
     words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return re.sub(r"^(?:v\d+-)?[\d-]+", "", words) or "patch"

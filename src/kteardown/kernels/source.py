@@ -1,4 +1,5 @@
-"""Kernel sources: resolve a source name to an exact version, and unpack its tree once into the cache."""
+"""Kernel sources: resolve a source name to an exact version, and unpack its tree once into the
+cache."""
 
 import hashlib
 import json
@@ -69,12 +70,14 @@ def split(spec: str) -> tuple[str, str]:
 
 
 def patched(folder: Path, spec: str) -> str:
-    """Return the source ``spec`` with the patches of ``folder`` applied, as ``patched:FOLDER@SPEC``."""
+    """Return the source ``spec`` with the patches of ``folder`` applied, as
+    ``patched:FOLDER@SPEC``."""
     return f"patched:{folder.absolute()}@{spec}"
 
 
 def parts_of_patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
-    """Return the folder, the source and the patches of ``patched:FOLDER@SPEC``. Raises InputError."""
+    """Return the folder, the source and the patches of ``patched:FOLDER@SPEC``. Raises
+    InputError."""
     match = _PATCHED.fullmatch(spec)
     folder = Path(match[1]).expanduser().absolute() if match else Path()
     patches = patches_in(folder) if match and folder.is_dir() else ()
@@ -99,7 +102,8 @@ def paths_of(spec: str) -> list[str]:
 
 
 def is_source(text: str) -> bool:
-    """Return whether ``text`` is a kernel source or a prebuilt image, and not a series or a file."""
+    """Return whether ``text`` is a kernel source or a prebuilt image, and not a series or a
+    file."""
     return text.partition(":")[0] in _KINDS and ":" in text
 
 
@@ -119,7 +123,11 @@ def file_of(spec: str) -> Path:
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
     if problem:
-        kernel = "a tarball of a kernel tree" if spec.startswith("tar:") else "a bzImage, an Image or a .deb"
+        kernel = (
+            "a tarball of a kernel tree"
+            if spec.startswith("tar:")
+            else "a bzImage, an Image or a .deb"
+        )
         raise InputError(f"{spec}: {problem}", hint=f"give the path of {kernel}.")
     return path
 
@@ -155,13 +163,15 @@ class Sources:
     def identify(self, spec: str) -> Source:
         """Resolve ``spec`` to an exact source.
 
-        The network is used only for a Debian version that was not resolved before. Raises InputError if the
-        source does not exist or is a prebuilt image, LabError if the Debian archive cannot be reached.
+        The network is used only for a Debian version that was not resolved before. Raises
+        InputError if the source does not exist or is a prebuilt image, LabError if the Debian
+        archive cannot be reached.
         """
         kind, rest = split(spec)
         if kind == "debian":
             package = self.kernel_package(spec, "", "linux-source-{}", _SOURCES)
-            # A colon ends the epoch of a version. Kernels have none, and no folder should have a colon.
+            # A colon ends the epoch of a version. Kernels have none, and no folder should have a
+            # colon.
             slug = f"debian-{package.version}".replace(":", "_")
             return Source(f"debian:{package.version}", slug, json.dumps(asdict(package)))
         if kind == "git":
@@ -181,11 +191,14 @@ class Sources:
             return Source(name, f"patched-{digest}", f"{folder}@{source.pinned(below)}")
         raise InputError(
             f"{spec} is a prebuilt image, which has no source tree",
-            hint="name a source with a tree: debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV or tar:FILE.",
+            hint=(
+                "name a source with a tree: debian:X.Y, kernel.org:X.Y.Z, git:PATH@REV or tar:FILE."
+            ),
         )
 
     def _of_git(self, rest: str) -> Source:
-        """Return the source of ``PATH@REV``; one without a few files if these are not in the repository."""
+        """Return the source of ``PATH@REV``; one without a few files if these are not in the
+        repository."""
         source = _git(rest)
         if self.tree_path(source).is_dir():
             return source
@@ -194,7 +207,9 @@ class Sources:
             gone = self._absent[source] = git.absent(Path(source.origin), commit)
             if gone:
                 what = gone[0] if len(gone) == 1 else f"{len(gone)} files, such as {gone[0]},"
-                self._reporter.note(f"{source.origin} lacks {what} of {commit[:12]}, which is used without")
+                self._reporter.note(
+                    f"{source.origin} lacks {what} of {commit[:12]}, which is used without"
+                )
         gone = self._absent[source]
         if not gone:
             return source
@@ -215,11 +230,12 @@ class Sources:
         return self.identify(spec)
 
     def tree(self, source: Source) -> Path:
-        """Return the tree of ``source``, unpacked if necessary. Never write to it: builds work on copies.
+        """Return the tree of ``source``, unpacked if necessary. Never write to it: builds work on
+        copies.
 
-        A tree that is not what was unpacked, or of which that is not known, is unpacked again, and noted.
-        It is not removed before this process ends. Raises InputError if it is not a kernel tree, LabError if
-        it cannot be fetched or unpacked.
+        A tree that is not what was unpacked, or of which that is not known, is unpacked again, and
+        noted. It is not removed before this process ends. Raises InputError if it is not a kernel
+        tree, LabError if it cannot be fetched or unpacked.
         """
         target = self.tree_path(source)
         cache_folder.hold(target)
@@ -234,7 +250,8 @@ class Sources:
                 self._unpack(source, folder)
                 if not (folder / "Kconfig").is_file() or not (folder / "Kbuild").is_file():
                     raise InputError(
-                        f"{source.id} is not a kernel tree: it has no Kconfig and Kbuild at its top",
+                        f"{source.id} is not a kernel tree: it has no Kconfig and Kbuild at its "
+                        "top",
                         hint="give the tarball or the repository of a Linux kernel.",
                     )
                 # Builds may use hard links to the files.
@@ -246,10 +263,14 @@ class Sources:
         """Return the path of the tree, whether it is unpacked yet or not."""
         return self.folder / "sources" / source.slug
 
-    def remember(self, spec: str, facts: object, find: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return the result of ``find``, which is called once for each pair of ``spec`` and ``facts``.
+    def remember(
+        self, spec: str, facts: object, find: Callable[[], dict[str, str]]
+    ) -> dict[str, str]:
+        """Return the result of ``find``, which is called once for each pair of ``spec`` and
+        ``facts``.
 
-        The result is stored in the cache; ``facts`` are what it depends on, such as a file's time and size.
+        The result is stored in the cache; ``facts`` are what it depends on, such as a file's time
+        and size.
         """
         path = self._answer_path(spec, facts)
         with suppress(OSError, ValidationError):
@@ -283,7 +304,8 @@ class Sources:
         return Archive(self.folder / "lists", self._reporter, architecture)
 
     def kernel_package(self, spec: str, facts: str, pattern: str, architecture: str) -> Package:
-        """Return the package of ``KIND:VERSION``, found once; ``pattern`` has ``{}`` for its major version.
+        """Return the package of ``KIND:VERSION``, found once; ``pattern`` has ``{}`` for its major
+        version.
 
         Raises InputError if this is not a version.
         """
@@ -295,18 +317,24 @@ class Sources:
         pattern, exact = pattern.replace("{}", re.escape(match[1])), version if match[2] else ""
         return self.package(spec, facts, pattern, architecture, exact)
 
-    def package(self, spec: str, facts: str, pattern: str, architecture: str, version: str = "") -> Package:
-        """Return the package that ``find_package`` finds, which is remembered for ``spec`` and ``facts``."""
+    def package(
+        self, spec: str, facts: str, pattern: str, architecture: str, version: str = ""
+    ) -> Package:
+        """Return the package that ``find_package`` finds, which is remembered for ``spec`` and
+        ``facts``."""
 
         def find() -> dict[str, str]:
-            return {"package": json.dumps(asdict(self.find_package(pattern, architecture, version)))}
+            return {
+                "package": json.dumps(asdict(self.find_package(pattern, architecture, version)))
+            }
 
         return package_from_json(self.remember(spec, facts, find)["package"])
 
     def digest(self, spec: str, path: Path) -> str:
         """Return the SHA-256 of the file ``path``, which is read only if it may have changed."""
         stat = path.stat()
-        # A program that downloads or unpacks it may set its time to any, but not that of its last change.
+        # A program that downloads or unpacks it may set its time to any, but not that of its last
+        # change.
         facts = (path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
         return self.remember(spec, facts, lambda: {"sha256": file_hash(path)})["sha256"]
 
@@ -326,7 +354,9 @@ class Sources:
                 git.unpack(Path(source.origin), commit, folder, gone, trees)
             with suppress(OSError):
                 if "filter=lfs" in (folder / ".gitattributes").read_text(errors="replace"):
-                    self._reporter.note(f"{source.id}: files that are kept with Git LFS are not fetched")
+                    self._reporter.note(
+                        f"{source.id}: files that are kept with Git LFS are not fetched"
+                    )
         elif source.kind == "patched":
             _, below, patches = parts_of_patched(f"patched:{source.origin}")
             tree = self.tree(self.identify(below))
@@ -345,7 +375,10 @@ class Sources:
                 try:
                     pipe(stages, folder, str(file), again)
                 except UnpackError as error:
-                    hint = "give an undamaged tarball, either plain or compressed by gzip, bzip2, xz or zstd."
+                    hint = (
+                        "give an undamaged tarball, either plain or compressed by gzip, bzip2, xz "
+                        "or zstd."
+                    )
                     raise InputError(error.message, hint=hint) from error
             remove_special(folder, links=True)
 
@@ -381,7 +414,9 @@ def _git(rest: str) -> Source:
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
     # Those of many trees have the same name, as the folder of a mirror or the .git of a work tree.
-    name = next((part for part in reversed(repository.parts) if part not in _EVERY_REPOSITORY), "git")
+    name = next(
+        (part for part in reversed(repository.parts) if part not in _EVERY_REPOSITORY), "git"
+    )
     return Source(f"git:{name}@{done.text}", f"git-{done.text}", str(repository))
 
 

@@ -1,6 +1,8 @@
-"""Add the source lines to what a kernel printed: the stack of an oops, the address at which a guest hangs.
+"""Add the source lines to what a kernel printed: the stack of an oops, the address at which a guest
+hangs.
 
-A kernel that was built here has a line table in its vmlinux; for others the text is returned unchanged.
+A kernel that was built here has a line table in its vmlinux; for others the text is returned
+unchanged.
 """
 
 import bisect
@@ -23,7 +25,8 @@ _ADDRESS = re.compile(r"\b[0-9a-f]{16}\b")
 
 
 class SourceLines:
-    """The functions and source lines of one kernel: ``vmlinux`` and ``System.map`` of ``folder``."""
+    """The functions and source lines of one kernel: ``vmlinux`` and ``System.map`` of
+    ``folder``."""
 
     def __init__(self, folder: Path, arch: Arch) -> None:
         self._vmlinux = folder / "vmlinux"
@@ -32,17 +35,19 @@ class SourceLines:
         self._addr2line = next(filter(None, map(shutil.which, (cross, "addr2line"))), None)
 
     def annotate(self, lines: Sequence[str]) -> tuple[str, ...]:
-        """Return the lines with `` (FILE:LINE)`` after each ``FUNCTION+OFFSET/SIZE``, and each bare address
-        after ``at`` replaced by its function.
+        """Return the lines with `` (FILE:LINE)`` after each ``FUNCTION+OFFSET/SIZE``, and each bare
+        address after ``at`` replaced by its function.
 
-        For an instruction of an inlined function the line is that of its call: `` (FILE:LINE, in INLINED)``.
+        For an instruction of an inlined function the line is that of its call: `` (FILE:LINE, in
+        INLINED)``.
         """
         text = "\n".join(lines)
         usable = self._addr2line is not None and self._vmlinux.is_file() and self._map.is_file()
         if not (_PLACE.search(text) or _BARE.search(text)) or not usable:
             return tuple(lines)
         fields = (
-            line.split() for line in self._map.read_text(encoding="ascii", errors="replace").splitlines()
+            line.split()
+            for line in self._map.read_text(encoding="ascii", errors="replace").splitlines()
         )
         symbols = sorted((int(parts[0], 16), parts[2]) for parts in fields if len(parts) == 3)
         addresses: dict[str, int] = {}
@@ -50,7 +55,11 @@ class SourceLines:
             start = _start(symbols, name, int(size, 16))
             if start is not None:
                 addresses[f"{name}+0x{offset}/0x{size}"] = start + int(offset, 16)
-        bare = {hexa: int(hexa, 16) for found in _BARE.finditer(text) for hexa in _ADDRESS.findall(found[0])}
+        bare = {
+            hexa: int(hexa, 16)
+            for found in _BARE.finditer(text)
+            for hexa in _ADDRESS.findall(found[0])
+        }
         # All but the innermost of a stack are return addresses: the call is the instruction before.
         innermost = (line for line in lines if line.startswith(("RIP: ", "pc : ", "WARNING: ")))
         interrupted = {found[0] for line in innermost for found in _PLACE.finditer(line)}
@@ -74,7 +83,8 @@ class SourceLines:
 
 
 def _place(chain: "Chain") -> tuple[str, str]:
-    """Return the function that is called, which is the last one, and its line: a reader knows it."""
+    """Return the function that is called, which is the last one, and its line: a reader knows
+    it."""
     inlined = f", in {chain[0].function}" if len(chain) > 1 else ""
     called = chain[-1]
     return called.function, f"{called.file}:{called.line}{inlined}" if called.line else ""
@@ -86,11 +96,14 @@ def _start(symbols: Sequence[tuple[int, str]], name: str, size: int) -> int | No
     if len(starts) <= 1:
         return starts[0] if starts else None
     ends = {start: bisect.bisect_right(symbols, (start, "\x7f")) for start in starts}
-    return next((s for s, end in ends.items() if end < len(symbols) and symbols[end][0] - s == size), None)
+    return next(
+        (s for s, end in ends.items() if end < len(symbols) and symbols[end][0] - s == size), None
+    )
 
 
 class Frame(NamedTuple):
-    """A function, and the line of its source that an instruction belongs to; 0 if that is not known."""
+    """A function, and the line of its source that an instruction belongs to; 0 if that is not
+    known."""
 
     function: str
     file: str
@@ -102,7 +115,8 @@ Chain = tuple[Frame, ...]
 
 
 def parse_addr2line(text: str) -> dict[int, Chain]:
-    """Parse the output of ``addr2line -a -i -f``: an address, then pairs of a function and ``FILE:LINE``."""
+    """Parse the output of ``addr2line -a -i -f``: an address, then pairs of a function and
+    ``FILE:LINE``."""
     chains: dict[int, list[Frame]] = {}
     frames: list[Frame] = []
     lines = iter(text.splitlines())
@@ -114,5 +128,7 @@ def parse_addr2line(text: str) -> dict[int, Chain]:
         file, _, number = place.rpartition(":")
         # Assembler that was built without debug information is named after its object file.
         if not line.startswith("?") and file.endswith((".c", ".h", ".S")):
-            frames.append(Frame(line, _PREFIX.sub("", file), int(number) if number.isdigit() else 0))
+            frames.append(
+                Frame(line, _PREFIX.sub("", file), int(number) if number.isdigit() else 0)
+            )
     return {address: tuple(found) for address, found in chains.items()}

@@ -1,4 +1,5 @@
-"""The programs that a build needs: check that they are installed, and find the compiler's version."""
+"""The programs that a build needs: check that they are installed, and find the compiler's
+version."""
 
 import os
 import re
@@ -31,23 +32,35 @@ def capture(
     """
     stdin = subprocess.DEVNULL if text_in is None else None
     return spawn.run(
-        argv, check=False, capture_output=True, text=True, errors="replace", env=env, cwd=cwd,
-        stdin=stdin, input=text_in,
-    )  # fmt: skip
+        argv,
+        check=False,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=env,
+        cwd=cwd,
+        stdin=stdin,
+        input=text_in,
+    )
 
 
 def compiler_of(arch: Arch, wanted: str = "") -> str:
-    """Return the compiler for kernels of ``arch``: ``wanted``, or else the default, as a name or a path.
+    """Return the compiler for kernels of ``arch``: ``wanted``, or else the default, as a name or a
+    path.
 
-    Only Debian and what is made from it has a compiler with the name of the architecture for the host's own.
-    Raises InputError if ``wanted`` is no compiler, MissingError if the default is not installed.
+    Only Debian and what is made from it has a compiler with the name of the architecture for the
+    host's own. Raises InputError if ``wanted`` is no compiler, MissingError if the default is not
+    installed.
     """
     known = ARCHITECTURES[arch]
     if wanted:
         if not re.search(r"gcc|clang", Path(wanted).name) or not shutil.which(wanted):
             raise InputError(
                 f"--compiler {wanted}: there is no such compiler on this host",
-                hint=f"name one of: {', '.join(installed()) or 'none is installed'}; or the path of one.",
+                hint=(
+                    f"name one of: {', '.join(installed()) or 'none is installed'}; or the path of "
+                    "one."
+                ),
             )
         folder_of(wanted)
         return str(Path(wanted).absolute()) if "/" in wanted else wanted
@@ -58,15 +71,21 @@ def compiler_of(arch: Arch, wanted: str = "") -> str:
 
 
 def folder_of(compiler: str) -> Path | None:
-    """Return the folder of a compiler outside of the system's, which a build must see; None for others.
+    """Return the folder of a compiler outside of the system's, which a build must see; None for
+    others.
 
     Raises InputError if it has other files of the user, such as the home folder for ``~/bin/gcc``.
     """
-    if "/" not in compiler or (folder := Path(compiler).resolve().parent.parent).is_relative_to("/usr"):
+    if "/" not in compiler or (folder := Path(compiler).resolve().parent.parent).is_relative_to(
+        "/usr"
+    ):
         return None
-    if any(place.resolve().is_relative_to(folder) for place in (Path.home(), Path("/usr"), cache_dir())):
+    if any(
+        place.resolve().is_relative_to(folder) for place in (Path.home(), Path("/usr"), cache_dir())
+    ):
         raise InputError(
-            f"--compiler {compiler}: a build would see all of {folder}, which has more than the compiler",
+            f"--compiler {compiler}: a build would see all of {folder}, which has more than the "
+            "compiler",
             hint="install it in a folder of its own: FOLDER/bin/gcc.",
         )
     return folder
@@ -85,7 +104,8 @@ def compiler_version(arch: Arch, wanted: str = "") -> str:
 
 
 def need_build_tools(arch: Arch, wanted: str = "") -> None:
-    """Raise MissingError, which names every missing program and header, if a kernel cannot be built.
+    """Raise MissingError, which names every missing program and header, if a kernel cannot be
+    built.
 
     Raises InputError if ``wanted`` is no compiler.
     """
@@ -93,7 +113,9 @@ def need_build_tools(arch: Arch, wanted: str = "") -> None:
     with suppress(MissingError):
         compiler = compiler_of(arch, wanted)
     packages = {**_PACKAGES, compiler: ARCHITECTURES[arch].compiler_package}
-    absent = {tool: packages.get(tool, tool) for tool in (*_PROGRAMS, compiler) if not shutil.which(tool)}
+    absent = {
+        tool: packages.get(tool, tool) for tool in (*_PROGRAMS, compiler) if not shutil.which(tool)
+    }
     # objtool, which is built with the kernel, uses libelf.
     argv = ["gcc", "-E", "-x", "c", "-"]
     if not absent and capture(argv, text_in="#include <gelf.h>\n").returncode:

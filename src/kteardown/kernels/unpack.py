@@ -1,7 +1,7 @@
 """Unpack packages, tarballs and compressed files, in pieces and up to a limit.
 
-A file of a few megabytes can unpack to something without an end. It then takes neither all memory nor the
-whole disk, and a signal ends the command at once.
+A file of a few megabytes can unpack to something without an end. It then takes neither all memory
+nor the whole disk, and a signal ends the command at once.
 """
 
 import bz2
@@ -23,7 +23,8 @@ from kteardown.errors import LabError, MissingError
 from kteardown.kernels import cache_folder, toolchain
 
 MOST_UNPACKED = 8 << 30
-"""Of a tarball or a package: the source of 6.16 has 1.6 GB, and the modules of a kernel for Debian 0.5 GB."""
+"""Of a tarball or a package: the source of 6.16 has 1.6 GB, and the modules of a kernel for Debian
+0.5 GB."""
 _PIECE = 1 << 20
 _MOST_IN_MEMORY = 16 << 20
 """The largest member of a package that is read into memory."""
@@ -53,10 +54,11 @@ class UnpackError(LabError):
 
 
 def read(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file, decompressed if it begins like a file of gzip, xz, bzip2 or zstd.
+    """Return the content of a file, decompressed if it begins like a file of gzip, xz, bzip2 or
+    zstd.
 
-    Raises ValueError if it is damaged or has more than ``most_bytes``, OSError if it cannot be opened,
-    MissingError without the program for zstd.
+    Raises ValueError if it is damaged or has more than ``most_bytes``, OSError if it cannot be
+    opened, MissingError without the program for zstd.
     """
     content = io.BytesIO()
     with path.open("rb") as file, _decompressed(file) as stream:
@@ -103,16 +105,24 @@ def _program(magic: bytes) -> list[str]:
 
 
 def untar(magic: bytes, *arguments: str) -> list[list[str]]:
-    """Return the stages that unpack a tarball that begins with ``magic`` by ``tar -x`` with ``arguments``."""
+    """Return the stages that unpack a tarball that begins with ``magic`` by ``tar -x`` with
+    ``arguments``."""
     limit = ["head", "-c", str(MOST_UNPACKED)]
-    return [_program(magic), limit, ["tar", "-x", "--no-same-owner", "--no-same-permissions", *arguments]]
+    return [
+        _program(magic),
+        limit,
+        ["tar", "-x", "--no-same-owner", "--no-same-permissions", *arguments],
+    ]
 
 
-def pipe(stages: Sequence[list[str]], folder: Path, what: str, hint: str, most_bytes: int = 0) -> bytes:
+def pipe(
+    stages: Sequence[list[str]], folder: Path, what: str, hint: str, most_bytes: int = 0
+) -> bytes:
     """Run a pipeline that unpacks ``what`` into ``folder``, a scratch folder of the cache.
 
-    Return what it prints. Raises UnpackError with the error output of the stages that failed, or if it prints
-    more than ``most_bytes``; LabError if the disk is full, MissingError if a program is not installed.
+    Return what it prints. Raises UnpackError with the error output of the stages that failed, or if
+    it prints more than ``most_bytes``; LabError if the disk is full, MissingError if a program is
+    not installed.
     """
     with ExitStack() as stack:
         said = [stack.enter_context(tempfile.TemporaryFile()) for _ in stages]
@@ -122,7 +132,8 @@ def pipe(stages: Sequence[list[str]], folder: Path, what: str, hint: str, most_b
         printed = stdout.read(most_bytes + 1)
         if len(printed) > most_bytes:
             raise UnpackError(
-                f"cannot unpack {what}: what is wanted of it is larger than {most_bytes >> 20} MB", hint=hint
+                f"cannot unpack {what}: what is wanted of it is larger than {most_bytes >> 20} MB",
+                hint=hint,
             )
         failures: list[str] = []
         for process, errors in reversed(list(zip(running, said, strict=True))):
@@ -155,7 +166,9 @@ def _running(
             before = running[-1].stdout if running else stdin or subprocess.DEVNULL
             error = errors[number] if errors else subprocess.DEVNULL
             try:
-                running.append(spawn.start(argv, stdin=before, stdout=subprocess.PIPE, stderr=error))
+                running.append(
+                    spawn.start(argv, stdin=before, stdout=subprocess.PIPE, stderr=error)
+                )
             except FileNotFoundError as absent:
                 package = _PACKAGES.get(argv[0], argv[0])
                 raise MissingError(f"not installed on this host: {argv[0]}", [package]) from absent
@@ -198,12 +211,14 @@ def unpack_deb(deb: Path, folder: Path) -> None:
 
 
 def remove_special(folder: Path, *, links: bool) -> None:
-    """Remove pipes, sockets and devices, which tar makes as well; symbolic links unless ``links``."""
+    """Remove pipes, sockets and devices, which tar makes as well; symbolic links unless
+    ``links``."""
     kept = ["!", "-type", "f", "!", "-type", "d", *(["!", "-type", "l"] if links else [])]
     spawn.run(["find", str(folder), "-xdev", *kept, "-delete"], check=True, capture_output=True)
 
 
 def deb_member(deb: Path, name: str) -> bytes:
-    """Return the content of the file ``name``, in which ``*`` may stand for folders. Raises LabError."""
+    """Return the content of the file ``name``, in which ``*`` may stand for folders. Raises
+    LabError."""
     stages = deb_stages(deb, "-O", "--wildcards", name)
     return pipe(stages, deb.parent, str(deb), _REMOVE, _MOST_IN_MEMORY)

@@ -1,4 +1,5 @@
-"""The architectures of guests (``arch.toml``); CONTRIBUTING.md lists what another one needs besides that."""
+"""The architectures of guests (``arch.toml``); CONTRIBUTING.md lists what another one needs besides
+that."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -23,8 +24,8 @@ def _sector(code: Sequence[str]) -> bytes:
 class Probe:
     """A guest of a few bytes that counts to one hundred million and then ends QEMU.
 
-    ``options`` are QEMU's, with ``{file}`` for the file that contains ``code``. ``status`` is the exit status
-    of QEMU.
+    ``options`` are QEMU's, with ``{file}`` for the file that contains ``code``. ``status`` is the
+    exit status of QEMU.
     """
 
     code: Annotated[bytes, BeforeValidator(_sector)]
@@ -47,7 +48,8 @@ class Architecture:
     debian: str
     """The package architecture."""
     compiler: str
-    """The compiler for kernel and agent. On a host of this architecture, ``gcc`` compiles the agent."""
+    """The compiler for kernel and agent. On a host of this architecture, ``gcc`` compiles the
+    agent."""
     compiler_package: str
     agent_packages: tuple[str, ...]
     """The cross compiler and the C library's headers, for the agent."""
@@ -79,5 +81,6 @@ def host_arch() -> str:
 
 
 def arch_of_machine(machine: str) -> str:
-    """Return the architecture whose name in uname(2) is ``machine``: one of ``Arch``, else ``machine``."""
+    """Return the architecture whose name in uname(2) is ``machine``: one of ``Arch``, else
+    ``machine``."""
     return next((name for name, arch in ARCHITECTURES.items() if arch.machine == machine), machine)

@@ -16,7 +16,8 @@ READINGS: tuple[Reading, ...] = get_args(Reading)
 class OneClock(StrictModel):
     """What one clock says about a comparison; the fields are those of ``Comparison``.
 
-    ``value_unit`` is the unit of the values that were compared; empty in files that did not record it.
+    ``value_unit`` is the unit of the values that were compared; empty in files that did not record
+    it.
     """
 
     ratio: float | None
@@ -37,10 +38,10 @@ class OneClock(StrictModel):
 class ClockReading(StrictModel):
     """A comparison on both clocks.
 
-    A side is None if its clock has no such comparison. ``reading`` says how the two relate: ``agree`` (both
-    better, both worse, both the same), ``exact only`` (the wall clock finds no change, though it could have
-    seen one), ``wall only``, ``disagree`` (opposite directions) or ``undecided``. ``reason``
-    says why in a few words.
+    A side is None if its clock has no such comparison. ``reading`` says how the two relate:
+    ``agree`` (both better, both worse, both the same), ``exact only`` (the wall clock finds no
+    change, though it could have seen one), ``wall only``, ``disagree`` (opposite directions) or
+    ``undecided``. ``reason`` says why in a few words.
     """
 
     workload: str
@@ -57,10 +58,12 @@ class ClockReading(StrictModel):
 
 
 class ClockRate(StrictModel):
-    """The wall nanoseconds of one instruction, fitted over the medians of a metric of all kernels and points.
+    """The wall nanoseconds of one instruction, fitted over the medians of a metric of all kernels
+    and points.
 
-    ``rate`` is the geometric mean; ``residual`` the typical relative deviation of a median from it (the
-    standard deviation of the logarithms); ``low`` and ``high`` are the extremes of the ``medians``.
+    ``rate`` is the geometric mean; ``residual`` the typical relative deviation of a median from it
+    (the standard deviation of the logarithms); ``low`` and ``high`` are the extremes of the
+    ``medians``.
     """
 
     workload: str
@@ -73,10 +76,12 @@ class ClockRate(StrictModel):
 
 
 class BothClocks(Document):
-    """The JSON of a run on both clocks: every comparison read on both, and the whole result of each clock."""
+    """The JSON of a run on both clocks: every comparison read on both, and the whole result of each
+    clock."""
 
     metrics: tuple[ClockReading, ...] = ()
-    """The verdicts of headline metrics over all their points; a reading of these has an empty ``point``."""
+    """The verdicts of headline metrics over all their points; a reading of these has an empty
+    ``point``."""
     readings: tuple[ClockReading, ...]
     rates: tuple[ClockRate, ...]
     notes: tuple[str, ...]

@@ -5,14 +5,16 @@ from typing import Literal
 
 Clock = Literal["instructions", "wall"]
 CLOCKS: Mapping[Clock, str] = {"instructions": "the instruction clock", "wall": "the wall clock"}
-"""What each is called in texts. The exact one is first, because it is the faster one to a first answer."""
+"""What each is called in texts. The exact one is first, because it is the faster one to a first
+answer."""
 
 IN_INSTRUCTIONS: Mapping[str, str] = {
     "ns": "instructions",
     "us": "1000 instructions",
     "per_s": "per 1e9 instructions",
 }
-"""Units of time by what they are on the instruction clock, where a nanosecond is one instruction."""
+"""Units of time by what they are on the instruction clock, where a nanosecond is one
+instruction."""
 
 
 def value_unit(unit: str, clock: str) -> str:

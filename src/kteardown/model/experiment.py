@@ -22,7 +22,8 @@ def _one_or_several(value: object) -> object:
 
 Counts = Annotated[int | tuple[int, ...] | None, BeforeValidator(_one_or_several)]
 SYMBOL = r"CONFIG_\w+=\S+"
-"""A fragment that is one symbol, and not the name of a file; with ? at its end, it may be refused."""
+"""A fragment that is one symbol, and not the name of a file; with ? at its end, it may be
+refused."""
 UNTIL = r"^(|verdict|ci=[0-9.]+%|(margin|step)=[\w.%=,-]+)$"
 
 
@@ -38,9 +39,13 @@ class Sweep(StrictModel):
     metrics: tuple[Name, ...] = ()
     """The headline metrics; empty: those that the workload marks."""
     shuffle: bool = False
-    """Run the points of a boot in random order. Use this only if the points cannot influence each other."""
-    weights: dict[ParameterName, dict[str, Annotated[float, Field(ge=0, lt=1e6)]]] = Field(default={})
-    """By parameter and value, the weight of a point in the verdict of a metric; 1 if it is not given.
+    """Run the points of a boot in random order. Use this only if the points cannot influence each
+    other."""
+    weights: dict[ParameterName, dict[str, Annotated[float, Field(ge=0, lt=1e6)]]] = Field(
+        default={}
+    )
+    """By parameter and value, the weight of a point in the verdict of a metric; 1 if it is not
+    given.
 
     The weight of a point is the product over its parameters.
     """
@@ -66,29 +71,34 @@ class Design(StrictModel):
     same_within: float = Field(default=0.02, gt=0, lt=1)
     """The margin of the verdict "same": 0.02 is two percent."""
     until: Annotated[str, Field(pattern=UNTIL)] = ""
-    """Stop when ``verdict``, ``ci=2%`` or ``margin=2%`` is certain; ``boots`` (``seeds``) is a maximum."""
+    """Stop when ``verdict``, ``ci=2%`` or ``margin=2%`` is certain; ``boots`` (``seeds``) is a
+    maximum."""
     budget_s: float | None = Field(default=None, gt=0)
     """With ``until``: take no further look that would need more seconds of measuring than this."""
     lost_limit: float | None = Field(default=None, gt=0, le=1)
-    """On the wall clock: the share of its time above which a trial that lost it is void and repeated.
+    """On the wall clock: the share of its time above which a trial that lost it is void and
+    repeated.
 
     None: the default for the acceleration; 1: no trial is void for that.
     """
     layout_twin: bool = False
     """Boot the layout twin in every block, even without a claim below ten percent (wall clock)."""
     counts: bool = False
-    """Also count events of the processor in each stretch that a workload marks (``inputs.load``)."""
+    """Also count events of the processor in each stretch that a workload marks
+    (``inputs.load``)."""
 
 
 class MachineSpec(StrictModel):
-    """The guest. Its CPUs and nodes may be lists: each value has its own boots, and is a parameter."""
+    """The guest. Its CPUs and nodes may be lists: each value has its own boots, and is a
+    parameter."""
 
     arch: Arch = DEFAULT_ARCH
     cpus: Counts = None
     """None: the number that the workloads require."""
     memory_mb: int | None = Field(default=None, ge=64)
     possible_cpus: Counts = None
-    """The CPUs that the kernel provides for, of which only ``cpus`` are online; None: as many as ``cpus``."""
+    """The CPUs that the kernel provides for, of which only ``cpus`` are online; None: as many as
+    ``cpus``."""
     numa_nodes: Counts = None
     """The nodes among which the memory and all CPUs are divided; None: no NUMA."""
     kernel_args: tuple[Annotated[str, Field(pattern="^[!-~]([ -~]*[!-~])?$")], ...] = ()
@@ -123,29 +133,35 @@ class Experiment(StrictModel):
     name: Name
     question: str
     source: str
-    """Base: ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE``, ``image:FILE`` or ``debian-image:6.12``."""
+    """Base: ``debian:6.12``, ``git:PATH@REV``, ``tar:FILE``, ``image:FILE`` or
+    ``debian-image:6.12``."""
     compiler: str = ""
-    """For kernels that are built: ``gcc-14``, ``clang-19`` or a path; empty: the default of this host."""
+    """For kernels that are built: ``gcc-14``, ``clang-19`` or a path; empty: the default of this
+    host."""
     variants: tuple[str, ...] = ()
     """Each is a series, a part of one, a second source, or a series on a second source.
 
-    ``NAME@2`` is the first two patches of a series, ``NAME@-2`` all but the second, ``NAME on debian:7.3``
-    the series on another source.
+    ``NAME@2`` is the first two patches of a series, ``NAME@-2`` all but the second, ``NAME on
+    debian:7.3`` the series on another source.
     """
     workloads: tuple[Sweep, ...] = Field(min_length=1)
     config: tuple[str, ...] = ()
-    """Fragments that are needed in addition to those of the workloads: names, symbols, or paths of files."""
+    """Fragments that are needed in addition to those of the workloads: names, symbols, or paths of
+    files."""
     design: Design = Design()
     machine: MachineSpec = MachineSpec()
     quick: Quick = Quick()
     predict: dict[ParameterName, tuple[Annotated[int, Field(ge=1)], ...]] = Field(default={})
-    """By parameter, where growth laws are evaluated; by default at twice the largest measured value."""
+    """By parameter, where growth laws are evaluated; by default at twice the largest measured
+    value."""
     reference: Name | None = None
     """The file in ``postings/`` whose published figures the report shows next to its own."""
     folder: str = ""
-    """The folder of workloads and fragments that are not shipped, set when the experiment is loaded.
+    """The folder of workloads and fragments that are not shipped, set when the experiment is
+    loaded.
 
-    They are in its ``workloads``, ``agent/workloads`` and ``kernels/fragments``. Empty if all are shipped.
+    They are in its ``workloads``, ``agent/workloads`` and ``kernels/fragments``. Empty if all are
+    shipped.
     """
 
 

@@ -31,15 +31,17 @@ class FaultPoint(FiniteModel):
 
 
 class Fault(FiniteModel):
-    """A way in which a kernel failed: how boots ended, an invariant, or a problem that its log reports.
+    """A way in which a kernel failed: how boots ended, an invariant, or a problem that its log
+    reports.
 
-    ``status``: ``broken``, the kernel fails where base does not; ``suspected``, too few boots show it;
-    ``base too``, base fails in the same way; ``base``, a fault of base itself. ``message`` is the line of the
-    console or of the invariant. ``points`` are those of the trials that ran; empty if it was before the
-    first trial. ``boots`` are the numbers of the boots with the fault, ``of`` how many boots of the kernel
-    ended; ``base_boots`` and ``base_of`` count those of base and its A/A twin. ``p`` is the one-sided p-value
-    of Fisher's exact test of these counts, None where no test is needed. ``excerpt`` is the report of the
-    kernel, or the end of the console, of the first of these boots.
+    ``status``: ``broken``, the kernel fails where base does not; ``suspected``, too few boots show
+    it; ``base too``, base fails in the same way; ``base``, a fault of base itself. ``message`` is
+    the line of the console or of the invariant. ``points`` are those of the trials that ran; empty
+    if it was before the first trial. ``boots`` are the numbers of the boots with the fault, ``of``
+    how many boots of the kernel ended; ``base_boots`` and ``base_of`` count those of base and its
+    A/A twin. ``p`` is the one-sided p-value of Fisher's exact test of these counts, None where no
+    test is needed. ``excerpt`` is the report of the kernel, or the end of the console, of the first
+    of these boots.
     """
 
     kernel: str

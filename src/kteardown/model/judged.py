@@ -6,7 +6,8 @@ from kteardown.model.record import ParamValue
 from kteardown.model.workload import Better, FiniteModel
 
 _DIGITS = 10
-"""Significant digits of values computed with logarithms and roots, whose last digits depend on the host."""
+"""Significant digits of values computed with logarithms and roots, whose last digits depend on the
+host."""
 
 
 def tidy(value: float | None) -> float | None:
@@ -16,24 +17,29 @@ def tidy(value: float | None) -> float | None:
 
 def tidy_pair(pair: tuple[float, float] | None) -> tuple[float, float] | None:
     """Return both ends of an interval with ten significant digits; None is kept."""
-    return None if pair is None else (float(f"{pair[0]:.{_DIGITS}g}"), float(f"{pair[1]:.{_DIGITS}g}"))
+    return (
+        None if pair is None else (float(f"{pair[0]:.{_DIGITS}g}"), float(f"{pair[1]:.{_DIGITS}g}"))
+    )
 
 
 Outside = Literal["agrees", "counted", "unresolved", "contradicts"]
 """What is seen from outside of a saving that a kernel or a script reports itself.
 
-The call that contains it ``agrees``, or the instructions of the changed functions do (``counted``); neither
-can show it (``unresolved``); or they do not show it though they would (``contradicts``): it is not better.
+The call that contains it ``agrees``, or the instructions of the changed functions do (``counted``);
+neither can show it (``unresolved``); or they do not show it though they would (``contradicts``): it
+is not better.
 """
 Verdict = Literal["broken", "better", "worse", "same", "inconclusive", "mixed"]
-"""``mixed`` is a verdict of metrics only: changes at its points are opposite, or their mean hides them."""
+"""``mixed`` is a verdict of metrics only: changes at its points are opposite, or their mean hides
+them."""
 
 
 class Valued(FiniteModel):
-    """Something with values of a metric: ``unit`` is that of the workload's file, ``value_unit`` theirs.
+    """Something with values of a metric: ``unit`` is that of the workload's file, ``value_unit``
+    theirs.
 
-    On the instruction clock a metric in ns has values in instructions. ``value_unit`` is empty in results
-    that did not record it.
+    On the instruction clock a metric in ns has values in instructions. ``value_unit`` is empty in
+    results that did not record it.
     """
 
     workload: str
@@ -43,10 +49,11 @@ class Valued(FiniteModel):
 
 
 class Summary(FiniteModel):
-    """The summary of one kernel at one point: ``median`` is the median over boots of the medians inside them.
+    """The summary of one kernel at one point: ``median`` is the median over boots of the medians
+    inside them.
 
-    ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile`` is the
-    median over boots of the percentile inside them if a percentile is compared, else None.
+    ``mean`` and ``sd`` are over all samples. ``n`` counts samples, ``boots`` boots. ``percentile``
+    is the median over boots of the percentile inside them if a percentile is compared, else None.
     """
 
     median: float
@@ -65,14 +72,14 @@ class Summary(FiniteModel):
 class Judged(Valued):
     """A variant compared with base, and the verdict on it.
 
-    ``statistic`` is computed inside each boot: ``median``, or a percentile such as ``p99`` or ``p99.9``.
-    ``ratio`` is changed / base of it; ``ci`` is its interval at ``confidence``; ``mde`` is the smallest
-    detectable change.
+    ``statistic`` is computed inside each boot: ``median``, or a percentile such as ``p99`` or
+    ``p99.9``. ``ratio`` is changed / base of it; ``ci`` is its interval at ``confidence``; ``mde``
+    is the smallest detectable change.
 
-    The twins give intervals of base compared with a kernel that does the same: ``null_ci`` of the A/A twin,
-    ``layout_ci`` of the layout twin; None without a twin. A p-value is None if nothing can be tested.
-    ``p`` is the two-sided p-value of no change; ``p_same`` is that of a true change of the margin or more
-    (two one-sided tests).
+    The twins give intervals of base compared with a kernel that does the same: ``null_ci`` of the
+    A/A twin, ``layout_ci`` of the layout twin; None without a twin. A p-value is None if nothing
+    can be tested. ``p`` is the two-sided p-value of no change; ``p_same`` is that of a true change
+    of the margin or more (two one-sided tests).
     """
 
     variant: str
@@ -93,17 +100,18 @@ class Judged(Valued):
     same_within: float | None = None
     """The margin of the verdict "same"; None in results that did not record it."""
     outside: Outside | None = None
-    """Of a figure that the kernel or the script made itself and that is better; None of any other."""
+    """Of a figure that the kernel or the script made itself and that is better; None of any
+    other."""
 
 
 class Comparison(Judged):
     """One metric at one point, changed compared with base.
 
-    ``exact`` (instruction clock): every sample of each side is the same number, or both sides are equal seed
-    by seed. ``p_holm`` is ``p`` after the correction for the number of tests, which the verdict uses: for a
-    headline metric that of the metrics and their points, else Holm's over the other metrics. ``p_rank`` is
-    that of a rank test over boots (wall clock). ``outliers`` counts the boots of both sides that
-    ``Result.outliers`` names.
+    ``exact`` (instruction clock): every sample of each side is the same number, or both sides are
+    equal seed by seed. ``p_holm`` is ``p`` after the correction for the number of tests, which the
+    verdict uses: for a headline metric that of the metrics and their points, else Holm's over the
+    other metrics. ``p_rank`` is that of a rank test over boots (wall clock). ``outliers`` counts
+    the boots of both sides that ``Result.outliers`` names.
     """
 
     point: dict[str, ParamValue]
@@ -117,12 +125,13 @@ class Comparison(Judged):
 class MetricVerdict(Judged):
     """The verdict of one headline metric of one variant, over all its points together.
 
-    ``ratio`` is the geometric mean over boots of the boots' own weighted geometric means over points. A
-    metric with one point has the values of that point's comparison. ``points`` are the points that count, of
-    the ``planned`` ones; ``boots`` the pairs of boots that have all of them. ``p_corrected`` is the p-value
-    after the correction over headline metrics and variants, and ``p_mixed`` that of no opposite changes among
-    the points. ``spread`` is the standard deviation over boots of the log ratio, and ``point_spread`` the
-    median of those of the single points; None without a ratio.
+    ``ratio`` is the geometric mean over boots of the boots' own weighted geometric means over
+    points. A metric with one point has the values of that point's comparison. ``points`` are the
+    points that count, of the ``planned`` ones; ``boots`` the pairs of boots that have all of them.
+    ``p_corrected`` is the p-value after the correction over headline metrics and variants, and
+    ``p_mixed`` that of no opposite changes among the points. ``spread`` is the standard deviation
+    over boots of the log ratio, and ``point_spread`` the median of those of the single points; None
+    without a ratio.
     """
 
     points: int

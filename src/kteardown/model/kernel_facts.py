@@ -8,8 +8,8 @@ from kteardown.model.workload import FiniteModel
 class PatchSet(FiniteModel):
     """The patches of a series that a kernel has: ``patches``, counted from 1, of ``total``.
 
-    ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was built to find
-    the effect of each patch, and not requested as a variant.
+    ``subjects`` has the subject of each patch in ``patches``. ``for_ablation``: the kernel was
+    built to find the effect of each patch, and not requested as a variant.
     """
 
     series: str
@@ -46,7 +46,8 @@ class KernelFacts(FiniteModel):
 
 
 def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
-    """Return the requested variants with patches of which nothing is in the kernel that was built."""
+    """Return the requested variants with patches of which nothing is in the kernel that was
+    built."""
     return tuple(
         name
         for name, facts in kernels.items()
@@ -55,7 +56,8 @@ def not_built(kernels: Mapping[str, KernelFacts]) -> tuple[str, ...]:
 
 
 class Unavailable(FiniteModel):
-    """A kernel of an ablation that could not be built, and why: its patches do not apply, or do not build."""
+    """A kernel of an ablation that could not be built, and why: its patches do not apply, or do not
+    build."""
 
     kernel: str
     patch_set: PatchSet

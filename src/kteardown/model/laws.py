@@ -14,7 +14,8 @@ LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown
 class Distribution(Valued):
     """All values of a metric of one kernel at one point, merged over its boots. It has no verdict.
 
-    ``percentiles`` are by their percent, such as ``"99.9"``; ``error`` is their largest relative error.
+    ``percentiles`` are by their percent, such as ``"99.9"``; ``error`` is their largest relative
+    error.
     """
 
     kernel: str
@@ -27,7 +28,8 @@ class Distribution(Valued):
 class Prediction(FiniteModel):
     """A growth law evaluated at ``at``, in the metric's unit, with its prediction interval.
 
-    ``refused`` is the reason why there is no value, if the data does not support one; otherwise it is empty.
+    ``refused`` is the reason why there is no value, if the data does not support one; otherwise it
+    is empty.
     """
 
     at: float
@@ -38,13 +40,14 @@ class Prediction(FiniteModel):
 
 
 class Law(Valued):
-    """How a metric of one kernel grows with one parameter; the other parameters are fixed at ``point``.
+    """How a metric of one kernel grows with one parameter; the other parameters are fixed at
+    ``point``.
 
-    ``per_unit`` is the cost of one more, in the metric's unit (the slope of the straight line). ``exponent``
-    is that of the power law of the part that grows. None if it cannot be estimated.
+    ``per_unit`` is the cost of one more, in the metric's unit (the slope of the straight line).
+    ``exponent`` is that of the power law of the part that grows. None if it cannot be estimated.
 
-    ``ratio`` is the slope of a variant divided by that of base, for headline metrics: the mean over boots of
-    both, with Fieller's interval. ``verdict`` is None if the slopes are not compared.
+    ``ratio`` is the slope of a variant divided by that of base, for headline metrics: the mean over
+    boots of both, with Fieller's interval. ``verdict`` is None if the slopes are not compared.
     """
 
     kernel: str

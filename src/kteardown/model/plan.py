@@ -21,7 +21,8 @@ class PlannedTrial(StrictModel):
     profile_ns: int = 0
     """The sampling period of its measured executions; 0 if they are not sampled."""
     script: dict[str, str] | None = None
-    """Of a script: where the values of each metric are read (``Metric.read``), by key; None: it is none."""
+    """Of a script: where the values of each metric are read (``Metric.read``), by key; None: it is
+    none."""
 
 
 def script_of(workload: Workload) -> dict[str, str] | None:
@@ -49,7 +50,9 @@ class PlannedBoot(StrictModel):
 
         Only boots with the rest of a boot that failed have the same.
         """
-        script = [tuple(sorted(trial.params.items())) for trial in self.trials if trial.script is not None]
+        script = [
+            tuple(sorted(trial.params.items())) for trial in self.trials if trial.script is not None
+        ]
         return self.block, self.kernel, tuple(sorted(self.machine.items())), *script
 
 
@@ -65,11 +68,13 @@ class Plan(StrictModel):
     possible_cpus: int | None = None
     numa_nodes: int | None = None
     independent: bool = False
-    """Whether each boot is about something else, so that failed boots say nothing about the next one."""
+    """Whether each boot is about something else, so that failed boots say nothing about the next
+    one."""
 
 
 def rests(plan: Plan) -> frozenset[int]:
-    """Return the indices of the boots that have the trials that an earlier boot of ``plan`` did not reach."""
+    """Return the indices of the boots that have the trials that an earlier boot of ``plan`` did not
+    reach."""
     seen: set[object] = set()
     found: set[int] = set()
     for boot in plan.boots:
@@ -80,7 +85,8 @@ def rests(plan: Plan) -> frozenset[int]:
 
 
 def blocks_of(design: Design) -> int:
-    """Return the maximum number of blocks; blocks with higher numbers were added for the layout twin."""
+    """Return the maximum number of blocks; blocks with higher numbers were added for the layout
+    twin."""
     return design.seeds if design.clock == "instructions" else design.boots
 
 
@@ -93,7 +99,8 @@ def controls(design: Design) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations over boots of the log ratio, of a metric and of one point, in an earlier run."""
+    """Standard deviations over boots of the log ratio, of a metric and of one point, in an earlier
+    run."""
 
     metric: float
     point: float
@@ -104,8 +111,8 @@ class Spread:
 class Decidable:
     """The smallest change of a metric, and of one of its points, that is found with 80% power.
 
-    As relative increases: 0.1 is +10%; a decrease is found from 1 / 1.1 on. None if nothing can be found.
-    ``metric_name`` is empty for the metrics whose spread is not known; ``run`` then too.
+    As relative increases: 0.1 is +10%; a decrease is found from 1 / 1.1 on. None if nothing can be
+    found. ``metric_name`` is empty for the metrics whose spread is not known; ``run`` then too.
     """
 
     workload: str
@@ -119,7 +126,8 @@ class Decidable:
 
 @dataclass(frozen=True)
 class DesignPower:
-    """What a design can decide: ``tests`` headline metrics times variants, from ``boots`` pairs of boots."""
+    """What a design can decide: ``tests`` headline metrics times variants, from ``boots`` pairs of
+    boots."""
 
     tests: int
     boots: int

@@ -58,4 +58,6 @@ def points_of(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
 
 def weight_of(sweep: Sweep, point: Point) -> float:
     """The weight of a point of ``sweep`` in the verdict of a metric."""
-    return prod(sweep.weights.get(name, {}).get(str(value), 1.0) for name, value in point.params.items())
+    return prod(
+        sweep.weights.get(name, {}).get(str(value), 1.0) for name, value in point.params.items()
+    )

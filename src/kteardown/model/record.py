@@ -1,15 +1,17 @@
 """The models of a record: one line of NDJSON, from the agent or from the lab.
 
-The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogram``, ``check``, ``alive``,
-``trial_end``, ``error`` and ``bye``, of a sampled trial also ``profile`` and ``stack``, and of a script
-``output``, ``delta`` and ``ended``, of which the lab makes samples. The lab adds ``boot_start`` and
-``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and completes ``trial_start`` (the
-values of the swept machine) and ``trial_end`` (``at_s``, ``lost``). Samples are stored unchanged; nothing is
-averaged.
+The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogram``, ``check``,
+``alive``, ``trial_end``, ``error`` and ``bye``, of a sampled trial also ``profile`` and ``stack``,
+and of a script ``output``, ``delta`` and ``ended``, of which the lab makes samples. The lab adds
+``boot_start`` and ``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and
+completes ``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``, ``lost``).
+Samples are stored unchanged; nothing is averaged.
 
-docs/formats.md says which records count ("Which records count"), and ``rundir.counting`` applies it.
+docs/formats.md says which records count ("Which records count"), and ``rundir.counting`` applies
+it.
 
-Fields with a default of None or an empty value are newer than the first records, which do not have them.
+Fields with a default of None or an empty value are newer than the first records, which do not have
+them.
 """
 
 from datetime import datetime
@@ -19,7 +21,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 Outcome = Literal["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
 ProblemKind = Literal["panic", "oops", "lockdep", "leak", "corruption", "stall", "warning"]
-OUTCOMES: tuple[Outcome, ...] = ("ok", "panic", "hang", "oom", "agent-error", "infrastructure-error")
+OUTCOMES: tuple[Outcome, ...] = (
+    "ok",
+    "panic",
+    "hang",
+    "oom",
+    "agent-error",
+    "infrastructure-error",
+)
 ParamValue = int | str
 # What a table can hold, and what sums and ratios of stay finite; NaN is neither.
 Int = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -77,7 +86,8 @@ class BootStart(_Record):
     machine: dict[str, Int] = {}
     """The values of the swept machine parameters, such as ``{"possible_cpus": 32}``."""
     lost_limit: Float | None = None
-    """The share of its time above which a trial that lost it is disturbed; None: there is no limit."""
+    """The share of its time above which a trial that lost it is disturbed; None: there is no
+    limit."""
     node: str = ""
     """The node of a cluster that booted it; empty if it was the machine of the session."""
     job: str = ""
@@ -88,9 +98,9 @@ class KernelProblem(_Open):
     """A problem that the kernel reported in its log: ``line`` is the first line of the report.
 
     ``signature`` is what two reports of the same problem have in common, in another boot or kernel.
-    ``trials`` are the trials in which it was reported, by index; empty if it was before the first one.
-    ``excerpt`` is the report, up to 40 lines; lines of a stack have their source line added if the kernel's
-    line table is known.
+    ``trials`` are the trials in which it was reported, by index; empty if it was before the first
+    one. ``excerpt`` is the report, up to 40 lines; lines of a stack have their source line added if
+    the kernel's line table is known.
     """
 
     kind: ProblemKind
@@ -103,9 +113,10 @@ class KernelProblem(_Open):
 class Placed(_Open):
     """Where on the host a guest ran under KVM.
 
-    ``vcpus`` are the CPUs of the host for the virtual CPUs, each of a core of its own, whose other CPUs are
-    ``siblings``; ``others`` those for QEMU's other threads; all are of ``node``. Empty and None if the host
-    has too few cores. ``memory`` says in words what the guest's memory was made of.
+    ``vcpus`` are the CPUs of the host for the virtual CPUs, each of a core of its own, whose other
+    CPUs are ``siblings``; ``others`` those for QEMU's other threads; all are of ``node``. Empty and
+    None if the host has too few cores. ``memory`` says in words what the guest's memory was made
+    of.
     """
 
     vcpus: tuple[Int, ...] = ()
@@ -118,8 +129,8 @@ class Placed(_Open):
 class BootEnd(_Record):
     """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds from its start.
 
-    ``problems`` are those that the kernel reported in its log, whatever the outcome. ``last_lines`` is the
-    end of the console of a boot that was not ok; of a hung guest, the stacks of its CPUs.
+    ``problems`` are those that the kernel reported in its log, whatever the outcome. ``last_lines``
+    is the end of the console of a boot that was not ok; of a hung guest, the stacks of its CPUs.
     """
 
     type: Literal["boot_end"] = "boot_end"
@@ -136,7 +147,8 @@ class BootEnd(_Record):
     placed: Placed | None = None
     """None under emulation, and in records of older versions."""
     kept_from: str = ""
-    """When the equal boot was run of which these are the records (``run.repeat``); empty if this one was."""
+    """When the equal boot was run of which these are the records (``run.repeat``); empty if this
+    one was."""
     forged: bool = False
     """The guest sent a record that the agent would not have sent: nothing of the boot counts."""
 
@@ -144,9 +156,9 @@ class BootEnd(_Record):
 class Hello(_Record):
     """The guest as its kernel describes it, before the first trial.
 
-    Counts are 0 if the kernel does not report them. ``mitigations`` are those for vulnerabilities of the CPU,
-    as the kernel of the guest reports them. ``debug`` names features that the kernel reported at boot and
-    that add overhead everywhere (``lockdep``, ``kasan``, ``init_on_alloc``).
+    Counts are 0 if the kernel does not report them. ``mitigations`` are those for vulnerabilities
+    of the CPU, as the kernel of the guest reports them. ``debug`` names features that the kernel
+    reported at boot and that add overhead everywhere (``lockdep``, ``kasan``, ``init_on_alloc``).
     """
 
     type: Literal["hello"] = "hello"
@@ -183,7 +195,8 @@ class Settled(_Record):
 
 
 class TrialStart(_Record):
-    """A trial begins; ``params`` has every parameter of its point, those of the swept machine included."""
+    """A trial begins; ``params`` has every parameter of its point, those of the swept machine
+    included."""
 
     type: Literal["trial_start"] = "trial_start"
     trial: Count
@@ -203,10 +216,12 @@ class Sample(_Record):
 
 
 class Buckets(_Record):
-    """All values of ``metric`` in a repetition, counted in buckets; several lines of one metric add up.
+    """All values of ``metric`` in a repetition, counted in buckets; several lines of one metric add
+    up.
 
-    A bucket is its lowest value and the number of values. There are 2 ** ``bits`` buckets for each power of
-    two; each value below 2 ** (``bits`` + 1) has its own bucket. ``analysis.dataset`` reads them.
+    A bucket is its lowest value and the number of values. There are 2 ** ``bits`` buckets for each
+    power of two; each value below 2 ** (``bits`` + 1) has its own bucket. ``analysis.dataset``
+    reads them.
     """
 
     type: Literal["histogram"] = "histogram"
@@ -214,7 +229,9 @@ class Buckets(_Record):
     repetition: Count
     metric: str
     bits: Annotated[int, Field(ge=1, le=32)]
-    buckets: tuple[tuple[Annotated[int, Field(ge=0, lt=2**63)], Annotated[int, Field(ge=1, lt=2**63)]], ...]
+    buckets: tuple[
+        tuple[Annotated[int, Field(ge=0, lt=2**63)], Annotated[int, Field(ge=1, lt=2**63)]], ...
+    ]
     warmup: bool = False
 
 
@@ -230,13 +247,14 @@ class Check(_Record):
 
 
 class LostTime(_Open):
-    """What the host took from a trial in real time, in seconds; None where the host has no such counter.
+    """What the host took from a trial in real time, in seconds; None where the host has no such
+    counter.
 
-    ``run_delay_s``: a virtual CPU was runnable and the host ran something else, beyond what an idle host
-    needs to wake it; of the virtual CPU that waited most. ``steal_s``: a hypervisor under the host ran
-    something else; of the CPU of the host that lost most, and at least, since it is counted in clock ticks.
-    ``throttled_s``: the CPU quota of our control group was used up. ``hot_s``: a CPU had a lower frequency
-    because of its temperature.
+    ``run_delay_s``: a virtual CPU was runnable and the host ran something else, beyond what an idle
+    host needs to wake it; of the virtual CPU that waited most. ``steal_s``: a hypervisor under the
+    host ran something else; of the CPU of the host that lost most, and at least, since it is
+    counted in clock ticks. ``throttled_s``: the CPU quota of our control group was used up.
+    ``hot_s``: a CPU had a lower frequency because of its temperature.
     """
 
     elapsed_s: Float
@@ -248,31 +266,36 @@ class LostTime(_Open):
     @property
     def share(self) -> float:
         """Return the lost time as a share of the trial, at most 1."""
-        # A thread that is throttled counts as runnable as well, so of these two the larger is taken.
+        # A thread that is throttled counts as runnable as well, so of these two the larger is
+        # taken.
         waited = max(self.run_delay_s or 0.0, self.throttled_s or 0.0) + (self.steal_s or 0.0)
         return min(1.0, max(waited, self.hot_s or 0.0) / self.elapsed_s) if self.elapsed_s else 0.0
 
 
 class TrialEnd(_Record):
-    """``void``: an invariant failed, so the samples must not be used. ``failed``: it could not run."""
+    """``void``: an invariant failed, so the samples must not be used. ``failed``: it could not
+    run."""
 
     type: Literal["trial_end"] = "trial_end"
     trial: Count
     status: Literal["ok", "void", "failed"]
     detail: str = ""
     at_s: Float | None = None
-    """Host seconds since this attempt started its machine, added by the lab. Never part of a result."""
+    """Host seconds since this attempt started its machine, added by the lab. Never part of a
+    result."""
     lost: LostTime | None = None
-    """Added by the lab in real time; None on the instruction clock, to which the host does not matter."""
+    """Added by the lab in real time; None on the instruction clock, to which the host does not
+    matter."""
     disturbed: str = ""
-    """Why the lab does not use a trial that ended ok: it lost more time than the limit of its boot."""
+    """Why the lab does not use a trial that ended ok: it lost more time than the limit of its
+    boot."""
 
 
 class ProfileStretch(_Record):
     """One sampled stretch: a repetition, or the part of it that the workload's profile is about.
 
-    It took ``stretch_ns``. ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost`` more did
-    not fit into the buffer.
+    It took ``stretch_ns``. ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost``
+    more did not fit into the buffer.
     """
 
     type: Literal["profile"] = "profile"
@@ -302,8 +325,8 @@ class Stack(_Record):
 class OutputLine(_Record):
     """A line that a script printed, or that the kernel logged meanwhile.
 
-    ``at_ns`` is when the agent read it, or of the log the kernel's own time of it, in whole microseconds: the
-    times of one source can be compared with each other.
+    ``at_ns`` is when the agent read it, or of the log the kernel's own time of it, in whole
+    microseconds: the times of one source can be compared with each other.
     """
 
     type: Literal["output"] = "output"
@@ -313,11 +336,13 @@ class OutputLine(_Record):
     at_ns: Int
     text: str
     facility: Int = 0
-    """Of a message of the log: 0 is the kernel's, any other that of user space, which wrote to /dev/kmsg."""
+    """Of a message of the log: 0 is the kernel's, any other that of user space, which wrote to
+    /dev/kmsg."""
 
 
 class Delta(_Record):
-    """A counter of the kernel before and after a script, if it changed: ``name`` in the file ``file``."""
+    """A counter of the kernel before and after a script, if it changed: ``name`` in the file
+    ``file``."""
 
     type: Literal["delta"] = "delta"
     trial: Count
@@ -367,7 +392,9 @@ class Alive(_Record):
 Sampled = ProfileStretch | Stack
 Scripted = OutputLine | Delta | ScriptEnd
 Measured = Sample | Buckets | Check
-AgentRecord = Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
+AgentRecord = (
+    Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
+)
 Record = Annotated[BootStart | BootEnd | AgentRecord | Scripted, Field(discriminator="type")]
 _adapter: TypeAdapter[Record] = TypeAdapter(Record)
 

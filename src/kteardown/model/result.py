@@ -14,12 +14,13 @@ from kteardown.model.workload import Better, Document, FiniteModel
 
 
 class Part(FiniteModel):
-    """The effect of one patch on one metric, as a change and as a share of the effect of the whole series.
+    """The effect of one patch on one metric, as a change and as a share of the effect of the whole
+    series.
 
-    ``ratio`` is with the patch / without it, ``ci`` its interval. ``share`` is the logarithm of ``ratio``
-    divided by that of the whole: 0.6 is sixty percent of the change, and a negative share has the opposite
-    direction. None if it cannot be estimated; ``reason`` then says why. ``exact``: all values that it is
-    computed from are exact.
+    ``ratio`` is with the patch / without it, ``ci`` its interval. ``share`` is the logarithm of
+    ``ratio`` divided by that of the whole: 0.6 is sixty percent of the change, and a negative share
+    has the opposite direction. None if it cannot be estimated; ``reason`` then says why. ``exact``:
+    all values that it is computed from are exact.
     """
 
     ratio: float | None = None
@@ -31,7 +32,8 @@ class Part(FiniteModel):
 
 
 class PatchParts(FiniteModel):
-    """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` removes it alone."""
+    """One patch, counted from 1: ``step`` adds it to those before it, ``leave_out`` removes it
+    alone."""
 
     patch: int
     subject: str
@@ -42,8 +44,8 @@ class PatchParts(FiniteModel):
 class Ablation(Valued):
     """The share of each patch in the effect of a series on a metric at a point.
 
-    ``ratio``, ``ci`` and ``exact`` are those of the whole compared with base; the shares of the steps add up
-    to 1.
+    ``ratio``, ``ci`` and ``exact`` are those of the whole compared with base; the shares of the
+    steps add up to 1.
     """
 
     variant: str
@@ -61,9 +63,9 @@ class Ablation(Valued):
 class Outlier(FiniteModel):
     """A boot whose value is far from those of the other boots of its kernel. It is not removed.
 
-    ``value`` is that of the boot (of ``statistic``), ``median`` that over all boots. ``ranges`` is the
-    distance from the nearer quartile in interquartile ranges of the logarithms, None if the quartiles are
-    equal.
+    ``value`` is that of the boot (of ``statistic``), ``median`` that over all boots. ``ranges`` is
+    the distance from the nearer quartile in interquartile ranges of the logarithms, None if the
+    quartiles are equal.
     """
 
     kernel: str
@@ -80,10 +82,11 @@ class Outlier(FiniteModel):
 class Stopping(FiniteModel):
     """The status of a run with a stopping rule at its last look.
 
-    ``rule`` is as given: ``verdict`` or ``ci=2%``. ``looks`` are the numbers of blocks after which it may
-    stop; the last one is the maximum. ``stopped_at`` is the look of this result. ``confidence`` is the level
-    of tests and intervals there, ``alpha`` the error that all looks so far have spent. ``spent``: the time
-    budget is used up. ``done``: nothing is left to measure; ``reason`` says why in a few words.
+    ``rule`` is as given: ``verdict`` or ``ci=2%``. ``looks`` are the numbers of blocks after which
+    it may stop; the last one is the maximum. ``stopped_at`` is the look of this result.
+    ``confidence`` is the level of tests and intervals there, ``alpha`` the error that all looks so
+    far have spent. ``spent``: the time budget is used up. ``done``: nothing is left to measure;
+    ``reason`` says why in a few words.
     """
 
     rule: str
@@ -97,10 +100,11 @@ class Stopping(FiniteModel):
 
 
 class ChangeCost(FiniteModel):
-    """The instructions of the changed functions, with all that they call, in one stretch at ``point``.
+    """The instructions of the changed functions, with all that they call, in one stretch at
+    ``point``.
 
-    They were counted from outside of both kernels, in a boot of each. Without counts, ``reason`` says
-    why.
+    They were counted from outside of both kernels, in a boot of each. Without counts, ``reason``
+    says why.
     """
 
     variant: str
@@ -123,8 +127,8 @@ class Uncompared(FiniteModel):
 class MetricFacts(FiniteModel):
     """A metric of the comparisons in words.
 
-    ``unit`` is what the clock of the run gives: instructions, not the ns of the workload's file. The values
-    are in it as they are.
+    ``unit`` is what the clock of the run gives: instructions, not the ns of the workload's file.
+    The values are in it as they are.
     """
 
     workload: str
@@ -165,9 +169,11 @@ class Result(Document, FiniteModel):
     timing: Timing | None = None
     """How its time was made; None in results that did not record it."""
     sentence: str = ""
-    """The result in one sentence; empty in results that did not record it, where a report makes it."""
+    """The result in one sentence; empty in results that did not record it, where a report makes
+    it."""
     metrics: tuple[MetricFacts, ...] = ()
-    """Every metric that is compared, in words; as ``sentence`` in results that did not record it."""
+    """Every metric that is compared, in words; as ``sentence`` in results that did not record
+    it."""
 
     @property
     def asked_for(self) -> tuple[Comparison, ...]:
@@ -180,12 +186,16 @@ class Result(Document, FiniteModel):
 
     @property
     def requested(self) -> tuple[str, ...]:
-        """Return the requested variants, in the order of the report, also those that were never compared."""
-        return tuple(name for name in self.kernels if name not in NOT_VARIANTS and self.is_asked_for(name))
+        """Return the requested variants, in the order of the report, also those that were never
+        compared."""
+        return tuple(
+            name for name in self.kernels if name not in NOT_VARIANTS and self.is_asked_for(name)
+        )
 
     @property
     def not_built(self) -> tuple[str, ...]:
-        """Return the requested variants of which nothing is in their kernel: they have no verdict."""
+        """Return the requested variants of which nothing is in their kernel: they have no
+        verdict."""
         return not_built(self.kernels)
 
     @property

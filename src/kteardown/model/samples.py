@@ -14,8 +14,8 @@ PointOf = Mapping[str, ParamValue]
 class Samples:
     """Every valid sample of one metric of one kernel at one point.
 
-    ``boots`` has the values by block, in order of measurement. ``intervals`` has, by statistic (``median``,
-    ``p99``), the interval of its median over boots; it is empty for a single boot.
+    ``boots`` has the values by block, in order of measurement. ``intervals`` has, by statistic
+    (``median``, ``p99``), the interval of its median over boots; it is empty for a single boot.
     """
 
     kernel: str

@@ -7,9 +7,9 @@ from kteardown.model.workload import StrictModel
 class ProfiledStretch(StrictModel):
     """The samples of one kernel at one point: ``stretches`` repetitions in ``boots`` boots.
 
-    ``stretch_ns`` is the mean length of one stretch, sampling included. ``busy_ns`` is the busy time of all
-    CPUs in one stretch; ``idle_share`` is the share of time in which they were idle. ``lost`` counts samples
-    that did not fit into the buffer.
+    ``stretch_ns`` is the mean length of one stretch, sampling included. ``busy_ns`` is the busy
+    time of all CPUs in one stretch; ``idle_share`` is the share of time in which they were idle.
+    ``lost`` counts samples that did not fit into the buffer.
     """
 
     kernel: str
@@ -28,13 +28,14 @@ class ProfiledStretch(StrictModel):
 class FunctionCost(StrictModel):
     """The cost of one function on one kernel at the largest point.
 
-    ``self_share`` is its share of the busy time, ``all_share`` includes its callees, and ``smallest_share``
-    is its share at the smallest point. ``self_ns`` is the time in it for one object of the workload, or for
-    one stretch if the workload has no such parameter. ``no_interrupts`` is the part of that in which its CPU
-    took no interrupt for at least one and a half periods. ``exponent`` says how its time in the whole stretch
-    grows with the number of objects: 1 is proportional; None if it was not sampled at two points.
-    ``difference_ns`` is relative to base. Intervals are at the confidence of the profile. ``grows`` and
-    ``differs`` are true if the samples support the claim, as defined in ``Profile``.
+    ``self_share`` is its share of the busy time, ``all_share`` includes its callees, and
+    ``smallest_share`` is its share at the smallest point. ``self_ns`` is the time in it for one
+    object of the workload, or for one stretch if the workload has no such parameter.
+    ``no_interrupts`` is the part of that in which its CPU took no interrupt for at least one and a
+    half periods. ``exponent`` says how its time in the whole stretch grows with the number of
+    objects: 1 is proportional; None if it was not sampled at two points. ``difference_ns`` is
+    relative to base. Intervals are at the confidence of the profile. ``grows`` and ``differs`` are
+    true if the samples support the claim, as defined in ``Profile``.
     """
 
     kernel: str
@@ -56,8 +57,8 @@ class FunctionCost(StrictModel):
 class ProfiledFunction(StrictModel):
     """One function with its costs on each kernel.
 
-    ``callers`` are the functions through which more than half of its time was reached, the nearest first, on
-    base or, if it was not sampled there, on the first kernel on which it was.
+    ``callers`` are the functions through which more than half of its time was reached, the nearest
+    first, on base or, if it was not sampled there, on the first kernel on which it was.
     """
 
     function: str
@@ -68,11 +69,11 @@ class ProfiledFunction(StrictModel):
 class Profile(StrictModel):
     """Where the time of one workload goes, over the values of ``param``.
 
-    ``functions`` are those with a share of at least ``least_share`` on some kernel, and those that grow or
-    differ, by decreasing time. A function ``grows`` if its exponent is above 1 + ``margin``, where the
-    probability of naming any function of the profile wrongly is below 1 - ``confidence`` (Bonferroni). It
-    ``differs`` if its difference is significant in the same sense and at least ``least_share`` of base's
-    time.
+    ``functions`` are those with a share of at least ``least_share`` on some kernel, and those that
+    grow or differ, by decreasing time. A function ``grows`` if its exponent is above 1 +
+    ``margin``, where the probability of naming any function of the profile wrongly is below 1 -
+    ``confidence`` (Bonferroni). It ``differs`` if its difference is significant in the same sense
+    and at least ``least_share`` of base's time.
     """
 
     workload: str

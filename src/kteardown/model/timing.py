@@ -6,7 +6,8 @@ from kteardown.model.record import Placed
 from kteardown.model.workload import StrictModel
 
 Made = Literal["instruction clock", "kvm", "nested kvm", "mttcg", "metal", "metal guest"]
-"""``nested kvm``: the host is itself a guest. ``mttcg``: emulated real time. ``metal``: exported boots."""
+"""``nested kvm``: the host is itself a guest. ``mttcg``: emulated real time. ``metal``: exported
+boots."""
 
 
 class LostShares(StrictModel):
@@ -31,9 +32,9 @@ class Timing(StrictModel):
     """How the time of a result was made. On the instruction clock only ``made`` is set.
 
     The processor and its settings are those of the host in the first session; None where unknown.
-    ``mitigated`` and ``vulnerable`` count vulnerabilities of the processor. ``clocksource`` are those of the
-    guests. ``load`` is that of the host at the start and at the end of boots: least, median, most.
-    ``lost`` is empty if no trial recorded what it lost.
+    ``mitigated`` and ``vulnerable`` count vulnerabilities of the processor. ``clocksource`` are
+    those of the guests. ``load`` is that of the host at the start and at the end of boots: least,
+    median, most. ``lost`` is empty if no trial recorded what it lost.
     """
 
     made: tuple[Made, ...]

@@ -1,4 +1,5 @@
-"""The model of a workload: its parameters, metrics and requirements, read from ``workloads/NAME.toml``."""
+"""The model of a workload: its parameters, metrics and requirements, read from
+``workloads/NAME.toml``."""
 
 import re
 from typing import Annotated, Literal, get_args
@@ -42,7 +43,8 @@ class FiniteModel(StrictModel):
 
 
 class Document(StrictModel, populate_by_name=True, alias_generator=lambda name: name.rstrip("_")):
-    """Base class of models that are a JSON document: its key ``schema`` is the field ``schema_``."""
+    """Base class of models that are a JSON document: its key ``schema`` is the field
+    ``schema_``."""
 
     schema_: int = 1
 
@@ -72,25 +74,31 @@ class Metric(StrictModel):
     headline: bool = False
     """Shown in the main table; other metrics are in result.json and the table of other metrics."""
     percentiles: tuple[Annotated[float, Field(gt=0, lt=100)], ...] = ()
-    """Percentiles of the samples of a boot, for latency metrics, compared in addition to the median."""
+    """Percentiles of the samples of a boot, for latency metrics, compared in addition to the
+    median."""
     decides: dict[str, str] = {}
-    """The choice with which this, and no headline metric, has what only that choice adds (`try`)."""
+    """The choice with which this, and no headline metric, has what only that choice adds
+    (`try`)."""
     optional: bool = False
     """Only some kernels or settings can provide it; if none does, that is not reported."""
     compare: bool = True
     """False for cross-checks, which are reported but have no verdict."""
     resolution: float = Field(default=0, ge=0)
-    """Of a script: the step of what is printed, in the metric's unit; a smaller change has no verdict."""
+    """Of a script: the step of what is printed, in the metric's unit; a smaller change has no
+    verdict."""
     read: str = ""
-    """Of a script: where in what it left behind the values are (``script.extract`` has the forms)."""
+    """Of a script: where in what it left behind the values are (``script.extract`` has the
+    forms)."""
     reported_by: Literal["agent", "kernel"] = "agent"
-    """``kernel``: the judged kernel reads the clock, or prints the number. The agent cannot check it."""
+    """``kernel``: the judged kernel reads the clock, or prints the number. The agent cannot check
+    it."""
     within: str = ""
     """Of such a metric of time: the metric of the agent's own whose time contains it."""
 
     @property
     def reporter(self) -> Reporter:
-        """What made the figure: of a script, the kernel if it is a counter or a time between log lines."""
+        """What made the figure: of a script, the kernel if it is a counter or a time between log
+        lines."""
         if not self.read:
             return self.reported_by
         return "kernel" if _OF_THE_KERNEL.match(self.read) else "script"
@@ -104,7 +112,8 @@ class Metric(StrictModel):
 
 
 class HistogramSpec(StrictModel):
-    """All values of a time, counted in buckets, in addition to the metrics that are computed from them.
+    """All values of a time, counted in buckets, in addition to the metrics that are computed from
+    them.
 
     Values of all boots are merged and shown but not compared, because only a boot is a replication.
     """
@@ -115,12 +124,14 @@ class HistogramSpec(StrictModel):
 
 
 class Script(StrictModel):
-    """A workload that is a script, a C file or a command, which the guest runs on a terminal of its own."""
+    """A workload that is a script, a C file or a command, which the guest runs on a terminal of its
+    own."""
 
     file: str = ""
     """The script or C file, beside the TOML file; empty if ``command`` is all."""
     command: str = ""
-    """A command line for the shell of the guest; empty: ``file`` is run, by the program of its first line."""
+    """A command line for the shell of the guest; empty: ``file`` is run, by the program of its
+    first line."""
     arguments: tuple[str, ...] = ()
     """Of ``file``, before the values of the parameters."""
     programs: tuple[str, ...] = ()
@@ -144,7 +155,8 @@ class Workload(StrictModel):
     name: Name
     summary: str
     config: tuple[str, ...] = ()
-    """Fragments of ``kernels/fragments`` that the kernel needs in addition to ``kernels/base.config``.
+    """Fragments of ``kernels/fragments`` that the kernel needs in addition to
+    ``kernels/base.config``.
 
     A workload that is not shipped may name fragments of its own folder, too.
     """
@@ -157,8 +169,8 @@ class Workload(StrictModel):
     profile_ns: int = Field(default=499_979, ge=10_000)
     """The sampling period of each CPU in a profile.
 
-    A sample costs thousands of instructions, so a longer period distorts less. A prime number avoids
-    synchronization with the timers of the kernel.
+    A sample costs thousands of instructions, so a longer period distorts less. A prime number
+    avoids synchronization with the timers of the kernel.
     """
     script: Script | None = None
     """Not None: it is run by the agent's workload ``script``."""

@@ -1,4 +1,5 @@
-"""The series that is meant by the mails of a thread: its latest revision, without replies and duplicates."""
+"""The series that is meant by the mails of a thread: its latest revision, without replies and
+duplicates."""
 
 import re
 from collections import Counter
@@ -9,7 +10,8 @@ from kteardown.errors import InputError
 from kteardown.patches.mails import Group, Mail, number_of
 
 _DISPLACED = re.compile(
-    r"^.{1,200}?(?:diff --git \S{1,300} \S{1,300}\s?$|--- \S.{0,300}\n.{0,200}?\+\+\+ \S)", re.MULTILINE
+    r"^.{1,200}?(?:diff --git \S{1,300} \S{1,300}\s?$|--- \S.{0,300}\n.{0,200}?\+\+\+ \S)",
+    re.MULTILINE,
 )
 """A diff that is indented, quoted, or behind other text."""
 _MANY = 6
@@ -20,7 +22,8 @@ _MOST = 1000
 
 @dataclass(frozen=True)
 class ChosenMails:
-    """The mails of one series in order, its cover letter, and what was left out, one sentence each."""
+    """The mails of one series in order, its cover letter, and what was left out, one sentence
+    each."""
 
     patches: tuple[Mail, ...]
     cover: Mail | None
@@ -28,21 +31,27 @@ class ChosenMails:
     notes: tuple[str, ...]
 
 
-def choose(mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] = ()) -> ChosenMails:
-    """Return the series of ``mails``; with the ``message_id`` of one of its mails, that revision of it.
+def choose(
+    mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] = ()
+) -> ChosenMails:
+    """Return the series of ``mails``; with the ``message_id`` of one of its mails, that revision of
+    it.
 
-    Of several for stable kernels, that for the first of ``releases`` (6.12) is returned, or the newest. No
-    patches if no mail has a diff. Raises InputError if there are too many.
+    Of several for stable kernels, that for the first of ``releases`` (6.12) is returned, or the
+    newest. No patches if no mail has a diff. Raises InputError if there are too many.
     """
     notes: list[str] = []
     # Archives also have copies of a mail that a server sent on to the list, cut short.
-    longest = {mail.message_id or id(mail): mail for mail in sorted(mails, key=lambda one: one.size)}
+    longest = {
+        mail.message_id or id(mail): mail for mail in sorted(mails, key=lambda one: one.size)
+    }
     mails = [mail for mail in mails if longest[mail.message_id or id(mail)] is mail]
     patches = _patches(mails, notes)
     covers = [mail for mail in mails if mail.is_cover]
     if not patches:
         notes += [
-            f"the diff in {mail.subject!r} is not at the start of its lines: it is indented or after text"
+            f"the diff in {mail.subject!r} is not at the start of its lines: it is indented or "
+            "after text"
             for mail in mails
             if _DISPLACED.search(mail.body)
         ][:_MANY]
@@ -52,29 +61,44 @@ def choose(mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] 
     candidates = [*covers, *patches]
     named = (mail for mail in candidates if message_id and mail.message_id == message_id)
     lead = next(named, None) or min(candidates, key=lambda mail: order.get(id(mail), len(order)))
-    exact = message_id and lead.message_id == message_id and any(m.group == lead.group for m in patches)
+    exact = (
+        message_id and lead.message_id == message_id and any(m.group == lead.group for m in patches)
+    )
     group = lead.group if exact else _group(lead, patches, releases)
     # A patch without a number is a series of its own, even if the thread has others.
     alone = exact and lead.total == 1 and not lead.is_cover
-    mine = [m for m in patches if m.group == group and (not alone or m.title == lead.title or m.fix)]
+    mine = [
+        m for m in patches if m.group == group and (not alone or m.title == lead.title or m.fix)
+    ]
     if max(*group[0], group[1], len(mine)) > _MOST:
         raise InputError(
             f"{mine[0].place} is damaged: {mine[0].subject[:80]!r} has a number above {_MOST:,}",
-            hint=f"give a series of at most {_MOST:,} patches, with a subject such as [PATCH v2 1/3].",
+            hint=(
+                f"give a series of at most {_MOST:,} patches, with a subject such as [PATCH v2 "
+                "1/3]."
+            ),
         )
     ids = {id(mail) for mail in mine}
     mine, missing = _completed(_without_duplicates(mine, notes), group, patches, notes)
     ids |= {id(mail) for mail in mine}
     left = [mail for mail in patches if id(mail) not in ids]
-    branches = {mail.branch for mail in left if group[2]} - {"", group[2]}
-    if branches:
-        others = " and ".join(f"{branch}.y" for branch in sorted(branches, key=_release, reverse=True))
-        notes.append(f"the series for {group[2]}.y is used; the mails have others for {others}")
-        left = [mail for mail in left if mail.branch not in branches]
+    left = _without_other_branches(left, group[2], notes)
     for revision, count in Counter(m.revision for m in left if m.revision != group[0]).items():
-        notes.append(f"left out: {count} patch{'es' * (count != 1)} of revision {_version(revision)}")
+        notes.append(
+            f"left out: {count} patch{'es' * (count != 1)} of revision {_version(revision)}"
+        )
     _note_left_out("of another series", [mail for mail in left if mail.revision == group[0]], notes)
     return ChosenMails(tuple(mine), _cover(covers, group, mine), missing, tuple(notes))
+
+
+def _without_other_branches(left: list[Mail], branch: str, notes: list[str]) -> list[Mail]:
+    """Leave out the mails of the same series for other stable kernels, and note which these are."""
+    branches = {mail.branch for mail in left if branch} - {"", branch}
+    if not branches:
+        return left
+    others = " and ".join(f"{other}.y" for other in sorted(branches, key=_release, reverse=True))
+    notes.append(f"the series for {branch}.y is used; the mails have others for {others}")
+    return [mail for mail in left if mail.branch not in branches]
 
 
 def _cover(covers: Sequence[Mail], group: Group, mine: Sequence[Mail]) -> Mail | None:
@@ -84,19 +108,26 @@ def _cover(covers: Sequence[Mail], group: Group, mine: Sequence[Mail]) -> Mail |
     others = [
         mail
         for mail in covers
-        if mail.total in (0, group[1]) and group[0] in (mail.revision, (1, 0)) and mail.sender in senders
+        if mail.total in (0, group[1])
+        and group[0] in (mail.revision, (1, 0))
+        and mail.sender in senders
     ]
-    return max(numbered or (others if group[1] > 1 else []), key=lambda mail: mail.moment, default=None)
+    return max(
+        numbered or (others if group[1] > 1 else []), key=lambda mail: mail.moment, default=None
+    )
 
 
 def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:
-    """Return the mails that are patches: with a diff, and neither a reply nor a report about a patch."""
+    """Return the mails that are patches: with a diff, and neither a reply nor a report about a
+    patch."""
     with_diff = []
     for mail in mails:
         if mail.diffs and not mail.is_cover:
             # A subject without a number: that of its file's name (0002-x.patch).
             number = re.match(r"(?:v\d+-)?(\d{4})-", mail.title)
-            with_diff.append(replace(mail, number=int(number[1])) if number and mail.total == 1 else mail)
+            with_diff.append(
+                replace(mail, number=int(number[1])) if number and mail.total == 1 else mail
+            )
     first = [mail for mail in with_diff if not mail.is_reply]
     posted = [mail for mail in first if mail.is_posted] or first or with_diff
     if posted and posted[0].is_reply:
@@ -109,7 +140,8 @@ def _patches(mails: Sequence[Mail], notes: list[str]) -> list[Mail]:
 
 
 def _group(lead: Mail, patches: Sequence[Mail], releases: Sequence[str]) -> Group:
-    """Return the latest revision of the series that ``lead`` is of, for the first of ``releases``."""
+    """Return the latest revision of the series that ``lead`` is of, for the first of
+    ``releases``."""
     mails: dict[Group, list[Mail]] = {}
     for mail in patches:
         mails.setdefault(mail.group, []).append(mail)
@@ -128,7 +160,8 @@ def _group(lead: Mail, patches: Sequence[Mail], releases: Sequence[str]) -> Grou
     def rank(group: Group) -> tuple[object, ...]:
         revision, _, branch = group
         place = -releases.index(branch) if branch in releases else -len(releases)
-        # The same revision, posted again: with another number of patches, but with some of the old ones.
+        # The same revision, posted again: with another number of patches, but with some of the old
+        # ones.
         again = not titles or any(mail.title in titles for mail in mails[group])
         newest = max(mail.moment for mail in mails[group])
         return place, _release(branch), revision, again, newest, group == lead.group, share[group]
@@ -156,13 +189,16 @@ def _without_duplicates(mine: Sequence[Mail], notes: list[str]) -> list[Mail]:
     fixed = {mail.number for mail in mine if not mail.fix}  # [PATCH fix 1/2] can be a series.
     fixes = [mail for mail in chosen.values() if mail.fix and mail.number in fixed]
     notes += [f"{mail.subject!r} is applied after patch {mail.number}" for mail in fixes]
-    return sorted(chosen.values(), key=lambda mail: (mail.number, mail.fix, mail.fix and mail.moment))
+    return sorted(
+        chosen.values(), key=lambda mail: (mail.number, mail.fix, mail.fix and mail.moment)
+    )
 
 
 def _completed(
     mine: Sequence[Mail], group: Group, patches: Iterable[Mail], notes: list[str]
 ) -> tuple[list[Mail], tuple[int, ...]]:
-    """Return the patches with those of a partial revision in their places, and the missing numbers."""
+    """Return the patches with those of a partial revision in their places, and the missing
+    numbers."""
     by_number: dict[int, list[Mail]] = {}
     for mail in mine:
         by_number.setdefault(mail.number, []).append(mail)
@@ -195,7 +231,8 @@ def _note_left_out(why: str, mails: Sequence[Mail], notes: list[str]) -> None:
         notes.append(f"left out: {len(mails)} diffs {why}")
     else:
         notes += [
-            f"left out: the diff {why}, {mail.subject!r} by {mail.sender or 'unknown'}" for mail in mails
+            f"left out: the diff {why}, {mail.subject!r} by {mail.sender or 'unknown'}"
+            for mail in mails
         ]
 
 

@@ -1,9 +1,10 @@
-"""Which files of a series the configuration of base compiles, and which symbols would build the others.
+"""Which files of a series the configuration of base compiles, and which symbols would build the
+others.
 
-Kbuild's own makefiles say so: ``obj-$(CONFIG_X) += file.o`` in the folder of the file, ``foo-y += file.o``
-for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above. Few files are named
-by a makefile of another folder (``../../../virt/kvm/file.o``). Of a file that is compiled, ``#if`` lines may
-leave out what a patch changes.
+Kbuild's own makefiles say so: ``obj-$(CONFIG_X) += file.o`` in the folder of the file, ``foo-y +=
+file.o`` for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above.
+Few files are named by a makefile of another folder (``../../../virt/kvm/file.o``). Of a file that
+is compiled, ``#if`` lines may leave out what a patch changes.
 """
 
 import heapq
@@ -18,78 +19,16 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from kteardown import paths
-from kteardown.kernels import apply_patches, build, build_plan, git
+from kteardown.kernels import apply_patches, build, build_plan
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.patches.changed_lines import missing_symbols
 from kteardown.patches.dependencies import with_dependencies
 from kteardown.patches.find_base import is_code
 from kteardown.progress import Reporter
 
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-_DIRECTIVE = re.compile(r"^\s*+#\s*+(\w++)(.*)$")
-_NOT_CODE = re.compile(r"\s*(?:$|//|/?\*|#)")
 # What a condition says plainly. One with a negation or with || is taken as true.
-_SYMBOL = re.compile(r"(?:defined\s*+(?:\(\s*+)?|IS_ENABLED\(|IS_BUILTIN\(|IS_REACHABLE\(|^\s*+)CONFIG_(\w+)")
-
-
-def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
-    """Return the numbers of the lines that differ by more than blanks, before and after."""
-    with TemporaryDirectory(prefix="kteardown-changed-") as name:
-        old, new = Path(name) / "before", Path(name) / "after"
-        old.write_text(before, encoding="latin-1")
-        new.write_text(after, encoding="latin-1")
-        options = ("--no-index", "--unified=0", "--ignore-all-space", "--histogram")
-        diff = git.run("diff", *options, str(old), str(new)).text
-    removed: list[int] = []
-    added: list[int] = []
-    for found in _HUNK.finditer(diff):
-        first, count, new_first, new_count = (int(part) if part else 1 for part in found.groups())
-        removed += range(first, first + count)
-        added += range(new_first, new_first + new_count)
-    return removed, added
-
-
-def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[str]:
-    """Return the symbols that compile what differs in a C file, if ``config`` compiles none of it.
-
-    Empty if any changed line of code is compiled, as far as the ``#if`` lines around it say so plainly.
-    """
-    found: dict[str, None] = {}
-    for text, numbers in zip((before, after), changed_lines(before, after), strict=True):
-        lines = text.split("\n")
-        around = _symbols_around(lines)
-        for number in numbers:
-            if _NOT_CODE.match(lines[number - 1]):
-                continue
-            missing = [symbol for symbol in around[number - 1] if config.get(symbol, "n") == "n"]
-            if not missing:
-                return []
-            found |= dict.fromkeys(missing)
-    return list(found)
-
-
-def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return for each line the symbols that must be set so that it is compiled: at most 100."""
-    around: list[tuple[str, ...]] = []
-    every: list[tuple[str, ...]] = []
-    symbols: tuple[str, ...] = ()
-    for line in lines:
-        directive = _DIRECTIVE.match(line) if line else None
-        if directive is None:
-            every.append(symbols)
-            continue
-        word, condition = directive.groups()
-        if word in ("if", "ifdef", "ifndef"):
-            plain = word != "ifndef" and not re.search(r"\|\||!", condition)
-            around.append(tuple(_SYMBOL.findall(condition)) if plain else ())
-        elif word in ("else", "elif") and around:
-            around[-1] = ()
-        elif word == "endif" and around:
-            around.pop()
-        symbols = tuple(symbol for level in around[:10] for symbol in level[:10])
-        every.append(symbols)
-    return every
 
 
 _ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?]?=\s*(.*)$")
@@ -101,7 +40,8 @@ _VARIABLE = re.compile(r"\$\((\w+)\)(?=/)")
 _SOURCE = (".c", ".S", ".rs")
 _ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
 _DEPTH = 12
-# A patch may change a makefile: that of drivers/gpu/drm/amd is 11 kB, with its longest word of 60 letters.
+# A patch may change a makefile: that of drivers/gpu/drm/amd is 11 kB, with its longest word of 60
+# letters.
 _MOST_TEXT = 1 << 18
 _MOST_INCLUDED = 16
 _LONGEST_WORD = 200
@@ -127,13 +67,15 @@ class TouchedFile:
 
 @dataclass(frozen=True)
 class SeriesConfig:
-    """The files that a series touches, and the symbols that compile those that base does not compile."""
+    """The files that a series touches, and the symbols that compile those that base does not
+    compile."""
 
     files: tuple[TouchedFile, ...]
     recompiled: float = 0.0
     """The share of the objects of a kernel that include a touched header."""
     users: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """By each touched header, the files that are compiled with it; without those of which it is not known."""
+    """By each touched header, the files that are compiled with it; without those of which it is not
+    known."""
 
     @property
     def compiled(self) -> bool:
@@ -147,7 +89,8 @@ class SeriesConfig:
 
     @property
     def fragments(self) -> tuple[str, ...]:
-        """The symbols as fragments; Kconfig may refuse one, for base has no symbol that the series adds."""
+        """The symbols as fragments; Kconfig may refuse one, for base has no symbol that the series
+        adds."""
         return tuple(f"CONFIG_{symbol}=y?" for symbol in self.symbols)
 
 
@@ -167,12 +110,18 @@ def config_of_series(
         apply_patches.apply(tree, patches, Path(folder), base.source)
         files = tuple(built_files(names, (Path(folder), tree), config, base.arch, objects))
     # What includes a header differs little between versions.
-    built = objects or next((path.parent for path in sorted(sources.folder.glob("trees/*/.config"))), None)
+    built = objects or next(
+        (path.parent for path in sorted(sources.folder.glob("trees/*/.config"))), None
+    )
     users = _users_of_headers(built, names) if built else {}
-    share = max(map(len, users.values())) / len(_dependencies(built)[""]) if built and users else 0.0
+    share = (
+        max(map(len, users.values())) / len(_dependencies(built)[""]) if built and users else 0.0
+    )
     # What another version does not include, because it has other headers, may be included here.
     others = () if objects or not built or not users else _dependencies(built)
-    known = {name: found for name, found in users.items() if found or not _is_named(name, tree, others)}
+    known = {
+        name: found for name, found in users.items() if found or not _is_named(name, tree, others)
+    }
     return SeriesConfig(files, share, known)
 
 
@@ -183,7 +132,10 @@ def reasons(files: Sequence[TouchedFile]) -> str:
     if shown:
         return "; ".join(shown[:3]) + more
     if any(file.built for file in files):
-        return "its files are compiled, but it changes only comments, or what their conditions leave out"
+        return (
+            "its files are compiled, but it changes only comments, or what their conditions leave "
+            "out"
+        )
     return "it has documentation, tests or tools only"
 
 
@@ -199,9 +151,9 @@ def built_files(
 ) -> list[TouchedFile]:
     """Return for each of ``names`` whether it is compiled with ``config``.
 
-    ``trees``: a file is looked up in the first that has it, so that patched makefiles come before those of
-    the source. ``objects`` is the build folder of a base kernel with this configuration, if it is in the
-    cache; only it knows which headers are included.
+    ``trees``: a file is looked up in the first that has it, so that patched makefiles come before
+    those of the source. ``objects`` is the build folder of a base kernel with this configuration,
+    if it is in the cache; only it knows which headers are included.
     """
     compiled = [_compiled(name, trees, config, arch, objects) for name in names]
     found = [_in_conditions(file, trees, config, arch) for file in compiled]
@@ -212,11 +164,16 @@ def built_files(
 
 
 def _as_it_is(file: TouchedFile) -> TouchedFile:
-    """Return ``file`` without its symbols, of which one makes another kernel, and with how to ask for it."""
-    model = next((one for one in file.symbols if _MODEL.fullmatch(one) and one != "EXPERT"), "EXPERT")
+    """Return ``file`` without its symbols, of which one makes another kernel, and with how to ask
+    for it."""
+    model = next(
+        (one for one in file.symbols if _MODEL.fullmatch(one) and one != "EXPERT"), "EXPERT"
+    )
     fragments = sorted(paths.data_dir("kernels").glob("fragments/*.config"))
     named = [one.stem for one in fragments if f"CONFIG_{model}=y\n" in one.read_text()]
-    asked = min(named, key=len, default="") or " --config ".join(f"CONFIG_{one}=y" for one in file.symbols)
+    asked = min(named, key=len, default="") or " --config ".join(
+        f"CONFIG_{one}=y" for one in file.symbols
+    )
     return TouchedFile(file.name, False, reason=f"also changes CONFIG_{model}: --config {asked}")
 
 
@@ -232,7 +189,9 @@ def _compiled(
         objects = None  # A new file; the build folder of base cannot know it.
     if path.suffix == ".h":
         included = objects is None or name in _dependencies(objects)
-        return TouchedFile(name, included, reason="" if included else "no compiled file includes it")
+        return TouchedFile(
+            name, included, reason="" if included else "no compiled file includes it"
+        )
     if path.suffix not in _SOURCE:
         built = path.name.startswith(("Kconfig", "Makefile", "Kbuild"))
         return TouchedFile(name, False, reason="" if built else "is not compiled")
@@ -240,7 +199,9 @@ def _compiled(
         return TouchedFile(name, True)
     missing = _missing(trees, str(path.parent), path.with_suffix(".o").name, config)
     if missing is None:
-        relative = ((f, os.path.relpath(path.with_suffix(".o"), f)) for f in _reaching_out(trees, arch))
+        relative = (
+            (f, os.path.relpath(path.with_suffix(".o"), f)) for f in _reaching_out(trees, arch)
+        )
         ways = (_missing(trees, folder, word, config) for folder, word in relative)
         missing = min((way for way in ways if way is not None), key=len, default=None)
     if missing:
@@ -248,14 +209,22 @@ def _compiled(
         return TouchedFile(name, False, symbols=tuple(wanted))
     built = objects is None and missing is not None
     # The makefile has conditions that are not read here; the build folder knows.
-    reason = "no makefile of its folder names it" if missing is None else "is for other configurations"
+    reason = (
+        "no makefile of its folder names it" if missing is None else "is for other configurations"
+    )
     return TouchedFile(name, built, reason="" if built else reason)
 
 
-def _in_conditions(file: TouchedFile, trees: Trees, config: Mapping[str, str], arch: Arch) -> TouchedFile:
+def _in_conditions(
+    file: TouchedFile, trees: Trees, config: Mapping[str, str], arch: Arch
+) -> TouchedFile:
     """Return ``file`` with the symbols of the ``#if`` lines around all that is changed in it."""
     after, before = trees[0] / file.name, trees[-1] / file.name
-    if not file.built or not file.name.endswith((".c", ".h")) or not (after.is_file() and before.is_file()):
+    if (
+        not file.built
+        or not file.name.endswith((".c", ".h"))
+        or not (after.is_file() and before.is_file())
+    ):
         return file
     old, new = (path.read_text(encoding="latin-1") for path in (before, after))
     missing = missing_symbols(old, new, config)
@@ -284,16 +253,19 @@ def _users_of_headers(objects: Path, names: Sequence[str]) -> dict[str, Collecti
 
 
 def _is_named(header: str, tree: Path, files: Iterable[str]) -> bool:
-    """Return whether one of ``files`` of ``tree`` names ``header``, as a file that includes it does."""
+    """Return whether one of ``files`` of ``tree`` names ``header``, as a file that includes it
+    does."""
     name = re.split(r"(?:^|/)include/(?:uapi/)?", header)[-1].encode()
     return any(name in path.read_bytes() for file in files if (path := tree / file).is_file())
 
 
 def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) -> list[str] | None:
-    """Return the fewest symbols that ``config`` lacks to build ``word``, an object or folder of ``folder``.
+    """Return the fewest symbols that ``config`` lacks to build ``word``, an object or folder of
+    ``folder``.
 
-    None if no makefile builds it. Of ways with as many symbols the one that makefiles name first is taken:
-    ``order`` has the place of each rule on a way. Each word is read once, whatever refers to it.
+    None if no makefile builds it. Of ways with as many symbols the one that makefiles name first is
+    taken: ``order`` has the place of each rule on a way. Each word is read once, whatever refers to
+    it.
     """
     todo: list[tuple[int, tuple[int, ...], str, str, list[str]]] = [(0, (), folder, word, [])]
     seen: set[tuple[str, str]] = set()
@@ -323,16 +295,24 @@ def _reaching_out(trees: Trees, arch: Arch) -> tuple[str, ...]:
     own = f"arch/{ARCHITECTURES[arch].source_folder}"
     found: dict[str, None] = {}
     for tree in trees:
-        tops = [tree / own, *(f for f in sorted(tree.iterdir()) if f.is_dir() and f.name not in _NOT_BUILT)]
-        files = (file for top in tops for name in ("Makefile", "Kbuild") for file in top.rglob(name))
+        tops = [
+            tree / own,
+            *(f for f in sorted(tree.iterdir()) if f.is_dir() and f.name not in _NOT_BUILT),
+        ]
+        files = (
+            file for top in tops for name in ("Makefile", "Kbuild") for file in top.rglob(name)
+        )
         folders = dict.fromkeys(str(file.parent.relative_to(tree)) for file in files)
-        found |= {f: None for f in folders if any(word.startswith("../") for word in _uses(trees, f))}
+        found |= {
+            f: None for f in folders if any(word.startswith("../") for word in _uses(trees, f))
+        }
     return tuple(found)
 
 
 @cache
 def _uses(trees: Trees, folder: str) -> Mapping[str, dict[tuple[str, tuple[str, ...]], None]]:
-    """Return by each word of the makefiles of ``folder`` what contains it, with the symbols of that."""
+    """Return by each word of the makefiles of ``folder`` what contains it, with the symbols of
+    that."""
     found: dict[str, dict[tuple[str, tuple[str, ...]], None]] = {}
     for name in ("Kbuild", "Makefile"):
         if folder != "." or name != "Makefile":
@@ -354,9 +334,11 @@ def _text(trees: Trees, name: str) -> str:
 
 
 def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield each word that a makefile adds to a list, the name of the list, and the symbols it needs.
+    """Yield each word that a makefile adds to a list, the name of the list, and the symbols it
+    needs.
 
-    The name is that of the object or the variable; it is empty for the list of what the folder builds.
+    The name is that of the object or the variable; it is empty for the list of what the folder
+    builds.
     """
     around: list[str] = []
     values: dict[str, str] = {}
@@ -374,8 +356,12 @@ def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             symbols = dict.fromkeys(symbol for symbol in (*around[:_DEPTH], match[3]) if symbol)
             needed = tuple(symbol.removeprefix("CONFIG_") for symbol in symbols)
             # A word may be the path of a folder below, or of a file beside it ($(src)/x.o).
-            parts = (word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split())
-            parts = (_VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts)
+            parts = (
+                word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split()
+            )
+            parts = (
+                _VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts
+            )
             kept = [word for word in parts if len(word) <= _LONGEST_WORD]
             if not composite and len(kept) == 1:
                 values[target] = kept[0]

@@ -16,7 +16,8 @@ def with_dependencies(
 ) -> list[str]:
     """Return ``symbols`` with those that they depend on and that ``config`` does not set.
 
-    Of alternatives the first is taken. What this does not find, the build reports: Kconfig has the last word.
+    Of alternatives the first is taken. What this does not find, the build reports: Kconfig has the
+    last word.
     """
     wanted: dict[str, None] = {}
     todo = list(symbols)
@@ -40,7 +41,8 @@ def with_dependencies(
 
 
 def _holds(condition: str, config: Mapping[str, str]) -> bool:
-    """Return whether ``A && !B`` is true in ``config``; False for other terms, whatever they are."""
+    """Return whether ``A && !B`` is true in ``config``; False for other terms, whatever they
+    are."""
     terms = _split(_bare(condition), "&&")
     found = [(_PLAIN.fullmatch(term.removeprefix("!").strip()), term[:1] == "!") for term in terms]
     return all(name and (config.get(name[1], "n") == "y") != negated for name, negated in found)

@@ -1,9 +1,10 @@
-"""Find the kernel source to which a posted series applies, and fit the series into it if it does not.
+"""Find the kernel source to which a posted series applies, and fit the series into it if it does
+not.
 
-Where the files that it was made from are known, by the ids on its ``index`` lines, it is merged (three-way).
-Elsewhere its hunks may be applied with one line of context instead of three. What it says of the kernels that
-it is for, the change that it fixes and stable versions, is compared with the source. If a series is made on
-top of others, those are applied to the source first.
+Where the files that it was made from are known, by the ids on its ``index`` lines, it is merged
+(three-way). Elsewhere its hunks may be applied with one line of context instead of three. What it
+says of the kernels that it is for, the change that it fixes and stable versions, is compared with
+the source. If a series is made on top of others, those are applied to the source first.
 """
 
 import os
@@ -26,7 +27,9 @@ KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 _TAGS = 150
 _SHOWN = 30
 """Lines of failing hunks that a message has; all of them are in a file."""
-How = Literal["exactly", "with offsets", "merged", "with less context", "already there", "fails", "not here"]
+How = Literal[
+    "exactly", "with offsets", "merged", "with less context", "already there", "fails", "not here"
+]
 _TAB = re.compile(rb"^[ +-].*\t", re.MULTILINE)
 _INDENTED = re.compile(rb"^[ +-] {8}", re.MULTILINE)
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
@@ -35,7 +38,8 @@ _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
 _FILE = re.compile(r"^Applying patch (.+) with \d+ rejects?\.\.\.$")
 _HUNK = re.compile(r"^Rejected hunk #(\d+)\.$")
 _WHOLE = re.compile(
-    r"^error: (.+): (No such file or directory|already exists in working directory|does not exist in index)$"
+    r"^error: (.+): (No such file or directory|already exists in working directory"
+    r"|does not exist in index)$"
 )
 # Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
 _NOT_BUILT = re.compile(
@@ -46,7 +50,8 @@ _NOT_BUILT = re.compile(
 
 @dataclass(frozen=True)
 class FailingHunk:
-    """One hunk that a source does not take; ``number`` is 0 if the whole file is not as it should be."""
+    """One hunk that a source does not take; ``number`` is 0 if the whole file is not as it should
+    be."""
 
     patch: str
     file: str
@@ -56,7 +61,10 @@ class FailingHunk:
     def lines(self) -> list[str]:
         """Return the hunk under the name of its patch and file."""
         number = f", hunk {self.number}" if self.number else ""
-        return [f"{self.patch}: {self.file}{number}", *(f"  {line}" for line in self.text.splitlines())]
+        return [
+            f"{self.patch}: {self.file}{number}",
+            *(f"  {line}" for line in self.text.splitlines()),
+        ]
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,15 @@ class TriedSource:
     present: tuple[int, ...] = ()
     """The numbers of the patches that the source has already, if the series does not apply."""
     merged: tuple[str, ...] = ()
-    """Files that the series adds, and that the source has: a version of the series was merged there."""
+    """Files that the series adds, and that the source has: a version of the series was merged
+    there."""
     reason: str = ""
 
     def sentence(self) -> str:
         """Return the outcome in words."""
-        there = f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
+        there = (
+            f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
+        )
         known = f"; {len(self.same)} of {self.files} files are those that it was made from"
         has = f"; it has patch {ranges(self.present)} already" if self.present else ""
         words: dict[How, str] = {
@@ -88,8 +99,9 @@ class TriedSource:
             "exactly": "applies exactly: its author had the same files",
             "with offsets": f"applies, in files that differ elsewhere{known if self.files else ''}",
             "merged": "DOES NOT APPLY AS POSTED; merged (three-way) without conflicts",
-            "with less context": "DOES NOT APPLY AS POSTED; applies if one line of context is compared, "
-            "not three",
+            "with less context": (
+                "DOES NOT APPLY AS POSTED; applies if one line of context is compared, not three"
+            ),
             "already there": "has this change already",
             "not here": self.reason,
         }
@@ -108,7 +120,8 @@ class Base:
     left_out: tuple[str, ...] = ()
     """Files of the series that no kernel is built from, and that keep it from applying."""
     warnings: tuple[str, ...] = ()
-    """Why the series may not be for this source, though it applies, and for which it is, in sentences."""
+    """Why the series may not be for this source, though it applies, and for which it is, in
+    sentences."""
 
     @property
     def chosen(self) -> TriedSource:
@@ -130,10 +143,11 @@ def find_base(
 ) -> Base:
     """Return the source that takes ``patches``: exactly, or else with offsets, or else fitted.
 
-    ``specs`` are tried in order; a git tree without a revision at ``base_commit``, if it has that. If
-    documentation, tests or tools alone keep the series from applying, these are left out. ``store`` keeps
-    patches that were changed. ``fetch``: a source that is not unpacked yet is fetched if no other takes the
-    series. Raises BuildError if no source takes it, InputError, LabError.
+    ``specs`` are tried in order; a git tree without a revision at ``base_commit``, if it has that.
+    If documentation, tests or tools alone keep the series from applying, these are left out.
+    ``store`` keeps patches that were changed. ``fetch``: a source that is not unpacked yet is
+    fetched if no other takes the series. Raises BuildError if no source takes it, InputError,
+    LabError.
     """
     images = pre_images(patches)
     at = [_with_revision(spec, base_commit, images) for spec in specs]
@@ -148,7 +162,9 @@ def find_base(
     if found is None and texts and left_out:
         patches = store(texts)
         attempts = [
-            a if a.how in ("not here", "already there") else _attempt(a.source, patches, sources, fetch=False)
+            a
+            if a.how in ("not here", "already there")
+            else _attempt(a.source, patches, sources, fetch=False)
             for a in attempts
         ]
         found = _direct(patches, attempts)
@@ -158,7 +174,9 @@ def find_base(
     if found is None:
         same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
         where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
-        raise _nothing_takes_it(patches, attempts, [*from_releases, *([where] if where else [])], base_commit)
+        raise _nothing_takes_it(
+            patches, attempts, [*from_releases, *([where] if where else [])], base_commit
+        )
     source = sources.identify(found.source)
     unfit = warnings(found.patches, source, sources.tree(source))
     known = () if found.how == "exactly" else from_releases
@@ -168,7 +186,10 @@ def find_base(
 def default_sources(sources: Sources) -> tuple[str, ...]:
     """Return ``KNOWN``, or the same versions of kernel.org on a host that has nothing of Debian."""
     known = (sources.identify_offline(spec) for spec in KNOWN)
-    if any(source and sources.tree_path(source).is_dir() for source in known) or sources.has_mirror():
+    if (
+        any(source and sources.tree_path(source).is_dir() for source in known)
+        or sources.has_mirror()
+    ):
         return KNOWN
     return tuple(spec.replace("debian:", "kernel.org:") for spec in KNOWN)
 
@@ -179,7 +200,8 @@ def is_code(name: str) -> bool:
 
 
 def code_only(patches: Sequence[Path]) -> tuple[list[tuple[str, bytes]], list[str]]:
-    """Return the patches without the files that no kernel is built from, and the names of these files.
+    """Return the patches without the files that no kernel is built from, and the names of these
+    files.
 
     Each patch is a file name and a text; a patch of which nothing is left is left out.
     """
@@ -195,31 +217,42 @@ def code_only(patches: Sequence[Path]) -> tuple[list[tuple[str, bytes]], list[st
 
 
 def _direct(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> Base | None:
-    """Return the first source that takes the series exactly, or else the first that takes it with offsets."""
+    """Return the first source that takes the series exactly, or else the first that takes it with
+    offsets."""
     for how in ("exactly", "with offsets"):
         for attempt in attempts:
             if attempt.how == how:
-                return Base(attempt.source, attempt.id, attempt.how, tuple(patches), tuple(attempts))
+                return Base(
+                    attempt.source, attempt.id, attempt.how, tuple(patches), tuple(attempts)
+                )
     return None
 
 
 def _with_revision(spec: str, base_commit: str, images: Mapping[str, str]) -> tuple[str, str]:
-    """Return a git tree that is named without a revision at the commit that the series was made from.
+    """Return a git tree that is named without a revision at the commit that the series was made
+    from.
 
-    That is its base commit, or else the newest release that has exactly the files ``images``. If none has,
-    the second part says between which releases they are.
+    That is its base commit, or else the newest release that has exactly the files ``images``. If
+    none has, the second part says between which releases they are.
     """
     kind, _, path = spec.partition(":")
     if kind != "git" or "@" in path:
         return spec, ""
     same: dict[str, list[str]] = {}
     with git.view(Path(path).expanduser()) as git_dir:
-        if base_commit and git.run("cat-file", "-e", f"{base_commit}^{{commit}}", git_dir=git_dir).ok:
+        if (
+            base_commit
+            and git.run("cat-file", "-e", f"{base_commit}^{{commit}}", git_dir=git_dir).ok
+        ):
             return f"{spec}@{base_commit}", ""
         for tag in git.releases(Path(path).expanduser())[:_TAGS] if images else ():
-            listed = git.run("--literal-pathspecs", "ls-tree", "-r", tag, "--", *images, git_dir=git_dir).text
+            listed = git.run(
+                "--literal-pathspecs", "ls-tree", "-r", tag, "--", *images, git_dir=git_dir
+            ).text
             blobs = {line.partition("\t")[2]: line.split()[2] for line in listed.splitlines()}
-            same[tag] = [name for name, blob in images.items() if blobs.get(name, "").startswith(blob)]
+            same[tag] = [
+                name for name, blob in images.items() if blobs.get(name, "").startswith(blob)
+            ]
             if len(same[tag]) == len(images):
                 return f"{spec}@{tag}", ""
     return spec, made_between(same, len(images))
@@ -229,11 +262,17 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
     try:
         source = sources.identify(spec) if fetch else sources.identify_offline(spec)
         unpacked = source is not None and sources.tree_path(source).is_dir()
-        if source is None or (source.kind in ("debian", "kernel.org") and not fetch and not unpacked):
-            return TriedSource(spec, source.id if source else "", "not here", reason="is not on this machine")
+        if source is None or (
+            source.kind in ("debian", "kernel.org") and not fetch and not unpacked
+        ):
+            return TriedSource(
+                spec, source.id if source else "", "not here", reason="is not on this machine"
+            )
         tree = sources.tree(source)
     except LabError as error:
-        return TriedSource(spec, "", "not here", reason=f"cannot be fetched: {error.message.splitlines()[0]}")
+        return TriedSource(
+            spec, "", "not here", reason=f"cannot be fetched: {error.message.splitlines()[0]}"
+        )
     images = pre_images(patches)
     same = tuple(path for path, blob in images.items() if blob_id(tree / path).startswith(blob))
     attempt = TriedSource(spec, source.id, "fails", same=same, files=len(images))
@@ -246,8 +285,11 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
 def _fitted(
     patches: Sequence[Path], attempts: Sequence[TriedSource], sources: Sources, store: Store
 ) -> Base | None:
-    """Return the first source into which the series can be merged, or else the one that it nearly fits."""
-    there = [sources.identify(a.source) for a in attempts if a.how not in ("not here", "already there")]
+    """Return the first source into which the series can be merged, or else the one that it nearly
+    fits."""
+    there = [
+        sources.identify(a.source) for a in attempts if a.how not in ("not here", "already there")
+    ]
     trees = [sources.tree(source) for source in there]
     repositories = [Path(source.origin) for source in there if source.kind == "git"]
     tried = [a for a in attempts if a.how == "fails"]
@@ -288,7 +330,10 @@ def _advice(tried: Sequence[TriedSource], base_commit: str) -> str:
 
 
 def _nothing_takes_it(
-    patches: Sequence[Path], attempts: Sequence[TriedSource], from_releases: Sequence[str], base_commit: str
+    patches: Sequence[Path],
+    attempts: Sequence[TriedSource],
+    from_releases: Sequence[str],
+    base_commit: str,
 ) -> BuildError:
     lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
     lines += [f"  {line}" for line in from_releases]
@@ -296,7 +341,10 @@ def _nothing_takes_it(
     if present is not None:
         return BuildError(
             "\n".join(lines),
-            hint=f"{present.source} has the change: name the older tree that it was made for with --source.",
+            hint=(
+                f"{present.source} has the change: name the older tree that it was made for with "
+                "--source."
+            ),
         )
     tried = [a for a in attempts if a.how == "fails"]
     advice = _advice(tried or attempts, base_commit)
@@ -304,23 +352,32 @@ def _nothing_takes_it(
         return BuildError("\n".join(lines), hint=advice)
     best = min(tried, key=lambda a: len(a.failing))
     text = [line for hunk in best.failing for line in hunk.lines()]
-    lines += [f"what fails on {with_short_commit(best.id)}:", *(f"  {line}" for line in text[:_SHOWN])]
+    lines += [
+        f"what fails on {with_short_commit(best.id)}:",
+        *(f"  {line}" for line in text[:_SHOWN]),
+    ]
     file = patches[0].parents[1] / "failing-hunks.txt"
     file.write_text(
         "".join(
-            f"{a.sentence()}\n" + "".join(f"{line}\n" for h in a.failing for line in h.lines()) + "\n"
+            f"{a.sentence()}\n"
+            + "".join(f"{line}\n" for h in a.failing for line in h.lines())
+            + "\n"
             for a in tried
         )
     )
     lines.append(f"  all failing hunks: {file}")
-    diffs = b"".join(section for patch in patches for section in _SECTION.split(patch.read_bytes())[1:])
+    diffs = b"".join(
+        section for patch in patches for section in _SECTION.split(patch.read_bytes())[1:]
+    )
     there = len(patches) == 1 and any(len(a.same) == a.files > 0 for a in tried)
     if there or (_INDENTED.search(diffs) and not _TAB.search(diffs)):
         return BuildError(
             "\n".join(lines),
-            hint="the diff has blanks in place of tabs, or wrapped lines, as a mail program leaves them when "
-            "it forwards or copies a mail: give the mail as it was sent (lore:MESSAGE-ID, its source, or an "
-            "attachment).",
+            hint=(
+                "the diff has blanks in place of tabs, or wrapped lines, as a mail program leaves "
+                "them when it forwards or copies a mail: give the mail as it was sent "
+                "(lore:MESSAGE-ID, its source, or an attachment)."
+            ),
         )
     return BuildError("\n".join(lines), hint=advice)
 
@@ -331,7 +388,8 @@ def _name(section: bytes) -> str:
 
 
 def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> TriedSource:
-    """Apply ``patches`` to copies of the files of ``tree``, hunk by hunk, and return which hunks fail.
+    """Apply ``patches`` to copies of the files of ``tree``, hunk by hunk, and return which hunks
+    fail.
 
     They are those of ``attempt``, which is returned with them.
     """
@@ -345,7 +403,9 @@ def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> 
         apply_patches.copy_files(files, folder)
         for patch in series:
             texts = {name: list(map(str, hunks)) for name, hunks in patch.hunks().items()}
-            total += sum(max(len(hunks), 1) for hunks in texts.values())  # A renamed file has no hunk.
+            total += sum(
+                max(len(hunks), 1) for hunks in texts.values()
+            )  # A renamed file has no hunk.
             if patch in present:
                 continue
             done = apply_patches.git_apply(folder, patch, "--reject")
@@ -356,7 +416,9 @@ def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> 
     there = tuple(name for name in added if os.path.lexists(tree / name))
     how: How = "already there" if len(present) == len(patches) else "fails"
     numbers = tuple(number for number, patch in enumerate(series, 1) if patch in present)
-    return replace(attempt, how=how, failing=tuple(found), hunks=total, merged=there, present=numbers)
+    return replace(
+        attempt, how=how, failing=tuple(found), hunks=total, merged=there, present=numbers
+    )
 
 
 def _present(
@@ -386,7 +448,8 @@ def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[Fa
             yield FailingHunk(patch, file, number, text)
         elif match := _WHOLE.match(line):
             any_found = True
-            # A patch can have a file a thousand times: there is such a line for each, for all hunks.
+            # A patch can have a file a thousand times: there is such a line for each, for all
+            # hunks.
             if match[1] in whole:
                 continue
             whole.add(match[1])

@@ -2,8 +2,9 @@
 
 import re
 
-# Quilt, diff -urN, --no-prefix and diff.mnemonicPrefix leave other names and fewer lines than git. A repeat
-# that another one follows is possessive: it gives nothing back, so that a long line is read once.
+# Quilt, diff -urN, --no-prefix and diff.mnemonicPrefix leave other names and fewer lines than git.
+# A repeat that another one follows is possessive: it gives nothing back, so that a long line is
+# read once.
 _HEADER = re.compile(
     rb"^(?:diff --git (?P<old>[^\s\"]++) (?P<new>[^\s\"]++)$"
     rb"|(?:Index: .*+\n=++\n|diff -(?!-).*+\n)?"
@@ -14,7 +15,8 @@ _HEADER = re.compile(
 _WRAPPED = re.compile(rb"^(diff --git a/(\S++))\n(?=b/\2\n)", re.MULTILINE)
 _NULL = b"/dev/null"
 _FOLDERS = frozenset(
-    b"arch block certs crypto Documentation drivers fs include init io_uring ipc kernel lib LICENSES mm net "
+    b"arch block certs crypto Documentation drivers fs include init io_uring ipc kernel lib "
+    b"LICENSES mm net "
     b"rust samples scripts security sound tools usr virt".split()
 )
 """The top of a kernel tree: a name that begins with one of them has no prefix."""

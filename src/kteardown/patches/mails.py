@@ -27,14 +27,17 @@ _MOST_MAILS = 20_000
 _MOST_BYTES_OF_A_MAIL = 32_000_000
 _MOST_LINES_OF_A_MAIL = 1_000_000
 _MOST_TEXT = 1_000_000
-"""So many bytes of the beginning of a text, and of its end, are kept for what people write in it."""
+"""So many bytes of the beginning of a text, and of its end, are kept for what people write in
+it."""
 _MOST_LETTERS = 8_000
 """Of an author, a title or a date, also where the text of a mail has them."""
 DIFF_START = re.compile(rb"^(?:diff --git |--- \S[^\n]*\n\+\+\+ \S)", re.MULTILINE)
 _CHANGED = re.compile(rb"^[+\-@].*", re.MULTILINE)
 _TAGS = re.compile(r"(?:\s*\[[^\]]*\])+|\[?(?:RFC |RESEND )?PATCH\b[^][:]*?(?:\d/\d+[]:]?|\])")
 """The second is a subject that lost a bracket."""
-_REPLY = re.compile(r"^\s*+(?:re|aw|antw|sv|vs|fw|fwd|回复|答复)\s*+(?:\[\d++\]\s*+)?[::]", re.IGNORECASE)
+_REPLY = re.compile(
+    r"^\s*+(?:re|aw|antw|sv|vs|fw|fwd|回复|答复)\s*+(?:\[\d++\]\s*+)?[::]", re.IGNORECASE
+)
 _COUNT = re.compile(r"\b(\d+)/(\d+)\b")
 _REVISION = re.compile(r"(?:\b|PATCH|RFC)v(\d+)(?:\.(\d+))?\b", re.IGNORECASE)
 _BRANCH = re.compile(r"(?<![\d.])v?(\d+\.\d+)(?:\.y|-stable)\b|(?<![\w./-])(\d+\.\d+)(?![\w./-])")
@@ -52,7 +55,8 @@ Group = tuple[tuple[int, int], int, str]
 
 @dataclass(frozen=True)
 class Diff:
-    """One patch of a mail: its author, date and message, and the text from the first ``---`` or ``diff``."""
+    """One patch of a mail: its author, date and message, and the text from the first ``---`` or
+    ``diff``."""
 
     author: str
     date: str
@@ -137,7 +141,10 @@ def parse(raw: bytes, name: str, place: str = "") -> Mail:
     is_posted = bool(_POSTED.search(tag))
     is_reply = bool(_REPLY.match(subject))
     if len(diffs) == 1 and (is_reply or not is_posted) and diffs[0].title != title:
-        title, count = diffs[0].title, None  # Of a patch in a reply or a notice, with a header of its own.
+        title, count = (
+            diffs[0].title,
+            None,
+        )  # Of a patch in a reply or a notice, with a header of its own.
     name = Path(name).stem
     alone = int(bool(diffs) or not is_posted)
     if not diffs and count and int(count[1][:9]) and "PATCHSET" in tag:
@@ -184,7 +191,11 @@ def _texts(parts: list[mime.MailPart]) -> Iterator[tuple[Message, bytes]]:
     """Yield the headers of the parts that people read or apply, each with its decoded text."""
     for part in parts:
         named = str(part.headers.get_filename() or "").endswith((".patch", ".diff", ".txt"))
-        if named or part.headers.get_content_type() in ("text/plain", "text/x-patch", "text/x-diff"):
+        if named or part.headers.get_content_type() in (
+            "text/plain",
+            "text/x-patch",
+            "text/x-diff",
+        ):
             yield part.headers, part.text()
 
 
@@ -232,11 +243,15 @@ def _mailinfo(mail: bytes) -> Diff:
         else:
             return Diff("", "", "", b"", b"")
         facts = dict(
-            line.split(": ", 1) for line in done.out.decode(errors="replace").split("\n") if ": " in line
+            line.split(": ", 1)
+            for line in done.out.decode(errors="replace").split("\n")
+            if ": " in line
         )
         # The text of a mail can have an author and a title of its own.
         if too_long := [name for name, value in facts.items() if len(value) > _MOST_LETTERS]:
-            raise ValueError(f"its {too_long[0].lower()} has more than {_MOST_LETTERS:,} characters")
+            raise ValueError(
+                f"its {too_long[0].lower()} has more than {_MOST_LETTERS:,} characters"
+            )
         author = f"{facts.get('Author', '')} <{facts.get('Email', '')}>".strip()
         message, text = (Path(work, name).read_bytes() for name in ("message", "patch"))
         title = _split_subject(facts.get("Subject", ""))[1]
@@ -270,22 +285,29 @@ def day(date: str) -> str:
 def mails_of(path: Path, name: str = "") -> list[Mail]:
     """Return the mails of a file, a folder of files, or a Maildir.
 
-    ``name``: what the user calls the file, if not by its path. Raises InputError if there is no such file, if
-    it cannot be read, or if a mail is damaged.
+    ``name``: what the user calls the file, if not by its path. Raises InputError if there is no
+    such file, if it cannot be read, or if a mail is damaged.
     """
     if path.is_dir():
         return [mail for file in mail_files(path) for mail in _mails_in(file, str(file))]
     if not path.is_file():
         raise InputError(
             f"there is no file {path}",
-            hint="give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC.",
+            hint=(
+                "give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC."
+            ),
         )
     return _mails_in(path, name or str(path))
 
 
 def mail_files(folder: Path) -> list[Path]:
     """Return the files of a folder of mails, or of a Maildir, in the order of their names."""
-    files = [file for part in ("cur", "new") if (folder / part).is_dir() for file in _files(folder / part)]
+    files = [
+        file
+        for part in ("cur", "new")
+        if (folder / part).is_dir()
+        for file in _files(folder / part)
+    ]
     files = files or [file for file in _files(folder) if file.suffix in _SUFFIXES]
     inner = [one for one in folder.iterdir() if one.is_dir()]
     return mail_files(inner[0]) if not files and len(inner) == 1 else files
@@ -325,17 +347,22 @@ def raw_mails(file: Path) -> list[bytes]:
                 content = stream.read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{file}: cannot be read: {error}", hint="save it again, and name a file that you can read."
+            f"{file}: cannot be read: {error}",
+            hint="save it again, and name a file that you can read.",
         ) from error
     count = 1 + content.count(b"\nFrom ")
     is_small = len(content) <= MOST_BYTES and count <= _MOST_MAILS
     texts = split_mbox(content.lstrip(b"\r\n")) if is_small else [content]
     lines = max(text.count(b"\n") for text in texts)
-    if not is_small or max(map(len, texts)) > _MOST_BYTES_OF_A_MAIL or lines > _MOST_LINES_OF_A_MAIL:
+    if (
+        not is_small
+        or max(map(len, texts)) > _MOST_BYTES_OF_A_MAIL
+        or lines > _MOST_LINES_OF_A_MAIL
+    ):
         raise InputError(
-            f"{file} is damaged: it is larger than {MOST_BYTES // 1_000_000} MB, or a mail of it than "
-            f"{_MOST_BYTES_OF_A_MAIL // 1_000_000} MB or {_MOST_LINES_OF_A_MAIL:,} lines, "
-            f"or it has more than {_MOST_MAILS:,} mails",
+            f"{file} is damaged: it is larger than {MOST_BYTES // 1_000_000} MB, or a mail of it "
+            f"than {_MOST_BYTES_OF_A_MAIL // 1_000_000} MB or {_MOST_LINES_OF_A_MAIL:,} lines, or "
+            f"it has more than {_MOST_MAILS:,} mails",
             hint="give the mails of one series only.",
         )
     return texts

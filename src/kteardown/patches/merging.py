@@ -47,8 +47,8 @@ def merge(
 ) -> list[tuple[str, bytes]] | None:
     """Merge ``patches`` into ``tree`` with ``git am --3way``, and return them as they then are.
 
-    ``known`` are trees, and ``repositories`` git trees, that may have the files that the series was made
-    from. Returns None if these are not known, or if the merge has conflicts.
+    ``known`` are trees, and ``repositories`` git trees, that may have the files that the series was
+    made from. Returns None if these are not known, or if the merge has conflicts.
     """
     originals: dict[str, Path] = {}
     for path, blob in pre_images(patches).items():
@@ -68,6 +68,7 @@ def merge(
 
 
 def with_less_context(patches: Sequence[Path], tree: Path) -> list[tuple[str, bytes]] | None:
-    """Apply ``patches`` to ``tree`` with one line of context, and return them as they then are, or None."""
+    """Apply ``patches`` to ``tree`` with one line of context, and return them as they then are, or
+    None."""
     with TemporaryDirectory(prefix="kteardown-") as work:
         return Repository(Path(work), (), tree, patches).fitted("-C1")

@@ -1,8 +1,8 @@
 """The headers and the parts of a mail, read in time and memory that are proportional to its size.
 
-The parser of the standard library compares each line with the boundaries of all parts around it, and what
-it does with a header takes quadratic time. So it reads only headers here, of a limited length, and never the
-text.
+The parser of the standard library compares each line with the boundaries of all parts around it,
+and what it does with a header takes quadratic time. So it reads only headers here, of a limited
+length, and never the text.
 """
 
 import re
@@ -48,7 +48,8 @@ class MailPart:
 
 
 def headers_of(mail: bytes, start: int = 0, end: int | None = None) -> tuple[Message, int]:
-    """Return the headers of a mail, or of its part from ``start``, and where the text after them begins.
+    """Return the headers of a mail, or of its part from ``start``, and where the text after them
+    begins.
 
     Raises ValueError if there are more of them, or if one is longer, than any mail has.
     """
@@ -70,7 +71,8 @@ def headers_of(mail: bytes, start: int = 0, end: int | None = None) -> tuple[Mes
 
 
 def parts_of(mail: bytes) -> tuple[Message, list[MailPart]]:
-    """Return the headers of a mail, and its parts without parts. Raises ValueError as ``headers_of``.
+    """Return the headers of a mail, and its parts without parts. Raises ValueError as
+    ``headers_of``.
 
     And if it has more parts, or parts in parts, than any mail has.
     """

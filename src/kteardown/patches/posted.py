@@ -23,14 +23,24 @@ from kteardown.kernels.git import of_branch, store
 from kteardown.kernels.series import Selection, patches_in, slug
 from kteardown.patches import reading
 from kteardown.patches.choice import ChosenMails, choose, ranges
-from kteardown.patches.mails import DIFF_START, MOST_BYTES, Diff, Mail, address, day, mails_of, parse
+from kteardown.patches.mails import (
+    DIFF_START,
+    MOST_BYTES,
+    Diff,
+    Mail,
+    address,
+    day,
+    mails_of,
+    parse,
+)
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32
 _RELEASE = re.compile(r"(?<![\d.])\d+\.\d+(?=[^/]*$)")
 _RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
 _NEEDED = re.compile(
-    r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)", re.I | re.M
+    r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)",
+    re.I | re.M,
 )
 _MOST_TEXT = 100_000
 _MOST_LINKS = 20
@@ -43,7 +53,9 @@ _NEEDED_LINK = re.compile(
     re.I | re.S,
 )
 _NEEDED_LIST = re.compile(r"^depends on:[ \t]*\n((?:.{1,200}\n){1,20})", re.I | re.M)
-_URL = re.compile(r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s@]+@[^/\s]+)/?+(?s:.*)")
+_URL = re.compile(
+    r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s@]+@[^/\s]+)/?+(?s:.*)"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,8 @@ class PostedSeries:
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
     made_on: tuple[str, ...] = ()
-    """What the mails name as needed before it: message ids, or ``change-id NAME:v2`` and ``patch-id ID``."""
+    """What the mails name as needed before it: message ids, or ``change-id NAME:v2`` and ``patch-id
+    ID``."""
     source: str = ""
     """Of a git range, the kernel source from which it was made; empty for mails."""
 
@@ -88,17 +101,20 @@ _FORM = TypeAdapter(PostedSeries)
 def resolve(
     name_or_path: str, *, cache_dir: Path | None = None, reporter: Reporter | None = None
 ) -> Selection:
-    """Return the patches that ``name_or_path`` selects; see ``series.resolve`` for a part of a series.
+    """Return the patches that ``name_or_path`` selects; see ``series.resolve`` for a part of a
+    series.
 
-    ``name_or_path`` is also the path of a patch or a mailbox, ``lore:MESSAGE-ID`` or a git range. Raises
-    InputError if there is no such series, or if patches of it are missing; LabError.
+    ``name_or_path`` is also the path of a patch or a mailbox, ``lore:MESSAGE-ID`` or a git range.
+    Raises InputError if there is no such series, or if patches of it are missing; LabError.
     """
     whole, part = series.split_part(name_or_path)
     path = Path(whole).expanduser()
     fetched = bool(message_id(whole)) or whole.startswith("git:")
     if name_or_path and not fetched and not path.is_file():
         return series.resolve(name_or_path)
-    posted = read(whole, cache_dir=cache_dir or paths.cache_dir(), reporter=reporter or SilentReporter())
+    posted = read(
+        whole, cache_dir=cache_dir or paths.cache_dir(), reporter=reporter or SilentReporter()
+    )
     if posted.missing and len(posted.patches) > 1 and not fetched:
         raise InputError(
             f"{whole} is incomplete: patch {ranges(posted.missing)} is missing",
@@ -109,16 +125,25 @@ def resolve(
 
 
 def read(
-    what: str, *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = (), more: Sequence[str] = ()
+    what: str,
+    *,
+    cache_dir: Path,
+    reporter: Reporter,
+    sources: Sequence[str] = (),
+    more: Sequence[str] = (),
 ) -> PostedSeries:
-    """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a git range.
+    """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a
+    git range.
 
-    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input; ``more`` are files with other mails
-    of the thread. Of series for several stable kernels, that for the first of ``sources`` is returned.
-    Raises InputError if it contains no patch or a damaged one, LabError if the archive cannot be reached.
+    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input; ``more`` are files with
+    other mails of the thread. Of series for several stable kernels, that for the first of
+    ``sources`` is returned. Raises InputError if it contains no patch or a damaged one, LabError if
+    the archive cannot be reached.
     """
     if not what:
-        raise InputError("the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID.")
+        raise InputError(
+            "the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID."
+        )
     named = message_id(what)
     releases = [found[0] for found in map(_RELEASE.search, sources) if found]
     with TemporaryDirectory(prefix="kteardown-") as folder:
@@ -140,7 +165,9 @@ def read(
             if not chosen.patches:
                 raise InputError(
                     ": ".join((f"{what} contains no patch", *chosen.notes)),
-                    hint="give a patch, an mbox, a folder of patches, or another mail of the thread.",
+                    hint=(
+                        "give a patch, an mbox, a folder of patches, or another mail of the thread."
+                    ),
                 )
             return _series(chosen, cache_dir)
 
@@ -148,7 +175,8 @@ def read(
 
 
 def message_id(what: str) -> str:
-    """Return the message id of ``lore:MESSAGE-ID`` or of an address of the archive; empty for a path."""
+    """Return the message id of ``lore:MESSAGE-ID`` or of an address of the archive; empty for a
+    path."""
     if what.startswith("lore:"):
         what = what.removeprefix("lore:").strip().strip("<>")
         return message_id(what) or what
@@ -159,12 +187,13 @@ def message_id(what: str) -> str:
 def fetch(message_id: str, cache_dir: Path, reporter: Reporter) -> Path:
     """Return the mbox of the thread of ``message_id``, which is fetched once.
 
-    Raises InputError if the archive has no such mail, LabError if b4 is not installed or the archive cannot
-    be reached.
+    Raises InputError if the archive has no such mail, LabError if b4 is not installed or the
+    archive cannot be reached.
     """
     if message_id.startswith("-"):
         raise InputError(
-            f"{message_id!r} is not a message id", hint="give it as lore:MESSAGE-ID, without < and >."
+            f"{message_id!r} is not a message id",
+            hint="give it as lore:MESSAGE-ID, without < and >.",
         )
     name = paths.key_of(message_id.encode())
     target = cache_dir / "mail" / name
@@ -193,10 +222,13 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
     said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
     if any("not found" in line or "404" in line for line in said):
         raise InputError(
-            f"the archive has no mail {message_id}", hint="check the message id: it has an @, and no < and >."
+            f"the archive has no mail {message_id}",
+            hint="check the message id: it has an @, and no < and >.",
         )
     unresolved = re.search(r"Failed to resolve '[^']+'", done.stderr + done.stdout)
-    reason = unresolved[0] if unresolved else said[-1].strip()[:160] if said else "b4 printed nothing"
+    reason = (
+        unresolved[0] if unresolved else said[-1].strip()[:160] if said else "b4 printed nothing"
+    )
     raise LabError(
         f"the archive of the mailing lists cannot be reached: {reason}",
         hint="check the network, or give the mail as a file.",
@@ -205,7 +237,9 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
 
 def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
     diffs = [(mail, diff) for mail in chosen.patches for diff in mail.diffs]
-    texts = [as_patch(mail, diff, number, len(diffs)) for number, (mail, diff) in enumerate(diffs, 1)]
+    texts = [
+        as_patch(mail, diff, number, len(diffs)) for number, (mail, diff) in enumerate(diffs, 1)
+    ]
     first = chosen.cover or chosen.patches[0]
     name = slug(first.title)
     if len(name) > _NAME:  # It is the heading of a column.
@@ -217,7 +251,9 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
     patches = store(files, name, cache_dir)
     for (mail, _), patch in zip(diffs, patches, strict=True):
         apply_patches.files_in(patch, f"{mail.place} ({mail.subject!r})")
-    bases = (mail.base_commit for mail in (*([chosen.cover] if chosen.cover else []), *chosen.patches))
+    bases = (
+        mail.base_commit for mail in (*([chosen.cover] if chosen.cover else []), *chosen.patches)
+    )
     revision = first.revision[0]
     return PostedSeries(
         name=name,
@@ -238,14 +274,17 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
 
 def _author(first: Mail, authors: Sequence[str]) -> str:
     """Return the author of the ``first`` mail of a series, as its patches write it if they do."""
-    same = [author for author in authors if (name := address(author)[0]) and name in first.sender_name]
+    same = [
+        author for author in authors if (name := address(author)[0]) and name in first.sender_name
+    ]
     if not same and first.is_cover and first.sender_name:
         return f"{first.sender_name} <{first.sender}>"
     return next(iter((*same, *authors)), first.sender)
 
 
 def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
-    """Return what the mails say is needed before them, message ids first; see ``PostedSeries.made_on``."""
+    """Return what the mails say is needed before them, message ids first; see
+    ``PostedSeries.made_on``."""
     ids: dict[str, None] = {}
     others: dict[str, None] = {}
     for mail in mails:
@@ -255,7 +294,9 @@ def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
             else:
                 ids[message_id(name) or name.strip("<>,")] = None
         text = mail.body.partition("\ndiff --git ")[0][:_MOST_TEXT]
-        links = chain(_NEEDED_LINK.finditer(text), _LINK.finditer("".join(_NEEDED_LIST.findall(text))))
+        links = chain(
+            _NEEDED_LINK.finditer(text), _LINK.finditer("".join(_NEEDED_LIST.findall(text)))
+        )
         for link, number in (found.groups() for found in islice(links, _MOST_LINKS)):
             note = re.search(rf"^[ \t]*\[{number}\]:?[ \t]*(\S+)", text, re.M) if number else None
             name = (note[1] if note else link or "").strip("<>().,;")
@@ -267,7 +308,8 @@ def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
 
 
 def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:
-    """Return one patch as a mail that ``git am`` and ``git apply`` take, equal for equal patches."""
+    """Return one patch as a mail that ``git am`` and ``git apply`` take, equal for equal
+    patches."""
     count = f" {number}/{total}" if total > 1 else ""
     headers = {
         "From": diff.author or "unknown <unknown@localhost>",
@@ -281,7 +323,10 @@ def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:
         lines += [f"{key}: {plain}\n".encode()] if value else []
     separator = b"---\n" if DIFF_START.match(diff.text) else b""
     ending = b"" if diff.text.endswith(b"\n") else b"\n"
-    body = b"MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n"
+    body = (
+        b"MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: "
+        b"8bit\n\n"
+    )
     return b"".join((*lines, body, diff.message.strip(b"\n"), b"\n", separator, diff.text, ending))
 
 

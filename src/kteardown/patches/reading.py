@@ -1,8 +1,9 @@
 """Read what strangers wrote in a process of its own, with one limit of time and one of memory.
 
-The process is a copy of this one: it begins in milliseconds, also hundreds of times for a mailing list. Its
-answer is JSON that is validated, so nothing that it read is executed here. It has a process group of its own:
-Ctrl-C interrupts this process, which then ends it with all programs that it started.
+The process is a copy of this one: it begins in milliseconds, also hundreds of times for a mailing
+list. Its answer is JSON that is validated, so nothing that it read is executed here. It has a
+process group of its own: Ctrl-C interrupts this process, which then ends it with all programs that
+it started.
 """
 
 import gc
@@ -39,7 +40,8 @@ T = TypeVar("T")
 def limited(what: str, read: Callable[[], T], form: TypeAdapter[T]) -> T:
     """Return what ``read`` returns, in a process of its own. ``form`` is the type of the answer.
 
-    The errors of ``read`` are raised here. Raises InputError, which names ``what``, if a limit is exceeded.
+    The errors of ``read`` are raised here. Raises InputError, which names ``what``, if a limit is
+    exceeded.
     """
     with tempfile.TemporaryDirectory(prefix="kteardown-") as folder:
         readable, writable = os.pipe()
@@ -78,13 +80,15 @@ def limited(what: str, read: Callable[[], T], form: TypeAdapter[T]) -> T:
 
 def _too_much(what: str) -> InputError:
     return InputError(
-        f"reading {what} took more than {CPU_SECONDS} s or {MEGABYTES:,} MB: it is damaged, or made to do so",
+        f"reading {what} took more than {CPU_SECONDS} s or {MEGABYTES:,} MB: it is damaged, or "
+        "made to do so",
         hint="look at what is in it, and give its mails one by one.",
     )
 
 
 def _received(readable: int) -> bytes:
-    """Return all that the process writes; what there is when its time is over, or if it writes too much."""
+    """Return all that the process writes; what there is when its time is over, or if it writes too
+    much."""
     parts, size = [], 0
     end = time.monotonic() + _WALL_SECONDS
     while size <= _MOST_ANSWER_BYTES:
@@ -113,7 +117,8 @@ def _end(child: int) -> None:
 
 
 def _work(read: Callable[[], T], form: TypeAdapter[T], writable: int, folder: str) -> NoReturn:
-    """Answer, and end. Nothing is left to what this process inherited: no handler, no buffer, no lock."""
+    """Answer, and end. Nothing is left to what this process inherited: no handler, no buffer, no
+    lock."""
     try:
         os.setpgid(0, 0)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -148,7 +153,9 @@ def _answer(read: Callable[[], T], form: TypeAdapter[T]) -> bytes:
         answer = {"kind": "value", "value": form.dump_python(read(), mode="json")}
     except KteardownError as error:
         # MissingError, for example, is a LabError.
-        kind = next((name for name, known in _ERRORS.items() if isinstance(error, known)), "LabError")
+        kind = next(
+            (name for name, known in _ERRORS.items() if isinstance(error, known)), "LabError"
+        )
         answer = {"kind": kind, "message": error.message, "hint": error.hint}
     except MemoryError:
         answer = {"kind": "memory"}

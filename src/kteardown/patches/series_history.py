@@ -39,7 +39,8 @@ class Repository:
         self.git("commit", "-q", "--allow-empty", "-m", "base")
 
     def am(self, *how: str) -> bool:
-        """Commit the patches until one does not apply, and return whether all do. Raises InputError."""
+        """Commit the patches until one does not apply, and return whether all do. Raises
+        InputError."""
         for patch in self.series:
             if not self.git("am", "-q", *how, f"-p{patch.strip}", str(patch.path.absolute())).ok:
                 return False
@@ -57,9 +58,11 @@ class Repository:
 
 
 def history(patches: Sequence[Path], tree: Path, target: Path) -> tuple[Path, str, str]:
-    """Commit a series on the files of ``tree`` that it touches, once, to a repository in ``target``.
+    """Commit a series on the files of ``tree`` that it touches, once, to a repository in
+    ``target``.
 
-    Return the git folder, the commit of base and the last one. Raises BuildError if a patch does not apply.
+    Return the git folder, the commit of base and the last one. Raises BuildError if a patch does
+    not apply.
     """
     if not target.is_dir():
         with cache_folder.published(target) as work:
@@ -72,5 +75,7 @@ def history(patches: Sequence[Path], tree: Path, target: Path) -> tuple[Path, st
                     hint="name the source for which the series was made with --source.",
                 )
             made.git("config", "--unset", "core.worktree")  # The folder is renamed.
-    first, *_, last = git.run("rev-list", "--reverse", "HEAD", git_dir=target / "git").text.splitlines()
+    first, *_, last = git.run(
+        "rev-list", "--reverse", "HEAD", git_dir=target / "git"
+    ).text.splitlines()
     return cache_folder.hold(target) / "git", first, last

@@ -31,14 +31,18 @@ class PatchStack:
 def read_stack(
     whats: Sequence[str], *, cache_dir: Path, reporter: Reporter, sources: Sequence[str] = ()
 ) -> PatchStack:
-    """Read one or more series, each made on top of those before it; files with parts of one are one series.
+    """Read one or more series, each made on top of those before it; files with parts of one are one
+    series.
 
-    One of the archive comes with those that its mails name, if they are in the archive. Raises as ``read``.
+    One of the archive comes with those that its mails name, if they are in the archive. Raises as
+    ``read``.
     """
     series = [read(what, cache_dir=cache_dir, reporter=reporter, sources=sources) for what in whats]
     totals = {len(one.patches) + len(one.missing) if one.missing else 0 for one in series}
     if len(whats) > 1 and len(totals) == 1 and 0 not in totals:
-        series = [read(whats[0], cache_dir=cache_dir, reporter=reporter, sources=sources, more=whats[1:])]
+        series = [
+            read(whats[0], cache_dir=cache_dir, reporter=reporter, sources=sources, more=whats[1:])
+        ]
     *below, top = series
     found: dict[tuple[Path, ...], PostedSeries] = {}
 
@@ -66,10 +70,12 @@ def read_stack(
 def base_of_stack(
     stack: PatchStack, sources: Sources, *, specs: Sequence[str] = (), fetch: bool = True
 ) -> tuple[PostedSeries, Base]:
-    """Return the series on top with a note on each below it, and its base, to which these are applied.
+    """Return the series on top with a note on each below it, and its base, to which these are
+    applied.
 
-    Without those below if no source takes them and the user did not name them. Raises as ``find_base``; the
-    error of a series whose mails say what it is made on names that, if the user did not give it.
+    Without those below if no source takes them and the user did not name them. Raises as
+    ``find_base``; the error of a series whose mails say what it is made on names that, if the user
+    did not give it.
     """
     top = stack.top
     errors = []
@@ -94,15 +100,26 @@ def base_of_stack(
 
 
 def _base(
-    below: Sequence[PostedSeries], top: PostedSeries, sources: Sources, specs: Sequence[str], *, fetch: bool
+    below: Sequence[PostedSeries],
+    top: PostedSeries,
+    sources: Sources,
+    specs: Sequence[str],
+    *,
+    fetch: bool,
 ) -> Base:
-    """Return the first source that takes the whole stack, and what remains of ``top`` on top of the rest."""
+    """Return the first source that takes the whole stack, and what remains of ``top`` on top of the
+    rest."""
     keep = partial(store, name=top.name, cache_dir=sources.folder)
     every = [patch for one in (*below, top) for patch in one.patches]
     first = every[: len(every) - len(top.patches)]
     if first:  # The order of the names is that of the patches.
-        names = (f"{number:04}-{patch.name.lstrip('-0123456789')}" for number, patch in enumerate(every, 1))
-        every = list(keep([(name, patch.read_bytes()) for name, patch in zip(names, every, strict=True)]))
+        names = (
+            f"{number:04}-{patch.name.lstrip('-0123456789')}"
+            for number, patch in enumerate(every, 1)
+        )
+        every = list(
+            keep([(name, patch.read_bytes()) for name, patch in zip(names, every, strict=True)])
+        )
     base = find_base(
         every,
         sources,

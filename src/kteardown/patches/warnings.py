@@ -20,41 +20,52 @@ _VERSION = re.compile(r"(?<!\d)(\d++)\.(\d+)")
 def warnings(patches: Sequence[Path], source: Source, tree: Path) -> tuple[str, ...]:
     """Return, in sentences, which of ``patches`` say that they are not for ``source``.
 
-    Of a git tree, its history says whether it has the change that a patch fixes; of others, the versions of
-    the stable kernels that the patch names are compared with that of the tree.
+    Of a git tree, its history says whether it has the change that a patch fixes; of others, the
+    versions of the stable kernels that the patch names are compared with that of the tree.
     """
-    found = [line for patch in patches for line in _history(patch, source)] if source.kind == "git" else []
+    found = (
+        [line for patch in patches for line in _history(patch, source)]
+        if source.kind == "git"
+        else []
+    )
     own = _MAKEFILE.search(_head(tree / "Makefile"))
     for patch in patches if own else ():
         versions = [(int(major), int(minor)) for major, minor in _STABLE.findall(_head(patch))]
         if own and versions and min(versions) > (version := (int(own[1]), int(own[2]))):
             first = ".".join(map(str, min(versions)))
             found.append(
-                f'NOT FOR THIS VERSION: "{subject(patch)}" is for {first} and newer (Cc: stable), and '
+                f'NOT FOR THIS VERSION: "{subject(patch)}" is for {first} and newer '
+                f"(Cc: stable), and "
                 f"{source.id} is {version[0]}.{version[1]}"
             )
     return tuple(found)
 
 
 def _history(patch: Path, source: Source) -> list[str]:
-    """Return a sentence for each change that ``patch`` fixes and that the history of ``source`` lacks."""
+    """Return a sentence for each change that ``patch`` fixes and that the history of ``source``
+    lacks."""
     lines = []
     with git.view(Path(source.origin)) as git_dir:
         whole = git.run("rev-parse", "--is-shallow-repository", git_dir=git_dir).text == "false"
         for fixed, title in _FIXES.findall(_head(patch)) if whole else ():
             what = f'"{subject(patch)}" fixes {fixed[:12]} {title}'.rstrip()
-            found = git.run("rev-parse", "--verify", "-q", f"{fixed}^{{commit}}", git_dir=git_dir).text
+            found = git.run(
+                "rev-parse", "--verify", "-q", f"{fixed}^{{commit}}", git_dir=git_dir
+            ).text
             if not found.startswith(fixed):
                 lines.append(f"{what}; {source.origin} has no such commit to compare with")
                 continue
             commit = source.id.rpartition("@")[2]
             if not git.run("merge-base", "--is-ancestor", found, commit, git_dir=git_dir).ok:
-                lines.append(f"FIXES WHAT IS NOT THERE: {what}, which is not in the history of {commit[:12]}")
+                lines.append(
+                    f"FIXES WHAT IS NOT THERE: {what}, which is not in the history of {commit[:12]}"
+                )
     return lines
 
 
 def _head(file: Path) -> str:
-    """Return the text before the diff of a patch, or the beginning of another file; empty without it."""
+    """Return the text before the diff of a patch, or the beginning of another file; empty without
+    it."""
     if not file.is_file():
         return ""
     with file.open(errors="replace") as stream:
@@ -62,9 +73,11 @@ def _head(file: Path) -> str:
 
 
 def made_between(same: Mapping[str, Collection[str]], files: int) -> str:
-    """Return which releases have the files from which a series was made, in words; empty if none has any.
+    """Return which releases have the files from which a series was made, in words; empty if none
+    has any.
 
-    ``same`` has by the name of each release, newest first, those of the ``files`` that are exactly these.
+    ``same`` has by the name of each release, newest first, those of the ``files`` that are exactly
+    these.
     """
     names = list(same)
     places = [
@@ -75,11 +88,17 @@ def made_between(same: Mapping[str, Collection[str]], files: int) -> str:
         return ""
     oldest, newest = max(map(min, places)), min(map(max, places))
     if oldest <= newest:  # All files that any release has are in one.
-        return f"{len(places)} of the {files} files that it was made from are those of {names[oldest]}"
-    return f"the files that it was made from are between those of {names[oldest]} and {names[newest]}"
+        return (
+            f"{len(places)} of the {files} files that it was made from are those of {names[oldest]}"
+        )
+    return (
+        f"the files that it was made from are between those of {names[oldest]} and {names[newest]}"
+    )
 
 
 def by_version(names: Sequence[str]) -> list[str]:
     """Return those of ``names`` that have a version, the newest first."""
-    versions = {name: tuple(map(int, found.groups())) for name in names if (found := _VERSION.search(name))}
+    versions = {
+        name: tuple(map(int, found.groups())) for name in names if (found := _VERSION.search(name))
+    }
     return sorted(versions, key=lambda name: versions[name], reverse=True)

@@ -1,7 +1,7 @@
 """What a check of b4 prints: https://b4.docs.kernel.org/en/latest/reviewer/ names the form.
 
-b4 gives the cover letter or a patch on the standard input, without the rest of the series. That is found in
-the branch into which b4 has applied it, or else in the archive by the message id.
+b4 gives the cover letter or a patch on the standard input, without the rest of the series. That is
+found in the branch into which b4 has applied it, or else in the archive by the message id.
 """
 
 import json
@@ -25,7 +25,12 @@ TRACKING = "B4_TRACKING_FILE"
 """The variable with which b4 names a file about the series, if it has a branch."""
 _MOST_BYTES = 32_000_000
 _ONE_MAIL = "give one mail: a cover letter or a patch."
-_OF_OUTCOME: dict[Outcome, Status] = {"pass": "pass", "unsure": "warn", "fail": "fail", "broken": "fail"}
+_OF_OUTCOME: dict[Outcome, Status] = {
+    "pass": "pass",
+    "unsure": "warn",
+    "fail": "fail",
+    "broken": "fail",
+}
 
 
 def check(raw: bytes, arguments: Sequence[str], folder: Path) -> list[dict[str, str]]:
@@ -43,7 +48,11 @@ def check(raw: bytes, arguments: Sequence[str], folder: Path) -> list[dict[str, 
         return [entry("warn", error.message, error.hint)]
     except OSError as error:
         return [
-            entry("warn", f"{error.filename or folder}: {error.strerror}", "check the folder of the queue.")
+            entry(
+                "warn",
+                f"{error.filename or folder}: {error.strerror}",
+                "check the folder of the queue.",
+            )
         ]
 
 
@@ -61,7 +70,9 @@ def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
     if state == "cancelled":
         return "warn", f"cancelled: {job.id[: jobs.SHOWN_DIGITS]}"
     if ended is None:
-        others = [one for one in jobs.jobs(job.folder.parent) if one.state in ("running", "waiting")]
+        others = [
+            one for one in jobs.jobs(job.folder.parent) if one.state in ("running", "waiting")
+        ]
         before = sum(one.asked.at < job.asked.at for one in others)
         waits = f"queued, {before} before it" if before else "queued"
         return "warn", "being measured: check again" if state == "running" else waits
@@ -80,7 +91,9 @@ def _job(raw: bytes, arguments: Sequence[str], folder: Path) -> jobs.QueuedJob:
     with damaged("the mail on the standard input", hint=_ONE_MAIL):
         if len(raw) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES // 1_000_000} MB")
-    mail = reading.limited("the mail on the standard input", lambda: _asked(raw), TypeAdapter(_Asked))
+    mail = reading.limited(
+        "the mail on the standard input", lambda: _asked(raw), TypeAdapter(_Asked)
+    )
     title = mail.title or mail.message_id
     if applied := _applied():
         return jobs.add(folder, title, [applied], arguments)
@@ -110,7 +123,8 @@ def _asked(raw: bytes) -> _Asked:
 def _applied() -> str:
     """Return the range of commits that b4 has made of the series; empty if it has made none.
 
-    The commit at the end of its branch is b4's own. The range has hashes: another one is another job.
+    The commit at the end of its branch is b4's own. The range has hashes: another one is another
+    job.
     """
     file = os.environ.get(TRACKING)
     if not file:
@@ -118,10 +132,17 @@ def _applied() -> str:
     hint = "b4 writes this file for its checks."
     with damaged(f"{TRACKING}={file}", hint=hint):
         series: dict[str, Any] = json.loads(Path(file).read_bytes())["series"]
-        first, branch = str(series.get("first-patch-commit") or ""), f"b4/review/{series['change-id']}"
+        first, branch = (
+            str(series.get("first-patch-commit") or ""),
+            f"b4/review/{series['change-id']}",
+        )
     repository = Path.cwd()
     ends = [
         git.read(repository, "rev-parse", "--verify", "--end-of-options", f"{name}~1^{{commit}}")
         for name in (first, f"refs/heads/{branch}")
     ]
-    return f"git:{repository}@{ends[0].text}..{ends[1].text}" if first and all(e.ok for e in ends) else ""
+    return (
+        f"git:{repository}@{ends[0].text}..{ends[1].text}"
+        if first and all(e.ok for e in ends)
+        else ""
+    )

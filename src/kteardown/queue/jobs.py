@@ -1,9 +1,9 @@
 """The queue: series that are tried one at a time by a process in the background.
 
-A job is a folder. ``job.json`` is written when it is added, ``started.json`` and ``ended.json`` by the
-process that tries it, and ``cancelled`` by the one that cancels it, so that no file has two writers. The
-process that tries jobs holds a lock, and so does `kteardown try`, which it starts: the kernel releases it
-when both have ended, however they end.
+A job is a folder. ``job.json`` is written when it is added, ``started.json`` and ``ended.json`` by
+the process that tries it, and ``cancelled`` by the one that cancels it, so that no file has two
+writers. The process that tries jobs holds a lock, and so does `kteardown try`, which it starts: the
+kernel releases it when both have ended, however they end.
 """
 
 import fcntl
@@ -45,7 +45,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class QueuedSeries(BaseModel):
-    """What is to be tried: the arguments of `kteardown try`, and the folder in which they are given."""
+    """What is to be tried: the arguments of `kteardown try`, and the folder in which they are
+    given."""
 
     title: str
     what: list[str]
@@ -54,7 +55,8 @@ class QueuedSeries(BaseModel):
     cwd: str
     at: AwareDatetime
     code: str = ""
-    """By which the user's own jobs are known (``queue.secret``); empty in jobs of earlier versions."""
+    """By which the user's own jobs are known (``queue.secret``); empty in jobs of earlier
+    versions."""
 
     @property
     def words(self) -> list[str]:
@@ -159,7 +161,11 @@ def add(
             )
         folder.mkdir(parents=True, exist_ok=True)
         asked = QueuedSeries(
-            title=title, what=list(what), arguments=list(arguments), cwd=os.getcwd(), at=datetime.now(UTC)
+            title=title,
+            what=list(what),
+            arguments=list(arguments),
+            cwd=os.getcwd(),
+            at=datetime.now(UTC),
         )
         asked = asked.model_copy(update={"code": secret.sealed(asked.words, mail)})
         work = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
@@ -184,7 +190,8 @@ def named(folder: Path, name: str) -> QueuedJob:
 
 
 def cancel(folder: Path, name: str) -> QueuedJob:
-    """Cancel a job; if it runs, its process is interrupted, which ends its guests. Raises InputError.
+    """Cancel a job; if it runs, its process is interrupted, which ends its guests. Raises
+    InputError.
 
     One that has ended or was cancelled is removed, and may be added again.
     """
@@ -207,8 +214,12 @@ def start(folder: Path) -> None:
     with (folder / "log").open("ab") as log:
         spawn.start(
             spawn.kteardown("queue", "--run"),
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            start_new_session=True,
+        )
 
 
 def work(folder: Path, note: Callable[[str], None]) -> int:
@@ -226,8 +237,8 @@ def work(folder: Path, note: Callable[[str], None]) -> int:
             cache.mkdir(parents=True, exist_ok=True)
             if shutil.disk_usage(cache).free < _LEAST_FREE:
                 note(
-                    f"{len(waiting)} jobs wait: less than {_LEAST_FREE // 10**9} GB are free in {cache}; "
-                    "`kteardown prune --older-than 30` frees space"
+                    f"{len(waiting)} jobs wait: less than {_LEAST_FREE // 10**9} GB are free in "
+                    f"{cache}; `kteardown prune --older-than 30` frees space"
                 )
                 break
             note(f"{waiting[0].id[:SHOWN_DIGITS]}: {waiting[0].asked.title}")
@@ -236,12 +247,15 @@ def work(folder: Path, note: Callable[[str], None]) -> int:
 
 
 def _try(job: QueuedJob, lock: int) -> bool:
-    """Run `kteardown try`, and return whether the job has ended. A KeyboardInterrupt leaves it waiting."""
+    """Run `kteardown try`, and return whether the job has ended. A KeyboardInterrupt leaves it
+    waiting."""
     before = _read(job.folder / "started.json", _Started)
     attempt = before.attempt + 1 if before else 1
     if not _is_own(job):
         why = "this user did not add it, or an earlier version did"
-        return _end(job, None, f"{why}; `kteardown queue --cancel {job.id[:SHOWN_DIGITS]}` removes it")
+        return _end(
+            job, None, f"{why}; `kteardown queue --cancel {job.id[:SHOWN_DIGITS]}` removes it"
+        )
     if attempt > _ATTEMPTS:
         return _end(job, None, f"its process was killed {_ATTEMPTS} times")
     what = [str(job.folder / "mail") if one == "mail" else one for one in job.asked.what]
@@ -269,7 +283,9 @@ def _try(job: QueuedJob, lock: int) -> bool:
     finally:
         while process.poll() is None:
             process.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):  # Python loses a signal in a callback of its imports.
+            with suppress(
+                subprocess.TimeoutExpired
+            ):  # Python loses a signal in a callback of its imports.
                 process.wait(30)
     if process.returncode < 0 and not why:
         return False

@@ -1,4 +1,5 @@
-"""What this user has put into the queue is known by a secret of the user's, which no file of a queue has.
+"""What this user has put into the queue is known by a secret of the user's, which no file of a
+queue has.
 
 A job is a command with its options that is executed later, so it cannot be typed again.
 """

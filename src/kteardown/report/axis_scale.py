@@ -10,7 +10,8 @@ _ROOM = 0.04
 _MOST_TICKS = 7
 _SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _LONG = 1e5
-"""An axis to this value or beyond has suffixes; a shorter one has labels as in tables: ``15,000``."""
+"""An axis to this value or beyond has suffixes; a shorter one has labels as in tables:
+``15,000``."""
 _MOST_PLACES = 2
 """A label with more decimals is not shorter with a suffix than without."""
 _NOTHING = 1e-12
@@ -19,7 +20,8 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class AxisScale:
-    """``share`` returns the place of a value, from 0 to 1; ``ticks`` are places with their labels."""
+    """``share`` returns the place of a value, from 0 to 1; ``ticks`` are places with their
+    labels."""
 
     share: Callable[[float], float]
     ticks: tuple[tuple[float, str], ...]
@@ -51,14 +53,21 @@ def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -
         rough = (most - least) / _MOST_TICKS
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough)
-        marks = [n * step for n in range(math.ceil(least / step - 1e-9), math.floor(most / step + 1e-9) + 1)]
-    # Those of a logarithmic axis have all sizes, so each has a suffix of its own: ``0.5``, ``5k``, ``1M``.
-    texts = [text for mark in marks for text in _labels([mark], long=0)] if decades else _labels(marks)
+        marks = [
+            n * step
+            for n in range(math.ceil(least / step - 1e-9), math.floor(most / step + 1e-9) + 1)
+        ]
+    # Those of a logarithmic axis have all sizes, so each has a suffix of its own: ``0.5``, ``5k``,
+    # ``1M``.
+    texts = (
+        [text for mark in marks for text in _labels([mark], long=0)] if decades else _labels(marks)
+    )
     return AxisScale(share, tuple(zip(map(share, marks), texts, strict=True)))
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return powers of ten between two exponents, with twice and five times them where there is room.
+    """Return powers of ten between two exponents, with twice and five times them where there is
+    room.
 
     Empty if there are fewer than two.
     """
@@ -73,7 +82,8 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _labels(marks: Sequence[float], long: float = _LONG) -> list[str]:
-    """Return labels in one style: as in tables, or from ``long`` all with the suffix of the largest."""
+    """Return labels in one style: as in tables, or from ``long`` all with the suffix of the
+    largest."""
     largest = max(map(abs, marks), default=0.0)
     fitting = [one for one in _SUFFIXES if largest >= max(one[0], long)]
     by, suffix = fitting[0] if fitting else (1.0, "")

@@ -33,10 +33,11 @@ class Mark:
 class PlotSeries:
     """Marks of one colour.
 
-    ``symbol`` is a symbol of ``page/symbols.svg`` with or without ``-open``, ``dot`` for very many marks,
-    ``bar``, ``median`` for a short line, or empty. ``size`` is the width of a bar or a median, as a part of
-    the column, or the diameter of dots in CSS pixels. ``dash`` has the lengths of dashes and gaps of the line
-    that connects the marks, in CSS pixels: empty for a solid line, None for no line.
+    ``symbol`` is a symbol of ``page/symbols.svg`` with or without ``-open``, ``dot`` for very many
+    marks, ``bar``, ``median`` for a short line, or empty. ``size`` is the width of a bar or a
+    median, as a part of the column, or the diameter of dots in CSS pixels. ``dash`` has the lengths
+    of dashes and gaps of the line that connects the marks, in CSS pixels: empty for a solid line,
+    None for no line.
     """
 
     name: str
@@ -52,7 +53,8 @@ class PlotSeries:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of numbers, or of columns if there are ``names``, whose lines are separated by newlines.
+    """An axis of numbers, or of columns if there are ``names``, whose lines are separated by
+    newlines.
 
     With ``zero`` the axis begins at zero, unless it is logarithmic.
     """
@@ -72,14 +74,20 @@ class Plot:
     series: tuple[PlotSeries, ...]
 
     def logarithmic(self) -> "Plot | None":
-        """Return the plot with logarithmic axes, which have only positive numbers; None if no number is.
+        """Return the plot with logarithmic axes, which have only positive numbers; None if no
+        number is.
 
         Its marks have no texts, which the plot with linear axes has.
         """
-        x, y = (replace(axis, title=f"{axis.title}, logarithmic", log=True) for axis in (self.x, self.y))
+        x, y = (
+            replace(axis, title=f"{axis.title}, logarithmic", log=True) for axis in (self.x, self.y)
+        )
         series = [
             replace(
-                one, marks=tuple(replace(mark, text="") for mark in one.marks if mark.x > 0 and mark.y > 0)
+                one,
+                marks=tuple(
+                    replace(mark, text="") for mark in one.marks if mark.x > 0 and mark.y > 0
+                ),
             )
             for one in self.series
         ]
@@ -117,7 +125,8 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Forest:
-    """Every change of one variant: on a page its rows are elements of the page, in a file they are drawn.
+    """Every change of one variant: on a page its rows are elements of the page, in a file they are
+    drawn.
 
     ``lines`` and ``labels`` are those of the axis, in SVG.
     """
@@ -160,7 +169,8 @@ class Gallery:
 
     @property
     def choices(self) -> list[tuple[int, str, list[str]]]:
-        """Return the position in the keys, the label and the options, where there is more than one."""
+        """Return the position in the keys, the label and the options, where there is more than
+        one."""
         every = [
             (n, label, list(dict.fromkeys(key[n] for key in self.charts)))
             for n, label in enumerate(self.labels)
@@ -169,13 +179,19 @@ class Gallery:
 
     @property
     def ordered(self) -> list[tuple[str, Chart]]:
-        """Return the charts, the initial one first, each with the numbers of its options in ``choices``."""
+        """Return the charts, the initial one first, each with the numbers of its options in
+        ``choices``."""
         choices = self.choices
         every = sorted(self.charts.items(), key=lambda chart: chart[0] != self.first)
-        return [(" ".join(str(options.index(key[n])) for n, _, options in choices), c) for key, c in every]
+        return [
+            (" ".join(str(options.index(key[n])) for n, _, options in choices), c)
+            for key, c in every
+        ]
 
 
-def of_kernel(kernel: str, kernels: Sequence[str], marks: Sequence[Mark], name: str = "") -> PlotSeries:
+def of_kernel(
+    kernel: str, kernels: Sequence[str], marks: Sequence[Mark], name: str = ""
+) -> PlotSeries:
     """Return the line of a kernel in its colour, with its symbol and its dashes."""
     at = 0 if kernel == "base" else 1 + _position(kernel, kernels)
     return PlotSeries(
@@ -189,7 +205,8 @@ def of_kernel(kernel: str, kernels: Sequence[str], marks: Sequence[Mark], name: 
 
 
 def colour(kernel: str, kernels: Sequence[str]) -> str:
-    """Return the colour of a kernel: grey for base and its twins, by position in ``kernels`` for variants."""
+    """Return the colour of a kernel: grey for base and its twins, by position in ``kernels`` for
+    variants."""
     if kernel == "base":
         return "base"
     if kernel.startswith("base-"):

@@ -1,13 +1,14 @@
-"""Charts: what they show, as plain data, and one drawing of it as SVG for pages and files, which may be PNG.
+"""Charts: what they show, as plain data, and one drawing of it as SVG for pages and files, which
+may be PNG.
 
-A chart names its colours by their meaning, such as ``base`` or ``better``. Verdicts are blue and vermillion;
-kernels are grey, green, purple, amber and sky blue. They follow the palette of M. Okabe and K. Ito, "Color
-Universal Design" (2008), which people with any kind of colour blindness can distinguish. No information is
-shown by colour alone.
+A chart names its colours by their meaning, such as ``base`` or ``better``. Verdicts are blue and
+vermillion; kernels are grey, green, purple, amber and sky blue. They follow the palette of M. Okabe
+and K. Ito, "Color Universal Design" (2008), which people with any kind of colour blindness can
+distinguish. No information is shown by colour alone.
 
-Positions from left to right are percentages and those from top to bottom are pixels, so on a page the text
-keeps its size on a phone and on paper. Colours are the properties of the page's theme, so a picture follows
-it; a file has the colours of the light theme.
+Positions from left to right are percentages and those from top to bottom are pixels, so on a page
+the text keeps its size on a phone and on paper. Colours are the properties of the page's theme, so
+a picture follows it; a file has the colours of the light theme.
 """
 
 import re
@@ -42,10 +43,13 @@ DARK: Mapping[str, str] = {name: dark for name, _, dark in _COLOURS}
 
 def stylesheet() -> str:
     """Return both themes as CSS custom properties; the default is the theme of the system."""
-    light, dark = ("".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK))
+    light, dark = (
+        "".join(f"--{name}:{value};" for name, value in theme.items()) for theme in (LIGHT, DARK)
+    )
     return (
         f":root{{color-scheme:light;{light}}}\n"
-        f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{color-scheme:dark;{dark}}}}}\n'
+        '@media (prefers-color-scheme:dark){:root:not([data-theme="light"])'
+        f"{{color-scheme:dark;{dark}}}}}\n"
         f':root[data-theme="dark"]{{color-scheme:dark;{dark}}}\n'
         f"@media print{{:root:not(#always){{color-scheme:light;{light}}}}}\n"
     )
@@ -59,18 +63,24 @@ _LETTER_PX = 7.2
 """The width of a digit, and about that of the other letters."""
 _EDGE_PX = 24
 _WIDTH_PX = 1000
-"""Of a file: the space around the chart, and the width of the part that is as wide as the place on a page."""
+"""Of a file: the space around the chart, and the width of the part that is as wide as the place on
+a page."""
 FONT = "system-ui,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans','Noto Sans',Arial,sans-serif"
 """What draws PNG files has no other fonts than those that are named."""
 
 
-def templates(package: str = "kteardown.report", folder: str = "page", **options: Any) -> "Environment":
-    """Return the templates of a folder of a package, and those of pages; ``options`` are those of jinja2."""
+def templates(
+    package: str = "kteardown.report", folder: str = "page", **options: Any
+) -> "Environment":
+    """Return the templates of a folder of a package, and those of pages; ``options`` are those of
+    jinja2."""
     # Imported here: tables, which import this module, need no templates.
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=ChoiceLoader([PackageLoader(package, folder), PackageLoader("kteardown.report", "page")]),
+        loader=ChoiceLoader(
+            [PackageLoader(package, folder), PackageLoader("kteardown.report", "page")]
+        ),
         autoescape=lambda name: name is None or not name.endswith(".txt.j2"),
         trim_blocks=True,
         lstrip_blocks=True,
@@ -87,7 +97,12 @@ def _macros(
     folder: str = "page",
 ) -> Any:
     environment = templates(package, folder, finalize=finalize)
-    environment.globals |= {"words": WORDS, "number": number, "probability": probability, "share": share}
+    environment.globals |= {
+        "words": WORDS,
+        "number": number,
+        "probability": probability,
+        "share": share,
+    }
     return environment.get_template(template).module
 
 
@@ -96,8 +111,11 @@ def draw_as(macro: str, *values: Any) -> str:
     return str(getattr(_macros("charts.svg.j2"), macro)(*values))
 
 
-def written(macro: str, *values: Any, of: tuple[str, str] = ("kteardown.report", "page")) -> list[str]:
-    """Return the lines that a macro of ``texts.txt.j2`` writes of ``values``, each value on one line.
+def written(
+    macro: str, *values: Any, of: tuple[str, str] = ("kteardown.report", "page")
+) -> list[str]:
+    """Return the lines that a macro of ``texts.txt.j2`` writes of ``values``, each value on one
+    line.
 
     ``of``: the package and the folder of that file.
     """
@@ -116,7 +134,9 @@ def markup(drawn: Plot | Flame | Forest) -> str:
     """
     if isinstance(drawn, Forest):
         return ""
-    return draw_as("flame", drawn) if isinstance(drawn, tuple) else draw_as("plot", _Canvas.of(drawn))
+    return (
+        draw_as("flame", drawn) if isinstance(drawn, tuple) else draw_as("plot", _Canvas.of(drawn))
+    )
 
 
 def svg_file(chart: Chart) -> str:
@@ -135,12 +155,16 @@ def svg_file(chart: Chart) -> str:
         for group, mine in drawn.metrics:
             of = f" ({group.workload})" if drawn.several else ""
             rows.append((f"{group.name}{of}, {group.better} is better", "ticks", "", ""))
-            rows += [(r.label, "picture", drawn.lines + r.picture, f"{r.text} {r.verdict}") for r in mine]
+            rows += [
+                (r.label, "picture", drawn.lines + r.picture, f"{r.text} {r.verdict}") for r in mine
+            ]
         height = top + _ROW_PX * len(rows)
         body = draw_as("file_of_forest", drawn, rows, top)
     assets = verdict_rules() + asset("charts.css"), asset("symbols.svg")
     whole = draw_as("file", chart.title, width, height + _EDGE_PX, FONT, *assets, body)
-    return visible(re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: LIGHT.get(name[1], name[0]), whole))
+    return visible(
+        re.sub(r"var\(--([a-z0-9-]+)\)", lambda name: LIGHT.get(name[1], name[0]), whole)
+    )
 
 
 @dataclass(frozen=True)
@@ -161,7 +185,9 @@ class _Canvas:
         ]
         heights += [mark.base for one in plot.series if one.symbol == "bar" for mark in one.marks]
         x, y = _scale(plot.x, [mark.x for mark in marks]), _scale(plot.y, heights)
-        return cls(plot, x, y, round(max((len(text) for _, text in y.ticks), default=1) * _LETTER_PX + 12))
+        return cls(
+            plot, x, y, round(max((len(text) for _, text in y.ticks), default=1) * _LETTER_PX + 12)
+        )
 
     @property
     def legend(self) -> list[PlotSeries]:
@@ -169,7 +195,8 @@ class _Canvas:
 
     @property
     def below(self) -> float:
-        """Return the height of the labels and the title of the horizontal axis in a file, in pixels."""
+        """Return the height of the labels and the title of the horizontal axis in a file, in
+        pixels."""
         lines = max((name.count("\n") + 1 for name in self.plot.x.names), default=1)
         return _LINE_PX * lines + (_LINE_PX * 1.2 if self.plot.x.title else 0)
 
@@ -183,16 +210,22 @@ class _Canvas:
 
     def groups(self) -> list[list[PlotSeries]]:
         """Return the series, those together that follow each other and look alike."""
-        return [list(alike) for _, alike in groupby(self.plot.series, lambda one: (one.colour, one.variant))]
+        return [
+            list(alike)
+            for _, alike in groupby(self.plot.series, lambda one: (one.colour, one.variant))
+        ]
 
     def places(self, one: PlotSeries) -> list[str]:
         """Return the places of the marks for a path."""
         return [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in one.marks]
 
     def dots(self, one: PlotSeries) -> str:
-        """Return all dots as a path in whole pixels, in which every place is relative to the one before."""
+        """Return all dots as a path in whole pixels, in which every place is relative to the one
+        before."""
         at = [(round(10 * self.at(mark.x)), round(self.down(mark.y))) for mark in one.marks]
-        return "".join(f"m{x - left}{y - top:+}h0" for (left, top), (x, y) in pairwise([(0, 0), *at]))
+        return "".join(
+            f"m{x - left}{y - top:+}h0" for (left, top), (x, y) in pairwise([(0, 0), *at])
+        )
 
     def intervals(self, one: PlotSeries) -> str:
         return "".join(
@@ -247,15 +280,19 @@ _PIXELS = 2
 
 
 def choose(charts: Sequence[Chart], wanted: str) -> list[Chart]:
-    """Return the charts whose names begin with ``wanted``, or the one with exactly this name; all if it is
-    empty.
+    """Return the charts whose names begin with ``wanted``, or the one with exactly this name; all
+    if it is empty.
 
     Raises InputError with the names if there is no such chart.
     """
     exact = [chart for chart in charts if chart.name == wanted]
     found = exact or [chart for chart in charts if chart.name.startswith(wanted)]
     if not found:
-        hint = f"choose one of:\n  {names(charts)}" if charts else "choose a run that compares kernels."
+        hint = (
+            f"choose one of:\n  {names(charts)}"
+            if charts
+            else "choose a run that compares kernels."
+        )
         raise InputError(f"there is no chart {wanted!r} in this report", hint=hint)
     return found
 

@@ -55,7 +55,9 @@ def verdicts(material: Material) -> list[Cell]:
     if not lines and not any(headlines(result, workloads)):
         boots, lost = sum(result.boots.values()), sum(void.count for void in result.voids)
         known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
-        return [Cell(text, "inconclusive") for text in written("nothing", result, boots, lost, known)]
+        return [
+            Cell(text, "inconclusive") for text in written("nothing", result, boots, lost, known)
+        ]
     lines += [Cell(text) for text in revisions_in(result, workloads)]
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
     if result.stopping is not None:
@@ -67,7 +69,8 @@ def verdicts(material: Material) -> list[Cell]:
 def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str, list[Table]]:
     """Return every table except the one of the kernels, by the part of the report that it is in.
 
-    ``room`` is the number of characters of a line and between columns if bars can be drawn, else None.
+    ``room`` is the number of characters of a line and between columns if bars can be drawn, else
+    None.
     """
     result, workloads = material.result, material.workloads
     points = [headline_table(result, group) for group in headlines(result, workloads)]
@@ -88,7 +91,8 @@ def all_tables(material: Material, room: tuple[int, int] | None = None) -> list[
 
 
 def other_metrics(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
-    """Return the table of the metrics that have no table of their own: a row for each metric and variant.
+    """Return the table of the metrics that have no table of their own: a row for each metric and
+    variant.
 
     Empty if all have one.
     """
@@ -185,12 +189,15 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
     lines.append(("boots", boots or "none"))
     lines += [("unusable trials", text) for text in _unusable_trials(result)]
     lines += [("note", note) for note in result.notes]
-    lines += [(f"host {name}", text) for name, value in result.machine.items() if (text := _fact(value))]
+    lines += [
+        (f"host {name}", text) for name, value in result.machine.items() if (text := _fact(value))
+    ]
     return lines
 
 
 def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
-    """Return what a further measurement would add, and its command: what sentences have options for.
+    """Return what a further measurement would add, and its command: what sentences have options
+    for.
 
     ``alone``: only this clock was measured.
     """
@@ -214,8 +221,15 @@ def _unusable_trials(result: Result) -> list[str]:
         groups.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(void)
     lines = []
     for (kernel, workload, status, detail), voids in groups.items():
-        lost = f"{counted(sum(void.count for void in voids), 'trial')} {status.replace('missing', 'lost')}"
-        at = f"{len(voids)} points" if len(voids) > 1 else point_text(voids[0].point) or "the only point"
+        lost = (
+            f"{counted(sum(void.count for void in voids), 'trial')} "
+            f"{status.replace('missing', 'lost')}"
+        )
+        at = (
+            f"{len(voids)} points"
+            if len(voids) > 1
+            else point_text(voids[0].point) or "the only point"
+        )
         lines.append(f"{kernel}: {lost} at {at} of {workload}: {detail_in_words(detail)}")
     return lines
 
@@ -237,7 +251,9 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
     boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
     against_itself = _span(c.null_ci for c in result.asked_for if c.null_ci)
     faults = [
-        fault_sentence(f) for f in result.faults if f.status != "broken" and result.is_asked_for(f.kernel)
+        fault_sentence(f)
+        for f in result.faults
+        if f.status != "broken" and result.is_asked_for(f.kernel)
     ]
     faults += (*uncompared_sentences(result), *unconfirmed_sentences(result))
     values = (result, boots, timing_lines(result.timing), against_itself, faults, alone)

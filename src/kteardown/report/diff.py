@@ -1,9 +1,9 @@
 """Compare two results: of a reviewer and an author, of two machines, or of two revisions.
 
-Comparisons of the same workload, metric and point belong together if their variants do: those of one name,
-those that the user names as a pair, and the only variant of each result that the other does not have. What a
-revision of a series keeps of the one before is about the headline metrics that both have, in two results or
-in one.
+Comparisons of the same workload, metric and point belong together if their variants do: those of
+one name, those that the user names as a pair, and the only variant of each result that the other
+does not have. What a revision of a series keeps of the one before is about the headline metrics
+that both have, in two results or in one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,8 @@ _HASH_DIGITS = 12
 
 
 class SideValue(BaseModel):
-    """The result of one side for one comparison; ``value_unit`` is that of the values it compared."""
+    """The result of one side for one comparison; ``value_unit`` is that of the values it
+    compared."""
 
     base: float
     changed: float
@@ -42,16 +43,20 @@ class SideValue(BaseModel):
         """Return the change with its interval: ``-61.02% [-61.20, -60.80]``."""
         if self.ratio is None:
             return "-"
-        interval = "" if self.ci is None else " [{:+.2f}, {:+.2f}]".format(*(100 * (x - 1) for x in self.ci))
+        interval = (
+            ""
+            if self.ci is None
+            else " [{:+.2f}, {:+.2f}]".format(*(100 * (x - 1) for x in self.ci))
+        )
         return f"{100 * (self.ratio - 1):+.2f}%{interval}"
 
 
 class ComparedRow(BaseModel):
     """One comparison that both sides have.
 
-    ``agree``: the two intervals overlap; None if a side has no interval. ``base_ratio``: the value of base in
-    b / in a, None if the clocks differ or a value is not positive. ``variant_b`` is the variant of b, which
-    may have another name. ``name`` is that of the metric in a.
+    ``agree``: the two intervals overlap; None if a side has no interval. ``base_ratio``: the value
+    of base in b / in a, None if the clocks differ or a value is not positive. ``variant_b`` is the
+    variant of b, which may have another name. ``name`` is that of the metric in a.
     """
 
     workload: str
@@ -73,9 +78,9 @@ class ComparedRow(BaseModel):
 class Difference(BaseModel):
     """Two compared results; each sentence gives the value of a before that of b.
 
-    ``sentence_a`` and ``sentence_b`` are the results in one sentence each, empty if they did not record it;
-    ``sentence`` is their difference. ``revisions`` says of each pair of variants with different names what
-    the second one keeps of the first.
+    ``sentence_a`` and ``sentence_b`` are the results in one sentence each, empty if they did not
+    record it; ``sentence`` is their difference. ``revisions`` says of each pair of variants with
+    different names what the second one keeps of the first.
     """
 
     a: str
@@ -100,13 +105,18 @@ def compare_results(
 ) -> Difference:
     """Compare ``a`` with ``b``.
 
-    ``guests`` are sentences about differences of their guests, if those are known. ``given`` are variants of
-    a with the variant of b that each is compared with. Raises InputError if one of them does not exist.
+    ``guests`` are sentences about differences of their guests, if those are known. ``given`` are
+    variants of a with the variant of b that each is compared with. Raises InputError if one of them
+    does not exist.
     """
     pairs = _paired(a, b, given or {})
-    ours = {key(row, pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs}
+    ours = {
+        key(row, pairs.get(row.variant, "")): row for row in a.comparisons if row.variant in pairs
+    }
     theirs = {key(row, row.variant): row for row in b.comparisons}
-    left = [row for row in a.comparisons if key(row, pairs.get(row.variant, row.variant)) not in theirs]
+    left = [
+        row for row in a.comparisons if key(row, pairs.get(row.variant, row.variant)) not in theirs
+    ]
     # Of two variants of one run that are compared, both results have both.
     own = {key(row, row.variant) for row in a.comparisons}
     right = [row for key, row in theirs.items() if key not in ours and key not in own]
@@ -117,9 +127,13 @@ def compare_results(
         if key in theirs
     )
     revisions = tuple(
-        revision(one, other, a, b) for one, other in pairs.items() if one != other or one in (given or {})
+        revision(one, other, a, b)
+        for one, other in pairs.items()
+        if one != other or one in (given or {})
     )
-    conditions = [f"experiment: {a.experiment} / {b.experiment}"] if a.experiment != b.experiment else []
+    conditions = (
+        [f"experiment: {a.experiment} / {b.experiment}"] if a.experiment != b.experiment else []
+    )
     if a.clock != b.clock:
         conditions.append(f"clock: {a.clock} / {b.clock}, which measure different things")
     return Difference(
@@ -156,7 +170,9 @@ def _paired(a: Result, b: Result, given: Mapping[str, str]) -> dict[str, str]:
     for names, has, which in ((given.keys(), ours, "first"), (given.values(), theirs, "second")):
         for name in names:
             if name not in has:
-                raise InputError.unknown(f"--map: the {which} result has no variant {name!r}", name, has)
+                raise InputError.unknown(
+                    f"--map: the {which} result has no variant {name!r}", name, has
+                )
     same = {name: name for name in ours if name in theirs and name not in given.values()}
     pairs = same | dict(given)
     left = [name for name in ours if name not in pairs]
@@ -169,7 +185,8 @@ def _paired(a: Result, b: Result, given: Mapping[str, str]) -> dict[str, str]:
 def _kernels(
     a: Mapping[str, KernelFacts], b: Mapping[str, KernelFacts], pairs: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield what differs between the kernels that are compared, and which kernels only one result has."""
+    """Yield what differs between the kernels that are compared, and which kernels only one result
+    has."""
     renamed = {one: other for one, other in pairs.items() if one != other}
     for name in dict.fromkeys((*a, *b)):
         other = renamed.get(name, name)
@@ -188,7 +205,10 @@ def _kernels(
             sides = [str(getattr(kernel, fact)) for kernel in (a[name], b[other])]
             if sides[0] != sides[1]:
                 short = [side[:_HASH_DIGITS] if fact.endswith("_hash") else side for side in sides]
-                yield f"{label}: {fact.replace('_', ' ')}: {' / '.join(text or 'none' for text in short)}"
+                yield (
+                    f"{label}: {fact.replace('_', ' ')}: "
+                    f"{' / '.join(text or 'none' for text in short)}"
+                )
 
 
 def _row(a: Comparison, b: Comparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
@@ -202,7 +222,9 @@ def _row(a: Comparison, b: Comparison, name: str, clocks: tuple[str, str]) -> Co
         b=_side_value(b, clocks[1]),
         agree=None if a.ci is None or b.ci is None else a.ci[0] <= b.ci[1] and b.ci[0] <= a.ci[1],
         same_verdict=a.verdict == b.verdict,
-        base_ratio=base_b / base_a if clocks[0] == clocks[1] and base_a > 0 and base_b > 0 else None,
+        base_ratio=base_b / base_a
+        if clocks[0] == clocks[1] and base_a > 0 and base_b > 0
+        else None,
     )
 
 
@@ -218,7 +240,8 @@ def _side_value(c: Comparison, clock: str) -> SideValue:
 
 
 def _labels(result: Result, rows: Sequence[Comparison]) -> Iterator[str]:
-    """Yield a line for each variant and workload: ``V on zombies: freezing user space at 6 points``."""
+    """Yield a line for each variant and workload: ``V on zombies: freezing user space at 6
+    points``."""
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for row in rows:
         groups.setdefault((row.variant, row.workload), []).append(row)
@@ -243,7 +266,8 @@ def passages(found: Difference) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def comparison_tables(found: Difference) -> list[Table]:
-    """Return a table for each metric and variant that both results have, with a row for each point."""
+    """Return a table for each metric and variant that both results have, with a row for each
+    point."""
     by_key: dict[tuple[str, ...], list[ComparedRow]] = {}
     for row in found.rows:
         key = (row.workload, row.metric, row.statistic, row.variant, row.variant_b)
@@ -253,7 +277,11 @@ def comparison_tables(found: Difference) -> list[Table]:
     for rows in by_key.values():
         cells = []
         for row in rows:
-            sides = [text for side in (row.a, row.b) for text in (side.change, (side.verdict, side.verdict))]
+            sides = [
+                text
+                for side in (row.a, row.b)
+                for text in (side.change, (side.verdict, side.verdict))
+            ]
             levels = None if row.base_ratio is None else f"{row.base_ratio:.3f}"
             cells.append((point_text(row.point), *sides, _AGREE[row.agree], levels))
         first, variant = rows[0], rows[0].variant

@@ -1,4 +1,5 @@
-"""Describe what a plan takes and what it can decide, the first figures, and the verdicts at a look."""
+"""Describe what a plan takes and what it can decide, the first figures, and the verdicts at a
+look."""
 
 from collections.abc import Mapping
 
@@ -26,7 +27,8 @@ def building(cost: Building) -> list[str]:
 
 
 def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list[str]:
-    """Return how long the boots take and how much memory they need, and what the forecast is based on."""
+    """Return how long the boots take and how much memory they need, and what the forecast is based
+    on."""
     return written("measuring", found, memory_mb, at_most, REHEARSAL, duration)
 
 
@@ -34,12 +36,15 @@ def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
     """Return the verdicts at this look, on one line."""
     rows = [m for m in result.metric_verdicts if is_headline(workloads, m.workload, m.metric)]
     widths = [(row.ci[1] / row.ci[0]) ** 0.5 - 1 for row in rows if row.ci and row.ci[0] > 0]
-    (line,) = written("look", result, verdict_counts(row.verdict for row in rows), max(widths, default=None))
+    (line,) = written(
+        "look", result, verdict_counts(row.verdict for row in rows), max(widths, default=None)
+    )
     return line
 
 
 def interim_rows_of(run: RunDir) -> list[InterimResult]:
-    """The interim comparisons of a run, by the statistics of the report; empty while data is insufficient."""
+    """The interim comparisons of a run, by the statistics of the report; empty while data is
+    insufficient."""
     from kteardown.analysis.conclude import analyse_run
 
     try:
@@ -50,7 +55,8 @@ def interim_rows_of(run: RunDir) -> list[InterimResult]:
 
 
 def lines_of_base(run: RunDir) -> list[str]:
-    """Return what one more object costs base, before a variant was measured; empty if no law is known."""
+    """Return what one more object costs base, before a variant was measured; empty if no law is
+    known."""
     from kteardown.analysis.conclude import analyse_run
 
     try:
@@ -62,7 +68,8 @@ def lines_of_base(run: RunDir) -> list[str]:
 
 
 def interim_rows(result: Result, workloads: Mapping[str, Workload]) -> list[InterimResult]:
-    """Return one row for each headline metric and variant: its last point, and the verdicts of all points."""
+    """Return one row for each headline metric and variant: its last point, and the verdicts of all
+    points."""
     found = []
     for group, variant, mine, metric in headline_rows(result, workloads):
         last = mine[-1]
@@ -72,7 +79,9 @@ def interim_rows(result: Result, workloads: Mapping[str, Workload]) -> list[Inte
         whole = f"{metric.verdict}: " if metric is not None and metric.planned > 1 else ""
         row = InterimResult(
             metric=group.name,
-            point=" ".join(f"{name}={parameter(last.point[name])}" for name in varying or last.point),
+            point=" ".join(
+                f"{name}={parameter(last.point[name])}" for name in varying or last.point
+            ),
             base=_value(last.base.compared, unit),
             variant=variant,
             changed=_value(last.changed.compared, unit),
@@ -99,7 +108,8 @@ _LARGE = 20.0
 
 
 def power_table(power: DesignPower, design: Design, workloads: Mapping[str, Workload]) -> Table:
-    """Return the smallest change of each headline metric, and of one of its points, that can be called."""
+    """Return the smallest change of each headline metric, and of one of its points, that can be
+    called."""
     unit = "boots" if design.clock == "wall" else "seeds"
     most = "at most " if design.until else ""
     tests = f"{power.tests} test{'s' if power.tests != 1 else ''} of headline metrics"
@@ -112,12 +122,19 @@ def power_table(power: DesignPower, design: Design, workloads: Mapping[str, Work
         shown = name or ("any other" if named else "any")
         rows.append((shown, str(row.points), spread, *sizes, row.run or "assumed"))
     columns = ("metric", "points", "spread", "smallest change", "of one point", "spread from")
-    title = f"Smallest change that is found four times in five, with {most}{power.boots} {unit} and {tests}"
+    title = (
+        f"Smallest change that is found four times in five, with {most}{power.boots} {unit} and "
+        f"{tests}"
+    )
     notes = ["spread: standard deviation over boots of the logarithm of changed / base"]
     if design.clock == "instructions":
-        notes.append("where all seeds give the same counts, every change outside the margin is found")
+        notes.append(
+            "where all seeds give the same counts, every change outside the margin is found"
+        )
     else:
-        notes.append("the A/A twin, which must differ less than the variant, makes it somewhat larger")
+        notes.append(
+            "the A/A twin, which must differ less than the variant, makes it somewhat larger"
+        )
     return Table(title, Block.of(columns, rows, left=("metric", "spread from")), notes=tuple(notes))
 
 

@@ -27,7 +27,8 @@ class Scale:
     unit: str
 
     def text(self, value: float) -> str:
-        """Return ``value`` in this unit as ``number`` does; unscaled values have no needless decimals."""
+        """Return ``value`` in this unit as ``number`` does; unscaled values have no needless
+        decimals."""
         scaled = value / self.divisor
         whole = self.divisor == 1 and (abs(scaled) >= 1000 or scaled == int(scaled))
         return f"{scaled:,.0f}" if whole else number(scaled)
@@ -38,17 +39,21 @@ _IN_INSTRUCTIONS: Mapping[str, Scale] = {
     "us": Scale(1e-3, "instructions"),
     "per_s": Scale(1, "per 1e9 instructions"),
 }
-"""Units of time on the instruction clock: one guest nanosecond is one instruction, and no time of a host."""
+"""Units of time on the instruction clock: one guest nanosecond is one instruction, and no time of a
+host."""
 
 
 def scale(unit: str, clock: Clock, values: Iterable[float]) -> Scale:
-    """Return a unit in which the largest of ``values`` has few digits. Instructions are never scaled."""
+    """Return a unit in which the largest of ``values`` has few digits. Instructions are never
+    scaled."""
     if clock == "instructions" and unit in _IN_INSTRUCTIONS:
         return _IN_INSTRUCTIONS[unit]
     if unit == "ns":
         largest = max((abs(value) for value in values), default=0.0)
         steps = ((1e4, 1.0, "ns"), (1e7, 1e3, "us"), (1e10, 1e6, "ms"))
-        return next((Scale(by, name) for below, by, name in steps if largest < below), Scale(1e9, "s"))
+        return next(
+            (Scale(by, name) for below, by, name in steps if largest < below), Scale(1e9, "s")
+        )
     if unit == "share":
         return Scale(0.01, "%")
     return Scale(1, {"kb": "kB", "per_s": "1/s", "per_cycle": "per cycle"}.get(unit, unit))
@@ -70,7 +75,8 @@ _SMALL = f"<{_RESOLUTION:.2%}"
 
 
 def number(value: float) -> str:
-    """Return ``value`` with four significant digits and thousands separators, without an exponent."""
+    """Return ``value`` with four significant digits and thousands separators, without an
+    exponent."""
     if value == 0:
         return "0"
     decimals = max(0, min(6, 3 - math.floor(math.log10(abs(value)))))
@@ -94,7 +100,8 @@ def percent_of(size: float) -> str:
 
 
 def saved_percent(ratio: float) -> str:
-    """Return what a ratio below 1 saves: as ``percent_of``, and ``99.7%`` where nearly all is saved."""
+    """Return what a ratio below 1 saves: as ``percent_of``, and ``99.7%`` where nearly all is
+    saved."""
     value = 100 * (1 - ratio)
     if not 99.5 <= value < 100:
         return percent_of(1 - ratio)
@@ -112,7 +119,8 @@ def size_of(ratio: float) -> float:
 
 
 def change(comparison: Comparison, decimals: int = 1) -> str:
-    """Return the change of a comparison with its interval: ``-61.0% [-61.2, -60.8]`` or ``-61.0% exact``."""
+    """Return the change of a comparison with its interval: ``-61.0% [-61.2, -60.8]`` or ``-61.0%
+    exact``."""
     return change_of(comparison.ratio, comparison.ci, exact=comparison.exact, decimals=decimals)
 
 
@@ -128,7 +136,9 @@ def change_of(
     return f"{text} {interval(ci, decimals)}" if ci else text
 
 
-def speedup(ratio: float | None, ci: tuple[float, float] | None = None, *, exact: bool = False) -> str:
+def speedup(
+    ratio: float | None, ci: tuple[float, float] | None = None, *, exact: bool = False
+) -> str:
     """Return base / changed with its interval: ``1.18x [1.15, 1.21]`` or ``1.18x exact``."""
     if not ratio:
         return "no ratio"
@@ -139,7 +149,8 @@ def speedup(ratio: float | None, ci: tuple[float, float] | None = None, *, exact
 
 
 def share(value: float | None) -> str:
-    """Return a relative size in percent: ``6.1%``. A positive size that rounds to zero is ``<0.05%``."""
+    """Return a relative size in percent: ``6.1%``. A positive size that rounds to zero is
+    ``<0.05%``."""
     if value is None:
         return "-"
     if value >= 10:
@@ -150,7 +161,8 @@ def share(value: float | None) -> str:
 def detectable(mde: float | None) -> str:
     """Return a smallest detectable change: ``6.1%``, ``<0.05%``, or ``-`` without one.
 
-    Of samples whose boots agree it is 0, which is less than this text can show and not a change of 0.0%.
+    Of samples whose boots agree it is 0, which is less than this text can show and not a change of
+    0.0%.
     """
     return _SMALL if mde is not None and mde < _RESOLUTION else share(mde)
 
@@ -165,7 +177,9 @@ def portion(part: Part) -> str:
     if part.share is None:
         return "-"
     # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
-    text, *ends = (f"{round(one * 100, 1) + 0.0:.1f}" for one in (part.share, *(part.share_ci or ())))
+    text, *ends = (
+        f"{round(one * 100, 1) + 0.0:.1f}" for one in (part.share, *(part.share_ci or ()))
+    )
     return f"{text}% [{', '.join(ends)}]" if ends and not part.exact else f"{text}% exact"
 
 
@@ -183,7 +197,8 @@ def interval(ci: tuple[float, float], decimals: int = 1) -> str:
 
 
 def decimals(comparisons: Iterable[Comparison | Part | OneClock]) -> int:
-    """Return the number of decimals for changes: one, or two where most intervals are narrower than 0.2%."""
+    """Return the number of decimals for changes: one, or two where most intervals are narrower than
+    0.2%."""
     widths = sorted(c.ci[1] - c.ci[0] for c in comparisons if c.ci and not c.exact)
     return 2 if widths and widths[len(widths) // 2] < 0.002 else 1
 

@@ -1,4 +1,5 @@
-"""All that a report of a run is made of, as one value: what every format but the plain ones takes."""
+"""All that a report of a run is made of, as one value: what every format but the plain ones
+takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -43,7 +44,8 @@ class Material:
 
 @dataclass(frozen=True)
 class BothMaterial:
-    """A run on both clocks: the material of each, and each comparison on both. ``name``: the run's id."""
+    """A run on both clocks: the material of each, and each comparison on both. ``name``: the run's
+    id."""
 
     name: str
     clocks: tuple[Material, Material]
@@ -78,8 +80,8 @@ Measured = Material | BothMaterial
 def side_by_side(name: str, instructions: Material, wall: Material) -> BothMaterial:
     """Return the material of a run on both clocks.
 
-    A variant that is broken on one clock is broken: the material of the other clock has its faults too, so
-    that nothing is claimed of it there.
+    A variant that is broken on one clock is broken: the material of the other clock has its faults
+    too, so that nothing is claimed of it there.
     """
     both = both_clocks(instructions.result, wall.result)
     clocks = _with_faults_of(instructions, wall), _with_faults_of(wall, instructions)
@@ -93,13 +95,15 @@ def _with_faults_of(one: Material, other: Material) -> Material:
         for fault in other.result.faults
         if fault.status == "broken"
     )
-    return replace(one, result=one.result.model_copy(update={"faults": (*one.result.faults, *added)}))
+    return replace(
+        one, result=one.result.model_copy(update={"faults": (*one.result.faults, *added)})
+    )
 
 
 def material_of(snapshot: Snapshot, result: Result) -> Material:
     """A result with every sample of its run; nothing is written. Raises InputError."""
     # Imported here: numpy and scipy take longer to import than a text report takes to make.
-    from kteardown.analysis.conclude import gather
+    from kteardown.analysis.evidence import gather
 
     run = snapshot.run
     at = result.stopping.stopped_at if result.stopping else None

@@ -1,8 +1,8 @@
 """The metrics of a result: their names, their comparisons, and their verdicts in words.
 
-The name for people, ``freezing user space``, is that of the workload's file; the key is ``freeze_user_ns``.
-Where there is no name, as in runs from before workloads had names, the key is put into words. A metric that
-is no headline has the verdicts of its points alone.
+The name for people, ``freezing user space``, is that of the workload's file; the key is
+``freeze_user_ns``. Where there is no name, as in runs from before workloads had names, the key is
+put into words. A metric that is no headline has the verdicts of its points alone.
 """
 
 from collections import Counter
@@ -34,7 +34,8 @@ _EXPLAINED = ("same", "inconclusive")
 def distinct_names(
     workloads: Mapping[str, Workload], metrics: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], str]:
-    """Return the name of each metric, by workload and key, so that no two are equal: options of a choice."""
+    """Return the name of each metric, by workload and key, so that no two are equal: options of a
+    choice."""
     keys = list(dict.fromkeys(metrics))
     several = len({workload for workload, _ in keys}) > 1
     names = {key: metric_name(workloads, *key) for key in keys}
@@ -49,7 +50,8 @@ def distinct_names(
 
 @cache
 def shipped_name(workload: str, metric: str, statistic: str = "") -> str:
-    """Return the name of a metric where only its key is known: of a workload that is not shipped, the key."""
+    """Return the name of a metric where only its key is known: of a workload that is not shipped,
+    the key."""
     try:
         known = {workload: load_workload(workload)}
     except InputError:
@@ -65,8 +67,11 @@ def help_of(spec: Metric) -> str:
     return f"{spec.help} (the {spec.reporter}'s own figure{whole})"
 
 
-def point_cells(points: Sequence[Mapping[str, ParamValue]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the parameters whose values differ between the points, and a row of their values for each point.
+def point_cells(
+    points: Sequence[Mapping[str, ParamValue]],
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the parameters whose values differ between the points, and a row of their values for
+    each point.
 
     All parameters are returned if none differs.
     """
@@ -77,7 +82,8 @@ def point_cells(points: Sequence[Mapping[str, ParamValue]]) -> tuple[tuple[str, 
 
 
 def metric_sentence(finding: MetricAnswer) -> str:
-    """Return one variant and metric in words: ``V: better on M: -61.0% [-62, -60]; 5 better, 1 same``.
+    """Return one variant and metric in words: ``V: better on M: -61.0% [-62, -60]; 5 better, 1
+    same``.
 
     Where the verdict has a reason, it is given, with the option that makes the next run decide.
     """
@@ -106,11 +112,15 @@ def verdict_text(judged: Judged, boots: int) -> str:
     """Return a verdict for a table; of a change that seems clear and is not, with why it is not."""
     if not is_far_from_no_change(judged):
         return judged.verdict
-    return f"{judged.verdict}: {counted(boots, 'boot')} of each {'is' if boots == 1 else 'are'} too few"
+    return (
+        f"{judged.verdict}: {counted(boots, 'boot')} of each {'is' if boots == 1 else 'are'} too "
+        "few"
+    )
 
 
 def points_of(metric: MetricVerdict) -> str:
-    """Return the points that count as text: ``all 8 points``, or ``7 of 8 points, 1 is missing``."""
+    """Return the points that count as text: ``all 8 points``, or ``7 of 8 points, 1 is
+    missing``."""
     missing = metric.planned - metric.points
     if not missing:
         return f"all {metric.points} points" if metric.points > 1 else "the only point"

@@ -1,7 +1,7 @@
 """The JSON of every command that measures: one shape, whatever the command.
 
-It is the interface for scripts and dashboards, and depends on nothing but the answer: equal results give
-equal bytes. The result of each clock has the form of the ``result.json`` of a run directory.
+It is the interface for scripts and dashboards, and depends on nothing but the answer: equal results
+give equal bytes. The result of each clock has the form of the ``result.json`` of a run directory.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,14 @@ from pydantic import BaseModel, Field, ValidationError
 
 from kteardown import version
 from kteardown.errors import InputError
-from kteardown.judge.answer import DIRECTIONS, Answer, Direction, MetricAnswer, ProblemKind, VariantAnswer
+from kteardown.judge.answer import (
+    DIRECTIONS,
+    Answer,
+    Direction,
+    MetricAnswer,
+    ProblemKind,
+    VariantAnswer,
+)
 from kteardown.judge.verdicts import Outcome
 from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading
 from kteardown.model.clock import Clock, value_unit
@@ -30,10 +37,12 @@ FORMAT = 2
 
 
 class OutputMetric(FiniteModel):
-    """A metric of a variant on one clock, over all its points. Only headline metrics count for the variant.
+    """A metric of a variant on one clock, over all its points. Only headline metrics count for the
+    variant.
 
-    ``unit`` is what the clock gives. ``ratio`` is changed / base and ``ci`` its interval; None without a
-    value over all points. ``turned`` has the points at which the metric became better or worse by itself.
+    ``unit`` is what the clock gives. ``ratio`` is changed / base and ``ci`` its interval; None
+    without a value over all points. ``turned`` has the points at which the metric became better or
+    worse by itself.
     """
 
     workload: str
@@ -54,7 +63,8 @@ class OutputMetric(FiniteModel):
 
 
 class OutputVariant(FiniteModel):
-    """What was found of one kernel, and every reason why it does not pass, the most serious kind first."""
+    """What was found of one kernel, and every reason why it does not pass, the most serious kind
+    first."""
 
     name: str
     headline: str
@@ -64,7 +74,8 @@ class OutputVariant(FiniteModel):
 
 
 class OutputClocks(StrictModel):
-    """Of a run on both clocks: each metric and each comparison on both, rates, and notes on the pair."""
+    """Of a run on both clocks: each metric and each comparison on both, rates, and notes on the
+    pair."""
 
     metrics: tuple[ClockReading, ...]
     readings: tuple[ClockReading, ...]
@@ -93,8 +104,8 @@ class OutputRun(FiniteModel):
 class CommandOutput(FiniteModel):
     """What a command says. ``details`` has what only this command has (docs/formats.md).
 
-    ``outcome`` is None of a command that does not say whether anything passes. ``error`` is the message of
-    the error with which the command ends with ``exit_code``; empty if it ends with 0.
+    ``outcome`` is None of a command that does not say whether anything passes. ``error`` is the
+    message of the error with which the command ends with ``exit_code``; empty if it ends with 0.
     """
 
     format: int = FORMAT
@@ -137,7 +148,8 @@ class _Runs(BaseModel):
 def results_in(text: str | bytes, name: str) -> list[Result]:
     """Return the results in the JSON of a command, or in a result.json: one, or one of each clock.
 
-    ``name`` is that of the file. Keys that this version does not know are ignored. Raises InputError.
+    ``name`` is that of the file. Keys that this version does not know are ignored. Raises
+    InputError.
     """
     try:
         found = _Format.model_validate_json(text, extra="ignore").format
@@ -161,7 +173,8 @@ def results_in(text: str | bytes, name: str) -> list[Result]:
 
 
 def _of_earlier_versions(text: str | bytes, name: str) -> list[Result]:
-    """Return the results in a result.json, or in what earlier versions wrote of a run on both clocks."""
+    """Return the results in a result.json, or in what earlier versions wrote of a run on both
+    clocks."""
     try:
         return list(_Results.model_validate_json(text, extra="ignore").results.values())
     except ValidationError:

@@ -1,7 +1,7 @@
 """The figures of a result in sentences, as a cover letter has them.
 
-With 15,000 zombies, freezing user space takes 1.16 million instructions instead of 1.03 million (+13.1%,
-95% interval +12.6% to +13.7%); each zombie adds 77 instead of 68.
+With 15,000 zombies, freezing user space takes 1.16 million instructions instead of 1.03 million
+(+13.1%, 95% interval +12.6% to +13.7%); each zombie adds 77 instead of 68.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,14 +24,18 @@ _MILLION = 1e6
 
 
 def change_sentences(material: Measured) -> Iterator[list[str]]:
-    """Yield a paragraph for each variant and clock: a sentence for each headline metric, the worst first."""
+    """Yield a paragraph for each variant and clock: a sentence for each headline metric, the worst
+    first."""
     for variant in material.answer.variants:
         for one in material.clocks:
             findings = [f for f in variant.headlines if f.clock == one.result.clock]
             if findings and variant.is_built and not variant.with_status("broken"):
                 findings.sort(key=lambda finding: VERDICTS.index(finding.verdict))
                 first, *others = _sentences(findings, one.result, one.workloads)
-                yield [f"With {variant.name}, {first}", *(f"{text[:1].upper()}{text[1:]}" for text in others)]
+                yield [
+                    f"With {variant.name}, {first}",
+                    *(f"{text[:1].upper()}{text[1:]}" for text in others),
+                ]
 
 
 def why_unsure(metric: MetricVerdict, clock: Clock) -> str:
@@ -50,7 +54,8 @@ def why_unsure(metric: MetricVerdict, clock: Clock) -> str:
 def _sentences(
     findings: Sequence[MetricAnswer], result: Result, workloads: Mapping[str, Workload]
 ) -> Iterator[str]:
-    """Yield a sentence for each metric. A place that is that of the sentence before is not said again."""
+    """Yield a sentence for each metric. A place that is that of the sentence before is not said
+    again."""
     last = ""
     for finding in findings:
         point = _example_point(finding)
@@ -68,7 +73,9 @@ def _sentences(
         yield f"{text}."
 
 
-def _over_points(finding: MetricAnswer, point: Comparison, clock: Clock, turned: Sequence[Direction]) -> str:
+def _over_points(
+    finding: MetricAnswer, point: Comparison, clock: Clock, turned: Sequence[Direction]
+) -> str:
     """Return what is said of a metric over all its points."""
     name = finding.group.name
     judged = finding.evidence or point
@@ -95,9 +102,12 @@ def _example_point(finding: MetricAnswer) -> Comparison:
 
 
 def place_in_words(point: Mapping[str, ParamValue], law: str) -> str:
-    """Return a point in words: ``15,000 zombies (make=fork)``; ``law``: the parameter of the growth law."""
+    """Return a point in words: ``15,000 zombies (make=fork)``; ``law``: the parameter of the growth
+    law."""
     size = point.get(law)
-    others = [f"{name}={parameter(value)}" for name, value in point.items() if name != law or size is None]
+    others = [
+        f"{name}={parameter(value)}" for name, value in point.items() if name != law or size is None
+    ]
     if not isinstance(size, int):
         return " ".join(others)
     what = f"{size:,} {_one_of(law) if size == 1 else law}"
@@ -114,7 +124,8 @@ def _figures(finding: MetricAnswer, point: Comparison, clock: Clock) -> str:
 
 
 def _amounts(values: Sequence[float]) -> list[str]:
-    """Return figures in one unit, with four digits that matter: ``1.165 million``, ``323,640``, ``68``."""
+    """Return figures in one unit, with four digits that matter: ``1.165 million``, ``323,640``,
+    ``68``."""
     if min(map(abs, values)) >= _MILLION:
         return [f"{value / _MILLION:,.3f} million" for value in values]
     return [f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" for value in values]
@@ -136,7 +147,8 @@ def _change_in_words(judged: Judged) -> str:
 
 
 def _growth(finding: MetricAnswer, point: Comparison, result: Result, law: str) -> str:
-    """Return what one more object adds, on the variant and on base; empty if a law of either is not known."""
+    """Return what one more object adds, on the variant and on base; empty if a law of either is not
+    known."""
     laws = [_law(result.laws, kernel, finding, point) for kernel in (finding.variant, "base")]
     costs = [one.per_unit for one in laws if one is not None and one.per_unit is not None]
     known = [one for one in laws if one is not None and one.model not in ("unknown", "constant")]

@@ -13,7 +13,8 @@ from kteardown.report.sentence import sentence
 
 @dataclass(frozen=True)
 class Publication:
-    """The headline of a command and what is behind it. What is empty is what the command does not have.
+    """The headline of a command and what is behind it. What is empty is what the command does not
+    have.
 
     A format names in ``NEEDS`` the fields without which it has nothing to write.
     """
@@ -57,7 +58,9 @@ class Publication:
 
     def ended_by(self, error: KteardownError | None) -> "Publication":
         """Return the same with the error with which the command ends; None: it has none."""
-        return self if error is None else replace(self, exit_code=error.exit_code, error=error.message)
+        return (
+            self if error is None else replace(self, exit_code=error.exit_code, error=error.message)
+        )
 
 
 def of_run(material: Measured, command: str = "run") -> Publication:

@@ -19,7 +19,8 @@ from kteardown.report.sentence import sentence
 
 
 def dumps(result: Result) -> str:
-    """Return the result as JSON with a newline at the end; keys in the order of the model, never NaN."""
+    """Return the result as JSON with a newline at the end; keys in the order of the model, never
+    NaN."""
     fields = result.model_dump(mode="json", by_alias=True)
     return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -75,7 +76,8 @@ _VALUED = ("comparisons", "metric_verdicts", "laws", "distributions", "ablations
 
 
 def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
-    """Return the result with its sentence, the descriptions of its metrics, and the unit of each value."""
+    """Return the result with its sentence, the descriptions of its metrics, and the unit of each
+    value."""
     valued = {
         name: tuple(
             row.model_copy(update={"value_unit": value_unit(row.unit, result.clock)})
@@ -83,14 +85,19 @@ def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
         )
         for name in _VALUED
     }
-    words = {"sentence": sentence(result, workloads), "metrics": metrics_in_words(result, workloads)}
+    words = {
+        "sentence": sentence(result, workloads),
+        "metrics": metrics_in_words(result, workloads),
+    }
     return result.model_copy(update={**words, **valued})
 
 
 def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple[MetricFacts, ...]:
     """Return every compared metric with its name, what it is, and the unit that the clock gives."""
     first = {(c.workload, c.metric): c for c in reversed(result.comparisons)}
-    known = {(name, key): spec for name, one in workloads.items() for key, spec in one.metrics.items()}
+    known = {
+        (name, key): spec for name, one in workloads.items() for key, spec in one.metrics.items()
+    }
     return tuple(
         MetricFacts(
             workload=workload,

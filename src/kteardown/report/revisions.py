@@ -16,7 +16,9 @@ from kteardown.report.formatting import percent
 
 def recorded_name(result: Result, of: Judged) -> str:
     """Return the recorded name of a metric; its key in words, in results without names."""
-    recorded = (f.name for f in result.metrics if (f.workload, f.metric) == (of.workload, of.metric))
+    recorded = (
+        f.name for f in result.metrics if (f.workload, f.metric) == (of.workload, of.metric)
+    )
     return with_statistic(next(recorded, "") or name_of(of.metric, None), of.statistic)
 
 
@@ -40,7 +42,8 @@ class _Pair(NamedTuple):
 
     @property
     def part(self) -> float | None:
-        """Return the new gain as a part of the earlier one, both as logarithms; None without both ratios."""
+        """Return the new gain as a part of the earlier one, both as logarithms; None without both
+        ratios."""
         if not self.mine.ratio or not self.new.ratio or self.mine.ratio == 1:
             return None
         return math.log(self.new.ratio) / math.log(self.mine.ratio)
@@ -54,20 +57,32 @@ class _Pair(NamedTuple):
 
 
 def revision(one: str, other: str, a: Result, b: Result) -> str:
-    """Return in a sentence what variant ``other`` of b keeps, loses and adds, compared with ``one`` of a."""
+    """Return in a sentence what variant ``other`` of b keeps, loses and adds, compared with ``one``
+    of a."""
     both = _in_both(one, other, a, b, partial(recorded_name, a))
     broken = bool(a.broken(one)), bool(b.broken(other))
     if both and a.clock != b.clock and not any(broken):
-        return f"{other} and {one} were measured on different clocks, so their changes cannot be compared"
+        return (
+            f"{other} and {one} were measured on different clocks, so their changes cannot be "
+            "compared"
+        )
     base = [side.kernels["base"].source if "base" in side.kernels else None for side in (a, b)]
-    where = f" (base is {base[0]} for {one} and {base[1]} for {other})" if base[0] != base[1] else ""
+    where = (
+        f" (base is {base[0]} for {one} and {base[1]} for {other})" if base[0] != base[1] else ""
+    )
     return _broken(one, other, *broken) or _kept(one, other, both, where if both else "")
 
 
-def _in_both(one: str, other: str, a: Result, b: Result, name: Callable[[MetricVerdict], str]) -> list[_Pair]:
+def _in_both(
+    one: str, other: str, a: Result, b: Result, name: Callable[[MetricVerdict], str]
+) -> list[_Pair]:
     """Return the headline metrics that variant ``one`` of a and ``other`` of b have."""
     ours, theirs = (
-        {(m.workload, m.metric, m.statistic): m for m in side.metric_verdicts if m.variant == variant}
+        {
+            (m.workload, m.metric, m.statistic): m
+            for m in side.metric_verdicts
+            if m.variant == variant
+        }
         for side, variant in ((a, one), (b, other))
     )
     return [_Pair(m, theirs[key], name(m)) for key, m in ours.items() if key in theirs]
@@ -76,8 +91,8 @@ def _in_both(one: str, other: str, a: Result, b: Result, name: Callable[[MetricV
 def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
     """Return what each revision of a series in one run keeps of the one before, a sentence each.
 
-    Two variants are revisions of each other if their names differ in the revision alone: ``fix-v1`` and
-    ``fix-v2``, as a run calls two mailboxes of one series.
+    Two variants are revisions of each other if their names differ in the revision alone: ``fix-v1``
+    and ``fix-v2``, as a run calls two mailboxes of one series.
     """
     families: dict[str, list[tuple[int, str]]] = {}
     for name in result.requested:
@@ -87,9 +102,15 @@ def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]
             stem = _VERSION.sub("", name, count=1).strip("-_ ")
             families.setdefault(stem, []).append((int(version[1]) if version else 1, name))
     found = []
-    for (_, one), (_, other) in (pair for mine in families.values() for pair in pairwise(sorted(mine))):
+    for (_, one), (_, other) in (
+        pair for mine in families.values() for pair in pairwise(sorted(mine))
+    ):
         both = _in_both(
-            one, other, result, result, lambda m: metric_name(workloads, m.workload, m.metric, m.statistic)
+            one,
+            other,
+            result,
+            result,
+            lambda m: metric_name(workloads, m.workload, m.metric, m.statistic),
         )
         broken = bool(result.broken(one)), bool(result.broken(other))
         found.append(_broken(one, other, *broken) or _kept(one, other, both))
@@ -99,7 +120,9 @@ def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]
 def _broken(one: str, other: str, first: bool, second: bool) -> str:
     if first and second:
         return f"{other} is broken, as {one} is"
-    words = f"{other} is broken, and {one} is not" if second else f"{other} is not broken, and {one} is"
+    words = (
+        f"{other} is broken, and {one} is not" if second else f"{other} is not broken, and {one} is"
+    )
     return words if first or second else ""
 
 

@@ -1,4 +1,5 @@
-"""The analysis in a run directory: ``result.json`` and ``report.md``, written once, then only read."""
+"""The analysis in a run directory: ``result.json`` and ``report.md``, written once, then only
+read."""
 
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.door import LARGE, Entry
@@ -28,7 +29,8 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Entry | None 
 
 
 def read(run: RunDir) -> Result | None:
-    """Return the saved analysis; None if it cannot be read or is not current (``RunDir.current_result``)."""
+    """Return the saved analysis; None if it cannot be read or is not current
+    (``RunDir.current_result``)."""
     try:
         text = run.current_result()
         return None if text is None else result_file.loads(text)
@@ -57,7 +59,8 @@ def answer(run: RunDir) -> str:
 
 
 def answer_of(found: RunFolder) -> str:
-    """Return the sentence of a run, on both clocks that of both; empty if a clock has no current result.
+    """Return the sentence of a run, on both clocks that of both; empty if a clock has no current
+    result.
 
     Raises InputError.
     """
@@ -84,7 +87,8 @@ def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
 
 
 def with_outcome(run: RunDir, result: Result) -> Result:
-    """Return ``result``. Raises GuestError if no boot was ok and no trial usable: nothing can be reported."""
+    """Return ``result``. Raises GuestError if no boot was ok and no trial usable: nothing can be
+    reported."""
     failed = any(result.boots.values()) and not result.comparisons and not result.boots.get("ok")
     if failed and not any(trial.usable for boot in run.boots() for trial in trials(boot.records)):
         counts = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)

@@ -1,11 +1,11 @@
 """The headline: the answer in the words of a person, one sentence for each variant.
 
-    With freezer-skip-exited, freezing user space takes 61% fewer instructions on average over 6 points;
-    nothing got measurably worse.
+    With freezer-skip-exited, freezing user space takes 61% fewer instructions on average over 6
+    points; nothing got measurably worse.
 
-What got worse is said first, then what got better, in the words of the metrics, by how much and where; then
-what is inconclusive. Metrics that are no headline metrics are "other metrics". ``judge.answer`` has decided
-everything.
+What got worse is said first, then what got better, in the words of the metrics, by how much and
+where; then what is inconclusive. Metrics that are no headline metrics are "other metrics".
+``judge.answer`` has decided everything.
 """
 
 import re
@@ -20,7 +20,14 @@ from kteardown.model.judged import Verdict
 from kteardown.model.record import BASE
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.report.formatting import counted, percent_of, point_text, saved_percent, size_of, with_remedy
+from kteardown.report.formatting import (
+    counted,
+    percent_of,
+    point_text,
+    saved_percent,
+    size_of,
+    with_remedy,
+)
 from kteardown.report.metrics import is_activity
 from kteardown.report.revisions import revisions_in
 from kteardown.visible import on_one_line
@@ -73,7 +80,9 @@ def _of_variant(
     name = _cut(variant.name)
     several = len(results) > 1
     left = sum(one.boots_left for one in results)
-    so_far = f"So far{f', with {left} boots left' if left else ''}: " if variant.is_unfinished else ""
+    so_far = (
+        f"So far{f', with {left} boots left' if left else ''}: " if variant.is_unfinished else ""
+    )
     if not variant.is_built:
         return VariantLine(variant.tone, f"{name}: nothing of it is in the kernel that was built")
     if broken := _faults(variant, "broken", several=several):
@@ -109,7 +118,9 @@ def _changes(variant: VariantAnswer, name: str, *, several: bool) -> list[str]:
     if clauses:
         clauses[0] = f"with {name}, {clauses[0]}"
         clauses += [
-            f"nothing got measurably {direction}" for direction, metrics in turned.items() if not metrics
+            f"nothing got measurably {direction}"
+            for direction, metrics in turned.items()
+            if not metrics
         ][:1]
     if own := [finding for finding in variant.findings if finding.unconfirmed]:
         whose = "is better only by a figure of its own, which is not seen from outside"
@@ -117,9 +128,12 @@ def _changes(variant: VariantAnswer, name: str, *, several: bool) -> list[str]:
     unsure = [
         finding
         for finding in variant.headlines
-        if finding.outcome == "unsure" and not finding.unconfirmed and not finding.is_turned("better")
+        if finding.outcome == "unsure"
+        and not finding.unconfirmed
+        and not finding.is_turned("better")
     ]
-    # Where a metric is mixed though no single point turned, its points still differ from each other.
+    # Where a metric is mixed though no single point turned, its points still differ from each
+    # other.
     mixed = [finding for finding in unsure if finding.verdict == "mixed"]
     unsure = [finding for finding in unsure if finding.verdict != "mixed"]
     if not clauses:
@@ -147,7 +161,9 @@ def _unchanged(
         clauses.append(f"{name} does not change {_list(_names(same))}{how}")
     if unsure:
         names = _list(_names(unsure))
-        first = f"inconclusive: {names}" if clauses else f"it is unclear whether {name} changes {names}"
+        first = (
+            f"inconclusive: {names}" if clauses else f"it is unclear whether {name} changes {names}"
+        )
         clauses.append(first + _unseen(unsure))
     return clauses or [f"{name} changes nothing that is measured"]
 
@@ -157,11 +173,15 @@ def _unseen(findings: Sequence[MetricAnswer]) -> str:
     mde = max((finding.evidence.mde or 0 for finding in findings if finding.evidence), default=0)
     if not mde:
         return ""
-    return f" (changes below {percent_of(mde) if mde < 1 else f'a factor of {1 + mde:,.0f}'} may go unseen)"
+    return (
+        f" (changes below {percent_of(mde) if mde < 1 else f'a factor of {1 + mde:,.0f}'} may go "
+        "unseen)"
+    )
 
 
 def _metrics_that_turned(variant: VariantAnswer, direction: Direction) -> list[list[MetricAnswer]]:
-    """Return the metrics that turned, each with its findings by clock: headlines and large ones first."""
+    """Return the metrics that turned, each with its findings by clock: headlines and large ones
+    first."""
     metrics: dict[tuple[str, str], list[MetricAnswer]] = {}
     for finding in variant.findings:
         if finding.is_turned(direction):
@@ -176,7 +196,8 @@ def _metrics_that_turned(variant: VariantAnswer, direction: Direction) -> list[l
 def _turned(
     metrics: Sequence[Sequence[MetricAnswer]], direction: Direction, others: int, *, several: bool
 ) -> str:
-    """Return what the metrics did: the first of them with their changes, and how many more there are.
+    """Return what the metrics did: the first of them with their changes, and how many more there
+    are.
 
     ``others``: how many more metrics did so that are no headline metrics.
     """
@@ -186,7 +207,9 @@ def _turned(
         for finding in metric:
             verb, change = change_words(finding, direction)
             clock = f" on the {_clock(finding.clock)}" if several else ""
-            texts.append(f"{change}{clock}" if texts else f"{finding.group.name} {verb} {change}{clock}")
+            texts.append(
+                f"{change}{clock}" if texts else f"{finding.group.name} {verb} {change}{clock}"
+            )
         said.append(" and ".join(texts))
     if more := len(metrics) - len(said) + others:
         said.append(f"{counted(more, 'more metric')} got {direction}")
@@ -194,7 +217,8 @@ def _turned(
 
 
 def change_words(finding: MetricAnswer, direction: Direction) -> tuple[str, str]:
-    """Return the verb for a metric, and by how much it changed and where: ``takes``, ``61% less time``."""
+    """Return the verb for a metric, and by how much it changed and where: ``takes``, ``61% less
+    time``."""
     name = finding.group.name
     unit = finding.group.unit
     is_time = unit in ("ns", "us")
@@ -213,12 +237,17 @@ def change_words(finding: MetricAnswer, direction: Direction) -> tuple[str, str]
     if is_time and not _LEVELS.search(name):
         words = ("longer", "shorter")
     positive = {"larger": "large", "higher": "high", "longer": "long"}[words[0]]
-    text = f"{size} as {positive}" if size.endswith("times") else f"{size} {words[0] if up else words[1]}"
+    text = (
+        f"{size} as {positive}"
+        if size.endswith("times")
+        else f"{size} {words[0] if up else words[1]}"
+    )
     return "is" if name.lower().startswith("the ") else "got", text + _where(finding, direction)
 
 
 def _span(finding: MetricAnswer, direction: Direction) -> str | None:
-    """Return the size of a change: of the whole if that turned, else the smallest and largest of points."""
+    """Return the size of a change: of the whole if that turned, else the smallest and largest of
+    points."""
     whole = finding.whole
     ratios = [point.ratio for point in finding.turned(direction) if point.ratio is not None]
     if whole is not None and whole.verdict == direction:
@@ -264,7 +293,10 @@ def _faults(kernel: VariantAnswer, status: FaultStatus, *, several: bool) -> str
 
 
 def _fault(fault: Fault, kernel: str) -> str:
-    text = f"{_FAULTS.get(fault.kind, fault.kind)} in {len(fault.boots)} of {counted(fault.of, 'boot')}"
+    text = (
+        f"{_FAULTS.get(fault.kind, fault.kind)} in {len(fault.boots)} of "
+        f"{counted(fault.of, 'boot')}"
+    )
     return text if kernel == BASE else f"{text} (base in {fault.base_boots} of {fault.base_of})"
 
 
@@ -282,7 +314,8 @@ def _lost(variant: VariantAnswer) -> str:
 def _endings(
     variant: VariantAnswer, results: Sequence[Result], workloads: Mapping[str, Workload]
 ) -> list[str]:
-    """Return what makes the next run decide, and what a revision keeps of the one before, without figures.
+    """Return what makes the next run decide, and what a revision keeps of the one before, without
+    figures.
 
     Each is there only if one text is right for all points and clocks.
     """
@@ -294,7 +327,9 @@ def _endings(
     }
     options = {with_remedy(text, clock).removeprefix(f"{text}, ") for text, clock in reasons}
     about = f"{variant.name} "
-    texts = [text for one in results for text in revisions_in(one, workloads) if text.startswith(about)]
+    texts = [
+        text for one in results for text in revisions_in(one, workloads) if text.startswith(about)
+    ]
     kept = {re.sub(r" \([^()]*\)", "", text).removeprefix(about) for text in texts}
     return [one.pop() for one in (options - {text for text, _ in reasons}, kept) if len(one) == 1]
 
@@ -304,7 +339,8 @@ def _names(findings: Iterable[MetricAnswer]) -> list[str]:
 
 
 def _list(texts: Sequence[str], more: str = "more metric") -> str:
-    """Return the first texts, and how many more there are: ``a and b``, ``a, b and 3 more metrics``."""
+    """Return the first texts, and how many more there are: ``a and b``, ``a, b and 3 more
+    metrics``."""
     named = list(texts if len(texts) <= _NAMED + 1 else texts[:_NAMED])
     if len(texts) > len(named):
         named.append(counted(len(texts) - len(named), more))

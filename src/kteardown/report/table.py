@@ -33,7 +33,9 @@ class Block:
     """The columns of text, which are aligned left; the others are numbers and are aligned right."""
 
     @classmethod
-    def of(cls, columns: Sequence[str], rows: Iterable[Sequence[Text]], left: Iterable[str] = ()) -> "Block":
+    def of(
+        cls, columns: Sequence[str], rows: Iterable[Sequence[Text]], left: Iterable[str] = ()
+    ) -> "Block":
         """Return a block of cells that are given as texts."""
         return cls(tuple(columns), tuple(tuple(map(_cell, row)) for row in rows), frozenset(left))
 
@@ -53,10 +55,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: ``keys`` identifies the rows, and each of ``blocks`` adds columns, usually of one variant.
+    """A table: ``keys`` identifies the rows, and each of ``blocks`` adds columns, usually of one
+    variant.
 
-    ``aside`` is shown next to every block if the width allows it for all of them. Otherwise it is in a part
-    of its own, which comes first.
+    ``aside`` is shown next to every block if the width allows it for all of them. Otherwise it is
+    in a part of its own, which comes first.
     """
 
     title: str
@@ -68,8 +71,8 @@ class Table:
     def cut(self, width: int, gap: int) -> list[Block]:
         """Divide the table into blocks of at most ``width`` characters, each with the key columns.
 
-        ``gap`` is the number of characters between two columns. A part is wider than ``width`` only where the
-        keys and a single block do not fit.
+        ``gap`` is the number of characters between two columns. A part is wider than ``width`` only
+        where the keys and a single block do not fit.
         """
         keys, parts = [self.keys], [[self.keys]]
         if self.aside is not None:

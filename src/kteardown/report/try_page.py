@@ -1,4 +1,5 @@
-"""The answer of ``kteardown try``: one page about a posted series, in 72 columns, for a reply on the list."""
+"""The answer of ``kteardown try``: one page about a posted series, in 72 columns, for a reply on
+the list."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -36,7 +37,8 @@ _OF_KERNEL = ("name", "source", "release", "compiler", "config_hash")
 
 @dataclass(frozen=True)
 class Exercise:
-    """What a workload executes of a series: in sentences, and whether any changed line was executed."""
+    """What a workload executes of a series: in sentences, and whether any changed line was
+    executed."""
 
     sentences: tuple[str, ...] = ()
     exercised: bool | None = None
@@ -64,7 +66,8 @@ class MeasuredWorkload:
     metrics: tuple[str, ...] = ()
     """Those that can show the change; empty: its headline metrics."""
     choices: dict[str, tuple[ParamValue, ...]] = field(default_factory=dict)
-    """The choices of a parameter with which it executes enough of the change, of those that were counted."""
+    """The choices of a parameter with which it executes enough of the change, of those that were
+    counted."""
 
     def shows(self, share: float) -> bool:
         """Return whether its metrics can show that ``share`` of its instructions is saved."""
@@ -89,7 +92,8 @@ class Chosen:
     unmeasured: str = ""
     """How workloads execute what is changed, if that is too seldom to be measured."""
     after_build: bool = False
-    """Whether the code of the kernels has to say first which functions use what the diffs change."""
+    """Whether the code of the kernels has to say first which functions use what the diffs
+    change."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,8 @@ class Tried:
     kernels: tuple[KernelImage, ...] = ()
     """Base and the series, once they are built."""
     error: KteardownError | None = None
-    """Why nothing says what the series does: with what the command ends after it has written its files."""
+    """Why nothing says what the series does: with what the command ends after it has written its
+    files."""
 
 
 def page(tried: Tried) -> str:
@@ -126,7 +131,9 @@ def page(tried: Tried) -> str:
         for text in limits(material.result, alone=len(one.materials) == 1)
     ]
     parts = [_heading(tried.posted), *map(wrapped, [*costs(tried), *sentence(tried).splitlines()])]
-    parts += [layout(table) for one in tried.measured if one.material for table in tables(one.material)]
+    parts += [
+        layout(table) for one in tried.measured if one.material for table in tables(one.material)
+    ]
     parts.append(_section("What was exercised:", exercised))
     parts.append(_section("What was compared:", compared(tried)))
     parts.append(_section("Limits:", list(dict.fromkeys([*known, *tried.chosen.notes]))))
@@ -150,7 +157,8 @@ def first_page(tried: Tried, page: str) -> str:
 def plan(tried: Tried) -> str:
     """Return what would be done, before anything is built."""
     steps = [
-        f"would {'only count the change in' if one.only_counted else 'run'} {one.workload}: {one.why}"
+        f"would {'only count the change in' if one.only_counted else 'run'} {one.workload}: "
+        f"{one.why}"
         for one in tried.measured
     ]
     none = "none: name one with --workload" if tried.error else "chosen after the build"
@@ -198,7 +206,9 @@ def details(tried: Tried) -> dict[str, Any]:
         "left_out": tried.base.left_out,
         "files": {file.name: "built" if file.built else why(file) for file in tried.config.files},
         "symbols": tried.config.symbols,
-        "changed": [{"file": one.file, "name": one.name, "kind": one.kind} for one in tried.chosen.changed],
+        "changed": [
+            {"file": one.file, "name": one.name, "kind": one.kind} for one in tried.chosen.changed
+        ],
         "changed_objects": tried.changed_objects,
         "kernels": [{name: getattr(one, name) for name in _OF_KERNEL} for one in tried.kernels],
         "workloads": [
@@ -227,7 +237,8 @@ def sentence(tried: Tried) -> str:
 
 
 def outcome(tried: Tried) -> Outcome:
-    """Return what the series means for a gate: the worst of its workloads, or why it was not measured."""
+    """Return what the series means for a gate: the worst of its workloads, or why it was not
+    measured."""
     outcomes: list[Outcome] = []
     for one in tried.measured:
         if one.material is not None:
@@ -242,8 +253,13 @@ def outcome(tried: Tried) -> Outcome:
 
 def costs(tried: Tried) -> list[str]:
     """Return in sentences what the changed functions cost in each workload that executes them."""
-    known = [one for one in tried.measured if one.exercise.exercised is not False and one.exercise.cost]
-    found = (charts.written("path_cost", one.workload, one.exercise.cost, median, percent) for one in known)
+    known = [
+        one for one in tried.measured if one.exercise.exercised is not False and one.exercise.cost
+    ]
+    found = (
+        charts.written("path_cost", one.workload, one.exercise.cost, median, percent)
+        for one in known
+    )
     return [text for texts in found for text in texts]
 
 
@@ -255,8 +271,8 @@ def answers(tried: Tried) -> list[VariantLine]:
             answer = lines(one.material.whole, one.material.workloads)
             if one.exercise.exercised is False:
                 text = (
-                    f"Not exercised: {one.workload} ran, and executed no line that the series changes. "
-                    "Its figures say nothing about the series."
+                    f"Not exercised: {one.workload} ran, and executed no line that the series "
+                    "changes. Its figures say nothing about the series."
                 )
                 answer = [line for line in answer if OUTCOME_OF[line.tone] in ("broken", "fail")]
                 answer.append(VariantLine("inconclusive", text))
@@ -265,7 +281,8 @@ def answers(tried: Tried) -> list[VariantLine]:
 
 
 def compared(tried: Tried) -> list[str]:
-    """Return the base, how the series applies to it, and which symbols and files it needs, in sentences."""
+    """Return the base, how the series applies to it, and which symbols and files it needs, in
+    sentences."""
     config = tried.config
     files = [file for file in config.files if file.symbols or (not file.built and file.reason)]
     about = (tried.base, tried.posted, files, config.symbols, _MANY, why, with_short_commit)
@@ -275,7 +292,9 @@ def compared(tried: Tried) -> list[str]:
 def _heading(posted: PostedSeries) -> str:
     count = f", {len(posted.patches)} patches" if len(posted.patches) > 1 else ""
     lines = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
-    lines.append(wrapped(f"{posted.author}{', ' + posted.date if posted.date else ''}{count}", "  "))
+    lines.append(
+        wrapped(f"{posted.author}{', ' + posted.date if posted.date else ''}{count}", "  ")
+    )
     if posted.message_id:
         lines.append(f"  <{on_one_line(posted.message_id)}>")
     return "\n".join(lines)

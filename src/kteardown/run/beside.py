@@ -27,9 +27,9 @@ def boot_and_count(
 ) -> tuple[M, T]:
     """Call ``boot``, which measures, and ``count``; return what both return.
 
-    ``exact``: on the instruction clock with one CPU, where no other work of the host changes a figure, they
-    run together: the guests that count use the CPUs that the others leave idle, and no more than ``jobs``
-    run at the same time. Raises what either raises.
+    ``exact``: on the instruction clock with one CPU, where no other work of the host changes a
+    figure, they run together: the guests that count use the CPUs that the others leave idle, and no
+    more than ``jobs`` run at the same time. Raises what either raises.
     """
     if not exact:
         return boot(), count(RepeatingMachine(reporter.command))
@@ -42,8 +42,8 @@ def boot_and_count(
 def beside(work: Callable[[], T], machine: Machine) -> Iterator[Callable[[], T]]:
     """Call ``work``, which boots guests in ``machine``, in a thread while the block runs.
 
-    The block gets what waits for it and returns what it returns, or raises what it raises. An error of the
-    block and ^C end the guests. What ``work`` computes after its guests is not awaited then.
+    The block gets what waits for it and returns what it returns, or raises what it raises. An error
+    of the block and ^C end the guests. What ``work`` computes after its guests is not awaited then.
     """
     future: Future[T] = Future()
     # A thread of an executor would be awaited when Python ends.

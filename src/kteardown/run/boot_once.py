@@ -38,14 +38,16 @@ _SPEC = MachineSpec()
 _KERNEL_MB = 64
 """What a kernel needs for itself, at most."""
 _QUIET = 200_000
-"""What the kernel of a quiet guest executes in 100 ms is less; a timer tick takes some thousands."""
+"""What the kernel of a quiet guest executes in 100 ms is less; a timer tick takes some
+thousands."""
 _MOST_RECORDS = 500_000
 """What an agent writes is less; a script can write to the port of the records, too."""
 
 
 @dataclass(frozen=True)
 class CountedTrial:
-    """One trial with what it executed. ``status`` is that of its record, empty if it did not end."""
+    """One trial with what it executed. ``status`` is that of its record, empty if it did not
+    end."""
 
     workload: str
     params: dict[str, ParamValue]
@@ -53,7 +55,8 @@ class CountedTrial:
     detail: str
     executed: TrialBlocks
     later: int | None = None
-    """Instructions of the kernel after the stretch; None if not counted, or if the guest is not quiet."""
+    """Instructions of the kernel after the stretch; None if not counted, or if the guest is not
+    quiet."""
 
     @property
     def ran(self) -> bool:
@@ -64,7 +67,8 @@ class CountedTrial:
 
 @dataclass(frozen=True)
 class CountedBoot:
-    """One boot with the plugin: the kernel's own start, the trials, and every record of the agent."""
+    """One boot with the plugin: the kernel's own start, the trials, and every record of the
+    agent."""
 
     start: TrialBlocks
     trials: tuple[CountedTrial, ...]
@@ -101,15 +105,17 @@ def boot_counted(
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
-    ``folder``: of a workload that is not shipped. ``spec``: of the guest. ``counted``: load the plugin;
-    ``also`` ("later") as for the agent. ``machine`` boots it, and another thread may stop it; None: QEMU.
-    ``place``: the run that keeps the files of a script. ``on_record`` gets each record as it comes.
-    Raises GuestError if the guest fails, LabError, InputError.
+    ``folder``: of a workload that is not shipped. ``spec``: of the guest. ``counted``: load the
+    plugin; ``also`` ("later") as for the agent. ``machine`` boots it, and another thread may stop
+    it; None: QEMU. ``place``: the run that keeps the files of a script. ``on_record`` gets each
+    record as it comes. Raises GuestError if the guest fails, LabError, InputError.
     """
     planned = _planned(workload, points, seed)
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
         here = Entry(Path(name))
-        initramfs = _initramfs(here, place or here, kernel, workload, planned, folder, reporter, also)
+        initramfs = _initramfs(
+            here, place or here, kernel, workload, planned, folder, reporter, also
+        )
         memory_mb = spec.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
         counts = here.path / "counts"
@@ -135,20 +141,26 @@ def boot_counted(
         try:
             result = machine.boot(job, records.add)
         except ForgedError as error:
-            raise GuestError(
-                f"the guest that ran {workload.name} forged a record: {error}",
-                hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses them.",
-            ) from error
+            raise _forgery(workload, error) from error
         _check(result, workload, here)
         start, *sections = read_counts(counts) if counted else [TrialBlocks(0, ())]
     trials = _trials(planned, records.kept, sections, 4 if also else 1)
     return CountedBoot(start, trials, tuple(records.kept), result)
 
 
+def _forgery(workload: Workload, error: ForgedError) -> GuestError:
+    return GuestError(
+        f"the guest that ran {workload.name} forged a record: {error}",
+        hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses them.",
+    )
+
+
 class _Records:
     """The records of a guest, as they come."""
 
-    def __init__(self, planned: PlannedBoot, workload: Workload, on_record: Callable[[Record], None]) -> None:
+    def __init__(
+        self, planned: PlannedBoot, workload: Workload, on_record: Callable[[Record], None]
+    ) -> None:
         self._guest = GuestRecords(planned, reports_of({workload.name: workload}))
         self._workload = workload.name
         self._on_record = on_record
@@ -172,7 +184,8 @@ class _Records:
 def boot_together(
     boots: Sequence[Callable[[], CountedBoot]], machine: Machine, update: Callable[[int], None]
 ) -> list[CountedBoot]:
-    """Return the boots, of which two run at a time on ``machine``; ``update`` gets how many have ended.
+    """Return the boots, of which two run at a time on ``machine``; ``update`` gets how many have
+    ended.
 
     Raises what they raise; that and ^C end the guests.
     """
@@ -187,9 +200,13 @@ def boot_together(
             raise
 
 
-def _plugin(counts: Path, workload: Workload, folder: str, reporter: Reporter, also: Also) -> tuple[str, ...]:
+def _plugin(
+    counts: Path, workload: Workload, folder: str, reporter: Reporter, also: Also
+) -> tuple[str, ...]:
     own = own_sources({workload.name: workload}, folder)
-    return plugin_arguments(DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own, also=also)
+    return plugin_arguments(
+        DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own, also=also
+    )
 
 
 def _initramfs(
@@ -222,7 +239,10 @@ def check_size(size: int, memory_mb: int) -> None:
     if 3 * size_mb + _KERNEL_MB > memory_mb:
         raise InputError(
             f"the files of the guest, {size_mb} MB, do not fit into its memory of {memory_mb} MB",
-            hint=f"give it more, --memory-mb {3 * size_mb + _KERNEL_MB + 256}, or leave out large programs.",
+            hint=(
+                f"give it more, --memory-mb {3 * size_mb + _KERNEL_MB + 256}, or leave out large "
+                "programs."
+            ),
         )
 
 
@@ -230,7 +250,12 @@ def _planned(workload: Workload, points: Sequence[Params], seed: int) -> Planned
     script = script_of(workload)
     trials = [
         PlannedTrial(
-            index=n, workload=workload.name, params={**point}, warmup=0, repetitions=1, script=script
+            index=n,
+            workload=workload.name,
+            params={**point},
+            warmup=0,
+            repetitions=1,
+            script=script,
         )
         for n, point in enumerate(points)
     ]
@@ -241,11 +266,15 @@ def _trials(
     planned: PlannedBoot, records: Sequence[Record], sections: Sequence[TrialBlocks], each: int
 ) -> tuple[CountedTrial, ...]:
     """Return the trials with the counts of ``each`` so many sections."""
-    if len(sections) != each * len(planned.trials):  # Nothing was counted, or the setup of one failed.
+    if len(sections) != each * len(
+        planned.trials
+    ):  # Nothing was counted, or the setup of one failed.
         sections = [TrialBlocks(0, ())] * each * len(planned.trials)
     ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
     trials = []
-    for trial, section, *parts in zip(planned.trials, *(sections[n::each] for n in range(each)), strict=True):
+    for trial, section, *parts in zip(
+        planned.trials, *(sections[n::each] for n in range(each)), strict=True
+    ):
         end = ends.get(trial.index)
         status, detail = (end.status, end.detail) if end else ("", "")
         later = parts[0].outside if parts and parts[1].outside < _QUIET else None
@@ -258,7 +287,8 @@ def _check(result: BootEnd, workload: Workload, folder: Entry) -> None:
         return
     if "plugin" in result.detail:
         raise LabError(
-            f"this host's QEMU does not load the plugin that counts what a kernel executes: {result.detail}",
+            "this host's QEMU does not load the plugin that counts what a kernel executes: "
+            f"{result.detail}",
             hint="use a QEMU that was built with TCG plugins, as those of Debian are.",
         )
     kept = Entry(cache_dir() / "logs", (f"boot-{workload.name}.console",))

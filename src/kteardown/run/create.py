@@ -1,7 +1,7 @@
 """Create a run: build its kernels, make its plan, write its directory.
 
-The files of a series or the cache may change before a run is resumed; those in its directory do not. A kernel
-whose source or fragments have changed by then is refused.
+The files of a series or the cache may change before a run is resumed; those in its directory do
+not. A kernel whose source or fragments have changed by then is refused.
 """
 
 import json
@@ -47,7 +47,9 @@ _RUNS = 50
 """How many of the newest runs are read."""
 
 
-def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources) -> None:
+def save_requests(
+    run: RunDir, resolved: Resolved, left_out: Mapping[str, str], sources: Sources
+) -> None:
     """Write the sources and patches of the kernels. Raises LabError, BuildError, InputError."""
     requests = {}
     for kernel in resolved.kernels:
@@ -59,7 +61,9 @@ def save_requests(run: RunDir, resolved: Resolved, left_out: Mapping[str, str], 
             for patch in settled.patches:
                 run.copy(patch, run.folder / folder / patch.name)
             patches = tuple(Path(folder, patch.name) for patch in settled.patches)
-            kept = replace(settled, patches=patches, fragments=run.keep_fragments(settled.fragments))
+            kept = replace(
+                settled, patches=patches, fragments=run.keep_fragments(settled.fragments)
+            )
             requests[kernel.name] = _kernel_request.dump_python(
                 kept, mode="json", exclude={"name", "backports"}
             )
@@ -101,8 +105,10 @@ def save_built(run: RunDir, built: Built) -> None:
 
 
 def check_same_source(snapshot: Snapshot, requests: Sequence[KernelRequest], built: Built) -> None:
-    """Raise InputError if a kernel of the source of base was built from another state of it than base."""
-    # A variant can be built later than base: a git tree, a distribution or the compiler may have changed.
+    """Raise InputError if a kernel of the source of base was built from another state of it than
+    base."""
+    # A variant can be built later than base: a git tree, a distribution or the compiler may have
+    # changed.
     base, source = snapshot.kernels[BASE], _base_request(snapshot).source
     for request in requests:
         image = built.images.get(request.name)
@@ -110,8 +116,8 @@ def check_same_source(snapshot: Snapshot, requests: Sequence[KernelRequest], bui
             continue
         if (image.source, image.compiler) != (base.source, base.compiler):
             raise InputError(
-                f"{request.name} was built from {image.source} with {image.compiler}, and base from "
-                f"{base.source} with {base.compiler}: they cannot be compared",
+                f"{request.name} was built from {image.source} with {image.compiler}, and base "
+                f"from {base.source} with {base.compiler}: they cannot be compared",
                 hint="start the experiment anew.",
             )
 
@@ -127,26 +133,31 @@ def missing_kernels(run: RunDir) -> list[KernelRequest]:
 
 
 def needed_requests(run: RunDir) -> list[KernelRequest]:
-    """Return the kernels that may be built for a run when it is resumed. Raises InputError if it is damaged.
+    """Return the kernels that may be built for a run when it is resumed. Raises InputError if it is
+    damaged.
 
-    They are those that are missing, and base if its layout twin may be added, or if what a series changes in
-    its source may be counted.
+    They are those that are missing, and base if its layout twin may be added, or if what a series
+    changes in its source may be counted.
     """
     requests = _json(run.folder / "requests.json")
     base = requests.get(BASE)
     with damaged(str(run.folder / "requests.json"), hint=_RESTORE):
-        is_read = (run.folder / _TWIN_PATCH).exists() or any(one.get("patches") for one in requests.values())
+        is_read = (run.folder / _TWIN_PATCH).exists() or any(
+            one.get("patches") for one in requests.values()
+        )
     return [*missing_kernels(run), *([_request(run, BASE, base)] if base and is_read else [])]
 
 
 def bootable(run: RunDir) -> dict[str, Bootable]:
     """Return the built kernels by name, held in the cache.
 
-    Raises InputError if an image is not whole, or a file is not in the cache: what is booted, and what the
-    guests get, is not chosen by the files of a run.
+    Raises InputError if an image is not whole, or a file is not in the cache: what is booted, and
+    what the guests get, is not chosen by the files of a run.
     """
     with damaged(str(run.kernels_file), hint=_RESTORE):
-        kernels = {name: _bootable(run, name, fields) for name, fields in _json(run.kernels_file).items()}
+        kernels = {
+            name: _bootable(run, name, fields) for name, fields in _json(run.kernels_file).items()
+        }
         return {**kernels, TWIN: kernels[BASE]}
 
 
@@ -179,18 +190,21 @@ def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
 
 
 def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
-    """Build the layout twin from the patch that the run keeps. Raises InputError, BuildError, LabError."""
+    """Build the layout twin from the patch that the run keeps. Raises InputError, BuildError,
+    LabError."""
     run = snapshot.run
     if not (run.folder / _TWIN_PATCH).exists():
         raise InputError(
-            "no variant is a series that changes a .c file of base", hint="name such a series with --variant."
+            "no variant is a series that changes a .c file of base",
+            hint="name such a series with --variant.",
         )
     base = _base_request(snapshot)
     twin = replace(base, name=LAYOUT, patches=(run.plain_file(_TWIN_PATCH),), series=LAYOUT)
     images = build.ensure([base, twin], cache_dir=cache_dir(), reporter=reporter).images
     if images[BASE].image_hash != snapshot.kernels[BASE].image_hash:
         raise InputError(
-            f"{base.source} is no longer the kernel that the run booted", hint="run the experiment again."
+            f"{base.source} is no longer the kernel that the run booted",
+            hint="run the experiment again.",
         )
     layout_twin.check(images[BASE], images[LAYOUT])
     save_built(run, Built({LAYOUT: images[LAYOUT]}, {}))
@@ -217,24 +231,29 @@ def _json(file: Entry) -> dict[str, Any]:
 
 
 def settle(resolved: Resolved, reporter: Reporter) -> Resolved:
-    """Return ``resolved`` with kernels that a later build makes of the same. Raises InputError, LabError."""
+    """Return ``resolved`` with kernels that a later build makes of the same. Raises InputError,
+    LabError."""
     sources = Sources(cache_dir(), reporter)
     plan_boots(resolved)
-    return replace(resolved, kernels=tuple(build.settle(kernel, sources) for kernel in resolved.kernels))
+    return replace(
+        resolved, kernels=tuple(build.settle(kernel, sources) for kernel in resolved.kernels)
+    )
 
 
 def build_kernels(resolved: Resolved, reporter: Reporter) -> Built:
-    """Build every kernel that is not cached, the layout twin too. Raises BuildError, InputError, LabError."""
+    """Build every kernel that is not cached, the layout twin too. Raises BuildError, InputError,
+    LabError."""
     return _build(_requests(resolved, reporter), reporter)
 
 
 def build_first(resolved: Resolved, reporter: Reporter, *, measured_later: bool = False) -> Built:
     """Build what must be built before the first guest boots.
 
-    On the instruction clock other work on the host cannot change a figure, so base boots while the variants
-    are built (``run.measure``). Their patches are applied here, so that a patch that does not apply ends the
-    command at once. ``measured_later``: the other clock is measured first and builds the variants, so that
-    the wall clock finds them in the cache. Raises BuildError, InputError, LabError.
+    On the instruction clock other work on the host cannot change a figure, so base boots while the
+    variants are built (``run.measure``). Their patches are applied here, so that a patch that does
+    not apply ends the command at once. ``measured_later``: the other clock is measured first and
+    builds the variants, so that the wall clock finds them in the cache. Raises BuildError,
+    InputError, LabError.
     """
     requests = _requests(resolved, reporter)
     later = [request for request in requests[1:] if request.name != LAYOUT]
@@ -242,14 +261,17 @@ def build_first(resolved: Resolved, reporter: Reporter, *, measured_later: bool 
     if at_once or any(kernel.optional or is_prebuilt(kernel.source) for kernel in later):
         return _build(requests, reporter)
     missing = {request.name for request in build.missing(later, cache_dir=cache_dir())}
-    build.check_patches([r for r in later if r.name in missing], cache_dir=cache_dir(), reporter=reporter)
+    build.check_patches(
+        [r for r in later if r.name in missing], cache_dir=cache_dir(), reporter=reporter
+    )
     return _build([request for request in requests if request.name not in missing], reporter)
 
 
 def create_run(
     resolved: Resolved, built: Built, command: str, reporter: Reporter, run: RunDir | None = None
 ) -> RunDir:
-    """Write a run directory, a new one or ``run``, with all that later stages need. Raises LabError."""
+    """Write a run directory, a new one or ``run``, with all that later stages need. Raises
+    LabError."""
     run = run or RunDir.create(runs_dir(), resolved.experiment.name)
     with removed_unless_whole(run.path):
         plan = plan_boots(resolved, built.left_out)
@@ -260,7 +282,9 @@ def create_run(
         run.save(run.environment_file, json.dumps(environment, indent=1))
         if resolved.experiment.design.profile:
             run.make_folder(run.profile.console_file(0, 0).parent)
-            run.save(run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1))
+            run.save(
+                run.profile.plan_file, plan_profiled_boots(resolved, plan).model_dump_json(indent=1)
+            )
         snapshot.mark_whole(run, resolved.experiment)
     return run
 
@@ -268,10 +292,12 @@ def create_run(
 def plan_boots(resolved: Resolved, left_out: dict[str, str] | None = None) -> Plan:
     """Return the plan, which is the same for the same experiment and kernels.
 
-    ``left_out``: kernels of an ablation that could not be built, with the reasons. Raises InputError if the
-    guests are too large for this host.
+    ``left_out``: kernels of an ablation that could not be built, with the reasons. Raises
+    InputError if the guests are too large for this host.
     """
-    variants = [kernel.name for kernel in resolved.kernels[1:] if kernel.name not in (left_out or {})]
+    variants = [
+        kernel.name for kernel in resolved.kernels[1:] if kernel.name not in (left_out or {})
+    ]
     plan = make_plan(resolved.experiment, resolved.workloads, variants)
     if plan.memory_mb > (most := int(psutil.virtual_memory().total) >> 20):
         raise InputError(
@@ -289,7 +315,8 @@ def plan_profiled_boots(resolved: Resolved, plan: Plan) -> Plan:
 
 
 def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None) -> tuple[Building, Forecast]:
-    """Return the expected cost of building and of booting ``plan``, from earlier builds and runs."""
+    """Return the expected cost of building and of booting ``plan``, from earlier builds and
+    runs."""
     # Builds, boots and downloads nothing.
     requests = list(resolved.kernels)
     if LAYOUT in controls(resolved.experiment.design):
@@ -317,7 +344,8 @@ def _requests(resolved: Resolved, reporter: Reporter) -> list[KernelRequest]:
         twin = layout_twin.request(resolved.base, resolved.series, Sources(cache_dir(), reporter))
         if twin is None:
             raise InputError(
-                "--layout-twin: there is no layout twin, because no series changes a .c file of base",
+                "--layout-twin: there is no layout twin, because no series changes a .c file of "
+                "base",
                 hint="remove --layout-twin.",
             )
         requests.append(twin)
@@ -334,10 +362,11 @@ def _build(requests: list[KernelRequest], reporter: Reporter) -> Built:
 
 
 def spreads(experiment: Experiment, runs: Iterable[RunDir]) -> dict[tuple[str, str], Spread]:
-    """Return the spreads of the newest of ``runs`` with the clock of ``experiment``, by workload and metric.
+    """Return the spreads of the newest of ``runs`` with the clock of ``experiment``, by workload
+    and metric.
 
-    The largest of a run's variants is used. ``runs`` are oldest first. A run without a result, or with one
-    that does not have them, is ignored.
+    The largest of a run's variants is used. ``runs`` are oldest first. A run without a result, or
+    with one that does not have them, is ignored.
     """
     found: dict[tuple[str, str], Spread] = {}
     for run in list(runs)[: -_RUNS - 1 : -1]:

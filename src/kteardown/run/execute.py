@@ -1,7 +1,7 @@
 """Execute a plan: which boots run, in which order, and which of them count.
 
-An executor runs what it is given: that of this host, or that of a place (``run.places``). Everything above
-``execute`` is the same for every executor.
+An executor runs what it is given: that of this host, or that of a place (``run.places``).
+Everything above ``execute`` is the same for every executor.
 """
 
 import itertools
@@ -33,10 +33,15 @@ Piece = tuple[PlannedBoot, ...]
 """Boots that run one after another on one machine."""
 
 
-# How much longer than on hardware a guest may be silent under each acceleration before its outcome is
-# `hang`. Workloads write a record every few seconds even with mttcg; the factor is for a loaded host, which
-# does not matter to icount: its limit is on the guest's own clock.
-SILENCE_FACTOR: Mapping[Acceleration, float] = {"kvm": 1.0, "mttcg": 5.0, "icount": 0.5, "metal": 1.0}
+# How much longer than on hardware a guest may be silent under each acceleration before its outcome
+# is `hang`. Workloads write a record every few seconds even with mttcg; the factor is for a loaded
+# host, which does not matter to icount: its limit is on the guest's own clock.
+SILENCE_FACTOR: Mapping[Acceleration, float] = {
+    "kvm": 1.0,
+    "mttcg": 5.0,
+    "icount": 0.5,
+    "metal": 1.0,
+}
 _ATTEMPTS = 3
 
 
@@ -52,10 +57,10 @@ def execute(
     """Run every boot of ``plan`` that ``log`` does not have yet.
 
     ``weight``: the expected time of a trial, in any unit; it only scales the displayed progress.
-    ``between`` is called after a boot has ended and before the next begins: with one job, no guest runs then.
-    A boot whose guest fails is recorded, and the plan continues. A boot that fails because of the host is
-    attempted again a few times. Raises LabError if it fails each time. Records that were written before an
-    error or a KeyboardInterrupt are kept.
+    ``between`` is called after a boot has ended and before the next begins: with one job, no guest
+    runs then. A boot whose guest fails is recorded, and the plan continues. A boot that fails
+    because of the host is attempted again a few times. Raises LabError if it fails each time.
+    Records that were written before an error or a KeyboardInterrupt are kept.
     """
     done = log.finished()
     todo = [boot for boot in plan.boots if boot.index not in done]
@@ -72,7 +77,9 @@ def execute(
 class _Course:
     """The course of a plan: what is left, what runs, and what has ended."""
 
-    def __init__(self, plan: Plan, executor: "Executor", log: RecordWriter, reporter: Reporter) -> None:
+    def __init__(
+        self, plan: Plan, executor: "Executor", log: RecordWriter, reporter: Reporter
+    ) -> None:
         self._given_up = GivenUp(plan)
         self._executor = executor
         self._reporter = reporter
@@ -105,7 +112,8 @@ class _Course:
         return self._running > 0
 
     def _wanted(self, piece: Piece) -> Piece | None:
-        """Return the boots of ``piece`` that are not given up; None if it must wait until that is known."""
+        """Return the boots of ``piece`` that are not given up; None if it must wait until that is
+        known."""
         given_up = {boot.index: self._given_up.decide(boot, self._counted) for boot in piece}
         if None in given_up.values() and not self._executor.ahead:
             return None
@@ -116,7 +124,8 @@ class _Course:
         return left if any(boot.index not in self._finished for boot in left) else ()
 
     def _decide(self) -> None:
-        """Of the boots that have ended, count those that are not given up, in the order of the plan."""
+        """Of the boots that have ended, count those that are not given up, in the order of the
+        plan."""
         for index in sorted(self._undecided):
             boot = self._undecided[index].boot
             given_up = self._given_up.decide(boot, self._counted)
@@ -129,10 +138,14 @@ class _Course:
             ended.keep()
             self._counted[index] = ended.outcome
             if ended.outcome != "ok":
-                self._reporter.note(f"boot {index} of {boot.kernel}: {ended.outcome}: {ended.detail}")
+                self._reporter.note(
+                    f"boot {index} of {boot.kernel}: {ended.outcome}: {ended.detail}"
+                )
 
     def _skipped(self, boot: PlannedBoot) -> None:
-        self._reporter.note(f"boot {boot.index} of {boot.kernel} is skipped: earlier boots of it failed")
+        self._reporter.note(
+            f"boot {boot.index} of {boot.kernel} is skipped: earlier boots of it failed"
+        )
 
 
 def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
@@ -211,16 +224,23 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
             lines.append(f"profile {profile_ns}")
         name, params = of_agent(trial)
         words = (f"{key}={value}" for key, value in params.items())
-        lines.append(" ".join([f"trial {trial.index} {name} {trial.warmup} {trial.repetitions}", *words]))
+        lines.append(
+            " ".join([f"trial {trial.index} {name} {trial.warmup} {trial.repetitions}", *words])
+        )
     return "\n".join(lines) + "\n"
 
 
 def completed_record(
-    record: Record, boot: PlannedBoot, host: HostWatch | None, began: float | None, limit: float | None
+    record: Record,
+    boot: PlannedBoot,
+    host: HostWatch | None,
+    began: float | None,
+    limit: float | None,
 ) -> Record:
     """Return a record of the agent with what the lab adds.
 
-    ``began``: when the machine was started, of ``time.monotonic``; None if records only come at its end.
+    ``began``: when the machine was started, of ``time.monotonic``; None if records only come at its
+    end.
     """
     # The host is watched from start to end of a trial.
     if isinstance(record, TrialStart):
@@ -254,9 +274,15 @@ def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
 
 
 def boot_job(
-    boot: PlannedBoot, plan: Plan, lab: GuestSetup, kernel: Bootable, console: Entry, host: HostWatch | None
+    boot: PlannedBoot,
+    plan: Plan,
+    lab: GuestSetup,
+    kernel: Bootable,
+    console: Entry,
+    host: HostWatch | None,
 ) -> BootJob:
-    """Return the job of a boot. Its initramfs is written beside ``console``. Raises InputError, LabError."""
+    """Return the job of a boot. Its initramfs is written beside ``console``. Raises InputError,
+    LabError."""
     more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
     modules = tuple(dict.fromkeys((*kernel.modules, *more)))
     initramfs = pack(
@@ -287,11 +313,12 @@ def boot_job(
 
 
 class Executor:
-    """Runs pieces of a plan on this host, with the machine and the jobs of a lab; others replace methods."""
+    """Runs pieces of a plan on this host, with the machine and the jobs of a lab; others replace
+    methods."""
 
     ahead = False
-    """Whether boots run before it is known whether they count. Their records are not in the log before
-    ``Ended.keep`` is called, which is not done for a boot that turns out not to count."""
+    """Whether boots run before it is known whether they count. Their records are not in the log
+    before ``Ended.keep`` is called, which is not done for a boot that turns out not to count."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -305,7 +332,8 @@ class Executor:
 
     @contextmanager
     def open(self, setting: Setting) -> Iterator[None]:
-        """Run pieces of this plan in the block. Nothing of it is left running on this machine afterwards."""
+        """Run pieces of this plan in the block. Nothing of it is left running on this machine
+        afterwards."""
         self._setting = setting
         with ExitStack() as last, ThreadPoolExecutor(self._lab.jobs) as self._pool:
             last.callback(self._lab.machine.release)
@@ -330,7 +358,9 @@ class Executor:
         blocks: dict[int, list[PlannedBoot]] = {}
         for boot in plan.boots:
             if boot.block in torn or boot.index not in finished:
-                blocks.setdefault(boot.block if boot.block in torn else -1 - boot.index, []).append(boot)
+                blocks.setdefault(boot.block if boot.block in torn else -1 - boot.index, []).append(
+                    boot
+                )
         return [tuple(boots) for boots in blocks.values()]
 
     def room(self) -> bool:
@@ -344,7 +374,8 @@ class Executor:
     def wait(self) -> Sequence[Ended]:
         """Wait until boots have ended, and return them; each boot of each piece is returned once.
 
-        Raises LabError if one failed three times because of the host, KeyboardInterrupt after ``stop``.
+        Raises LabError if one failed three times because of the host, KeyboardInterrupt after
+        ``stop``.
         """
         ended: list[Ended] = []
         for future in wait(self._running, return_when=FIRST_COMPLETED).done:
@@ -365,7 +396,8 @@ class Executor:
 
 
 def run_boot(boot: PlannedBoot, setting: Setting) -> BootEnd:
-    """Run a boot, and what of it was disturbed again. Raises LabError if three attempts fail by the host."""
+    """Run a boot, and what of it was disturbed again. Raises LabError if three attempts fail by the
+    host."""
     while True:
         first = setting.log.next_attempt(boot.index)
         for attempt in range(first, first + _ATTEMPTS):

@@ -1,9 +1,9 @@
 """Forecast how long a plan will take, from the boots of earlier runs.
 
-The forecast for a trial is the median of the earlier trials at its point. Between measured points it is
-interpolated, and beyond them extrapolated by a straight line. Making the objects often takes longer than
-measuring them, and one number of repetitions does not show how the time is divided: the forecast is too
-long rather than too short in this case.
+The forecast for a trial is the median of the earlier trials at its point. Between measured points
+it is interpolated, and beyond them extrapolated by a straight line. Making the objects often takes
+longer than measuring them, and one number of repetitions does not show how the time is divided: the
+forecast is too long rather than too short in this case.
 """
 
 import os
@@ -57,8 +57,9 @@ class SeenBoot:
 class Forecast:
     """The expected time and memory of a plan; None where no earlier run has them.
 
-    ``seconds``: measuring, with ``jobs`` guests at a time. ``guest_kb``: the largest host memory of one
-    guest. ``carried``: how many of the ``points`` points were not measured with as many executions.
+    ``seconds``: measuring, with ``jobs`` guests at a time. ``guest_kb``: the largest host memory of
+    one guest. ``carried``: how many of the ``points`` points were not measured with as many
+    executions.
     """
 
     seconds: float | None
@@ -78,14 +79,16 @@ class Forecast:
     """The seconds of every trial whose workload is known, by its place."""
 
     def weight(self, trial: PlannedTrial) -> float:
-        """Return the seconds of ``trial``, of the first with the overhead of its boot; 1 if unknown."""
+        """Return the seconds of ``trial``, of the first with the overhead of its boot; 1 if
+        unknown."""
         if self.seconds is None:
             return 1.0
         return self.trial_s[place(trial)] + (self.overhead_s if trial.index == 0 else 0.0)
 
 
 def seen_boot(run: str, boot: BootRecords, plan: Plan) -> SeenBoot | None:
-    """Return the times of one boot; None if its outcome is not ok, or if its records have no times."""
+    """Return the times of one boot; None if its outcome is not ok, or if its records have no
+    times."""
     planned = next((b for b in plan.boots if b.index == boot.boot), None)
     if boot.end.outcome != "ok" or planned is None or boot.end.first_record_s is None:
         return None
@@ -117,7 +120,9 @@ def forecast(
     used = [boot for boot in alike if any(trial.workload in names for trial, _ in boot.trials)]
     known = {trial.workload for boot in used for trial, _ in boot.trials}
     trials = {place(trial): trial for boot in plan.boots for trial in boot.trials}
-    every = {name: [t for b in used for t in b.trials if t[0].workload == name] for name in names & known}
+    every = {
+        name: [t for b in used for t in b.trials if t[0].workload == name] for name in names & known
+    }
     found = {
         at: _at(trial, workloads[trial.workload].law, every[trial.workload])
         for at, trial in trials.items()
@@ -128,7 +133,9 @@ def forecast(
     if names <= known and used:
         each = [overhead + sum(found[place(t)][0] for t in boot.trials) for boot in plan.boots]
         seconds = sum(each) / min(jobs, len(each))
-    peaks = [boot.peak_rss_kb for boot in used if boot.peak_rss_kb and boot.memory_mb == plan.memory_mb]
+    peaks = [
+        boot.peak_rss_kb for boot in used if boot.peak_rss_kb and boot.memory_mb == plan.memory_mb
+    ]
     return Forecast(
         seconds=seconds,
         guest_kb=max(peaks, default=None),
@@ -145,7 +152,8 @@ def forecast(
 
 def _at(trial: PlannedTrial, law: str, every: Sequence[SeenTrial]) -> tuple[float, bool]:
     """Return the seconds of ``trial``, and whether exactly its point was measured."""
-    # They are a function of the parameter of the growth law of its workload, of which ``every`` trial is.
+    # They are a function of the parameter of the growth law of its workload, of which ``every``
+    # trial is.
     others = {name: value for name, value in trial.params.items() if name != law}
     nearest = max(_agree(others, seen.params) for seen, _ in every)
     executions = trial.warmup + trial.repetitions
@@ -165,7 +173,8 @@ def _agree(wanted: Mapping[str, ParamValue], seen: Mapping[str, ParamValue]) -> 
 
 
 def _seconds(group: Sequence[tuple[int, float]], executions: int) -> float:
-    """Return the seconds of ``executions`` at one point, from the trials with the nearest number."""
+    """Return the seconds of ``executions`` at one point, from the trials with the nearest
+    number."""
     # In proportion if they have fewer executions.
     nearest = min((abs(count - executions), count) for count, _ in group)[1]
     found = median(seconds for count, seconds in group if count == nearest)
@@ -182,10 +191,11 @@ def _on_line(known: Sequence[tuple[int, float]], size: int) -> float:
 
 
 def seen(experiment: Experiment, runs: Iterable[RunDir]) -> list[SeenBoot]:
-    """Return the boots of the newest of ``runs`` that have the clock and architecture of ``experiment``.
+    """Return the boots of the newest of ``runs`` that have the clock and architecture of
+    ``experiment``.
 
-    Of each of its workloads so many runs are read. ``runs`` and the returned boots are oldest first. A run
-    that cannot be read is ignored.
+    Of each of its workloads so many runs are read. ``runs`` and the returned boots are oldest
+    first. A run that cannot be read is ignored.
     """
     left = dict.fromkeys(_workloads(experiment), _RUNS)
     found: list[list[SeenBoot]] = []
@@ -242,5 +252,6 @@ def keep_rehearsal(boot: SeenBoot, folder: Path) -> None:
 
 
 def jobs_of(experiment: Experiment, jobs: int | None) -> int:
-    """Return how many guests run at the same time: on the wall clock one, since others would add noise."""
+    """Return how many guests run at the same time: on the wall clock one, since others would add
+    noise."""
     return 1 if experiment.design.clock == "wall" else jobs or os.cpu_count() or 1

@@ -1,12 +1,13 @@
 """What a guest may send next: every place that reads the records of a guest asks this module.
 
-A script is root in its guest, and the kernel is a stranger's: both can write to the port of the agent. So
-each record is compared with the plan of the boot: the agent runs its trials one after another, in their order
-and with their parameters, and reports what their workloads declare, for a repetition that is planned. What
-only the lab writes is refused. Of a script the order of all records is known, since the agent sends them when
-no process of the script is left.
+A script is root in its guest, and the kernel is a stranger's: both can write to the port of the
+agent. So each record is compared with the plan of the boot: the agent runs its trials one after
+another, in their order and with their parameters, and reports what their workloads declare, for a
+repetition that is planned. What only the lab writes is refused. Of a script the order of all
+records is known, since the agent sends them when no process of the script is left.
 
-The first record that does not fit makes the whole boot void: what came before it may be forged as well.
+The first record that does not fit makes the whole boot void: what came before it may be forged as
+well.
 """
 
 from collections import Counter
@@ -41,18 +42,21 @@ from kteardown.paths import shipped_table
 from kteardown.vm.kernel_log import plain_line
 
 _OF_EVERY_SCRIPT = frozenset(shipped_table("script/standard"))
-"""Metrics that the agent measures of a script; the others are read from what it prints, by the lab."""
+"""Metrics that the agent measures of a script; the others are read from what it prints, by the
+lab."""
 _COUNTED = shipped_table("inputs/counts")
 _OF_THE_LAB = frozenset({"boot", "attempt"})
 _OF_THE_LAB_AT_END = _OF_THE_LAB | {"at_s", "lost", "disturbed"}
 """Fields that only the lab adds: to each record, and to the end of a trial."""
 _MOST = 1_000_000
-"""More samples of a metric, or checks of an invariant, no repetition has: `holder` has one an operation."""
+"""More samples of a metric, or checks of an invariant, no repetition has: `holder` has one an
+operation."""
 _CUT = 1000
 """The agent does not cut texts of a record that have fewer characters in all."""
 _SHOWN = 200
 _AROUND = ("", "checked", "unfinished")
-"""The steps of a script's report at which comes what the agent measures around it: counts and a profile."""
+"""The steps of a script's report at which comes what the agent measures around it: counts and a
+profile."""
 
 
 class ForgedError(Exception):
@@ -82,7 +86,8 @@ def _reports_of(workload: Workload) -> Reports:
 
 
 def of_agent(trial: PlannedTrial) -> tuple[str, dict[str, str]]:
-    """Return the workload of the agent that runs a trial, and its parameters as the agent reads them."""
+    """Return the workload of the agent that runs a trial, and its parameters as the agent reads
+    them."""
     params = {name: str(value) for name, value in trial.params.items()}
     if trial.script is None:
         return trial.workload, params
@@ -91,16 +96,19 @@ def of_agent(trial: PlannedTrial) -> tuple[str, dict[str, str]]:
 
 
 class GuestRecords:
-    """The records of one attempt at a boot, in their order. ``reports`` is by the workloads of its trials."""
+    """The records of one attempt at a boot, in their order. ``reports`` is by the workloads of its
+    trials."""
 
     def __init__(self, boot: PlannedBoot, reports: Mapping[str, Reports]) -> None:
-        """Raise InputError if a script shares the boot with a workload whose figures it could then forge."""
+        """Raise InputError if a script shares the boot with a workload whose figures it could then
+        forge."""
         self._trials = boot.trials
         self._reports = reports
         names = {trial.workload for trial in boot.trials}
         if len(names) > 1 and any(trial.script is not None for trial in boot.trials):
             raise InputError(
-                f"boot {boot.index} runs a script beside other workloads: {', '.join(sorted(names))}",
+                f"boot {boot.index} runs a script beside other workloads: "
+                f"{', '.join(sorted(names))}",
                 hint="plan the run anew: a script has boots of its own.",
             )
         self._begun = 0
@@ -161,7 +169,9 @@ class GuestRecords:
             return "no trial begins now"
         planned = self._trials[self._begun]
         workload, params = of_agent(planned)
-        if (record.trial, record.workload) != (planned.index, workload) or not _same(record.params, params):
+        if (record.trial, record.workload) != (planned.index, workload) or not _same(
+            record.params, params
+        ):
             return f"trial {planned.index} of {planned.workload} begins now"
         self._begun += 1
         kind = _RunningTrial if planned.script is None else _RunningScript
@@ -251,7 +261,11 @@ class _RunningTrial:
 
     def _wrong_profile(self, record: Record) -> str:
         assert isinstance(record, ProfileStretch)
-        if not self.trial.profile_ns or record.repetition < self.trial.warmup or self._samples is not None:
+        if (
+            not self.trial.profile_ns
+            or record.repetition < self.trial.warmup
+            or self._samples is not None
+        ):
             return "no profile is planned here"
         self._samples = record.samples
         return ""
@@ -264,23 +278,31 @@ class _RunningTrial:
         return ""
 
     def _wrong_other(self, record: Record) -> str:
-        return "only the lab writes it" if not hasattr(record, "repetition") else "the trial runs no script"
+        return (
+            "only the lab writes it"
+            if not hasattr(record, "repetition")
+            else "the trial runs no script"
+        )
 
 
 class _RunningScript(_RunningTrial):
-    """The same for a script, of which the agent reports each repetition in one order when it has ended."""
+    """The same for a script, of which the agent reports each repetition in one order when it has
+    ended."""
 
     def _begin_repetition(self, number: int) -> None:
         super()._begin_repetition(number)
         self._step: str = ""
         """How far the report of the repetition is: samples, output, ended, checked.
 
-        ``unfinished``: the script did not end, or did not begin, and only what the agent measures around
-        every repetition is reported.
+        ``unfinished``: the script did not end, or did not begin, and only what the agent measures
+        around every repetition is reported.
         """
 
     def _wrong_end(self, record: TrialEnd) -> str:
-        whole = self._step == "checked" and self.repetition + 1 == self.trial.warmup + self.trial.repetitions
+        whole = (
+            self._step == "checked"
+            and self.repetition + 1 == self.trial.warmup + self.trial.repetitions
+        )
         return "" if whole or record.status != "ok" else "repetitions are left"
 
     def _wrong_repetition(self, number: int) -> str:

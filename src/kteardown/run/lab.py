@@ -1,4 +1,5 @@
-"""What the guests of a run need at their place: the agent, programs, the acceleration, an executor."""
+"""What the guests of a run need at their place: the agent, programs, the acceleration, an
+executor."""
 
 import os
 import platform
@@ -62,7 +63,9 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         lost_asked=experiment.design.lost_limit is not None,
         jobs=jobs_of(experiment, where.jobs),
         kernel_args=spec.kernel_args,
-        programs=prebuilt.guest_programs(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
+        programs=prebuilt.guest_programs(
+            wanted, spec.arch, Sources(cache_dir(), reporter), reporter
+        ),
         archives=script_archives(
             snapshot.workloads, experiment.folder, snapshot.run.folder, spec.arch, reporter
         ),
@@ -73,12 +76,19 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
 
 
 def agent_of(
-    experiment: Experiment, workloads: Mapping[str, Workload], reporter: Reporter, *, counts: bool = False
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    reporter: Reporter,
+    *,
+    counts: bool = False,
 ) -> Path:
-    """Return the agent of the guests, from the cache or built into it. Raises BuildError, LabError."""
+    """Return the agent of the guests, from the cache or built into it. Raises BuildError,
+    LabError."""
     own = own_sources(workloads, experiment.folder)
     also: Also = "counts" if counts else ""
-    built = build_agent(experiment.machine.arch, cache=cache_dir(), reporter=reporter, own=own, also=also)
+    built = build_agent(
+        experiment.machine.arch, cache=cache_dir(), reporter=reporter, own=own, also=also
+    )
     return cache_folder.hold(built)
 
 
@@ -87,9 +97,9 @@ def lost_limit(
 ) -> float | None:
     """Return the share of its time that a trial of a guest with ``cpus`` CPUs may lose; None: any.
 
-    There is no default under emulation, whose own threads compete with each other, nor where the host has no
-    CPU besides those of the guest: there a guest loses time to QEMU and to the lab, and the more it does, the
-    more it loses. If it is not ``is_here``, the host decides that for itself.
+    There is no default under emulation, whose own threads compete with each other, nor where the
+    host has no CPU besides those of the guest: there a guest loses time to QEMU and to the lab, and
+    the more it does, the more it loses. If it is not ``is_here``, the host decides that for itself.
     """
     asked = experiment.design.lost_limit
     if acceleration in ("icount", "metal"):

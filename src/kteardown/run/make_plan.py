@@ -1,8 +1,8 @@
 """Make the plan: the order of the boots, and the trials of each boot.
 
-Pure and seeded: the same experiment gives the same plan. On the wall clock, boots come in randomized complete
-blocks: each block boots base, its A/A twin and every variant once, in random order. On the instruction clock
-every kernel is booted once with each seed, and a block is a seed.
+Pure and seeded: the same experiment gives the same plan. On the wall clock, boots come in
+randomized complete blocks: each block boots base, its A/A twin and every variant once, in random
+order. On the instruction clock every kernel is booted once with each seed, and a block is a seed.
 """
 
 import random
@@ -24,7 +24,9 @@ _PROFILED_REPETITIONS = 10
 """The maximum number of sampled repetitions in a trial."""
 
 
-def make_plan(experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]) -> Plan:
+def make_plan(
+    experiment: Experiment, workloads: Mapping[str, Workload], variants: Sequence[str]
+) -> Plan:
     """Return the plan of ``experiment`` with these variants (names, in the order of the report)."""
     design = experiment.design
     rng = random.Random(design.seed)
@@ -64,11 +66,12 @@ def rest_of_failed(
     outcomes: Collection[Outcome] = _HUNG,
     leave_out: Callable[[PlannedTrial, PlannedTrial], bool] | None = None,
 ) -> tuple[PlannedBoot, ...]:
-    """Return a further boot for each of ``boots`` that failed, with the trials that it did not reach.
+    """Return a further boot for each of ``boots`` that failed, with the trials that it did not
+    reach.
 
-    There is none if the outcome is not one of ``outcomes``, if ``plan`` has the further boot already, if the
-    guest failed before its first trial, or if the boot has had its further boots. A trial is left out if
-    ``leave_out`` is true for it and the trial that failed.
+    There is none if the outcome is not one of ``outcomes``, if ``plan`` has the further boot
+    already, if the guest failed before its first trial, or if the boot has had its further boots. A
+    trial is left out if ``leave_out`` is true for it and the trial that failed.
     """
     found: list[PlannedBoot] = []
     for boot in boots:
@@ -89,19 +92,24 @@ def rest_of_failed(
 
 
 def plan_profile(
-    measured: Plan, experiment: Experiment, workloads: Mapping[str, Workload], kernels: Sequence[str]
+    measured: Plan,
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    kernels: Sequence[str],
 ) -> Plan:
     """Return the plan of the profiled boots of ``kernels``, with the seeds of the first blocks.
 
-    They are separate from the measured ones, because sampling costs time: their figures are not compared.
-    Plan, records and consoles are in the folder ``profile`` of the run directory, which is kept and resumed
-    like the run itself.
+    They are separate from the measured ones, because sampling costs time: their figures are not
+    compared. Plan, records and consoles are in the folder ``profile`` of the run directory, which
+    is kept and resumed like the run itself.
 
-    For each workload and each set of the parameters other than that of the growth law, it has the smallest,
-    the middle and the largest point with at least one object.
+    For each workload and each set of the parameters other than that of the growth law, it has the
+    smallest, the middle and the largest point with at least one object.
     """
     # With one CPU on the instruction clock every seed gives the same profile, or nearly.
-    blocks = 1 if experiment.design.clock == "instructions" and measured.cpus == 1 else _PROFILED_BLOCKS
+    blocks = (
+        1 if experiment.design.clock == "instructions" and measured.cpus == 1 else _PROFILED_BLOCKS
+    )
     boots: list[PlannedBoot] = []
     for boot in measured.boots:
         if boot.block < blocks and boot.kernel in kernels:
@@ -120,8 +128,8 @@ def _block(
 ) -> list[PlannedBoot]:
     """Return one block: every kernel once on every machine, with one seed and the same trials.
 
-    A script is run once in a boot, since what it leaves behind would be there at the next point: each of its
-    points has boots of its own. ``first`` is the index of its first boot.
+    A script is run once in a boot, since what it leaves behind would be there at the next point:
+    each of its points has boots of its own. ``first`` is the index of its first boot.
     """
     seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
     wall = experiment.design.clock == "wall"
@@ -152,7 +160,8 @@ def _block(
         for group in groups
         if group
     ]
-    # Kernels on the same machine are compared with each other, so they are booted one after another.
+    # Kernels on the same machine are compared with each other, so they are booted one after
+    # another.
     order = [
         (kernel, machine, together)
         for machine in machines
@@ -160,12 +169,16 @@ def _block(
         for kernel in (rng.sample(kernels, len(kernels)) if wall else kernels)
     ]
     return [
-        PlannedBoot(index=first + n, block=block, kernel=kernel, seed=seed, trials=together, machine=machine)
+        PlannedBoot(
+            index=first + n, block=block, kernel=kernel, seed=seed, trials=together, machine=machine
+        )
         for n, (kernel, machine, together) in enumerate(order)
     ]
 
 
-def _sampled(trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload]) -> tuple[PlannedTrial, ...]:
+def _sampled(
+    trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload]
+) -> tuple[PlannedTrial, ...]:
     families: dict[tuple[object, ...], list[PlannedTrial]] = {}
     for trial in trials:
         law = workloads[trial.workload].law

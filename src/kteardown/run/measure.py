@@ -1,6 +1,8 @@
-"""Measure a run: the boots up to the next look, the layout twin if a claim needs it, the profiled boots.
+"""Measure a run: the boots up to the next look, the layout twin if a claim needs it, the profiled
+boots.
 
-Every decision is made from the run directory, so a run that was killed continues as an unbroken one.
+Every decision is made from the run directory, so a run that was killed continues as an unbroken
+one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,11 +43,12 @@ def measure(
     interim: Callable[[], Sequence[InterimResult]] = tuple,
     of_base: Callable[[], Sequence[str]] = tuple,
 ) -> Snapshot:
-    """Boot the rest of the plan, with ``--until`` only up to the next look, and return the run as it is then.
+    """Boot the rest of the plan, with ``--until`` only up to the next look, and return the run as
+    it is then.
 
-    ``after`` is the result of the last look; ``interim`` returns the comparisons so far; ``of_base`` returns
-    the lines about base that are shown if it boots while the variants are built. Raises LabError, BuildError;
-    records that were written before are kept.
+    ``after`` is the result of the last look; ``interim`` returns the comparisons so far;
+    ``of_base`` returns the lines about base that are shown if it boots while the variants are
+    built. Raises LabError, BuildError; records that were written before are kept.
     """
     due, run = measurable(_due(snapshot, after), snapshot.kernels), snapshot.run
 
@@ -97,13 +100,16 @@ def _build_meanwhile(
 
 
 def _plan_rest_of_hung(snapshot: Snapshot, log: RecordWriter, reporter: Reporter) -> Plan:
-    """Add boots with the trials that boots which hung did not reach to the plan, and return these boots."""
+    """Add boots with the trials that boots which hung did not reach to the plan, and return these
+    boots."""
     plan, run = snapshot.plan, snapshot.run
     hung = any(end.outcome == "hang" for end in log.finished().values())
     more = rest_of_failed(plan, snapshot.boots) if hung else ()
     if more:
         trials = sum(len(boot.trials) for boot in more)
-        reporter.note(f"running the {trials} trials that guests which hung did not reach, in further guests")
+        reporter.note(
+            f"running the {trials} trials that guests which hung did not reach, in further guests"
+        )
         extended = plan.model_copy(update={"boots": (*plan.boots, *more)})
         run.save(run.plan_file, extended.model_dump_json(indent=1))
     return plan.model_copy(update={"boots": more})
@@ -136,28 +142,32 @@ def forecast_rest(snapshot: Snapshot, log: RecordWriter, jobs: int | None) -> tu
 
 
 def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> Snapshot | None:
-    """Build the layout twin and plan its blocks, if the result claims a change that code layout can cause.
+    """Build the layout twin and plan its blocks, if the result claims a change that code layout can
+    cause.
 
-    Return the run with them; None if there is nothing to boot: the twin is not needed, is already planned, or
-    cannot be built.
+    Return the run with them; None if there is nothing to boot: the twin is not needed, is already
+    planned, or cannot be built.
     """
     from kteardown.analysis.conclude import needs_layout_twin
 
     planned, run = snapshot.plan, snapshot.run
-    if not needs_layout_twin(result, snapshot.workloads) or any(b.kernel == LAYOUT for b in planned.boots):
+    if not needs_layout_twin(result, snapshot.workloads) or any(
+        b.kernel == LAYOUT for b in planned.boots
+    ):
         return None
     try:
         create.add_layout_twin(snapshot, reporter)
     except (BuildError, InputError) as error:
         reporter.note(
-            f"a claimed change of less than 10% needs a layout twin, which cannot be built: {error.message}"
+            "a claimed change of less than 10% needs a layout twin, which cannot be built: "
+            f"{error.message}"
         )
         return None
     design = snapshot.experiment.design
     blocks = result.stopping.stopped_at if result.stopping else blocks_of(design)
     reporter.note(
-        f"a change of less than 10% is claimed, which code layout alone can cause: booting {blocks} more "
-        "blocks of base and its layout twin"
+        "a change of less than 10% is claimed, which code layout alone can cause: booting "
+        f"{blocks} more blocks of base and its layout twin"
     )
     extended = with_layout_twin(planned, snapshot.experiment, snapshot.workloads, blocks)
     run.save(run.plan_file, extended.model_dump_json(indent=1))
@@ -177,16 +187,19 @@ def _due(snapshot: Snapshot, after: Result | None) -> Plan:
 
 
 def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Reporter) -> None:
-    """Build the missing kernels, and add them. Raises NotBuiltError if nothing is left to measure."""
+    """Build the missing kernels, and add them. Raises NotBuiltError if nothing is left to
+    measure."""
     try:
         built: Built = build.ensure(missing, cache_dir=cache_dir(), reporter=reporter)
     except BuildError as error:
         name = snapshot.run.name
         raise BuildError(
             error.message,
-            hint=f"{error.hint} {name} keeps the patches that it began with: after a change of one, start "
-            "the experiment anew; base is not built again. If the cause was this host, fix it and resume the "
-            f"run: kteardown run --resume {name}",
+            hint=(
+                f"{error.hint} {name} keeps the patches that it began with: after a change of one, "
+                "start the experiment anew; base is not built again. If the cause was this host, "
+                f"fix it and resume the run: kteardown run --resume {name}"
+            ),
         ) from error
     create.check_same_source(snapshot, missing, built)
     create.save_built(snapshot.run, built)
@@ -196,11 +209,15 @@ def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Repor
 
 
 class _BootsFailed(BaseException):
-    """Ends a build. Not an Exception: a step of a build that handles its errors must not handle this one."""
+    """Ends a build. Not an Exception: a step of a build that handles its errors must not handle
+    this one."""
 
 
-def build_beside(booting: Future[None], build: Callable[[Reporter], None], reporter: Reporter) -> None:
-    """Call ``build``, then wait for ``booting``. Raises what either of them raises, whichever is first."""
+def build_beside(
+    booting: Future[None], build: Callable[[Reporter], None], reporter: Reporter
+) -> None:
+    """Call ``build``, then wait for ``booting``. Raises what either of them raises, whichever is
+    first."""
     with suppress(_BootsFailed):
         build(_Watching(reporter, booting))
     booting.result()

@@ -1,8 +1,10 @@
-"""What a run or a hunt names outside of its folder, and that it counts only if the user names it again.
+"""What a run or a hunt names outside of its folder, and that it counts only if the user names it
+again.
 
-The folder may be a stranger's. With --resume, a path in it would decide which C files and kernels of this
-host are compiled, which compiler is executed, or what is fetched. So each must be among the words that the
-user types then (``--own``). What a run has in its own folder, such as patches, needs no name.
+The folder may be a stranger's. With --resume, a path in it would decide which C files and kernels
+of this host are compiled, which compiler is executed, or what is fetched. So each must be among the
+words that the user types then (``--own``). What a run has in its own folder, such as patches, needs
+no name.
 """
 
 import os
@@ -50,7 +52,8 @@ def of_compiler(compiler: str) -> Iterator[Named]:
 
 
 def of_variant(variant: str) -> Iterator[Named]:
-    """Yield what a variant names: a source, or a series that has no name of its own, on a source."""
+    """Yield what a variant names: a source, or a series that has no name of its own, on a
+    source."""
     if is_source(variant) and not _RANGE.fullmatch(variant):
         yield from of_source(variant)
         # A hunt takes what follows the last one of its source.
@@ -111,7 +114,8 @@ def _of_script(folder: str, workload: Workload) -> Iterator[Named]:
 
 
 def need(named: Iterable[Named], typed: Sequence[str], what: str, command: str) -> None:
-    """Raise InputError unless each of ``named``, by ``what``, is among ``typed``, or in a folder of those.
+    """Raise InputError unless each of ``named``, by ``what``, is among ``typed``, or in a folder of
+    those.
 
     ``command`` is the one that was typed, without its ``--own``.
     """

@@ -1,7 +1,8 @@
-"""Rehearse a script on base, before a variant is built: does it run, what does it leave behind, how long?
+"""Rehearse a script on base, before a variant is built: does it run, what does it leave behind, how
+long?
 
-Each of its two smallest sizes is run in a guest of its own. What is wrong ends the command here, after
-seconds, with one message; what is found becomes the metrics of the comparison.
+Each of its two smallest sizes is run in a guest of its own. What is wrong ends the command here,
+after seconds, with one message; what is found becomes the metrics of the comparison.
 """
 
 import re
@@ -46,7 +47,8 @@ _LINES = 20
 _CHARACTERS = 300
 _SHOWN = 5
 _LITTLE = 0.5
-"""The share of its time that a script uses the CPU, below which its whole time says little of its work."""
+"""The share of its time that a script uses the CPU, below which its whole time says little of its
+work."""
 _WORDS = shipped_table("run/rehearse")
 _MISSING = re.compile("|".join(_WORDS["missing"]))
 _NOT_IMPLEMENTED = "Function not implemented"
@@ -81,10 +83,13 @@ class Rehearsed:
     """Runs the smallest size once more, with another seed. Raises as ``rehearse`` does."""
 
 
-def rehearse(kernel: Bootable, experiment: Experiment, place: Place, reporter: Reporter) -> Rehearsed:
+def rehearse(
+    kernel: Bootable, experiment: Experiment, place: Place, reporter: Reporter
+) -> Rehearsed:
     """Run the only workload of ``experiment``, a script, on ``kernel`` at its two smallest sizes.
 
-    Raises GuestError if it does not run, with what to do about it, BuildError, LabError, InputError.
+    Raises GuestError if it does not run, with what to do about it, BuildError, LabError,
+    InputError.
     """
     name = experiment.workloads[0].workload
     workload = load_workload(name, experiment.folder)
@@ -100,19 +105,28 @@ def rehearse(kernel: Bootable, experiment: Experiment, place: Place, reporter: R
     def boot(point: Params, seed: int = 1) -> tuple[Rehearsal, BootEnd]:
         # A guest of its own, which ^C ends.
         machine = place.machine("", reporter, repeat=False)
-        return _rehearsed_at(point, seed, workload, kernel, experiment, acceleration, machine, reporter)
+        return _rehearsed_at(
+            point, seed, workload, kernel, experiment, acceleration, machine, reporter
+        )
 
     boots = [boot(point) for point in points]
     trials = []
     for index, (run, end) in enumerate(boots):
-        trial = PlannedTrial(index=index, workload=name, params={**run.params}, warmup=0, repetitions=1)
+        trial = PlannedTrial(
+            index=index, workload=name, params={**run.params}, warmup=0, repetitions=1
+        )
         trials.append((trial, run.ended_s - (end.first_record_s or 0)))
     seconds = sum(end.duration_s for _, end in boots)
     # For the forecast, how long a boot takes besides its trials.
     overhead_s = (seconds - sum(taken for _, taken in trials)) / len(boots)
-    memory_mb, peak_kb = experiment.machine.memory_mb or workload.memory_mb, boots[-1][1].peak_rss_kb
+    memory_mb, peak_kb = (
+        experiment.machine.memory_mb or workload.memory_mb,
+        boots[-1][1].peak_rss_kb,
+    )
     seen = SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s, peak_kb, tuple(trials))
-    return Rehearsed(tuple(run for run, _ in boots), seconds, seen, lambda: boot(points[0], seed=2)[0])
+    return Rehearsed(
+        tuple(run for run, _ in boots), seconds, seen, lambda: boot(points[0], seed=2)[0]
+    )
 
 
 def _rehearsed_at(
@@ -126,7 +140,9 @@ def _rehearsed_at(
     reporter: Reporter,
 ) -> tuple[Rehearsal, BootEnd]:
     """Run the script at one size on ``machine``. Raises as ``rehearse`` does."""
-    words = f"Rehearsing {workload.name} on base {_words([point])}{', with another seed' * (seed > 1)}"
+    words = (
+        f"Rehearsing {workload.name} on base {_words([point])}{', with another seed' * (seed > 1)}"
+    )
     doing = [""]
     boot = partial(
         boot_counted,
@@ -151,7 +167,8 @@ def _rehearsed_at(
 
 
 def running_for(record: Record) -> str:
-    """Return how long a script has run for, which a record says of one that takes long; empty of others."""
+    """Return how long a script has run for, which a record says of one that takes long; empty of
+    others."""
     if not isinstance(record, Alive):
         return ""
     time, _, last = record.detail.partition("; ")
@@ -176,16 +193,26 @@ def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsa
 
 
 def failure(workload: Workload, run: Rehearsal) -> GuestError:
-    """Return the error for a script that failed: the reason that is known to be most certain, and its end."""
+    """Return the error for a script that failed: the reason that is known to be most certain, and
+    its end."""
     name, lines, log = workload.name, run.lines(), run.lines("log")
-    last = "".join(f"\n  | {line[:_CHARACTERS]}" for line in lines[-_LINES:]) or "\n  (it printed nothing)"
-    message, hint = f"{name} failed on base: {_way(run)}", "correct the script; nothing else was built."
-    killed = next((line for line in log if any(words in line for words in _WORDS["no_memory"])), None)
+    last = (
+        "".join(f"\n  | {line[:_CHARACTERS]}" for line in lines[-_LINES:])
+        or "\n  (it printed nothing)"
+    )
+    message, hint = (
+        f"{name} failed on base: {_way(run)}",
+        "correct the script; nothing else was built.",
+    )
+    killed = next(
+        (line for line in log if any(words in line for words in _WORDS["no_memory"])), None
+    )
     missing = next((match for line in lines if (match := _MISSING.search(line))), None)
     if run.ended and run.ended.how == "limit":
         hint = (
-            "choose a smaller size with --set, where --set N=1000 is $N and $1, or give it more seconds of "
-            "the guest: --limit 30m. Nothing answers a script that reads from its terminal."
+            "choose a smaller size with --set, where --set N=1000 is $N and $1, or give it more "
+            "seconds of the guest: --limit 30m. Nothing answers a script that reads from its "
+            "terminal."
         )
     elif killed:
         message = f"{name} failed on base: the guest ran out of memory: {killed}"
@@ -194,17 +221,26 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         program = next(filter(None, missing.groups()))
         message = f"{name} failed on base: {program} is not in the guest"
         hint = (
-            f"install {program} on this host, if it is not there, and name it: --programs {program}; or give "
-            "a whole root file system: --root."
+            f"install {program} on this host, if it is not there, and name it: --programs "
+            f"{program}; or give a whole root file system: --root."
         )
     elif lacking := [line for line in lines if _NOT_IMPLEMENTED in line]:
         words = " ".join(lacking).lower()
         symbol = next((of for call, of in _WORDS["symbols"].items() if call in words), "NAME")
-        hint = f"the kernel lacks a system call: add its symbol to all kernels: --config CONFIG_{symbol}=y."
+        hint = (
+            "the kernel lacks a system call: add its symbol to all kernels: --config "
+            f"CONFIG_{symbol}=y."
+        )
     elif any(re.search(_WORDS["disk"], line) for line in lines):
-        hint = "the guest has no disk of the host: --config disk adds ext4 and /dev/ram0, in its memory."
+        hint = (
+            "the guest has no disk of the host: --config disk adds ext4 and /dev/ram0, in its "
+            "memory."
+        )
     elif run.ended and run.ended.how in ("exit", "signal"):
-        hint = f"correct the script; if it is meant to end so: --allow '{run.ended.how} {run.ended.code}'."
+        hint = (
+            f"correct the script; if it is meant to end so: --allow '{run.ended.how} "
+            f"{run.ended.code}'."
+        )
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)
 
 
@@ -214,14 +250,20 @@ def _way(run: Rehearsal) -> str:
         return run.detail
     if run.ended.how == "limit":
         return run.detail.partition("; its last line: ")[0].removeprefix("ended: ")
-    return f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
+    return (
+        f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
+    )
 
 
-def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[str]) -> dict[str, Metric]:
-    """Return the metrics that were asked for (``NAME=WHERE``), or else those that a script turns out to have.
+def chosen_metrics(
+    described: Described, rehearsed: Rehearsed, asked: Sequence[str]
+) -> dict[str, Metric]:
+    """Return the metrics that were asked for (``NAME=WHERE``), or else those that a script turns
+    out to have.
 
-    These are of the best kind that there is: marks, those of a known program, what it prints, counters that
-    grow with its size, for which the smallest is run once more. Raises InputError, and as ``rehearse``.
+    These are of the best kind that there is: marks, those of a known program, what it prints,
+    counters that grow with its size, for which the smallest is run once more. Raises InputError,
+    and as ``rehearse``.
     """
     small, large = rehearsed.sizes[0], rehearsed.sizes[-1]
     examples = [*small.output, *large.output]
@@ -240,7 +282,9 @@ def chosen_metrics(described: Described, rehearsed: Rehearsed, asked: Sequence[s
     if grown:
         # What another boot leaves behind is not the same to the last object.
         grown = growing(small.deltas, large.deltas, small_n, large_n, rehearsed.again().deltas)
-    return dict(metric_of(slug(f"{file}_{field}"), f"delta {file} {field}") for file, field, _ in grown)
+    return dict(
+        metric_of(slug(f"{file}_{field}"), f"delta {file} {field}") for file, field, _ in grown
+    )
 
 
 def with_resolution(metrics: Mapping[str, Metric], rehearsed: Rehearsed) -> dict[str, Metric]:
@@ -258,7 +302,8 @@ def with_resolution(metrics: Mapping[str, Metric], rehearsed: Rehearsed) -> dict
 
 
 def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
-    """Yield what a user should know before the comparison: figures, errors, what no value was found for."""
+    """Yield what a user should know before the comparison: figures, errors, what no value was found
+    for."""
     small = rehearsed.sizes[0]
     sizes = _words([run.params for run in rehearsed.sizes])
     yield f"{workload.name} ran on base {sizes} in {rehearsed.seconds:.0f} s"
@@ -266,14 +311,15 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield from _figures(key, spec, rehearsed)
     if not any(spec.read for spec in workload.metrics.values()):
         yield (
-            "all of the script is compared, its own programs and their start included, so a change of the "
-            "kernel is a smaller part of it; marks or --metric measure a part (docs/script.md)"
+            "all of the script is compared, its own programs and their start included, so a change "
+            "of the kernel is a smaller part of it; marks or --metric measure a part "
+            "(docs/script.md)"
         )
     whole_ns, cpu_ns = small.samples.get("whole_ns", 0), 1000 * small.samples.get("cpu_us", 0)
     if cpu_ns < _LITTLE * whole_ns:
         yield (
-            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is that of "
-            "what it waits for, and a change of its work is in cpu_us"
+            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is "
+            "that of what it waits for, and a change of its work is in cpu_us"
         )
     readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
     looks = _options(small)
@@ -285,7 +331,9 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
     if len(errors) > _SHOWN:
         yield f"and {len(errors) - _SHOWN} more lines like these"
     if "whole_ns" in small.samples and "all_gone_ns" not in small.samples:
-        yield f"{workload.name} left processes, which were killed 10 s after its end: no all_gone_ns"
+        yield (
+            f"{workload.name} left processes, which were killed 10 s after its end: no all_gone_ns"
+        )
     if small.ended and small.ended.dropped:
         yield f"{small.ended.dropped:,} lines of its output were more than are kept"
 
@@ -304,11 +352,14 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
     shown = " and ".join(f"{one[0].value:,.12g}" for one in read if one)
     counts = max(map(len, read))
     several = f", the first of {counts}, which count as repetitions" if counts > 1 else ""
-    yield f"{key}: {shown}, in steps of {max(v.resolution for one in read for v in one):,.9g}{several}"
+    yield (
+        f"{key}: {shown}, in steps of "
+        f"{max(v.resolution for one in read for v in one):,.9g}{several}"
+    )
     if any(trend([value.value for value in one]) for one in read):
         yield (
-            f"{key}: its values rise or fall with their order in one boot: they may be points and not "
-            "repetitions; let the script do one of them, chosen by a parameter (--set)"
+            f"{key}: its values rise or fall with their order in one boot: they may be points and "
+            "not repetitions; let the script do one of them, chosen by a parameter (--set)"
         )
 
 

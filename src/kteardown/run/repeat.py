@@ -1,4 +1,5 @@
-"""Boots that need not be run again: on the instruction clock, equal boots of one CPU give equal bytes.
+"""Boots that need not be run again: on the instruction clock, equal boots of one CPU give equal
+bytes.
 
 With more CPUs the order of their turns may differ from boot to boot (METHODOLOGY.md).
 """
@@ -32,11 +33,12 @@ _SETTLED_S = 1.0
 
 
 class RepeatingMachine(QemuMachine):
-    """Boots kernels in QEMU; of an equal boot that ended well, it returns the records that the cache has.
+    """Boots kernels in QEMU; of an equal boot that ended well, it returns the records that the
+    cache has.
 
-    ``BootEnd.kept_from`` then says when that boot was run. On the wall clock every boot is run. A machine
-    that is ``patient`` runs boots only where the others in this process leave CPUs of the host idle, and at
-    most ``most`` guests of all run then.
+    ``BootEnd.kept_from`` then says when that boot was run. On the wall clock every boot is run. A
+    machine that is ``patient`` runs boots only where the others in this process leave CPUs of the
+    host idle, and at most ``most`` guests of all run then.
     """
 
     def __init__(
@@ -76,15 +78,21 @@ class RepeatingMachine(QemuMachine):
         with self._turn():
             end = super().boot(job, keep)
         if end.outcome == "ok":
-            again = end.model_copy(update={"duration_s": 0.0, "first_record_s": None, "kept_from": began})
+            again = end.model_copy(
+                update={"duration_s": 0.0, "first_record_s": None, "kept_from": began}
+            )
             texts = [file.content(LARGE).decode("latin-1") for file in outputs]
             _write(path, {"end": again.model_dump(mode="json"), "lines": lines, "outputs": texts})
         return end
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Run a boot in the block, after a wait if this machine is patient; ``stop`` ends the wait."""
-        while not (began := _guests.begin(patient=self._patient, most=self._most)) and not self._stopped:
+        """Run a boot in the block, after a wait if this machine is patient; ``stop`` ends the
+        wait."""
+        while (
+            not (began := _guests.begin(patient=self._patient, most=self._most))
+            and not self._stopped
+        ):
             time.sleep(_LOOK_S)
         try:
             yield
@@ -106,7 +114,8 @@ class _Guests:
         self._expected_s = time.monotonic() + _SETTLED_S
 
     def begin(self, *, patient: bool, most: int) -> bool:
-        """Count a guest that begins, and return True; False if a patient one has to wait, as for ``most``."""
+        """Count a guest that begins, and return True; False if a patient one has to wait, as for
+        ``most``."""
         with self._lock:
             busy = self._running >= most or time.monotonic() < self._expected_s
             if patient and busy:
@@ -127,16 +136,25 @@ _guests = _Guests()
 def _identity(job: BootJob) -> str:
     """Return a hash of everything on which the bytes of a boot depend."""
     neutral = replace(
-        job, image=Path("kernel"), initramfs=Path("files"), console=Entry(Path("console")), plugin=()
+        job,
+        image=Path("kernel"),
+        initramfs=Path("files"),
+        console=Entry(Path("console")),
+        plugin=(),
     )
     command = qemu_command(neutral, records=0, monitor=0)
     command += (word for word in job.plugin if not word.startswith("out="))
-    files = [file_hash(job.image), file_hash(job.initramfs), str(main_loop_library(SilentReporter()))]
+    files = [
+        file_hash(job.image),
+        file_hash(job.initramfs),
+        str(main_loop_library(SilentReporter())),
+    ]
     return key_of(json.dumps([command, files, qemu_version(job.arch)]).encode())
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Return what was kept of a boot, and mark it as used now; None without it, or if it is damaged."""
+    """Return what was kept of a boot, and mark it as used now; None without it, or if it is
+    damaged."""
     with suppress(OSError, zlib.error, ValueError, KeyError, TypeError):
         kept: dict[str, Any] = json.loads(zlib.decompress(Entry.of(path).content(LARGE)))
         BootEnd(**kept["end"])

@@ -38,13 +38,15 @@ _ON_SOURCE = re.compile(r"(.+) on (\S+:.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Resolved:
-    """An experiment with its workloads, kernels and published figures, ready to be built and planned."""
+    """An experiment with its workloads, kernels and published figures, ready to be built and
+    planned."""
 
     experiment: Experiment
     workloads: dict[str, Workload]
     published: Posting | None
     kernels: tuple[KernelRequest, ...]
-    """The base first, then the variants in the order of the report, then the parts of an ablation."""
+    """The base first, then the variants in the order of the report, then the parts of an
+    ablation."""
 
     @property
     def base(self) -> KernelRequest:
@@ -57,7 +59,8 @@ class Resolved:
 
 
 def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
-    """Find workloads, series and fragments; with ``ablate`` the parts of series, too. Raises InputError."""
+    """Find workloads, series and fragments; with ``ablate`` the parts of series, too. Raises
+    InputError."""
     if experiment.design.until:
         # Imported here: it loads numpy and scipy.
         from kteardown.analysis.sequential import parse_until
@@ -73,7 +76,9 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
         if series and named[found.name] > 1:
             # With its revision, a series has a name of its own.
             name = f"{series.series}-{series.revision or 'v1'}"
-            chosen = replace(series, label=name + series.label.removeprefix(series.series), series=name)
+            chosen = replace(
+                series, label=name + series.label.removeprefix(series.series), series=name
+            )
             name = chosen.label + found.name.removeprefix(found.series)
             kernel = replace(found, name=name, series=chosen.label, patch_set=chosen.patch_set)
         kernels.append(kernel)
@@ -85,7 +90,8 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
             written = zip(experiment.variants, names[1:], strict=True)
             alike = ", ".join(variant for variant, other in written if other == name)
             raise InputError(
-                f"variants: two kernels are called {name!r}: {alike}", hint="name each variant once."
+                f"variants: two kernels are called {name!r}: {alike}",
+                hint="name each variant once.",
             )
     if ablate:
         kernels += _ablation(base, whole, names)
@@ -109,8 +115,8 @@ def series_and_source(variant: str) -> tuple[str, str]:
 def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selection | None]:
     """Return the request for a variant of ``base``, and its series if it has one.
 
-    A variant is a source, a series or a part of one on the source of ``base``, or ``SERIES on SOURCE``.
-    Raises InputError.
+    A variant is a source, a series or a part of one on the source of ``base``, or ``SERIES on
+    SOURCE``. Raises InputError.
     """
     if is_source(variant):
         check(variant)
@@ -129,7 +135,11 @@ def base_of(experiment: Experiment) -> KernelRequest:
     check(experiment.source)
     wanted = located(fragments(experiment, load_workloads(experiment)), experiment.folder)
     return KernelRequest(
-        BASE, experiment.source, fragments=wanted, arch=experiment.machine.arch, compiler=experiment.compiler
+        BASE,
+        experiment.source,
+        fragments=wanted,
+        arch=experiment.machine.arch,
+        compiler=experiment.compiler,
     )
 
 
@@ -144,11 +154,15 @@ def _patched(base: KernelRequest, chosen: Selection) -> KernelRequest:
     )
 
 
-def _ablation(base: KernelRequest, whole: Sequence[Selection], names: Sequence[str]) -> list[KernelRequest]:
-    """Return the parts of every series, except those that are variants; each may fail to apply or build."""
+def _ablation(
+    base: KernelRequest, whole: Sequence[Selection], names: Sequence[str]
+) -> list[KernelRequest]:
+    """Return the parts of every series, except those that are variants; each may fail to apply or
+    build."""
     if not whole:
         raise InputError(
-            "--ablate: there is nothing to ablate: no variant is a whole series of more than one patch",
+            "--ablate: there is nothing to ablate: no variant is a whole series of more than one "
+            "patch",
             hint="remove --ablate, or name such a series with --variant.",
         )
     requests: list[KernelRequest] = []
@@ -212,7 +226,8 @@ def experiment_for(workload: str, source: str) -> Experiment:
 
 
 def experiment_of_script(workload: str, source: str, folder: Path) -> Experiment:
-    """Return an experiment with the script ``workload`` of ``folder``/workloads. Raises InputError."""
+    """Return an experiment with the script ``workload`` of ``folder``/workloads. Raises
+    InputError."""
     known = load_workload(workload, str(folder)).parameters
     params = {name: parameter.values for name, parameter in known.items() if parameter.values}
     # A script is run once in each guest: what it leaves behind would be there when it is run again.
@@ -228,10 +243,11 @@ def experiment_of_script(workload: str, source: str, folder: Path) -> Experiment
 
 
 def experiment_of(posting: Posting, variant: str) -> Experiment:
-    """Return the experiment that tests the claims of ``posting`` with the kernel change ``variant``.
+    """Return the experiment that tests the claims of ``posting`` with the kernel change
+    ``variant``.
 
-    Points and design are those of the first experiment with its workload, unless the posting has others.
-    Raises InputError if the posting has no patch that can be run.
+    Points and design are those of the first experiment with its workload, unless the posting has
+    others. Raises InputError if the posting has no patch that can be run.
     """
     run = posting.run
     if run is None:

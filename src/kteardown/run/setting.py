@@ -57,9 +57,11 @@ class GuestSetup:
     is_watched: bool = True
     """Whether the host of a guest sees what its other work takes from the guest."""
     lost_limit: float | None = None
-    """In real time: the share of its time above which a trial that lost it is disturbed; None: no limit."""
+    """In real time: the share of its time above which a trial that lost it is disturbed; None: no
+    limit."""
     lost_asked: bool = True
-    """Whether that limit was asked for; else it holds only on a host with more CPUs than the guest."""
+    """Whether that limit was asked for; else it holds only on a host with more CPUs than the
+    guest."""
 
     def placed(self, place: Callable[[Path], Path]) -> "GuestSetup":
         """Return what guests are given, with ``place`` of each file."""
@@ -76,7 +78,8 @@ class Lab(GuestSetup):
     agent_hash: str = ""
     """SHA-256 of the agent, on which a result depends."""
     jobs: int = 1
-    """Guests that run at the same time; more than one only if they cannot affect each other's figures."""
+    """Guests that run at the same time; more than one only if they cannot affect each other's
+    figures."""
     executor: "Executor | None" = None
     """What runs the boots; None: this machine."""
 
@@ -87,7 +90,8 @@ class Lab(GuestSetup):
 
 @dataclass
 class Watch:
-    """The displayed progress: the completed trials, weighted by expected time, and each guest's trial.
+    """The displayed progress: the completed trials, weighted by expected time, and each guest's
+    trial.
 
     Without arguments nothing is displayed. Safe to call from several threads.
     """
@@ -99,7 +103,8 @@ class Watch:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def boot(self, boot: PlannedBoot, doing: str = "starting", more: float = 0.0) -> None:
-        """Show what ``boot`` is doing, unless that is empty, and add ``more`` to what is completed."""
+        """Show what ``boot`` is doing, unless that is empty, and add ``more`` to what is
+        completed."""
         with self._lock:
             self._done += more
             if doing:
@@ -110,7 +115,9 @@ class Watch:
         if index < len(boot.trials):
             trial = boot.trials[index]
             params = {**boot.machine, **trial.params}
-            words = " ".join([trial.workload, *(f"{name}={value}" for name, value in params.items())])
+            words = " ".join(
+                [trial.workload, *(f"{name}={value}" for name, value in params.items())]
+            )
             self.boot(boot, f"{words}, trial {index + 1} of {len(boot.trials)}")
 
     def done(self, boot: PlannedBoot, index: int) -> None:
@@ -124,7 +131,8 @@ class Watch:
 
 @dataclass(frozen=True)
 class Ended:
-    """A boot that has ended. ``keep`` writes its records to the log, unless they are there already."""
+    """A boot that has ended. ``keep`` writes its records to the log, unless they are there
+    already."""
 
     boot: PlannedBoot
     outcome: Outcome

@@ -13,14 +13,17 @@ _HOPELESS = 2
 
 
 def up_to(plan: Plan, blocks: int) -> Plan:
-    return plan.model_copy(update={"boots": tuple(boot for boot in plan.boots if boot.block < blocks)})
+    return plan.model_copy(
+        update={"boots": tuple(boot for boot in plan.boots if boot.block < blocks)}
+    )
 
 
 def measurable(plan: Plan, kernels: Mapping[str, KernelFacts]) -> Plan:
-    """Return ``plan`` without the boots of variants of which nothing is in the kernel that was built.
+    """Return ``plan`` without the boots of variants of which nothing is in the kernel that was
+    built.
 
-    If no variant is left there is nothing to measure, and so no boot. A kernel that is still to be built is
-    left: it is not in ``kernels``.
+    If no variant is left there is nothing to measure, and so no boot. A kernel that is still to be
+    built is left: it is not in ``kernels``.
     """
     absent = not_built(kernels)
     parts = {name for name, facts in kernels.items() if facts.for_ablation}
@@ -50,7 +53,9 @@ def boots_left(plan: Plan, boots: Sequence[BootRecords], most: int) -> list[Plan
 
 def measured_s(boots: Sequence[BootRecords]) -> float:
     """Return the host seconds in which at least one of ``boots`` ran."""
-    spans = sorted((datetime.fromisoformat(b.start.started_at).timestamp(), b.end.duration_s) for b in boots)
+    spans = sorted(
+        (datetime.fromisoformat(b.start.started_at).timestamp(), b.end.duration_s) for b in boots
+    )
     total, until = 0.0, float("-inf")
     for start, duration in spans:
         total += max(0.0, start + duration - max(start, until))
@@ -58,11 +63,13 @@ def measured_s(boots: Sequence[BootRecords]) -> float:
     return total
 
 
-def spent(boots: Sequence[BootRecords], looks: Sequence[int], reached: int, budget_s: float | None) -> bool:
+def spent(
+    boots: Sequence[BootRecords], looks: Sequence[int], reached: int, budget_s: float | None
+) -> bool:
     """Return whether measuring up to the next of ``looks`` would exceed the budget.
 
-    The time per block is that of the blocks so far, from the records, so that a resumed run and every report
-    come to the same decision. ``reached`` is the number of complete blocks.
+    The time per block is that of the blocks so far, from the records, so that a resumed run and
+    every report come to the same decision. ``reached`` is the number of complete blocks.
     """
     covered = [look for look in looks if look <= reached]
     if budget_s is None or not covered or covered[-1] == looks[-1]:
@@ -73,19 +80,21 @@ def spent(boots: Sequence[BootRecords], looks: Sequence[int], reached: int, budg
 
 
 class GivenUp:
-    """Which boots of a plan are skipped because too many boots of their kernel before them failed in a row.
+    """Which boots of a plan are skipped because too many boots of their kernel before them failed
+    in a row.
 
-    The order is that of the plan and not of time, so that a run that was killed and resumed, or had more
-    jobs, skips the same boots. The rest of a boot that failed is never skipped. What is known of a kernel is
-    kept from one question to the next, so that a plan of ten thousand boots takes no longer for each of them
-    than a short one: a boot that has ended must not change its outcome.
+    The order is that of the plan and not of time, so that a run that was killed and resumed, or had
+    more jobs, skips the same boots. The rest of a boot that failed is never skipped. What is known
+    of a kernel is kept from one question to the next, so that a plan of ten thousand boots takes no
+    longer for each of them than a short one: a boot that has ended must not change its outcome.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._groups: dict[object, list[int]] = {}
         """The boots of each kernel and machine, by index, in order."""
         self._place: dict[int, tuple[object, int]] = {}
-        """By index of a boot, its group and its position there; the rest of a boot that failed has none."""
+        """By index of a boot, its group and its position there; the rest of a boot that failed has
+        none."""
         self._rows: dict[object, list[int]] = {}
         """By group, before each of its first boots, how many failed in a row."""
         later = rests(plan)
@@ -97,7 +106,8 @@ class GivenUp:
             group.append(boot.index)
 
     def decide(self, boot: PlannedBoot, ended: Mapping[int, Outcome]) -> bool | None:
-        """Return whether ``boot`` is skipped; None if it depends on boots that have not ended yet."""
+        """Return whether ``boot`` is skipped; None if it depends on boots that have not ended
+        yet."""
         if boot.index not in self._place:
             return False
         name, position = self._place[boot.index]

@@ -17,9 +17,11 @@ from kteardown.model.record import (
 )
 
 EXACT = "icount"
-"""The acceleration under which a boot gives the same records each time; with several CPUs, nearly always."""
+"""The acceleration under which a boot gives the same records each time; with several CPUs, nearly
+always."""
 METAL = "metal"
-"""The acceleration of a boot on a machine that is not of this lab, which has no clock in common with it."""
+"""The acceleration of a boot on a machine that is not of this lab, which has no clock in common
+with it."""
 TRIES = 3
 """A trial that is disturbed each time runs in so many attempts; after that it is void."""
 
@@ -45,8 +47,8 @@ class Attempt:
 class BootRecords(Attempt):
     """One boot that ended, with its last attempt and the records that count.
 
-    In real time the trials of earlier attempts come first; each record names its attempt. ``end`` is that of
-    the last attempt, with the problems that the kernel reported in those before it.
+    In real time the trials of earlier attempts come first; each record names its attempt. ``end``
+    is that of the last attempt, with the problems that the kernel reported in those before it.
     """
 
     end: BootEnd
@@ -56,8 +58,8 @@ class BootRecords(Attempt):
 class Trial:
     """One trial with its measured samples and histograms; warm-up is left out.
 
-    ``status`` is ``ok``, ``void`` (an invariant failed), ``failed`` (it could not run), ``disturbed`` (it
-    lost too much time to other work of the host), or empty if it did not end.
+    ``status`` is ``ok``, ``void`` (an invariant failed), ``failed`` (it could not run),
+    ``disturbed`` (it lost too much time to other work of the host), or empty if it did not end.
     """
 
     boot: int
@@ -118,7 +120,9 @@ def attempts(records: Iterable[Record]) -> list[Attempt]:
         start, last = lines[0], lines[-1]
         if isinstance(start, BootStart):
             end = last if isinstance(last, BootEnd) else None
-            result.append(Attempt(boot, number, start, end, tuple(lines[1:-1] if end else lines[1:])))
+            result.append(
+                Attempt(boot, number, start, end, tuple(lines[1:-1] if end else lines[1:]))
+            )
     return result
 
 
@@ -130,9 +134,13 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
         earlier = before.setdefault(attempt.boot, [])
         # An attempt to repeat disturbed trials may fail because of the host.
         again = any(map(_ended_ok, earlier))
-        if attempt.end is not None and not (again and attempt.end.outcome == "infrastructure-error"):
+        if attempt.end is not None and not (
+            again and attempt.end.outcome == "infrastructure-error"
+        ):
             # Repeating a trial hides nothing of the kernel.
-            found = tuple(p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems)
+            found = tuple(
+                p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems
+            )
             result[attempt.boot] = BootRecords(
                 attempt.boot,
                 attempt.attempt,
@@ -162,10 +170,10 @@ def _ended_ok(attempt: Attempt) -> bool:
 def counted(earlier: Sequence[Attempt], last: Attempt) -> tuple[Record, ...]:
     """Return the records that count of a boot, from its last attempt and those before it.
 
-    In real time these include the trials that attempts which were cut or ended ok completed, and ``last``
-    did not begin. Of a trial that was completed twice, the later one counts. Attempts of other executions of
-    a job on a node, or on another host than the node, never count: they are of another machine. Of a boot
-    whose guest forged a record nothing counts.
+    In real time these include the trials that attempts which were cut or ended ok completed, and
+    ``last`` did not begin. Of a trial that was completed twice, the later one counts. Attempts of
+    other executions of a job on a node, or on another host than the node, never count: they are of
+    another machine. Of a boot whose guest forged a record nothing counts.
     """
     if last.end is not None and last.end.forged:
         return ()
@@ -215,15 +223,19 @@ def completed_trials(attempt: Attempt) -> dict[int, list[Record]]:
 
 
 def as_guest_wrote(records: Sequence[Record]) -> list[Record]:
-    """Return the records without what the host added: the same for every attempt at an exact boot."""
+    """Return the records without what the host added: the same for every attempt at an exact
+    boot."""
     return [
-        record.model_copy(update={"attempt": 0, **({"at_s": None} if isinstance(record, TrialEnd) else {})})
+        record.model_copy(
+            update={"attempt": 0, **({"at_s": None} if isinstance(record, TrialEnd) else {})}
+        )
         for record in records
     ]
 
 
 def difference(one: Sequence[Record], other: Sequence[Record]) -> tuple[bool, int | None]:
-    """Return whether two executions of an exact boot wrote the same, and the first trial that differs."""
+    """Return whether two executions of an exact boot wrote the same, and the first trial that
+    differs."""
     for a, b in zip_longest(as_guest_wrote(one), as_guest_wrote(other)):
         if a != b:
             return False, getattr(a or b, "trial", None)
@@ -235,12 +247,15 @@ def where(trial: int | None) -> str:
 
 
 def repeats(records: Iterable[Record]) -> list[Repeat]:
-    """Return every cut attempt on the instruction clock, compared with the ended one that repeated it."""
+    """Return every cut attempt on the instruction clock, compared with the ended one that repeated
+    it."""
     every = [attempt for attempt in attempts(records) if attempt.exact]
     ended = {attempt.boot: attempt for attempt in every if attempt.end is not None}
     found = []
     for cut in every:
         last = ended.get(cut.boot)
         if cut.end is None and last and cut.attempt < last.attempt:
-            found.append(Repeat(cut, last, *difference(cut.records, last.records[: len(cut.records)])))
+            found.append(
+                Repeat(cut, last, *difference(cut.records, last.records[: len(cut.records)]))
+            )
     return found

@@ -1,6 +1,7 @@
 """A run directory, which is the only state of a run; docs/formats.md describes its files.
 
-A run on both clocks is a folder with ``clocks.json`` and a run directory for each clock, see ``rundir.find``.
+A run on both clocks is a folder with ``clocks.json`` and a run directory for each clock, see
+``rundir.find``.
 """
 
 import errno
@@ -60,7 +61,8 @@ class RunDir:
 
     @property
     def name(self) -> str:
-        """The run's id; of one clock of a run on both, the id of that run and the clock: ``ID/wall``."""
+        """The run's id; of one clock of a run on both, the id of that run and the clock:
+        ``ID/wall``."""
         both = Entry(self.path.parent, (CLOCKS_FILE,)).exists()
         return f"{self.path.parent.name}/{self.path.name}" if both else self.path.name
 
@@ -117,7 +119,8 @@ class RunDir:
             target.replace(content, synced=False)
 
     def keep_fragments(self, fragments: Iterable[str]) -> tuple[str, ...]:
-        """Copy fragments that are not shipped to the run; return all as it names them. Raises LabError."""
+        """Copy fragments that are not shipped to the run; return all as it names them. Raises
+        LabError."""
         # They may change later.
         kept = []
         for fragment in fragments:
@@ -128,13 +131,16 @@ class RunDir:
         return tuple(kept)
 
     def kept_fragments(self, kept: Iterable[str]) -> tuple[str, ...]:
-        """Return what ``keep_fragments`` returned, with the paths of the copies. Raises InputError."""
+        """Return what ``keep_fragments`` returned, with the paths of the copies. Raises
+        InputError."""
         return tuple(
-            str(self.plain_file(name).absolute()) if is_fragment_path(name) else name for name in kept
+            str(self.plain_file(name).absolute()) if is_fragment_path(name) else name
+            for name in kept
         )
 
     def plain_file(self, name: str) -> Path:
-        """Return the path of one of the run's files for what reads it by itself. Raises InputError."""
+        """Return the path of one of the run's files for what reads it by itself. Raises
+        InputError."""
         file = self.folder / name
         with failing(f"{file}: cannot be read", hint="restore the run directory from a copy."):
             return file.plain()
@@ -147,10 +153,12 @@ class RunDir:
     def records(self) -> list[Record]:
         """Return every record in the order in which it arrived; empty before the first one.
 
-        An incomplete last line (kteardown was killed while it wrote) is left out. Raises InputError that
-        names the file and the line of a record that cannot be parsed.
+        An incomplete last line (kteardown was killed while it wrote) is left out. Raises InputError
+        that names the file and the line of a record that cannot be parsed.
         """
-        with failing(f"{self.records_file}: cannot be read", hint="check the permissions of the file."):
+        with failing(
+            f"{self.records_file}: cannot be read", hint="check the permissions of the file."
+        ):
             try:
                 # Only up to the present size: another process may be writing.
                 lines = self.records_file.content(LARGE).split(b"\n")
@@ -172,12 +180,16 @@ class RunDir:
                 break
         raise InputError(
             f"{self.records_file}, line {number}: not a record: {what}",
-            hint=f"restore the file from a copy, or keep its first {number - 1} lines (`head -n`) and resume "
-            "the run, which repeats the missing boots. Another program has written to this file.",
+            hint=(
+                f"restore the file from a copy, or keep its first {number - 1} lines (`head -n`) "
+                "and resume the run, which repeats the missing boots. Another program has written "
+                "to this file."
+            ),
         )
 
     def ended_boots(self) -> int:
-        """Return how many boots have ended, including those of the profile, without parsing the records.
+        """Return how many boots have ended, including those of the profile, without parsing the
+        records.
 
         Raises InputError if a file cannot be read.
         """
@@ -188,22 +200,29 @@ class RunDir:
         return ended
 
     def current_result(self) -> bytes | None:
-        """Return ``result.json``; None if it is missing or damaged, or if boots have ended since then.
+        """Return ``result.json``; None if it is missing or damaged, or if boots have ended since
+        then.
 
         Raises InputError if the records cannot be read.
         """
         try:
             text = self.result_file.content(LARGE)
-            return text if ResultHead.model_validate_json(text).ended_boots == self.ended_boots() else None
+            return (
+                text
+                if ResultHead.model_validate_json(text).ended_boots == self.ended_boots()
+                else None
+            )
         except (OSError, ValidationError):
             return None
 
     def boots(self) -> list[BootRecords]:
-        """Return every boot that ended, with its records that count, by boot number. Raises InputError."""
+        """Return every boot that ended, with its records that count, by boot number. Raises
+        InputError."""
         return counting.boots(self.records())
 
     def environment(self) -> dict[str, Any]:
-        """Return ``environment.json``: ``command``, ``machine`` (of the first session), ``sessions``.
+        """Return ``environment.json``: ``command``, ``machine`` (of the first session),
+        ``sessions``.
 
         Raises InputError.
         """
@@ -214,8 +233,10 @@ class RunDir:
 
 
 def started(file: Entry) -> float:
-    """Return when a run or a hunt began, in seconds since 1970: ``started`` in a JSON file of its folder."""
-    # If that cannot be read, by the local time in the name of the folder, or else by the age of the file.
+    """Return when a run or a hunt began, in seconds since 1970: ``started`` in a JSON file of its
+    folder."""
+    # If that cannot be read, by the local time in the name of the folder, or else by the age of the
+    # file.
     try:
         return datetime.fromisoformat(json.loads(file.content())["started"]).timestamp()
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
@@ -276,6 +297,11 @@ def write_failed(error: OSError, path: Path) -> LabError:
         disk = next(folder for folder in (place, *place.parents) if os.path.ismount(folder))
         return LabError(
             f"{path}: cannot be written: the disk is full ({disk})",
-            hint="free some space and continue with `kteardown run --resume RUN`; all records are kept.",
+            hint=(
+                "free some space and continue with `kteardown run --resume RUN`; all records are "
+                "kept."
+            ),
         )
-    return LabError(f"{path}: cannot be written: {error.strerror}", hint="check the folder and its disk.")
+    return LabError(
+        f"{path}: cannot be written: {error.strerror}", hint="check the folder and its disk."
+    )

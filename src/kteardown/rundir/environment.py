@@ -1,8 +1,9 @@
-"""What readers of figures should know, as sentences: differences between environments, and errors of scripts.
+"""What readers of figures should know, as sentences: differences between environments, and errors
+of scripts.
 
-METHODOLOGY.md lists what cannot change one and is left out. Between hosts on the instruction clock that is
-everything but QEMU; between guests also the memory, which is in the plan, and the clock source before the
-timers have settled.
+METHODOLOGY.md lists what cannot change one and is left out. Between hosts on the instruction clock
+that is everything but QEMU; between guests also the memory, which is in the plan, and the clock
+source before the timers have settled.
 """
 
 import json
@@ -31,11 +32,12 @@ _SHOWN = 5
 def differences(
     a: Mapping[str, Any], b: Mapping[str, Any], *, arch: str | None = None, exact: bool = False
 ) -> list[str]:
-    """Return the differences of two hosts, as read by ``vm.host.facts``: ``CPU model: one / other``.
+    """Return the differences of two hosts, as read by ``vm.host.facts``: ``CPU model: one /
+    other``.
 
-    ``arch``: the architecture of the guests; None compares QEMU for every architecture. ``exact``: on the
-    instruction clock, to which nothing but QEMU matters. A fact that only one
-    of the two hosts has, because an older kteardown recorded the other, is left out.
+    ``arch``: the architecture of the guests; None compares QEMU for every architecture. ``exact``:
+    on the instruction clock, to which nothing but QEMU matters. A fact that only one of the two
+    hosts has, because an older kteardown recorded the other, is left out.
     """
     first, second = _flat(a), _flat(b)
     # A single mitigation counts as present in both if both records have the table of mitigations.
@@ -54,8 +56,9 @@ def differences(
 
 def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
     """Return notes on the environment that readers of the run's result need. Raises InputError."""
-    # They come only from its ``records`` and ``environment.json``. The list is empty if every session and
-    # every guest was the same, so that a run that was killed and resumed has the notes of an unbroken one.
+    # They come only from its ``records`` and ``environment.json``. The list is empty if every
+    # session and every guest was the same, so that a run that was killed and resumed has the notes
+    # of an unbroken one.
     tried = contributing(records)
     notes_of_run = hook("notes_of_run")
     return [
@@ -68,7 +71,8 @@ def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
 
 
 def guest_differences(a: RunDir, b: RunDir) -> list[str]:
-    """Return the differences of the guests of two runs, for each kernel of both. Raises InputError."""
+    """Return the differences of the guests of two runs, for each kernel of both. Raises
+    InputError."""
     ones, others = (dict(reversed(_guests(contributing(run.records())))) for run in (a, b))
     labels = {**_GUEST_LABELS, **_OF_ONE_KERNEL}
     notes = [
@@ -121,7 +125,9 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
     agents = _agents(run)
     known = {number: agents[number] for number in sorted(first_boots) if agents[number]}
     if len(set(known.values())) > 1:
-        hashes = ", ".join(f"{digest[:10]} from boot {first_boots[n].boot} on" for n, digest in known.items())
+        hashes = ", ".join(
+            f"{digest[:10]} from boot {first_boots[n].boot} on" for n, digest in known.items()
+        )
         yield f"measured with different agents: {hashes}"
 
 
@@ -132,7 +138,9 @@ def _nodes(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
     names = list(dict.fromkeys(attempt.start.node for attempt in tried))
     exact = all(attempt.exact for attempt in tried)
     if not exact:
-        blocks = {name: len({a.start.block for a in tried if a.start.node == name}) for name in names}
+        blocks = {
+            name: len({a.start.block for a in tried if a.start.node == name}) for name in names
+        }
         words = ", ".join(f"{name} {count}" for name, count in blocks.items())
         yield f"measured on the nodes of a cluster, each block on one; blocks of each node: {words}"
     first = next(iter(names), "")
@@ -143,10 +151,14 @@ def _nodes(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _unlike_guests(tried: Sequence[Attempt]) -> Iterator[str]:
-    """Yield how guests of one kernel differ, then those of different kernels, then what slows them down."""
+    """Yield how guests of one kernel differ, then those of different kernels, then what slows them
+    down."""
     # Guests on different machines of the sweep differ by design.
     machines = dict.fromkeys(tuple(attempt.start.machine.items()) for attempt in tried)
-    alike = [_guests(a for a in tried if tuple(a.start.machine.items()) == machine) for machine in machines]
+    alike = [
+        _guests(a for a in tried if tuple(a.start.machine.items()) == machine)
+        for machine in machines
+    ]
     for guests in alike:
         for kernel in dict.fromkeys(kernel for kernel, _ in guests):
             own = [facts for name, facts in guests if name == kernel]
@@ -170,21 +182,26 @@ def _unlike_repeats(records: Sequence[Record], agents: Sequence[str]) -> Iterato
         if not repeat.same:
             sessions = (repeat.cut.start.session, repeat.ended.start.session)
             first, second = (agents[number] if number < len(agents) else "" for number in sessions)
-            reason = "the agent is another one" if first != second else "this guest is not deterministic"
+            reason = (
+                "the agent is another one" if first != second else "this guest is not deterministic"
+            )
             yield (
-                f"boot {repeat.cut.boot} of {repeat.cut.start.kernel} was run again after an interruption "
-                f"and differed {where(repeat.trial)}: {reason}"
+                f"boot {repeat.cut.boot} of {repeat.cut.start.kernel} was run again after an "
+                f"interruption and differed {where(repeat.trial)}: {reason}"
             )
 
 
 def _guests(tried: Iterable[Attempt]) -> list[tuple[str, dict[str, Any]]]:
-    """Return kernel and comparable facts of every guest that recorded all of them, in the order of boots."""
+    """Return kernel and comparable facts of every guest that recorded all of them, in the order of
+    boots."""
     result = []
     for attempt in tried:
         hello = next((record for record in attempt.records if isinstance(record, Hello)), None)
         # A record without a banner is from an older agent, which did not record all facts.
         if hello is not None and hello.banner:
-            settled = next((record for record in attempt.records if isinstance(record, Settled)), None)
+            settled = next(
+                (record for record in attempt.records if isinstance(record, Settled)), None
+            )
             facts = {name: getattr(hello, name) for name in (*_GUEST_LABELS, *_OF_ONE_KERNEL)}
             words = [word for word in hello.cmdline.split() if not word.startswith(_OWN)]
             facts["command line"] = " ".join(words)
@@ -242,8 +259,9 @@ def _word(value: object) -> str:
 
 
 _ERROR = re.compile(
-    r"\b(error|cannot|can't|couldn't|unable to|failed|failure|fatal|not found|no such|does not exist|invalid"
-    r"|denied|not (permitted|supported)|filesystem type|out of memory|segmentation fault|assertion|usage)\b",
+    r"\b(error|cannot|can't|couldn't|unable to|failed|failure|fatal|not found|no such"
+    r"|does not exist|invalid|denied|not (permitted|supported)|filesystem type|out of memory"
+    r"|segmentation fault|assertion|usage)\b",
     re.IGNORECASE,
 )
 _LINES = 3
@@ -251,13 +269,15 @@ _CHARACTERS = 160
 
 
 def error_lines(records: Iterable[Record]) -> list[str]:
-    """Return the lines of scripts that look like an error; a script can print one and end with 0."""
+    """Return the lines of scripts that look like an error; a script can print one and end with
+    0."""
     lines = (one.text for one in records if isinstance(one, OutputLine) and one.source == "script")
     return [line[:_CHARACTERS] for line in dict.fromkeys(lines) if _ERROR.search(line)]
 
 
 def printed_notes(boots: Iterable[BootRecords]) -> Iterator[str]:
-    """Yield, of the first boot of each kernel, what its scripts printed that looks like an error."""
+    """Yield, of the first boot of each kernel, what its scripts printed that looks like an
+    error."""
     seen: dict[tuple[str, ...], list[str]] = {}
     for kernel, boot in {boot.start.kernel: boot for boot in reversed([*boots])}.items():
         if lines := error_lines(boot.records):
@@ -267,4 +287,6 @@ def printed_notes(boots: Iterable[BootRecords]) -> Iterator[str]:
             yield f"{kernel}: {dropped:,} lines of the script and of the log are not kept"
     for found, kernels in seen.items():
         more = f", and {len(found) - _LINES} more lines" if len(found) > _LINES else ""
-        yield f"on {', '.join(sorted(kernels))} the script printed: {'; '.join(found[:_LINES])}{more}"
+        yield (
+            f"on {', '.join(sorted(kernels))} the script printed: {'; '.join(found[:_LINES])}{more}"
+        )

@@ -1,7 +1,8 @@
 """Find runs: by id, by path, or all of them.
 
-A run on both clocks is a folder with ``clocks.json``, which is written last, and a whole run directory for
-each clock: ``instructions`` and ``wall``. Each of the two is a run of its own wherever one run is asked for.
+A run on both clocks is a folder with ``clocks.json``, which is written last, and a whole run
+directory for each clock: ``instructions`` and ``wall``. Each of the two is a run of its own
+wherever one run is asked for.
 """
 
 import json
@@ -45,7 +46,8 @@ class RunFolder:
 
 
 def mark_both_clocks(folder: Path) -> RunFolder:
-    """Write ``clocks.json``, last: a folder that has it has a whole run for each clock. Raises LabError."""
+    """Write ``clocks.json``, last: a folder that has it has a whole run for each clock. Raises
+    LabError."""
     text = json.dumps({"schema": 1, "kteardown": version(), "clocks": [*CLOCKS]}, indent=1)
     RunDir(folder).save(Entry(folder) / CLOCKS_FILE, text)
     return RunFolder.open(folder)
@@ -54,8 +56,8 @@ def mark_both_clocks(folder: Path) -> RunFolder:
 def find_run(name: str) -> RunDir:
     """Return one run by its id or the beginning of it, by its path, or ``last``.
 
-    ``ID/wall`` is one clock of a run on both. Raises InputError if there is no such run, if the beginning of
-    an id fits several, or if the run was measured on both clocks.
+    ``ID/wall`` is one clock of a run on both. Raises InputError if there is no such run, if the
+    beginning of an id fits several, or if the run was measured on both clocks.
     """
     found = find_runs(name)
     if found.both_clocks:
@@ -67,7 +69,8 @@ def find_run(name: str) -> RunDir:
 
 
 def find_runs(name: str) -> RunFolder:
-    """Return a run, on one clock or both, by its id or the beginning of it, by its path, or ``last``.
+    """Return a run, on one clock or both, by its id or the beginning of it, by its path, or
+    ``last``.
 
     Raises InputError if there is no such run, or if the beginning of an id fits several.
     """
@@ -94,21 +97,26 @@ def find_runs(name: str) -> RunFolder:
             f"{name!r} fits several runs: {many}" if many else f"no run {name!r} in {runs_dir()}",
             hint="choose one of `kteardown list runs`, or `last` for the newest."
             if runs
-            else "start a run, as in `kteardown run freezer --quick`, or set KTEARDOWN_RUNS to your runs.",
+            else "start a run, as in `kteardown run freezer --quick`, "
+            "or set KTEARDOWN_RUNS to your runs.",
         )
     return RunFolder.open((exact or fitting)[0].path)
 
 
 def all_runs() -> Sequence[RunDir]:
-    """Return every run directory, oldest first, those of both clocks one after the other. Raises LabError."""
+    """Return every run directory, oldest first, those of both clocks one after the other. Raises
+    LabError."""
     return [run for folder in all_folders() for run in folder.runs]
 
 
 def all_folders() -> Sequence[RunFolder]:
-    """Return every run, on one clock or both, oldest first. Raises LabError if they cannot be read."""
+    """Return every run, on one clock or both, oldest first. Raises LabError if they cannot be
+    read."""
     root = runs_dir()
     if root.is_file():
-        raise LabError(f"{root}: is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs.")
+        raise LabError(
+            f"{root}: is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs."
+        )
     hint = "set KTEARDOWN_RUNS to a folder that you can read."
     with failing(f"{root}: cannot be read", hint=hint, kind=LabError):
         paths = sorted(root.iterdir()) if root.is_dir() else []

@@ -1,7 +1,9 @@
-"""Everything that a result depends on, in the run directory: written once, read by every later stage.
+"""Everything that a result depends on, in the run directory: written once, read by every later
+stage.
 
-A report must stay the same after a workload's file was changed, a series deleted, kteardown upgraded, or
-the run copied to another computer. So nothing that a result depends on is read from elsewhere.
+A report must stay the same after a workload's file was changed, a series deleted, kteardown
+upgraded, or the run copied to another computer. So nothing that a result depends on is read from
+elsewhere.
 """
 
 import json
@@ -72,7 +74,8 @@ def load(run: RunDir) -> Snapshot:
         raise _damaged(run.run_file, "no schema number")
     if schema != SCHEMA:
         raise InputError(
-            f"{run.path} was written by another version of kteardown: schema {schema} instead of {SCHEMA}",
+            f"{run.path} was written by another version of kteardown: schema {schema} instead of "
+            f"{SCHEMA}",
             hint="read it with that version.",
         )
     experiment = _read(run.experiment_file, Experiment)
@@ -87,8 +90,11 @@ def load(run: RunDir) -> Snapshot:
     unavailable, later = run.unavailable_file, rests(plan)
     notes = [
         f"{kernel}: the trials that a guest did not reach because it hung ran in {count} further "
-        f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for that reason"
-        for kernel, count in Counter(boot.kernel for boot in plan.boots if boot.index in later).items()
+        f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for "
+        "that reason"
+        for kernel, count in Counter(
+            boot.kernel for boot in plan.boots if boot.index in later
+        ).items()
     ]
     return Snapshot(
         run=run,
@@ -183,4 +189,6 @@ def _invalid(file: Entry, error: ValidationError) -> InputError:
 
 
 def _damaged(file: Entry, reason: str) -> InputError:
-    return InputError(f"{file}: cannot be read: {reason}", hint="restore the run directory from a copy.")
+    return InputError(
+        f"{file}: cannot be read: {reason}", hint="restore the run directory from a copy."
+    )

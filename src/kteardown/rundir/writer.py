@@ -22,12 +22,15 @@ from kteardown.rundir.directory import RunDir, write_failed, writing
 def open_writer(run: RunDir, machine: Mapping[str, Any] | None = None) -> "Iterator[RecordWriter]":
     """Open ``run`` for appending records, and remove files that a killed process left behind.
 
-    ``machine``: the facts of this host. With the first boot they become another session of the run's
-    environment. Raises as ``locked`` does, and LabError if the disk fails.
+    ``machine``: the facts of this host. With the first boot they become another session of the
+    run's environment. Raises as ``locked`` does, and LabError if the disk fails.
     """
     with locked(run):
         with writing(run.folder):
-            for left in (*run.folder.entries("*.partial"), *(run.folder / "console").entries("*.cpio")):
+            for left in (
+                *run.folder.entries("*.partial"),
+                *(run.folder / "console").entries("*.cpio"),
+            ):
                 with writing(left):
                     left.remove()
         writer = RecordWriter(run, machine)
@@ -55,15 +58,23 @@ def locked(run: RunDir) -> Iterator[None]:
 
 def is_locked(run: RunDir) -> bool:
     """Return whether a process of this host writes to ``run``, according to ``/proc/locks``."""
-    # Taking the lock, even for a moment, would make a kteardown that starts in this moment fail. Only the
-    # inode is compared: on stacked file systems the device in /proc/locks is not that of stat(2).
+    # Taking the lock, even for a moment, would make a kteardown that starts in this moment fail.
+    # Only the inode is compared: on stacked file systems the device in /proc/locks is not that of
+    # stat(2).
     try:
         inode = str((run.folder / "lock").status().st_ino)
     except OSError:
         return False
-    # "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF"; a waiting process has "->" after the number.
-    held = (line.split() for line in read_or_empty(Path("/proc/locks")).splitlines() if " -> " not in line)
-    return any(len(words) > 5 and words[1] == "FLOCK" and words[5].split(":")[-1] == inode for words in held)
+    # "1: FLOCK ADVISORY WRITE 4711 fe:01:1234 0 EOF"; a waiting process has "->" after the number.
+    held = (
+        line.split()
+        for line in read_or_empty(Path("/proc/locks")).splitlines()
+        if " -> " not in line
+    )
+    return any(
+        len(words) > 5 and words[1] == "FLOCK" and words[5].split(":")[-1] == inode
+        for words in held
+    )
 
 
 class RecordWriter:
@@ -94,12 +105,14 @@ class RecordWriter:
             raise
 
     def append(self, *records: Record, boot: int, attempt: int) -> None:
-        """Write records with their boot and attempt, synced. Raises LabError; those before it stay intact."""
+        """Write records with their boot and attempt, synced. Raises LabError; those before it stay
+        intact."""
         with self._lock:
             self._write([self._stamped(record, boot, attempt) for record in records])
 
     def adopt(self, attempts: Sequence[Sequence[Record]], *, boot: int) -> int:
-        """Write the attempts of a job at a boot; return the number of the first. Raises LabError."""
+        """Write the attempts of a job at a boot; return the number of the first. Raises
+        LabError."""
         # With one sync; nothing is written if they are the last ones at this boot already.
         start, end = attempts[-1][0], attempts[-1][-1]
         with self._lock:
@@ -117,7 +130,8 @@ class RecordWriter:
             return last + 1
 
     def add_node(self, name: str, machine: Mapping[str, Any]) -> None:
-        """Add the facts of a node of a cluster to the environment, unless they are known. Raises LabError."""
+        """Add the facts of a node of a cluster to the environment, unless they are known. Raises
+        LabError."""
         with self._lock:
             if self._nodes.get(name) != machine:
                 environment = self.run.environment()
@@ -163,21 +177,23 @@ class RecordWriter:
     def finished(self) -> Mapping[int, BootEnd]:
         """Return the boots that need no further attempt, with their last end record.
 
-        A boot that failed because of the host is not one of them: it says nothing about the kernel. Neither
-        is one that ended ok with disturbed trials, which are to be repeated.
+        A boot that failed because of the host is not one of them: it says nothing about the kernel.
+        Neither is one that ended ok with disturbed trials, which are to be repeated.
         """
         with self._lock:
             return {
                 boot: end
                 for boot, end in self._finished.items()
-                if end.outcome != "infrastructure-error" and (end.outcome != "ok" or not self.to_repeat(boot))
+                if end.outcome != "infrastructure-error"
+                and (end.outcome != "ok" or not self.to_repeat(boot))
             }
 
     def completed(self, boot: int) -> frozenset[int]:
-        """Return the indices of the trials of ``boot`` that earlier attempts completed in real time.
+        """Return the indices of the trials of ``boot`` that earlier attempts completed in real
+        time.
 
-        These trials are not run again. A disturbed trial is one of them after its last try. None of a boot of
-        a job on a node of a cluster is: a boot is never put together from two machines.
+        These trials are not run again. A disturbed trial is one of them after its last try. None of
+        a boot of a job on a node of a cluster is: a boot is never put together from two machines.
         """
         with self._lock:
             return frozenset() if self._jobs.get(boot) else self._completed_of(boot)

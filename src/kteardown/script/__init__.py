@@ -1,1 +1,2 @@
-"""A script, C file or command of the user's own as a workload: its files in the guest, and its metrics."""
+"""A script, C file or command of the user's own as a workload: its files in the guest, and its
+metrics."""

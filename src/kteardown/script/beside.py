@@ -10,7 +10,8 @@ _FILE_BYTES = 1 << 30
 
 
 def beside(where: Path, name: str) -> Path:
-    """Return the path of ``name`` in the folder of a TOML file. Raises InputError if it is elsewhere."""
+    """Return the path of ``name`` in the folder of a TOML file. Raises InputError if it is
+    elsewhere."""
     path = where / name
     wrong = Path(name).is_absolute() or ".." in Path(name).parts or not name.isprintable()
     if wrong or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(where)):

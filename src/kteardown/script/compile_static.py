@@ -14,7 +14,8 @@ from kteardown.progress import Reporter
 from kteardown.sandbox import Limits, Mount, Sandbox
 
 HEADERS = ("stdio.h", "stdlib.h", "unistd.h", "string.h")
-"""What is included if a file does not compile without: a mail often has lost the lines with ``<``."""
+"""What is included if a file does not compile without: a mail often has lost the lines with
+``<``."""
 _FLAGS = ("-O2", "-static", "-pthread", "-Wl,--build-id=none")
 _STRICT = "-Werror=implicit-function-declaration"
 _LENIENT = "-Wno-error=implicit-function-declaration"
@@ -30,18 +31,23 @@ def compile_static(
     """Return the program of the C file ``source``, and the headers that had to be added.
 
     ``beside`` are files in its folder that it may include; it sees no other file of the user.
-    Raises BuildError if it does not compile, LabError if there is no sandbox, MissingError if there is no
-    compiler.
+    Raises BuildError if it does not compile, LabError if there is no sandbox, MissingError if there
+    is no compiler.
     """
     native, known = host_arch() == arch, ARCHITECTURES[arch]
-    compiler = next(filter(None, map(shutil.which, ("gcc", "cc") if native else (known.compiler,))), None)
+    compiler = next(
+        filter(None, map(shutil.which, ("gcc", "cc") if native else (known.compiler,))), None
+    )
     packages = ("gcc", "libc6-dev") if native else known.agent_packages
     if compiler is None:
         raise MissingError(f"no C compiler for {arch} programs is installed", packages)
     if (reason := sandbox.problem()) and not sandbox.unsafe_build:
         raise LabError(
             f"{source.name} would be compiled without a sandbox: {reason}",
-            hint="install bubblewrap (see `kteardown doctor`); or give --unsafe-build (docs/safety.md).",
+            hint=(
+                "install bubblewrap (see `kteardown doctor`); or give --unsafe-build "
+                "(docs/safety.md)."
+            ),
         )
     with failing(f"cannot read {source}", hint="check the path, and that you may read the file."):
         text = source.read_text(errors="replace")
@@ -76,7 +82,11 @@ def _compiled(
         argv = [compiler, *_FLAGS, *flags]
         argv += ["-o", str(made / "program"), str(seen / source.name), "-lm"]
         reporter.command(argv)
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TMPDIR": str(made)}
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LC_ALL": "C",
+            "TMPDIR": str(made),
+        }
         box = Sandbox(mounts, _LIMITS, f"the compiler of {source.name}", confined=confined)
         with box.running(argv, environment, seen) as (process, lines):
             said = list(lines)

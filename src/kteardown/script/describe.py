@@ -1,7 +1,8 @@
 """Describe a script, a C file or a command as a workload: ``workloads/NAME.toml`` beside its file.
 
-``kteardown compare ./x.sh`` writes such a folder into the cache, and ``kteardown new workload NAME --from
-./x.sh`` into the current folder. From then on it is a workload like any other that is not shipped.
+``kteardown compare ./x.sh`` writes such a folder into the cache, and ``kteardown new workload NAME
+--from ./x.sh`` into the current folder. From then on it is a workload like any other that is not
+shipped.
 """
 
 import hashlib
@@ -69,33 +70,32 @@ def is_script(word: str) -> bool:
 def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValue]]) -> Described:
     """Return the workload of ``word``, a file or a command line, with the parameters ``params``.
 
-    Raises InputError if a file cannot be read, an option is not valid, or the text does not use a parameter.
+    Raises InputError if a file cannot be read, an option is not valid, or the text does not use a
+    parameter.
     """
     path, arguments = _file_of(word)
     # With a root, its own program may be meant.
     if path is None and not asked.root and is_script(word) and not re.search(r"\s", word):
-        raise InputError(f"{word}: there is no such file", hint="name a script, which may not be a folder.")
-    if path is not None:
-        with failing(f"{path}: cannot be read", hint="name a text file that you can read."):
-            text = _text(path)
-    else:
-        text = word
-        if text.strip() and not text.isprintable():
-            raise InputError(f"{word!r}: a command has no control characters", hint="put it into a script.")
-    if not text.strip():
-        raise InputError(f"{path or 'the command'} is empty", hint="name a script, or write a command line.")
+        raise InputError(
+            f"{word}: there is no such file", hint="name a script, which may not be a folder."
+        )
+    text = _text_of(path, word)
     for name in params:
         _check_used(name, word, text, path.suffix if path else None)
     name = _name_of(path.stem if path else Path(word.split(maxsplit=1)[0]).name)
     files = _files(path, asked.file or ())
     root = Path(asked.root).expanduser().absolute() if asked.root else None
     if root and not root.exists():
-        raise InputError(f"--root {asked.root}: there is no such folder or file", hint="check the path.")
+        raise InputError(
+            f"--root {asked.root}: there is no such folder or file", hint="check the path."
+        )
     script = Script(
         file=path.name if path else "",
         command="" if path else word.strip(),
         arguments=arguments,
-        programs=tuple(program for given in asked.programs or () for program in given.split(",") if program),
+        programs=tuple(
+            program for given in asked.programs or () for program in given.split(",") if program
+        ),
         files=tuple(further.name for further in asked.file or ()),
         root=str(root) if root else "",
         allow=tuple(_allowed(way) for way in asked.allow or ()),
@@ -119,6 +119,24 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
     return Described(workload, files, preset_of(text))
 
 
+def _text_of(path: Path | None, command: str) -> str:
+    """Return the text of a script, or the command itself. Raises InputError."""
+    if path is not None:
+        with failing(f"{path}: cannot be read", hint="name a text file that you can read."):
+            text = _text(path)
+    else:
+        text = command
+        if text.strip() and not text.isprintable():
+            raise InputError(
+                f"{command!r}: a command has no control characters", hint="put it into a script."
+            )
+    if not text.strip():
+        raise InputError(
+            f"{path or 'the command'} is empty", hint="name a script, or write a command line."
+        )
+    return text
+
+
 def _files(script: Path | None, further: Sequence[Path]) -> dict[str, Path]:
     """Return the files of a workload by their names in the guest. Raises InputError."""
     files: dict[str, Path] = {}
@@ -128,15 +146,20 @@ def _files(script: Path | None, further: Sequence[Path]) -> dict[str, Path]:
         if not os.path.isfile(path):
             raise InputError(f"{option}{path}: there is no such file", hint="check the path.")
         if path.name in files:
-            raise InputError(f"{option}{path}: there are two files of this name", hint="rename one of them.")
+            raise InputError(
+                f"{option}{path}: there are two files of this name", hint="rename one of them."
+            )
         if not path.name.isprintable():
-            raise InputError(f"{path.name!r} cannot be a name in the guest", hint="rename the file.")
+            raise InputError(
+                f"{path.name!r} cannot be a name in the guest", hint="rename the file."
+            )
         files[path.name] = path
     return files
 
 
 def _behind(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Return ``metrics`` as headlines before the standard ones, which are headlines only by themselves."""
+    """Return ``metrics`` as headlines before the standard ones, which are headlines only by
+    themselves."""
     standard = {
         key: spec.model_copy(update={"headline": spec.headline and not metrics})
         for key, spec in STANDARD.items()
@@ -154,14 +177,20 @@ def known(workload: Workload, folder: Path) -> Described:
     if script.root:
         moved = script.model_copy(update={"root": os.path.abspath(place / script.root)})
         workload = workload.model_copy(update={"script": moved})
-    text = read_file(files[script.file])[0].decode(errors="replace") if script.file else script.command
+    text = (
+        read_file(files[script.file])[0].decode(errors="replace") if script.file else script.command
+    )
     return Described(workload, files, preset_of(text))
 
 
-def with_headlines(described: Described, metrics: Mapping[str, Metric], *, asked: bool = False) -> Described:
-    """Return ``described`` with ``metrics`` as its headlines: ``asked`` for, or found in a rehearsal.
+def with_headlines(
+    described: Described, metrics: Mapping[str, Metric], *, asked: bool = False
+) -> Described:
+    """Return ``described`` with ``metrics`` as its headlines: ``asked`` for, or found in a
+    rehearsal.
 
-    Counters that were found by their growth say nothing of the time, so the standard ones stay headlines.
+    Counters that were found by their growth say nothing of the time, so the standard ones stay
+    headlines.
     """
     if not asked and all(spec.read.startswith("delta ") for spec in metrics.values()):
         return described.with_metrics({**STANDARD, **metrics})
@@ -175,7 +204,9 @@ def write(described: Described, folder: Path) -> Path:
     """
     place, toml = folder / "workloads", f"{described.workload.name}.toml"
     if toml in described.files:
-        raise InputError(f"{toml}: is the name of the description of the script", hint="rename the file.")
+        raise InputError(
+            f"{toml}: is the name of the description of the script", hint="rename the file."
+        )
     contents = {name: read_file(path) for name, path in described.files.items()}
     hint = "free some disk space, or name another folder."
     with failing(f"{place}: cannot be written", hint=hint, kind=LabError):
@@ -189,7 +220,8 @@ def write(described: Described, folder: Path) -> Path:
 
 
 def keep(described: Described, cache: Path) -> Path:
-    """Write ``described`` into the cache, under a name that follows from its contents; return the folder.
+    """Write ``described`` into the cache, under a name that follows from its contents; return the
+    folder.
 
     Raises as ``write`` does.
     """
@@ -224,7 +256,9 @@ def as_toml(workload: Workload) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start - 10 : error.end]
-        raise InputError(f"{wrong!r} is not UTF-8", hint="rename the file, or correct the option.") from None
+        raise InputError(
+            f"{wrong!r} is not UTF-8", hint="rename the file, or correct the option."
+        ) from None
     return text
 
 
@@ -233,7 +267,8 @@ def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
         yield f"\n[{'.'.join(map(_key, path))}]"
     for key, value in table.items():
         if not isinstance(value, dict):
-            # As JSON writes them, strings, numbers, booleans and lists of these are TOML, except for DEL.
+            # As JSON writes them, strings, numbers, booleans and lists of these are TOML, except
+            # for DEL.
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
             yield f"{_key(key)} = {text}"
     for key, value in table.items():
@@ -271,30 +306,48 @@ def _text(path: Path) -> str:
 
 
 def _check_used(name: str, word: str, text: str, ending: str | None) -> None:
-    """Raise InputError unless ``text`` uses the parameter. ``ending``: of its file; None: it is a command."""
+    """Raise InputError unless ``text`` uses the parameter. ``ending``: of its file; None: it is a
+    command."""
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
         raise InputError(
-            f"--set {name}: a parameter is a variable of the environment, and this is not a name of one",
-            hint="write --set N=...: a script has the value as $N and, in the order of --set, as $1, $2"
+            f"--set {name}: a parameter is a variable of the environment, and this is not a name "
+            "of one",
+            hint=(
+                "write --set N=...: a script has the value as $N and, in the order of --set, as "
+                "$1, $2"
+            )
             + (f"; so {places}." if (places := _places("N", text, ending, name)) else "."),
         )
-    if re.search(rf"\b{re.escape(name)}\b", text) or (ending is not None and _POSITIONAL.search(text)):
+    if re.search(rf"\b{re.escape(name)}\b", text) or (
+        ending is not None and _POSITIONAL.search(text)
+    ):
         return
     raise InputError(
         f"--set {name}: {word} does not use it: neither ${name} nor $1 is in its text",
-        hint=(_places(name, text, ending) or f"write ${name} where the value belongs, or remove --set") + ".",
+        hint=(
+            _places(name, text, ending) or f"write ${name} where the value belongs, or remove --set"
+        )
+        + ".",
     )
 
 
 def _places(name: str, text: str, ending: str | None, number: str = "") -> str:
-    """Return where ``text`` has numbers, or ``number``, that a parameter could replace; empty without any."""
+    """Return where ``text`` has numbers, or ``number``, that a parameter could replace; empty
+    without any."""
     if ending is None:  # The user's shell would replace a variable in double quotes.
         used = _NUMBER.sub(f"${name}", text, count=1)
         return f"write the command with it, in single quotes: '{used}'" if used != text else ""
-    lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if not _REMARK.match(line)]
-    found = [(n, line, of) for n, line in lines for of in _NUMBER.findall(line) if number in ("", of)]
+    lines = [
+        (n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if not _REMARK.match(line)
+    ]
+    found = [
+        (n, line, of) for n, line in lines for of in _NUMBER.findall(line) if number in ("", of)
+    ]
     form = _IN_PLACE.get(ending, "${{{0}:-{1}}}")
-    shown = [f"{form.format(name, of)} in place of {of} in line {n}: {line[:60]}" for n, line, of in found]
+    shown = [
+        f"{form.format(name, of)} in place of {of} in line {n}: {line[:60]}"
+        for n, line, of in found
+    ]
     return f"write {'; or '.join(shown[:_SHOWN])}" if shown else ""
 
 
@@ -327,7 +380,9 @@ def named(given: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise InputError(
             f"--metric {given}: expected NAME=WHERE",
-            hint="write --metric 'time=/Time: ([0-9.]+) s/', or an interval: 'freeze=/FROM/../TO/'.",
+            hint=(
+                "write --metric 'time=/Time: ([0-9.]+) s/', or an interval: 'freeze=/FROM/../TO/'."
+            ),
         )
     return name.strip(), where.strip()
 
@@ -340,4 +395,6 @@ def _parameter(values: Sequence[ParamValue]) -> Parameter:
     words = tuple(dict.fromkeys(map(str, values))) if not _numbers(values) else ()
     least = min([0, *(value for value in values if isinstance(value, int))])
     kept: tuple[int | str, ...] = words or tuple(values)
-    return Parameter(help="given with --set", default=kept[0], min=least, choices=words, values=kept)
+    return Parameter(
+        help="given with --set", default=kept[0], min=least, choices=words, values=kept
+    )

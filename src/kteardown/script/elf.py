@@ -83,11 +83,15 @@ class _Reader:
         segments = []
         for index in range(count):
             # Kind, flags, offset, address, physical address, size in the file.
-            kind, _, offset, address, _, length = struct.unpack("<IIQQQQ", self._part(table + 56 * index, 40))
+            kind, _, offset, address, _, length = struct.unpack(
+                "<IIQQQQ", self._part(table + 56 * index, 40)
+            )
             segments.append((kind, offset, length))
             if kind == _LOAD:
                 self._loads.append((address, offset, length))
-        interpreter = next((self._text(at, size) for kind, at, size in segments if kind == _INTERPRETER), "")
+        interpreter = next(
+            (self._text(at, size) for kind, at, size in segments if kind == _INTERPRETER), ""
+        )
         dynamic = next(((at, size) for kind, at, size in segments if kind == _DYNAMIC), None)
         needed, rpath, runpath = self._dynamic(*dynamic) if dynamic else ((), (), ())
         return Elf(machine, interpreter, needed, rpath, runpath)
@@ -105,7 +109,9 @@ class _Reader:
             raise ValueError("a text in it has no end")
         return text.decode("utf-8", "strict")
 
-    def _dynamic(self, at: int, size: int) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    def _dynamic(
+        self, at: int, size: int
+    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Return the names of needed libraries, DT_RPATH and DT_RUNPATH."""
         count = size // 16
         if count > _DYNAMIC_ENTRIES:
@@ -141,8 +147,8 @@ class _Reader:
 def libraries(path: Path, elf: Elf) -> Iterator[tuple[str, Path | None]]:
     """Yield each library that the program ``path`` needs, also those of its libraries, by its name.
 
-    None: it is not on this host. The path is that by which the loader opens the library. Raises InputError if
-    there are too many.
+    None: it is not on this host. The path is that by which the loader opens the library. Raises
+    InputError if there are too many.
     """
     found: dict[str, Path | None] = {}
     # A library, and the folders of DT_RPATH of what loaded it.
@@ -174,7 +180,8 @@ def find_library(name: str, machine: int) -> Path | None:
 
 @cache
 def default_folders(machine: int) -> tuple[str, ...]:
-    """Return the folders of libraries of this host: of /etc/ld.so.conf, then those of the C library."""
+    """Return the folders of libraries of this host: of /etc/ld.so.conf, then those of the C
+    library."""
     standard = (folder.format(triplet=_TRIPLETS.get(machine, "none")) for folder in _FOLDERS)
     return tuple(dict.fromkeys((*_configured(Path("/etc/ld.so.conf"), 0), *standard)))
 

@@ -2,14 +2,12 @@
 
 The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
 
-``/REGEX/ UNIT``
-    A regular expression, searched in every line of the output and of the log. Its first group is a number; a
-    second group its unit.
+``/REGEX/ UNIT`` A regular expression, searched in every line of the output and of the log. Its
+    first group is a number; a second group its unit.
 ``/FROM/ then /REGEX/ UNIT``
     The same, but only in the first line that matches after a match of FROM.
-``/FROM/../TO/``
-    The time from a line of the log that FROM matches to the next one that TO matches. If FROM matches again
-    before that, the time begins anew.
+``/FROM/../TO/`` The time from a line of the log that FROM matches to the next one that TO matches.
+    If FROM matches again before that, the time begins anew.
 ``mark NAME``
     The time between the lines ``kt-begin NAME`` and ``kt-end NAME``, as above.
 ``printed NAME UNIT``
@@ -17,9 +15,10 @@ The forms of ``Metric.read``; in each, ``UNIT`` may be left out:
 ``delta FILE FIELD``
     By how much a counter of the kernel increased.
 
-``last`` before a form: of several values only the last one counts. Values are converted to the unit of the
-metric; one with a unit of something else is left out. The output is a stranger's, so lines, their number, and
-the time for searching them are limited. ``LeftBehind`` makes samples of the values while the guest runs.
+``last`` before a form: of several values only the last one counts. Values are converted to the unit
+of the metric; one with a unit of something else is left out. The output is a stranger's, so lines,
+their number, and the time for searching them are limited. ``LeftBehind`` makes samples of the
+values while the guest runs.
 """
 
 import json
@@ -51,12 +50,13 @@ _STEPS_HERE = 10**8
 """Steps of a search that take about a second."""
 _EXPRESSION_CHARACTERS = 500
 _FORMS = (
-    "write /REGEX/, /FROM/ then /REGEX/, /FROM/../TO/, `mark NAME`, `printed NAME` or `delta FILE FIELD`, "
-    "such as '/Time: ([0-9.]+)/ s'."
+    "write /REGEX/, /FROM/ then /REGEX/, /FROM/../TO/, `mark NAME`, `printed NAME` or `delta FILE "
+    "FIELD`, such as '/Time: ([0-9.]+)/ s'."
 )
 _FALLEN = re.compile(r"(/.+/)(?:\s+(\S+))?", re.DOTALL)
 _NAME_UNITS = ("per_s", "ms", "s", "us", "ns", "kb", "share", "count")
-"""What the name of a metric may end with to give the unit in which it is printed; the first counts."""
+"""What the name of a metric may end with to give the unit in which it is printed; the first
+counts."""
 _LOG_STEP_NS = Decimal(1000)
 _PAGE_KB = 4
 
@@ -65,8 +65,9 @@ _PAGE_KB = 4
 class Reading:
     """The parsed form of ``Metric.read``.
 
-    ``text`` is the expression, the FROM of an interval, the name of a printed line, or a file; ``until`` the
-    TO of an interval, or a field of the file. ``section`` is the FROM of an expression.
+    ``text`` is the expression, the FROM of an interval, the name of a printed line, or a file;
+    ``until`` the TO of an interval, or a field of the file. ``section`` is the FROM of an
+    expression.
     """
 
     kind: Kind
@@ -82,8 +83,8 @@ class Reading:
 class Value:
     """One value of a metric, in its unit.
 
-    ``resolution`` is the step in which it can change: one unit of the last printed digit, or of the clock
-    that stamped the lines. ``at_ns`` is the time of ``line``, in which it is; 0 of a counter.
+    ``resolution`` is the step in which it can change: one unit of the last printed digit, or of the
+    clock that stamped the lines. ``at_ns`` is the time of ``line``, in which it is; 0 of a counter.
     """
 
     value: float | int
@@ -116,7 +117,11 @@ def parse_reading(spec: str) -> Reading:
         case ["delta", file, field]:
             return Reading("delta", file, field)
         case ["mark" | "printed" | "delta" as kind, *_]:
-            wanted = {"mark": "a name", "printed": "a name and a unit", "delta": "a file and a field"}[kind]
+            wanted = {
+                "mark": "a name",
+                "printed": "a name and a unit",
+                "delta": "a file and a field",
+            }[kind]
             raise _wrong(spec, f"`{kind}` is followed by {wanted}")
     raise _wrong(spec, "is not a form of a metric")
 
@@ -131,7 +136,9 @@ def _expression(spec: str, form: str) -> Reading:
         raise _wrong(spec, "has more than one `..` between two expressions")
     if len(parts) == 2:
         if unit:
-            raise _wrong(spec, "a time between two lines is in ns and has no unit", f"leave out {unit}.")
+            raise _wrong(
+                spec, "a time between two lines is in ns and has no unit", f"leave out {unit}."
+            )
         for part in parts:
             _compiled(spec, part)
         return Reading("interval", *parts)
@@ -140,7 +147,9 @@ def _expression(spec: str, form: str) -> Reading:
         _compiled(spec, section)
     if not _compiled(spec, text).groups:
         raise _wrong(
-            spec, "has no group for the value", "put parentheses around the number: /Time: ([0-9.]+)/."
+            spec,
+            "has no group for the value",
+            "put parentheses around the number: /Time: ([0-9.]+)/.",
         )
     return Reading("expression", text, section=section, unit=_known(spec, unit))
 
@@ -154,14 +163,18 @@ def _compiled(spec: str, text: str) -> re.Pattern[str]:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise _wrong(
-            spec, f"{text!r} is not a regular expression: {error}", "write it as Python's module re reads it."
+            spec,
+            f"{text!r} is not a regular expression: {error}",
+            "write it as Python's module re reads it.",
         ) from error
 
 
 def _known(spec: str, unit: str) -> str:
     if unit and unit_of_word(unit) is None:
         raise _wrong(
-            spec, f"{unit!r} is not a known unit", "use s, ms, us, ns, min, B, kB, MB, GB, %, X/s or count."
+            spec,
+            f"{unit!r} is not a known unit",
+            "use s, ms, us, ns, min, B, kB, MB, GB, %, X/s or count.",
         )
     return unit
 
@@ -179,9 +192,11 @@ def values(
 
 
 def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[list[match.Found]]:
-    """Search in this process where that cannot take long, else in a process that is ended after ``SEARCH_S``.
+    """Search in this process where that cannot take long, else in a process that is ended after
+    ``SEARCH_S``.
 
-    An expression with at most one repetition or alternative needs at most the square of a line's length.
+    An expression with at most one repetition or alternative needs at most the square of a line's
+    length.
     """
     texts = [line.text[:LINE_CHARACTERS] for line in lines]
     if not texts:
@@ -192,19 +207,28 @@ def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[lis
     program = spawn.python("-I", "-S", str(Path(match.__file__)))
     request = json.dumps([list(expressions), texts])
     try:
-        done = spawn.run(program, input=request, capture_output=True, text=True, check=True, timeout=SEARCH_S)
+        done = spawn.run(
+            program, input=request, capture_output=True, text=True, check=True, timeout=SEARCH_S
+        )
     except subprocess.TimeoutExpired as error:
         wanted = " and ".join(f"/{text}/" for text in expressions)
         raise InputError(
-            f"searching {wanted} in the {len(texts)} lines of a script takes more than {SEARCH_S:g} s",
-            hint="use fewer `*` and `+`, such as [0-9.]+ in the place of .*, and begin with a fixed word.",
+            f"searching {wanted} in the {len(texts)} lines of a script takes more than "
+            f"{SEARCH_S:g} s",
+            hint=(
+                "use fewer `*` and `+`, such as [0-9.]+ in the place of .*, and begin with a fixed "
+                "word."
+            ),
         ) from error
     return [
-        [(index, value, unit, rest) for index, value, unit, rest in one] for one in json.loads(done.stdout)
+        [(index, value, unit, rest) for index, value, unit, rest in one]
+        for one in json.loads(done.stdout)
     ]
 
 
-def _value(number: Decimal, step: Decimal, word: str, unit: Unit, line: str, at_ns: int = 0) -> list[Value]:
+def _value(
+    number: Decimal, step: Decimal, word: str, unit: Unit, line: str, at_ns: int = 0
+) -> list[Value]:
     """Return the value in the unit of the metric; empty if ``word`` is a unit of something else."""
     value, resolution = convert(number, word, unit), convert(step, word, unit)
     if value is None or resolution is None:
@@ -216,7 +240,9 @@ def _read(number: str, word: str, reading: Reading, unit: Unit, line: OutputLine
     """Return the value of a printed number and the word that follows it, which may be its unit."""
     if (amount := amount_of(number)) is None:
         return []
-    return _value(*amount, word if unit_of_word(word) else reading.unit, unit, line.text, line.at_ns)
+    return _value(
+        *amount, word if unit_of_word(word) else reading.unit, unit, line.text, line.at_ns
+    )
 
 
 def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
@@ -236,7 +262,9 @@ def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[
 def _intervals(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
     """Return the time of each pair of lines of the log. A line may end one and begin the next."""
     log = [line for line in lines if line.source == "log"]
-    starts, ends = ({index for index, *_ in one} for one in _search([reading.text, reading.until], log))
+    starts, ends = (
+        {index for index, *_ in one} for one in _search([reading.text, reading.until], log)
+    )
     found: list[Value] = []
     begin_ns: int | None = None
     for index, line in enumerate(log):
@@ -265,7 +293,9 @@ def delta_unit(file: str, field: str) -> tuple[str, int]:
         return ("count", 1) if field.startswith("HugePages_") else ("kB", _PAGE_KB)
     if file == "memory.stat":
         # Bytes; the others count events or pages.
-        is_count = field.startswith(("pg", "workingset_", "thp_", "numa_", "pswp", "swpin", "swpout", "zsw"))
+        is_count = field.startswith(
+            ("pg", "workingset_", "thp_", "numa_", "pswp", "swpin", "swpout", "zsw")
+        )
         return ("count", 1) if is_count else ("B", 1)
     if file == "cpu.stat" and field.endswith("_usec"):
         return ("us", 1)
@@ -273,7 +303,8 @@ def delta_unit(file: str, field: str) -> tuple[str, int]:
 
 
 def _of_delta(reading: Reading, unit: Unit, deltas: Sequence[Delta]) -> list[Value]:
-    """Return the change; 0 if only other fields of the file changed, since others are not recorded."""
+    """Return the change; 0 if only other fields of the file changed, since others are not
+    recorded."""
     of_file = [delta for delta in deltas if delta.file == reading.text]
     word, step = delta_unit(reading.text, reading.until)
     if not of_file:
@@ -290,11 +321,11 @@ def _of_delta(reading: Reading, unit: Unit, deltas: Sequence[Delta]) -> list[Val
 def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tuple[str, Metric]:
     """Return the key and the model of a metric that a user has named.
 
-    The unit is that of ``spec``, else the one that the name ends with (``wait_ms``), else the one after the
-    number in ``examples``, which are lines that a script printed, else the one after the group in the
-    expression. Times become ns, sizes kb, a rate ``per_s`` and a percentage a share; without a unit it is a
-    count. The key ends with the unit of the metric. A higher rate is better; all else is better if lower.
-    Raises InputError.
+    The unit is that of ``spec``, else the one that the name ends with (``wait_ms``), else the one
+    after the number in ``examples``, which are lines that a script printed, else the one after the
+    group in the expression. Times become ns, sizes kb, a rate ``per_s`` and a percentage a share;
+    without a unit it is a count. The key ends with the unit of the metric. A higher rate is better;
+    all else is better if lower. Raises InputError.
     """
     reading, spec = parse_reading(spec), spec.strip()
     tail = next((word for word in _NAME_UNITS if name.endswith("_" + word)), "")
@@ -317,7 +348,8 @@ def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tupl
         raise _wrong(
             f"{name}={spec}",
             f"{name!r} is not a name of a metric",
-            "write --metric NAME=SPEC with a name of letters, digits, - and _ that begins with a letter.",
+            "write --metric NAME=SPEC with a name of letters, digits, - and _ that begins with a "
+            "letter.",
         )
     return key, Metric(
         name=re.sub(r"[_-]+", " ", name.lower()),
@@ -330,10 +362,15 @@ def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tupl
 
 
 def _unit_in(reading: Reading, examples: Sequence[OutputLine]) -> str:
-    """Return the unit that the lines, or else the expression, have with the number; empty if none."""
+    """Return the unit that the lines, or else the expression, have with the number; empty if
+    none."""
     words: list[str] = []
     if reading.kind == "printed":
-        lines = (line.text[:LINE_CHARACTERS].split() for line in examples[:LINES] if line.source == "script")
+        lines = (
+            line.text[:LINE_CHARACTERS].split()
+            for line in examples[:LINES]
+            if line.source == "script"
+        )
         words = [parts[2] for parts in lines if len(parts) == 3 and parts[0] == reading.text]
     else:
         (found,) = _search([reading.text], examples[:LINES])

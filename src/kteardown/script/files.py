@@ -1,12 +1,14 @@
-"""The root file system of a guest that runs scripts: what to run, its files, and programs of this host.
+"""The root file system of a guest that runs scripts: what to run, its files, and programs of this
+host.
 
-It is an archive that is added to that of the agent. /script/NAME says what is run for the workload NAME, one
-directive a line, which is a word, a blank and a text: ``argument``, ``environment NAME=VALUE``,
-``positional``, ``allow``, ``limit_ms``. The scripts and their files are in /files.
+It is an archive that is added to that of the agent. /script/NAME says what is run for the workload
+NAME, one directive a line, which is a word, a blank and a text: ``argument``, ``environment
+NAME=VALUE``, ``positional``, ``allow``, ``limit_ms``. The scripts and their files are in /files.
 
-Without a root of the user's, the guest has the programs of this host that the texts name, and applets of
-busybox under all other names. Where a host's program is there, ``sh`` is the host's, too: busybox's own shell
-prefers its applets to other programs of the same name. A guest of another architecture has only busybox.
+Without a root of the user's, the guest has the programs of this host that the texts name, and
+applets of busybox under all other names. Where a host's program is there, ``sh`` is the host's,
+too: busybox's own shell prefers its applets to other programs of the same name. A guest of another
+architecture has only busybox.
 
 A C file of the user's is compiled into a static program, in the sandbox of the builds.
 """
@@ -40,7 +42,20 @@ from kteardown.vm.initramfs import archive
 
 _ENVIRONMENT = {"PATH": ":".join(("/files", *PATH)), "HOME": "/root", "LC_ALL": "C", "TERM": "dumb"}
 _FOLDERS = (
-    *("dev", "proc", "sys", "run", "etc", "root", "var", "var/tmp", "tmp", "files", "script", "usr/bin"),
+    *(
+        "dev",
+        "proc",
+        "sys",
+        "run",
+        "etc",
+        "root",
+        "var",
+        "var/tmp",
+        "tmp",
+        "files",
+        "script",
+        "usr/bin",
+    ),
     # Where scripts mount something.
     *("mnt", "media", "opt", "home"),
 )
@@ -74,17 +89,25 @@ def guest_files(
     reporter: Reporter,
     busybox: Path | None = None,
 ) -> GuestFiles:
-    """Return the files of guests that run ``workloads``, which are scripts, of ``folder``/workloads.
+    """Return the files of guests that run ``workloads``, which are scripts, of
+    ``folder``/workloads.
 
-    ``busybox`` is the program for guests of ``arch``; None: that of the folder of programs, or this host.
-    Raises InputError if a file is missing or damaged, a program cannot run in the guest, or all is too large;
-    MissingError if busybox or a compiler is not installed; BuildError if a C file does not compile.
+    ``busybox`` is the program for guests of ``arch``; None: that of the folder of programs, or this
+    host. Raises InputError if a file is missing or damaged, a program cannot run in the guest, or
+    all is too large; MissingError if busybox or a compiler is not installed; BuildError if a C file
+    does not compile.
     """
-    where, scripts = folder / "workloads", {name: each.script for name, each in sorted(workloads.items())}
-    roots = {str(where / script.root) if script.root else "" for script in scripts.values() if script}
+    where, scripts = (
+        folder / "workloads",
+        {name: each.script for name, each in sorted(workloads.items())},
+    )
+    roots = {
+        str(where / script.root) if script.root else "" for script in scripts.values() if script
+    }
     if len(roots) > 1:
         raise InputError(
-            f"the workloads {', '.join(scripts)} need different root file systems, and are in the same guest",
+            f"the workloads {', '.join(scripts)} need different root file systems, and are in the "
+            "same guest",
             hint="give each root an experiment of its own.",
         )
     root = next(iter(roots), "")
@@ -185,14 +208,18 @@ class _Guest:
                 f"{', '.join(names)}"
             )
         if large := [name for name in self._host.left_out if self._which(name) is None]:
-            self.notes.append(f"large and perhaps not meant, so left out (--programs): {', '.join(large)}")
+            self.notes.append(
+                f"large and perhaps not meant, so left out (--programs): {', '.join(large)}"
+            )
         return GuestFiles(
             archive(list(self.tree.entries())), self.tree.hashes(), tuple(dict.fromkeys(self.notes))
         )
 
     def _which(self, name: str) -> str | None:
         """Return the path of a program of the guest, as it will be found."""
-        paths = [name] if name.startswith("/") else [f"{folder}/{name}" for folder in ("/files", *PATH)]
+        paths = (
+            [name] if name.startswith("/") else [f"{folder}/{name}" for folder in ("/files", *PATH)]
+        )
         return next((path for path in paths if self.tree.resolve(path) in self.tree), None)
 
     def _script(self, file: str) -> list[str]:
@@ -209,7 +236,9 @@ class _Guest:
             line = Shebang("bash" if known else "/bin/sh")
             self.notes.append(f"{file} has no first line with #!, so {line.program} runs it")
         program = self._interpreter(line.program, file)
-        self._add_named(candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell))
+        self._add_named(
+            candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell)
+        )
         return [program, *line.arguments, path]
 
     def _interpreter(self, program: str, file: str) -> str:
@@ -244,7 +273,9 @@ class _Guest:
     def _command(self, name: str, text: str) -> list[str]:
         """Return what runs a command line: its program or, if it needs one, a shell."""
         if "\0" in text:
-            raise InputError(f"the command of {name} has a byte 0 in it", hint="remove it from `command`.")
+            raise InputError(
+                f"the command of {name} has a byte 0 in it", hint="remove it from `command`."
+            )
         self._add_named(candidates(text))
         if words := direct(text):
             program = words[0]
@@ -281,7 +312,9 @@ class _Guest:
             self._host.add_needed(path, data)
         elif data.startswith(b"#!") or path.suffix == ".sh":
             line = shebang(data, each) or Shebang("sh")
-            self._add_named(candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell))
+            self._add_named(
+                candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell)
+            )
         elif compiled and path.suffix == ".c" and _MAIN.search(data):
             self._compile(each, path.stem)
             self.notes.append(f"{each} was compiled; the program is /files/{path.stem}")
@@ -302,7 +335,9 @@ class _Guest:
         for word, likely in named.items() if not self._has_root else ():
             if word in ("sudo", "/usr/bin/sudo"):
                 # That of the host needs its configuration, and all of the guest is root's.
-                self.tree.file(word.lstrip("/") if "/" in word else "usr/local/bin/sudo", _SUDO, 0o755)
+                self.tree.file(
+                    word.lstrip("/") if "/" in word else "usr/local/bin/sudo", _SUDO, 0o755
+                )
             else:
                 self._host.add_if_there(word, likely=likely)
         self._paths.update(word for word in named if word.startswith("/"))
@@ -312,7 +347,8 @@ class _Guest:
         before = self.tree.node(path)
         if before is not None and before.data != data:
             raise InputError(
-                f"two files of the guest are named /{path}", hint="rename the file, or the workload."
+                f"two files of the guest are named /{path}",
+                hint="rename the file, or the workload.",
             )
         self.tree.file(path, data, permissions)
 
@@ -322,18 +358,22 @@ def script_archives(
 ) -> tuple[Path, ...]:
     """Return the archive with the files of the scripts of ``workloads``: none if none is a script.
 
-    It is made from ``folder``, where the descriptions are, unless ``place``, such as a run directory, has it
-    already. ``guest.json`` there has the SHA-256 of each file. Raises InputError if the archive is damaged,
-    or if a file cannot be read, BuildError if a C file does not compile, LabError.
+    It is made from ``folder``, where the descriptions are, unless ``place``, such as a run
+    directory, has it already. ``guest.json`` there has the SHA-256 of each file. Raises InputError
+    if the archive is damaged, or if a file cannot be read, BuildError if a C file does not compile,
+    LabError.
     """
-    scripts = {name: workload for name, workload in workloads.items() if workload.script is not None}
+    scripts = {
+        name: workload for name, workload in workloads.items() if workload.script is not None
+    }
     if not scripts:
         return ()
     archive, hashes = place / _ARCHIVE, place / GUEST_FILE
     if hashes.exists():
         if not archive.exists() or _hash(archive) != read_json(hashes).get("archive"):
             raise InputError(
-                f"{archive}: is damaged or no longer there, and guests of one run must have the same files",
+                f"{archive}: is damaged or no longer there, and guests of one run must have the "
+                "same files",
                 hint="start the run anew.",
             )
         return (archive.path,)
@@ -356,7 +396,8 @@ def _hash(archive: Entry) -> str:
 
 
 def _applets(busybox: bytes) -> Iterator[str]:
-    """Yield the names of its applets: it has a sorted table of them, each with a zero at its end."""
+    """Yield the names of its applets: it has a sorted table of them, each with a zero at its
+    end."""
     start, before = busybox.find(b"[\0[[\0"), b""
     if start < 0:
         return
@@ -367,4 +408,5 @@ def _applets(busybox: bytes) -> Iterator[str]:
         yield word.decode()
 
 
-# Without its header, a function such as getenv() would return an int, and the program end with a signal.
+# Without its header, a function such as getenv() would return an int, and the program end with a
+# signal.

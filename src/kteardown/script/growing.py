@@ -33,23 +33,28 @@ def growing(
     large_n: int,
     again: Sequence[Delta] | None = None,
 ) -> list[tuple[str, str, float]]:
-    """Return the counters whose increase grows with N: file, field, and by how much for each one of N.
+    """Return the counters whose increase grows with N: file, field, and by how much for each one of
+    N.
 
-    A counter grows if its increases at ``small_n`` and ``large_n`` differ by at least 16, which is more than
-    a few pages of a shell, and by at least half of what it would be if all of the increase at ``large_n``
-    were proportional to N; objects of a slab also if half of them are there at ``small_n``. Counters that
-    fall are left out: they are what another's growth leaves. With ``again``, the increases in another boot
-    at ``small_n``, it grows only by more than twice the difference of these two boots.
+    A counter grows if its increases at ``small_n`` and ``large_n`` differ by at least 16, which is
+    more than a few pages of a shell, and by at least half of what it would be if all of the
+    increase at ``large_n`` were proportional to N; objects of a slab also if half of them are there
+    at ``small_n``. Counters that fall are left out: they are what another's growth leaves. With
+    ``again``, the increases in another boot at ``small_n``, it grows only by more than twice the
+    difference of these two boots.
 
-    Of fields of a file that have the same increases, such as a sum and its only part that grew, one is kept;
-    of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of meminfo, which has
-    all memory, then those of cgroup.stat, then others by size. None if N does not grow.
+    Of fields of a file that have the same increases, such as a sum and its only part that grew, one
+    is kept; of meminfo, in which parts follow their sums, the last one. At most 6: the largest 3 of
+    meminfo, which has all memory, then those of cgroup.stat, then others by size. None if N does
+    not grow.
     """
     if not 0 <= small_n < large_n:
         return []
     before = {(one.file, one.name): one.after - one.before for one in small}
     after = {(one.file, one.name): one.after - one.before for one in large}
-    other = before if again is None else {(one.file, one.name): one.after - one.before for one in again}
+    other = (
+        before if again is None else {(one.file, one.name): one.after - one.before for one in again}
+    )
     kept: dict[tuple[str, int, int], tuple[str, str]] = {}
     for (file, name), change in after.items():
         first = before.get((file, name), 0)
@@ -59,7 +64,11 @@ def growing(
             continue
         if more <= 2 * abs(other.get((file, name), 0) - first):
             continue
-        if more >= _LEAST and more >= _SHARE * change * (large_n - small_n) / large_n and _is_own(file, name):
+        if (
+            more >= _LEAST
+            and more >= _SHARE * change * (large_n - small_n) / large_n
+            and _is_own(file, name)
+        ):
             same = file, change - more, change
             if file == "meminfo":
                 kept[same] = file, name
@@ -80,7 +89,9 @@ def _is_own(file: str, name: str) -> bool:
         return False
     if file == "memory.stat" and delta_unit(file, name)[0] == "B":
         return False  # A part of what meminfo has.
-    other = {"meminfo": _NOT_MEMORY, "vmstat": _EVERY_PROCESS, "memory.stat": _EVERY_PROCESS}.get(file)
+    other = {"meminfo": _NOT_MEMORY, "vmstat": _EVERY_PROCESS, "memory.stat": _EVERY_PROCESS}.get(
+        file
+    )
     return not (other and other.match(name))
 
 
@@ -89,10 +100,11 @@ _TREND_LEVEL = 0.005
 
 
 def trend(measured: Sequence[float]) -> bool:
-    """Return whether the values of one boot rise or fall with their order (Mann-Kendall test, level 0.005).
+    """Return whether the values of one boot rise or fall with their order (Mann-Kendall test, level
+    0.005).
 
-    Then they may be points of a law, and not repetitions. False for fewer than 6 values: of those, not even
-    a strict order is evidence at this level.
+    Then they may be points of a law, and not repetitions. False for fewer than 6 values: of those,
+    not even a strict order is evidence at this level.
     """
     if len(measured) < _TREND_VALUES:
         return False

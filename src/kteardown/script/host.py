@@ -1,8 +1,9 @@
-"""Programs of this host in the guest: with their libraries, at their own paths, with the links on the way.
+"""Programs of this host in the guest: with their libraries, at their own paths, with the links on
+the way.
 
-They are never executed here, and so not by ``ldd``: ELF files say which libraries a program needs, and these
-are found as the dynamic loader does. Every offset and size in a file is from outside: none is used before it
-is checked.
+They are never executed here, and so not by ``ldd``: ELF files say which libraries a program needs,
+and these are found as the dynamic loader does. Every offset and size in a file is from outside:
+none is used before it is checked.
 """
 
 import os
@@ -22,17 +23,38 @@ PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 MOST_BYTES = 512 << 20
 """Of all programs with their libraries: they are in the memory of the guest."""
 
-# Files below these folders keep their paths. Others, such as those of the home folder, are in /usr/local/bin.
-_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/opt/", "/nix/store/", "/gnu/store/")
+# Files below these folders keep their paths. Others, such as those of the home folder, are in
+# /usr/local/bin.
+_SYSTEM = (
+    "/usr/",
+    "/bin/",
+    "/sbin/",
+    "/lib/",
+    "/lib32/",
+    "/lib64/",
+    "/opt/",
+    "/nix/store/",
+    "/gnu/store/",
+)
 _MERGED = ("bin", "sbin", "lib", "lib64")
 _MOST_LINKS = 40
 _UNWINDING = "libgcc_s.so.1"  # The C library loads it when a thread is cancelled.
 _LARGE_BYTES = 4 << 20
 _TEXT_BYTES = 256 << 10
 _PYTHON = re.compile(r"python3\.[0-9]+")
-# Of Python's standard library. What is compiled would not be used: files of a guest have another time.
+# Of Python's standard library. What is compiled would not be used: files of a guest have another
+# time.
 _NOT_NEEDED = frozenset(
-    {"__pycache__", "test", "tests", "site-packages", "dist-packages", "idlelib", "tkinter", "turtledemo"}
+    {
+        "__pycache__",
+        "test",
+        "tests",
+        "site-packages",
+        "dist-packages",
+        "idlelib",
+        "tkinter",
+        "turtledemo",
+    }
     | {"ensurepip", "lib2to3", "pydoc_data", "venv"}
 )
 
@@ -157,8 +179,8 @@ class HostPrograms:
         self._copied[seen] = len(data)
         if self.size > MOST_BYTES:
             raise InputError(
-                f"the programs of this host that the guest needs are larger than {MOST_BYTES >> 20} MB, "
-                f"at {path}",
+                "the programs of this host that the guest needs are larger than "
+                f"{MOST_BYTES >> 20} MB, at {path}",
                 hint="name fewer, or give a root file system with what is needed (--root).",
             )
         self._tree.file(seen.lstrip("/"), data, mode & 0o7777 | 0o400)
@@ -166,7 +188,9 @@ class HostPrograms:
     def _add_libraries(self, real: Path, elf: Elf) -> None:
         if elf.interpreter:
             if elf_of(Path(elf.interpreter), elf.machine) is None:
-                raise Unusable(f"the dynamic loader of {real}, {elf.interpreter}, is not on this host")
+                raise Unusable(
+                    f"the dynamic loader of {real}, {elf.interpreter}, is not on this host"
+                )
             self._copy(Path(elf.interpreter))
         try:
             found = dict(libraries(real, elf))
@@ -194,7 +218,9 @@ class HostPrograms:
             raise Unusable(error.message) from error
         program = None
         if line is not None:
-            program = Path(line.program) if line.program.startswith("/") else self.find(line.program)
+            program = (
+                Path(line.program) if line.program.startswith("/") else self.find(line.program)
+            )
         if line is None or program is None or not _is_program(program):
             raise Unusable(f"{path} is a script for a program that is not on this host")
         self.add(program)
@@ -231,7 +257,9 @@ class HostPrograms:
 
     def _add_folder(self, folder: Path) -> None:
         for where, folders, names in os.walk(folder):
-            folders[:] = sorted(name for name in folders if name not in _NOT_NEEDED and "config-" not in name)
+            folders[:] = sorted(
+                name for name in folders if name not in _NOT_NEEDED and "config-" not in name
+            )
             for name in sorted(names):
                 path = Path(where, name)
                 if not os.path.isfile(path) or path.suffix == ".a":

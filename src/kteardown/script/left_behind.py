@@ -13,7 +13,8 @@ _FAILURE_CHARACTERS = 160
 """Failures of TAP in the detail of a trial, and characters of each."""
 
 _KEPT = 1000
-"""Lines of a repetition that a run keeps of each source, besides those that a value was read from."""
+"""Lines of a repetition that a run keeps of each source, besides those that a value was read
+from."""
 _DELTAS = 10_000
 """Counters of a repetition; those of all files that the agent reads are fewer."""
 
@@ -22,7 +23,8 @@ class LeftBehind:
     """Collects what the scripts of one boot leave behind, and makes samples of it.
 
     Records of other workloads pass through unchanged. All are such as the agent sends
-    (``run.guest_records``): of a script those of one repetition after another. What is collected has limits.
+    (``run.guest_records``): of a script those of one repetition after another. What is collected
+    has limits.
     """
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
@@ -36,9 +38,11 @@ class LeftBehind:
         self._lost = 0
 
     def add(self, record: Record) -> Sequence[Record]:
-        """Return the records to keep now: none until a repetition of a script has ended, then all of it.
+        """Return the records to keep now: none until a repetition of a script has ended, then all
+        of it.
 
-        The end of a trial becomes void if a script printed TAP with a failure. Raises as ``extract.values``.
+        The end of a trial becomes void if a script printed TAP with a failure. Raises as
+        ``extract.values``.
         """
         if isinstance(record, OutputLine):
             self._lost += len(self._output) >= LINES

@@ -1,8 +1,8 @@
 """Search expressions in lines; run as a program, in a process that can be ended.
 
-An expression can need exponential time for a line, and Python cannot interrupt a search. So ``extract`` runs
-this file as a program with a limit of time. It imports nothing of kteardown, so that it starts in
-milliseconds.
+An expression can need exponential time for a line, and Python cannot interrupt a search. So
+``extract`` runs this file as a program with a limit of time. It imports nothing of kteardown, so
+that it starts in milliseconds.
 """
 
 import json
@@ -11,7 +11,8 @@ import sys
 from collections.abc import Sequence
 
 Found = tuple[int, str, str, str]
-"""The index of a line, the text of the value and of the unit, and what follows the value in the line."""
+"""The index of a line, the text of the value and of the unit, and what follows the value in the
+line."""
 _REST = 40
 """Characters of what follows the value."""
 

@@ -15,7 +15,8 @@ _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 
 
 def preset_of(text: str) -> str:
-    """Return the key in ``PRESETS`` of the first line of ``text`` that runs such a program; empty: none.
+    """Return the key in ``PRESETS`` of the first line of ``text`` that runs such a program; empty:
+    none.
 
     The program is the first word after assignments, without its folder.
     """
@@ -34,7 +35,8 @@ def _preset(command: str) -> str:
     name = words[0].rpartition("/")[2]
     if name.startswith("perf") and words[1:2] == ["bench"]:
         return "perf bench"
-    # The programs of will-it-scale are called page_fault1_processes, page_fault1_threads, and so on.
+    # The programs of will-it-scale are called page_fault1_processes, page_fault1_threads, and so
+    # on.
     if name.endswith(("_processes", "_threads")):
         return "will-it-scale"
     return name if name in PRESETS else ""

@@ -1,7 +1,8 @@
 """The tree of files of a guest, and a root file system of the user's that it begins with.
 
-A root is a folder, or a tar archive, and hostile like any archive. It is never extracted: what is read
-becomes entries of the guest's archive. Names stay inside of the tree, and no path goes through a link.
+A root is a folder, or a tar archive, and hostile like any archive. It is never extracted: what is
+read becomes entries of the guest's archive. Names stay inside of the tree, and no path goes through
+a link.
 """
 
 import bz2
@@ -35,13 +36,17 @@ _NAME_BYTES = 255
 # What the agent has, mounts or makes itself.
 _OURS = frozenset(("init", "plan", "modules", "script", "files", "dev", "proc", "sys"))
 _BEGINS = frozenset(("init", "plan"))
-"""With what a guest begins. A script may name the first: `exec chroot . /init` in a root that it mounted."""
+"""With what a guest begins. A script may name the first: `exec chroot . /init` in a root that it
+mounted."""
 _COMPRESSED: dict[bytes, Callable[[IO[bytes], str], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
 }
-_HINT = "check how it was made: `tar -tvf` lists it, and `docker export` and mmdebstrap make such archives."
+_HINT = (
+    "check how it was made: `tar -tvf` lists it, and `docker export` and mmdebstrap make such "
+    "archives."
+)
 
 
 @dataclass(eq=False)
@@ -53,7 +58,8 @@ class GuestNode:
 
 
 class GuestTree:
-    """The files of a guest by their paths, which have no leading slash. The root itself has no node."""
+    """The files of a guest by their paths, which have no leading slash. The root itself has no
+    node."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, GuestNode] = {}
@@ -62,9 +68,11 @@ class GuestTree:
         return path in self._nodes
 
     def put(self, path: str, node: GuestNode) -> None:
-        """Add ``node`` at ``path``, whose folders are made. A file replaces a file, but not the agent.
+        """Add ``node`` at ``path``, whose folders are made. A file replaces a file, but not the
+        agent.
 
-        Raises InputError if a folder of the path is something else, or what it replaces is of another kind.
+        Raises InputError if a folder of the path is something else, or what it replaces is of
+        another kind.
         """
         if path in _BEGINS:
             return
@@ -79,7 +87,9 @@ class GuestTree:
                 )
         before = self._nodes.get(path)
         if before is not None and stat.S_ISDIR(before.mode) != stat.S_ISDIR(node.mode):
-            raise InputError(f"/{path} is a file and a folder of the guest", hint="rename one of the two.")
+            raise InputError(
+                f"/{path} is a file and a folder of the guest", hint="rename one of the two."
+            )
         self._nodes[path] = node
 
     def node(self, path: str) -> GuestNode | None:
@@ -101,7 +111,8 @@ class GuestTree:
                 links += 1
                 if links > _MOST_LINKS:
                     raise InputError(
-                        f"/{path} of the guest is a loop of links", hint="repair the links of the root."
+                        f"/{path} of the guest is a loop of links",
+                        hint="repair the links of the root.",
                     )
                 target = os.fsdecode(here.data)
                 done = [] if target.startswith("/") else done
@@ -117,7 +128,9 @@ class GuestTree:
     def file(self, path: str, data: bytes, permissions: int = 0o644) -> None:
         """Add a file; the folders of its path are looked up as the guest does."""
         above, _, name = path.rpartition("/")
-        self.put(f"{self.resolve(above)}/{name}".lstrip("/"), GuestNode(stat.S_IFREG | permissions, data))
+        self.put(
+            f"{self.resolve(above)}/{name}".lstrip("/"), GuestNode(stat.S_IFREG | permissions, data)
+        )
 
     def symlink(self, path: str, target: str) -> None:
         """Add a symbolic link, unless there is something else."""
@@ -141,7 +154,9 @@ class GuestTree:
     def hashes(self) -> dict[str, str]:
         """Return the sha256 of each regular file, by its path with a leading slash."""
         return {
-            "/" + os.fsencode(path).decode(errors="backslashreplace"): hashlib.sha256(node.data).hexdigest()
+            "/" + os.fsencode(path).decode(errors="backslashreplace"): hashlib.sha256(
+                node.data
+            ).hexdigest()
             for path, node in sorted(self._nodes.items())
             if stat.S_ISREG(node.mode)
         }
@@ -150,7 +165,8 @@ class GuestTree:
 def add_root(tree: GuestTree, root: Path, most: int = MOST_BYTES) -> list[str]:
     """Add what is in the folder or tar archive ``root``; return notes about what was left out.
 
-    Owners become root, and times 0. Raises InputError if it is damaged, too large or cannot be read.
+    Owners become root, and times 0. Raises InputError if it is damaged, too large or cannot be
+    read.
     """
     reader = _Root(tree, root, most)
     with failing(
@@ -164,8 +180,11 @@ def add_root(tree: GuestTree, root: Path, most: int = MOST_BYTES) -> list[str]:
 
 
 def _contents(path: str, size: int) -> bytes:
-    """Return the contents of a file, which was no link when it was listed, up to the size it had."""
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+    """Return the contents of a file, which was no link when it was listed, up to the size it
+    had."""
+    with open(
+        os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb"
+    ) as stream:
         return stream.read(size)
 
 
@@ -178,7 +197,8 @@ class _Root:
         self._left_out: Counter[str] = Counter()
 
     def folder(self) -> None:
-        """Read a folder of the host; links stay links. What is on another file system is left out."""
+        """Read a folder of the host; links stay links. What is on another file system is left
+        out."""
         known: dict[tuple[int, int], GuestNode] = {}
         device = self._root.stat().st_dev
         waiting = [(str(self._root), "")]
@@ -187,7 +207,10 @@ class _Root:
             with os.scandir(where) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
             for entry in entries:
-                path, status = f"{above}/{entry.name}".lstrip("/"), entry.stat(follow_symlinks=False)
+                path, status = (
+                    f"{above}/{entry.name}".lstrip("/"),
+                    entry.stat(follow_symlinks=False),
+                )
                 elsewhere = "" if status.st_dev == device else "mounted file systems"
                 if not self._wanted(path, status.st_mode, elsewhere):
                     continue
@@ -202,11 +225,14 @@ class _Root:
                     identity = (status.st_dev, status.st_ino)
                     if identity not in known:
                         self._count(status.st_size, path)
-                        known[identity] = GuestNode(status.st_mode, _contents(entry.path, status.st_size))
+                        known[identity] = GuestNode(
+                            status.st_mode, _contents(entry.path, status.st_size)
+                        )
                     self._tree.put(path, known[identity])
 
     def _wanted(self, path: str, mode: int, why_not: str = "") -> bool:
-        """Return whether an entry is added; take note of it if not. Raises InputError about too many."""
+        """Return whether an entry is added; take note of it if not. Raises InputError about too
+        many."""
         self._entries += 1
         if self._entries > _MOST_ENTRIES:
             raise InputError(
@@ -227,20 +253,24 @@ class _Root:
         self._bytes += size
         if not 0 <= size <= self._most or self._bytes > self._most:
             raise InputError(
-                f"the root file system {self._root} is larger than {self._most >> 20} MB, at /{path}",
+                f"the root file system {self._root} is larger than {self._most >> 20} MB, at "
+                f"/{path}",
                 hint="make a smaller one: all of it is in the memory of the guest.",
             )
 
     def notes(self) -> list[str]:
         return [
-            f"left out of {self._root}: {what} ({number})" for what, number in sorted(self._left_out.items())
+            f"left out of {self._root}: {what} ({number})"
+            for what, number in sorted(self._left_out.items())
         ]
 
     def archive(self) -> None:
         """Read the tar archive, compressed or not."""
         with self._root.open("rb") as file:
             magic = file.read(6)
-            opener = next((opener for start, opener in _COMPRESSED.items() if magic.startswith(start)), None)
+            opener = next(
+                (opener for start, opener in _COMPRESSED.items() if magic.startswith(start)), None
+            )
             if magic.startswith(b"\x28\xb5\x2f\xfd"):
                 raise InputError(
                     f"the root file system {self._root} is compressed with zstd",
@@ -285,7 +315,8 @@ class _Root:
             node = self._tree.node(target)
             if node is None or stat.S_ISDIR(node.mode):
                 raise InputError(
-                    f"the hard link /{path} in {self._root} refers to /{target}, which is no file before it",
+                    f"the hard link /{path} in {self._root} refers to /{target}, which is no file "
+                    "before it",
                     hint=_HINT,
                 )
             self._tree.put(path, node)
@@ -296,14 +327,17 @@ class _Root:
             self._tree.put(path, GuestNode(mode, _all_of(members, member)))
 
     def _path(self, name: str) -> str:
-        """Return the path in the tree of a name in the archive. Raises InputError if it leaves the tree."""
+        """Return the path in the tree of a name in the archive. Raises InputError if it leaves the
+        tree."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         long = len(os.fsencode(name)) >= _PATH_BYTES or any(
             len(os.fsencode(part)) > _NAME_BYTES for part in parts
         )
         if ".." in parts or "\0" in name or long:
             shown = name if len(name) < 100 else f"{name[:100]}..."
-            raise InputError(f"{self._root} contains a name that no root may have: {shown!r}", hint=_HINT)
+            raise InputError(
+                f"{self._root} contains a name that no root may have: {shown!r}", hint=_HINT
+            )
         return "/".join(parts)
 
 

@@ -21,10 +21,11 @@ _LIKELY = re.compile(
 
 
 def found(output: Sequence[OutputLine]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the marks of the log, and the lines ``NAME VALUE UNIT`` of the output, as names and forms.
+    """Return the marks of the log, and the lines ``NAME VALUE UNIT`` of the output, as names and
+    forms.
 
-    Of each, the first 50 names. A line without a known unit may be of any file of the kernel, such as
-    cgroup.stat before and after.
+    Of each, the first 50 names. A line without a known unit may be of any file of the kernel, such
+    as cgroup.stat before and after.
     """
     marks: dict[str, str] = {}
     printed: dict[str, str] = {}
@@ -40,7 +41,8 @@ def found(output: Sequence[OutputLine]) -> tuple[dict[str, str], dict[str, str]]
 
 
 def suggested(output: Sequence[OutputLine]) -> list[str]:
-    """Return at most three metrics ``NAME=/REGEX/`` for printed numbers: with a unit, then with a label."""
+    """Return at most three metrics ``NAME=/REGEX/`` for printed numbers: with a unit, then with a
+    label."""
     with_unit: dict[str, str] = {}
     labelled: dict[str, str] = {}
     for line in [line for line in output if line.source == "script"][:_SUGGEST_LINES]:

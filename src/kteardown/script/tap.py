@@ -13,13 +13,16 @@ _TAP = re.compile(r"K?TAP version [0-9]+")
 
 
 def tap_failures(output: Sequence[OutputLine]) -> list[str]:
-    """Return what failed of a program that prints TAP, one line each; empty if all passed or it is not TAP.
+    """Return what failed of a program that prints TAP, one line each; empty if all passed or it is
+    not TAP.
 
-    It is TAP if it has a version or a plan, ``TAP version 13`` or ``1..3``. Results that are skipped, or
-    expected to fail, pass. So do nested results, which are indented or in comments: the outer result counts.
-    Results that a plan has and that were not printed are a failure, too.
+    It is TAP if it has a version or a plan, ``TAP version 13`` or ``1..3``. Results that are
+    skipped, or expected to fail, pass. So do nested results, which are indented or in comments: the
+    outer result counts. Results that a plan has and that were not printed are a failure, too.
     """
-    texts = [line.text[:LINE_CHARACTERS].rstrip() for line in output[:LINES] if line.source == "script"]
+    texts = [
+        line.text[:LINE_CHARACTERS].rstrip() for line in output[:LINES] if line.source == "script"
+    ]
     plans = [int(plan[1]) for text in texts if (plan := _PLAN.fullmatch(text))]
     if not plans and not any(_TAP.match(text) for text in texts):
         return []

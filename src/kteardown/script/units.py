@@ -27,14 +27,16 @@ _UNITS: tuple[tuple[Unit, Decimal, str], ...] = (
     *((unit, Decimal(1), unit) for unit in ("share", "count", "per_s", "per_cycle")),
 )
 _WORDS = {word: (unit, factor) for unit, factor, words in _UNITS for word in words.split()}
-"""The unit of a metric, and the factor, for each word. As in the kernel's files, a kB has 1024 bytes."""
+"""The unit of a metric, and the factor, for each word. As in the kernel's files, a kB has 1024
+bytes."""
 _COUNTED = re.compile(r"[\w%-]{0,30}")
 """What a rate counts."""
 _SECOND = ("s", "sec", "second")
 
 
 def amount_of(text: str) -> tuple[Decimal, Decimal] | None:
-    """Return the number that ``text`` is, such as ``1,234.50`` or ``2e6``, and one unit of its last digit.
+    """Return the number that ``text`` is, such as ``1,234.50`` or ``2e6``, and one unit of its last
+    digit.
 
     None if it is not a number.
     """
@@ -48,9 +50,11 @@ def amount_of(text: str) -> tuple[Decimal, Decimal] | None:
 
 
 def unit_of_word(word: str) -> tuple[Unit, Decimal] | None:
-    """Return the unit of a metric that has what ``word`` is a unit of, and how many of it one ``word`` is.
+    """Return the unit of a metric that has what ``word`` is a unit of, and how many of it one
+    ``word`` is.
 
-    ``ops/sec`` and ``bytes/ms`` are rates, and ``usecs/op`` a time. None if the word is not a known unit.
+    ``ops/sec`` and ``bytes/ms`` are rates, and ``usecs/op`` a time. None if the word is not a known
+    unit.
     """
     word = word.strip("[]().,;")
     if word in _WORDS:
@@ -66,9 +70,11 @@ def unit_of_word(word: str) -> tuple[Unit, Decimal] | None:
 
 
 def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
-    """Return ``number`` of ``word`` in ``unit``; a word that is not a unit, or empty, counts as ``unit``.
+    """Return ``number`` of ``word`` in ``unit``; a word that is not a unit, or empty, counts as
+    ``unit``.
 
-    None if the word is a unit of something else, or the result is too large or too small for a record.
+    None if the word is a unit of something else, or the result is too large or too small for a
+    record.
     """
     base: Unit = "ns" if unit == "us" else unit
     size = Decimal(1000 if unit == "us" else 1)

@@ -1,7 +1,7 @@
 """What a script or a command names: the program that runs it, and the programs that it may run.
 
-Nothing is executed. A script can make the name of a program at any time, so all that can be found is each
-word that may be one; whether this host has a program of that name decides.
+Nothing is executed. A script can make the name of a program at any time, so all that can be found
+is each word that may be one; whether this host has a program of that name decides.
 """
 
 import re
@@ -13,11 +13,11 @@ from pathlib import PurePosixPath
 from kteardown.errors import InputError
 
 _KEYWORDS = (
-    "! [ [[ ]] { } . : alias bg bind break builtin caller case cd command compgen complete continue coproc "
-    "declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for "
-    "function getopts hash history if in jobs let local logout mapfile popd print printf pushd pwd read "
-    "readarray readonly return select set shift shopt source suspend test then time times trap true type "
-    "typeset ulimit umask unalias unset until wait while"
+    "! [ [[ ]] { } . : alias bg bind break builtin caller case cd command compgen complete "
+    "continue coproc declare dirs disown do done echo elif else enable esac eval exec exit export "
+    "false fc fg fi for function getopts hash history if in jobs let local logout mapfile popd "
+    "print printf pushd pwd read readarray readonly return select set shift shopt source suspend "
+    "test then time times trap true type typeset ulimit umask unalias unset until wait while"
 )
 BUILTINS = frozenset(_KEYWORDS.split())
 """Words that a shell knows itself."""
@@ -26,7 +26,8 @@ _SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh", "zsh"))
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 # Not the end of another word, of a path, an option or a variable; not the name of an assignment.
 _NAME = re.compile(rf"(?<![\w.+/$%-])(?<!\$\{{)(/(?:{_WORD}/)*)?({_WORD}|\[)(?![\w.+/=-])")
-# What may come before a command: the start of a line, a separator, or a word after which one begins.
+# What may come before a command: the start of a line, a separator, or a word after which one
+# begins.
 _BEFORE = r"(?:then|do|else|if|while|until|elif|sudo|exec|time)\s"
 _COMMAND = re.compile(
     rf"(?:^|[;|&(`]|\{{[ \t]|\b{_BEFORE})(?:[ \t!]|{_BEFORE})*"
@@ -67,9 +68,9 @@ class Shebang:
 def candidates(text: str, *, shell: bool = True) -> dict[str, bool]:
     """Return the names and absolute paths of programs that ``text`` may run, in their order.
 
-    True: a command, or an argument of a command such as ``timeout``. Other words may be data. Of a text that
-    is not for a shell, only strings count. Comments, builtins, options, variables, the arguments of ``echo``
-    and the words of ``case`` are left out.
+    True: a command, or an argument of a command such as ``timeout``. Other words may be data. Of a
+    text that is not for a shell, only strings count. Comments, builtins, options, variables, the
+    arguments of ``echo`` and the words of ``case`` are left out.
     """
     if not shell:
         return {found[1]: True for found in _LITERAL.finditer(text)}
@@ -79,7 +80,9 @@ def candidates(text: str, *, shell: bool = True) -> dict[str, bool]:
     text = _PRINTED.sub(lambda found: _substitutions(found[0]), _LOOP.sub(" ", text))
     likely = {found[1] for found in _COMMAND.finditer(text)}
     likely.update(word for found in _WRAPPED.finditer(text) for word in _names(found[0]))
-    return {word: word in likely for word in _names(text) if word not in skipped and not word.isdigit()}
+    return {
+        word: word in likely for word in _names(text) if word not in skipped and not word.isdigit()
+    }
 
 
 def _names(text: str) -> Iterator[str]:
@@ -92,14 +95,17 @@ def _substitutions(printed: str) -> str:
 
 
 def shebang(data: bytes, name: str) -> Shebang | None:
-    """Return what runs the script ``data``, as the kernel reads its first line; None if that has no ``#!``.
+    """Return what runs the script ``data``, as the kernel reads its first line; None if that has no
+    ``#!``.
 
-    ``env`` is replaced by what it finds. Raises InputError if the line cannot work; ``name`` is for errors.
+    ``env`` is replaced by what it finds. Raises InputError if the line cannot work; ``name`` is for
+    errors.
     """
     line = data[:_SHEBANG_BYTES].partition(b"\n")[0].decode(errors="replace")
     if line.endswith("\r"):
         raise InputError(
-            f"the lines of {name} end with a carriage return, which is a part of its words in a guest",
+            f"the lines of {name} end with a carriage return, which is a part of its words in a "
+            "guest",
             hint=f"convert the file: sed -i 's/\\r$//' {shlex.quote(name)}",
         )
     if not line.startswith("#!"):
@@ -107,7 +113,9 @@ def shebang(data: bytes, name: str) -> Shebang | None:
     program, _, rest = line[2:].strip(" \t").replace("\t", " ").partition(" ")
     rest = rest.strip(" ")
     if not program.strip():
-        raise InputError(f"the first line of {name} names no program", hint="write `#!/bin/sh`, for example.")
+        raise InputError(
+            f"the first line of {name} names no program", hint="write `#!/bin/sh`, for example."
+        )
     if PurePosixPath(program).name != "env":
         # The kernel passes the rest as one argument.
         return Shebang(program, (rest,) if rest else ())

@@ -1,10 +1,12 @@
-"""Find out which acceleration works on this host. KVM is used only after a probe guest has run on it.
+"""Find out which acceleration works on this host. KVM is used only after a probe guest has run on
+it.
 
-``/dev/kvm`` can exist and still not run guests: nested virtualization can be incomplete, and a hypervisor can
-filter registers, or interpret every instruction a hundred times slower than QEMU does (observed: 48 s for a
-loop that a processor runs in 0.05 s and QEMU's emulator in 0.3 s). Therefore a probe guest of a hundred bytes
-is booted, which counts to a hundred million. The finding is stored until the host, its QEMU or the probe
-changes; that the guest was late, which a busy host can cause, only for a quarter of an hour.
+``/dev/kvm`` can exist and still not run guests: nested virtualization can be incomplete, and a
+hypervisor can filter registers, or interpret every instruction a hundred times slower than QEMU
+does (observed: 48 s for a loop that a processor runs in 0.05 s and QEMU's emulator in 0.3 s).
+Therefore a probe guest of a hundred bytes is booted, which counts to a hundred million. The finding
+is stored until the host, its QEMU or the probe changes; that the guest was late, which a busy host
+can cause, only for a quarter of an hour.
 """
 
 import contextlib
@@ -34,7 +36,8 @@ _LATE_KEPT_S = 900.0
 
 @dataclass(frozen=True)
 class WallAcceleration:
-    """The fastest acceleration in real time. ``reason`` says why it is not KVM; it is empty for KVM."""
+    """The fastest acceleration in real time. ``reason`` says why it is not KVM; it is empty for
+    KVM."""
 
     acceleration: Acceleration
     reason: str
@@ -43,23 +46,24 @@ class WallAcceleration:
 def best_wall_acceleration(arch: Arch, *, cache: Path) -> WallAcceleration:
     """Return KVM if a probe guest runs on it, or else multi-threaded emulation with the reason.
 
-    The probe takes a second, at most five. Its finding is stored in ``cache`` for this boot of the host and
-    this QEMU. Raises LabError if QEMU is not installed.
+    The probe takes a second, at most five. Its finding is stored in ``cache`` for this boot of the
+    host and this QEMU. Raises LabError if QEMU is not installed.
     """
     fault = _kvm_fault(arch, cache)
     if not fault:
         return WallAcceleration("kvm", "")
     return WallAcceleration(
         "mttcg",
-        f"KVM is not used: {fault}. Wall times come from multi-threaded emulation, not from hardware.",
+        f"KVM is not used: {fault}. Wall times come from multi-threaded emulation, not from "
+        "hardware.",
     )
 
 
 def probe_boot(arch: Arch, acceleration: Acceleration) -> tuple[str, bool]:
     """Boot the probe guest under ``acceleration``.
 
-    Return what went wrong, which is empty if the guest ran, and whether it only did not finish in time.
-    Raises LabError if QEMU cannot be started.
+    Return what went wrong, which is empty if the guest ran, and whether it only did not finish in
+    time. Raises LabError if QEMU cannot be started.
     """
     probe = ARCHITECTURES[arch].probe
     accelerator = "kvm" if acceleration == "kvm" else "tcg"
@@ -70,12 +74,23 @@ def probe_boot(arch: Arch, acceleration: Acceleration) -> tuple[str, bool]:
         if acceleration == "kvm":
             options[options.index("-cpu") + 1] = "host"
         command = [
-            *(ARCHITECTURES[arch].qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+            *(
+                ARCHITECTURES[arch].qemu,
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
+                "-no-reboot",
+            ),
             *("-accel", accelerator, "-m", "64", *options),
         ]
         try:
             ended = spawn.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_S, check=False
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_LIMIT_S,
+                check=False,
             )
         except subprocess.TimeoutExpired as error:
             late = f"a probe guest did not finish within {_LIMIT_S:g} s{_first_error(error.stderr)}"
@@ -119,7 +134,8 @@ def _kvm_fault(arch: Arch, cache: Path) -> str:
 
 
 def _first_error(stderr: bytes | None) -> str:
-    """Return ``: `` and the first line of QEMU's output that is not a warning, without its full stop."""
+    """Return ``: `` and the first line of QEMU's output that is not a warning, without its full
+    stop."""
     lines = (stderr or b"").decode(errors="replace").splitlines()
     errors = [line.strip() for line in lines if line.strip() and "warning:" not in line]
     return f": {errors[0].removesuffix('.')}" if errors else ""

@@ -1,7 +1,7 @@
 """Build the agent: the C program that is PID 1 of every guest.
 
-An agent with C files that are not shipped is built in the sandbox, since a compiler reads whatever file an
-``#include`` names, and a shell reads the names of the files.
+An agent with C files that are not shipped is built in the sandbox, since a compiler reads whatever
+file an ``#include`` names, and a shell reads the names of the files.
 """
 
 import functools
@@ -22,7 +22,14 @@ from kteardown.vm import seal
 
 Also = Literal["", "counts", "later"]
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
-_SOURCES = ("Makefile", "*.[ch]", "core/*.[ch]", "lib/*.[ch]", "workloads/*.[ch]", "workloads/*/*.[ch]")
+_SOURCES = (
+    "Makefile",
+    "*.[ch]",
+    "core/*.[ch]",
+    "lib/*.[ch]",
+    "workloads/*.[ch]",
+    "workloads/*/*.[ch]",
+)
 _HUNT_SOURCES = ("hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
 _MOST_BYTES = 10_000_000
 """Of a C file that is not shipped."""
@@ -33,31 +40,37 @@ def build_agent(
 ) -> Path:
     """Return the statically linked agent for guests of ``arch``, from ``cache`` or built into it.
 
-    ``own``: workloads that are not in every agent (``inputs.load.own_sources``); each is a C file or a folder
-    of C files. ``also``: what it does besides, a folder of ``agent/``: ``counts`` events of the processor, or
-    waits for the work that the kernel does ``later``.
+    ``own``: workloads that are not in every agent (``inputs.load.own_sources``); each is a C file
+    or a folder of C files. ``also``: what it does besides, a folder of ``agent/``: ``counts``
+    events of the processor, or waits for the work that the kernel does ``later``.
 
-    The name of the file contains a hash of everything that it is built from (sources, flags, compiler). The
-    file is created atomically, so that several processes may build at the same time. Raises LabError if a
-    tool, or the sandbox that ``own`` needs, is missing, or the cache cannot be written; InputError if a file
-    of ``own`` cannot be read; BuildError if the sources do not compile.
+    The name of the file contains a hash of everything that it is built from (sources, flags,
+    compiler). The file is created atomically, so that several processes may build at the same time.
+    Raises LabError if a tool, or the sandbox that ``own`` needs, is missing, or the cache cannot be
+    written; InputError if a file of ``own`` cannot be read; BuildError if the sources do not
+    compile.
     """
     return _built(arch, cache, reporter, *_program(own, also))
 
 
-def build_hunt_agent(arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
-    """Return the agent with the workload ``hunt`` and further ``kinds``. Raises as ``build_agent`` does."""
+def build_hunt_agent(
+    arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()
+) -> Path:
+    """Return the agent with the workload ``hunt`` and further ``kinds``. Raises as ``build_agent``
+    does."""
     return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-hunt-agent")
 
 
 def build_machine_init(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
-    """Return the first process of a real machine, which runs an agent. Raises as ``build_agent`` does."""
+    """Return the first process of a real machine, which runs an agent. Raises as ``build_agent``
+    does."""
     sources = _sources((), ("Makefile", "machine/*.[ch]"))
     return _built(arch, cache, reporter, sources, "kteardown-machine-init", kind="-machine-init")
 
 
 def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
-    """Return the program for this host that prints the catalogue of kinds. Raises as ``build_agent`` does."""
+    """Return the program for this host that prints the catalogue of kinds. Raises as
+    ``build_agent`` does."""
     known: tuple[Arch, ...] = get_args(Arch)
     arch = next((arch for arch in known if arch == host_arch()), known[0])
     return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-kinds", kind="-kinds")
@@ -86,14 +99,17 @@ def agent_addresses(
     if absent:
         raise LabError(
             f"the agent has no functions {', '.join(absent)}",
-            hint="restore agent/core; the coverage plugin is given the addresses of these functions.",
+            hint=(
+                "restore agent/core; the coverage plugin is given the addresses of these functions."
+            ),
         )
     return [known[name] for name in names]
 
 
 @functools.cache
 def _global_functions(program: Path) -> dict[str, int]:
-    """Return the addresses of the functions of ``program``, whose path has a hash of its contents."""
+    """Return the addresses of the functions of ``program``, whose path has a hash of its
+    contents."""
     text = sandbox.capture(["nm", str(program)], [program])
     return {name: int(address, 16) for address, name in _GLOBAL_FUNCTION.findall(text)}
 
@@ -116,12 +132,16 @@ def _built(
             ("gcc", "libc6-dev") if native else known.agent_packages,
         )
     shipped = os.path.abspath(data_dir("agent"))
-    own = [file for file in files.values() if not Path(os.path.abspath(file)).is_relative_to(shipped)]
+    own = [
+        file for file in files.values() if not Path(os.path.abspath(file)).is_relative_to(shipped)
+    ]
     if own:
         _need_sandbox(own)
     with seal.building(cache, "the agent"):
         # Read once, so that the same contents are hashed and built.
-        sources = {path: _read(file) if file in own else file.read_bytes() for path, file in files.items()}
+        sources = {
+            path: _read(file) if file in own else file.read_bytes() for path, file in files.items()
+        }
         version = _version(compiler)
         texts = (f"{path} {len(content)}\n".encode() + content for path, content in sources.items())
         agent = cache / "agent" / f"{arch}-{key_of(version + b''.join(texts))}{kind}"
@@ -133,10 +153,21 @@ def _built(
         # make cannot quote names with blanks: therefore the path of the folder is not an argument.
         jobs = f"--jobs={len(os.sched_getaffinity(0))}"
         target = f"build/{program}"
-        argv = [make, "--silent", jobs, f"CC={Path(compiler).name}", "BUILD=build", target, *variables]
+        argv = [
+            make,
+            "--silent",
+            jobs,
+            f"CC={Path(compiler).name}",
+            "BUILD=build",
+            target,
+            *variables,
+        ]
         error = BuildError(
             f"the agent did not build with {compiler}",
-            hint="fix the first error above in agent/; if a header or library is missing, install libc6-dev.",
+            hint=(
+                "fix the first error above in agent/; if a header or library is missing, install "
+                "libc6-dev."
+            ),
         )
         confined = bool(own) and not sandbox.problem()
         with reporter.task(f"Building {program} for {arch}"):
@@ -149,7 +180,8 @@ def _version(compiler: str) -> bytes:
 
 
 def _need_sandbox(own: Sequence[Path]) -> None:
-    """Raise LabError if these files would be compiled without a sandbox, which the user has not permitted."""
+    """Raise LabError if these files would be compiled without a sandbox, which the user has not
+    permitted."""
     reason = sandbox.problem()
     if reason and not sandbox.unsafe_build:
         raise LabError(
@@ -182,9 +214,14 @@ def _program(own: Sequence[Path], also: Also) -> tuple[dict[Path, Path], str]:
 
 
 def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Path, Path]:
-    """Return the agent's files: by their place in the folder in which it is built, where they are."""
+    """Return the agent's files: by their place in the folder in which it is built, where they
+    are."""
     folder = data_dir("agent")
-    files = {path.relative_to(folder): path for pattern in patterns for path in sorted(folder.glob(pattern))}
+    files = {
+        path.relative_to(folder): path
+        for pattern in patterns
+        for path in sorted(folder.glob(pattern))
+    }
     for path in own:
         for file in sorted(path.glob("*.[ch]")) if path.is_dir() else [path]:
             files[Path("workloads") / file.relative_to(path.parent)] = file
@@ -192,6 +229,7 @@ def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Pa
 
 
 def _hunt_sources(kinds: Sequence[Path]) -> dict[Path, Path]:
-    """Return the files of the agent with the hunt; a kind of the user's own replaces one of its name."""
+    """Return the files of the agent with the hunt; a kind of the user's own replaces one of its
+    name."""
     own = {Path("hunt/kinds") / path.name: path for path in kinds}
     return {**_sources((), (*_SOURCES, *_HUNT_SOURCES)), **own}

@@ -28,7 +28,8 @@ class Cpu:
 
     number: int
     core: tuple[int, ...]
-    """The CPUs of its core that are online, itself included: with SMT its siblings, usable or not."""
+    """The CPUs of its core that are online, itself included: with SMT its siblings, usable or
+    not."""
     node: int
     isolated: bool = False
     capacity: int = _FASTEST
@@ -36,8 +37,10 @@ class Cpu:
 
 
 def choose(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
-    """Return where a guest of ``vcpus`` virtual CPUs runs; None if no node has so many cores and one more."""
-    # Isolated CPUs come first, then fast ones; the core of CPU 0, to which most interrupts go, comes last.
+    """Return where a guest of ``vcpus`` virtual CPUs runs; None if no node has so many cores and
+    one more."""
+    # Isolated CPUs come first, then fast ones; the core of CPU 0, to which most interrupts go,
+    # comes last.
     found = []
     for node in sorted({cpu.node for cpu in cpus}):
         of_core: dict[tuple[int, ...], list[Cpu]] = defaultdict(list)
@@ -52,7 +55,8 @@ def choose(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
             placement = Placed(
                 vcpus=numbers,
                 siblings=tuple(sorted({n for cpu in chosen for n in cpu.core} - {*numbers})),
-                # Tasks are not balanced among isolated CPUs, so they are left out if there are others.
+                # Tasks are not balanced among isolated CPUs, so they are left out if there are
+                # others.
                 others=tuple(sorted(cpu.number for cpu in shared or rest)),
                 node=node,
             )
@@ -65,12 +69,15 @@ def _order(cpu: Cpu) -> tuple[bool, int, bool, int]:
 
 
 def usable(
-    affinity: Collection[int], online: Collection[int], isolated: Collection[int], cpuset: Collection[int]
+    affinity: Collection[int],
+    online: Collection[int],
+    isolated: Collection[int],
+    cpuset: Collection[int],
 ) -> set[int]:
     """Return the CPUs that a guest may use.
 
-    These are the ``affinity`` of this process, and isolated CPUs, which the kernel leaves out of every
-    affinity, unless this process was restricted to fewer CPUs than there are.
+    These are the ``affinity`` of this process, and isolated CPUs, which the kernel leaves out of
+    every affinity, unless this process was restricted to fewer CPUs than there are.
     """
     restricted = bool({*online} - {*isolated} - {*affinity})
     more = set() if restricted else {*isolated} & {*online} & {*cpuset}
@@ -78,11 +85,16 @@ def usable(
 
 
 def read(root: Path = Path("/"), affinity: Collection[int] | None = None) -> list[Cpu]:
-    """Return the CPUs that a guest may use on this host, or on that of ``root``; empty if /sys lacks them."""
+    """Return the CPUs that a guest may use on this host, or on that of ``root``; empty if /sys
+    lacks them."""
     folder = root / "sys/devices/system"
-    online, isolated = (cpu_list(read_or_empty(folder / f"cpu/{name}")) for name in ("online", "isolated"))
+    online, isolated = (
+        cpu_list(read_or_empty(folder / f"cpu/{name}")) for name in ("online", "isolated")
+    )
     cpuset = cpu_list(read_or_empty(_cpuset(root))) or online
-    allowed = usable(os.sched_getaffinity(0) if affinity is None else affinity, online, isolated, cpuset)
+    allowed = usable(
+        os.sched_getaffinity(0) if affinity is None else affinity, online, isolated, cpuset
+    )
     nodes = {
         cpu: int(node.name.removeprefix("node"))
         for node in sorted((folder / "node").glob("node[0-9]*"))
@@ -116,14 +128,18 @@ def _cpuset(root: Path) -> Path:
         own = path.strip("/")
         if controllers == "cpuset":
             return root / "sys/fs/cgroup/cpuset" / own / "cpuset.effective_cpus"
-        if number == "0" and (file := root / "sys/fs/cgroup" / own / "cpuset.cpus.effective").is_file():
+        if (
+            number == "0"
+            and (file := root / "sys/fs/cgroup" / own / "cpuset.cpus.effective").is_file()
+        ):
             return file
     return root / "sys/fs/cgroup/cpuset.cpus.effective"
 
 
 @dataclass
 class Pinned:
-    """How a guest is started: ``prefix`` of QEMU's command, and the ``job`` with memory near its CPUs."""
+    """How a guest is started: ``prefix`` of QEMU's command, and the ``job`` with memory near its
+    CPUs."""
 
     job: BootJob
     prefix: tuple[str, ...] = ()
@@ -135,14 +151,14 @@ class Pinned:
 def pinned(job: BootJob) -> Iterator[Pinned]:
     """Yield how to start QEMU. Under KVM, this thread stays off the cores of the guest meanwhile.
 
-    On the instruction clock a guest with several virtual CPUs gets one CPU. QEMU's main thread wakes up at
-    every timer of the guest. If it runs in parallel with the thread of the virtual CPUs at the moment when
-    one of these ends its turn, it may run the next timer before that thread does, and so change which virtual
-    CPU runs next. On a host with an idle core, nearly every boot that killed some hundred processes had
-    different figures from some trial on; on a busy host, 2 of 30 boots had. On one CPU, the main thread has
-    nearly always finished before the virtual CPUs continue; ``main_loop`` makes it wait besides. A guest with
-    a single virtual CPU is not pinned, since nothing can change its order. Virtual CPUs that are possible but
-    never online count.
+    On the instruction clock a guest with several virtual CPUs gets one CPU. QEMU's main thread
+    wakes up at every timer of the guest. If it runs in parallel with the thread of the virtual CPUs
+    at the moment when one of these ends its turn, it may run the next timer before that thread
+    does, and so change which virtual CPU runs next. On a host with an idle core, nearly every boot
+    that killed some hundred processes had different figures from some trial on; on a busy host, 2
+    of 30 boots had. On one CPU, the main thread has nearly always finished before the virtual CPUs
+    continue; ``main_loop`` makes it wait besides. A guest with a single virtual CPU is not pinned,
+    since nothing can change its order. Virtual CPUs that are possible but never online count.
 
     Under KVM each virtual CPU gets a core (``choose``) if there are enough. Under emulation in real
     time a guest is not pinned.
@@ -157,7 +173,8 @@ def pinned(job: BootJob) -> Iterator[Pinned]:
     else:
         with _lock:
             allowed = sorted(os.sched_getaffinity(0))
-            # Begin at a CPU that depends on the process: parallel labs do not all use the first one.
+            # Begin at a CPU that depends on the process: parallel labs do not all use the first
+            # one.
             first = os.getpid() % len(allowed)
             cpu = min((*allowed[first:], *allowed[:first]), key=lambda cpu: _guests[cpu])
             _guests[cpu] += 1
@@ -171,7 +188,8 @@ def pinned(job: BootJob) -> Iterator[Pinned]:
 @contextlib.contextmanager
 def placed(job: BootJob, placement: Placed) -> Iterator[Pinned]:
     """Yield how to start QEMU so that the guest of ``job`` runs there."""
-    # Its memory is of the same node, since the kernel takes it from that of the CPU which first uses a page.
+    # Its memory is of the same node, since the kernel takes it from that of the CPU which first
+    # uses a page.
     large = not job.numa_nodes and huge_pages_reserved(job.memory_mb, placement.node)
     near = replace(job, huge_pages=large)
     prefix = ("taskset", "--cpu-list", ",".join(map(str, placement.others)))
@@ -197,13 +215,18 @@ def placed(job: BootJob, placement: Placed) -> Iterator[Pinned]:
 
 
 def huge_pages_reserved(memory_mb: int, node: int | None, root: Path = Path("/")) -> bool:
-    """Return whether enough huge pages are reserved and free on a node of the host for a whole guest."""
+    """Return whether enough huge pages are reserved and free on a node of the host for a whole
+    guest."""
     file = root / f"sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/free_hugepages"
-    return memory_mb % HUGE_PAGE_MB == 0 and int(read_or_empty(file).strip() or 0) * HUGE_PAGE_MB >= memory_mb
+    return (
+        memory_mb % HUGE_PAGE_MB == 0
+        and int(read_or_empty(file).strip() or 0) * HUGE_PAGE_MB >= memory_mb
+    )
 
 
 def memory_words(from_reserved: bool, root: Path = Path("/")) -> str:
-    """Return what the memory of a guest is made of. QEMU asks for transparent huge pages by itself."""
+    """Return what the memory of a guest is made of. QEMU asks for transparent huge pages by
+    itself."""
     if from_reserved:
         return f"reserved pages of {HUGE_PAGE_MB} MB"
     enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")

@@ -1,9 +1,10 @@
 """Start the kernel of a bzImage without the code that unpacks it.
 
-Under emulation a guest needs 0.27 s to unpack the base kernel, this program 0.1 s once. QEMU starts an
-uncompressed kernel by its PVH entry (Documentation/arch/x86/boot.rst and the PVH boot ABI of Xen,
-docs/misc/pvh.pandoc there), which CONFIG_PVH adds. Such a guest cannot wake from suspend to memory: QEMU
-resets the machine for that, and writes the kernel as it was at the start over the one that was suspended.
+Under emulation a guest needs 0.27 s to unpack the base kernel, this program 0.1 s once. QEMU starts
+an uncompressed kernel by its PVH entry (Documentation/arch/x86/boot.rst and the PVH boot ABI of
+Xen, docs/misc/pvh.pandoc there), which CONFIG_PVH adds. Such a guest cannot wake from suspend to
+memory: QEMU resets the machine for that, and writes the kernel as it was at the start over the one
+that was suspended.
 """
 
 import os
@@ -28,9 +29,11 @@ _GZIP_WINDOW = 31
 _MOST_PACKED_BYTES = 64 << 20
 _MOST_BYTES = 256 << 20
 _ELF = b"\x7fELF"
-# The note that has the entry, XEN_ELFNOTE_PHYS32_ENTRY of include/xen/interface/elfnote.h: the lengths of its
-# owner and of the address, its type, and its owner.
-_PVH_NOTES = tuple(struct.pack("<III4s", 4, address_bytes, 18, b"Xen\0") for address_bytes in (4, 8))
+# The note that has the entry, XEN_ELFNOTE_PHYS32_ENTRY of include/xen/interface/elfnote.h: the
+# lengths of its owner and of the address, its type, and its owner.
+_PVH_NOTES = tuple(
+    struct.pack("<III4s", 4, address_bytes, 18, b"Xen\0") for address_bytes in (4, 8)
+)
 
 _unpacking = threading.Lock()
 
@@ -38,8 +41,8 @@ _unpacking = threading.Lock()
 def without_decompressor(image: Path) -> BinaryIO | None:
     """Return the ELF file inside a bzImage, in memory and readable by every user.
 
-    None if the image is no bzImage, its kernel is not compressed by gzip, or has no PVH entry: then QEMU
-    has to start the image itself. Raises OSError.
+    None if the image is no bzImage, its kernel is not compressed by gzip, or has no PVH entry: then
+    QEMU has to start the image itself. Raises OSError.
     """
     status = image.stat()
     if status.st_size > _MOST_PACKED_BYTES:

@@ -1,10 +1,10 @@
-"""The host: facts for the ``machine`` of result.json, its QEMU, its counters of events, what it took from a
-guest, and what of it adds noise to the wall clock.
+"""The host: facts for the ``machine`` of result.json, its QEMU, its counters of events, what it
+took from a guest, and what of it adds noise to the wall clock.
 
-The counters of the kernel are read when a trial begins and when it ends: at the records ``trial_start`` and
-``trial_end`` as the lab receives them. These are late by the time in which the lab writes the records before
-them: milliseconds, and setting up the trial is inside of them. That is enough for a share of a trial, and not
-for what happened in one repetition.
+The counters of the kernel are read when a trial begins and when it ends: at the records
+``trial_start`` and ``trial_end`` as the lab receives them. These are late by the time in which the
+lab writes the records before them: milliseconds, and setting up the trial is inside of them. That
+is enough for a share of a trial, and not for what happened in one repetition.
 """
 
 import ctypes
@@ -40,7 +40,8 @@ _EXCLUDE_HOST = 1 << 19
 
 
 def qemu_version(arch: Arch) -> str:
-    """Return the version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError if it is not installed."""
+    """Return the version of QEMU for ``arch``, such as ``7.2.22``. Raises LabError if it is not
+    installed."""
     try:
         output = spawn.run(
             [ARCHITECTURES[arch].qemu, "--version"], capture_output=True, text=True, check=True
@@ -59,9 +60,9 @@ def missing_qemu(arch: Arch) -> MissingError:
 def facts() -> dict[str, Any]:
     """Return facts that may explain a figure measured on this host. JSON-able; None where unknown.
 
-    Memory is in kB. ``governor``, ``turbo``, ``smt`` and ``isolated`` (CPUs) are settings. ``mitigations``
-    has the vulnerabilities that affect the host, with their mitigations. ``hypervisor`` is set if the host
-    is itself a guest.
+    Memory is in kB. ``governor``, ``turbo``, ``smt`` and ``isolated`` (CPUs) are settings.
+    ``mitigations`` has the vulnerabilities that affect the host, with their mitigations.
+    ``hypervisor`` is set if the host is itself a guest.
     """
     lines = read_or_empty(Path("/proc/cpuinfo")).splitlines()
     # The first line of each name counts: that of the first CPU.
@@ -95,9 +96,13 @@ def facts() -> dict[str, Any]:
             "smt": _read(_SYS / "smt/control"),
             "isolated": _read(_SYS / "isolated"),
         },
-        "clocksource": _read(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        "clocksource": _read(
+            Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+        ),
         "hypervisor": _hypervisor(cpuinfo),
-        "mitigations": {name: text for name, text in found.items() if text and text != "Not affected"},
+        "mitigations": {
+            name: text for name, text in found.items() if text and text != "Not affected"
+        },
         "memory_kb": psutil.virtual_memory().total // 1024,
         "kernel": platform.release(),
         "os": os_name,
@@ -106,12 +111,17 @@ def facts() -> dict[str, Any]:
 
 
 def _hypervisor(cpuinfo: dict[str, str]) -> str | None:
-    """Return the name of the hypervisor if the host is a guest, ``yes`` if it has no name, else None."""
+    """Return the name of the hypervisor if the host is a guest, ``yes`` if it has no name, else
+    None."""
     vendor = _read(Path("/sys/class/dmi/id/sys_vendor"))
     product = _read(Path("/sys/class/dmi/id/product_name"))
     # Only x86 has the flag. QEMU names itself in the tables of the firmware, or in the device tree.
     device_tree = Path("/sys/firmware/devicetree/base")
-    named = vendor == "QEMU" or (device_tree / "hypervisor").exists() or (device_tree / "fw-cfg").exists()
+    named = (
+        vendor == "QEMU"
+        or (device_tree / "hypervisor").exists()
+        or (device_tree / "fw-cfg").exists()
+    )
     if "hypervisor" not in cpuinfo.get("flags", "").split() and not named:
         return None
     return " ".join(filter(None, (vendor, product))) or "yes"
@@ -127,7 +137,8 @@ def _read(path: Path) -> str | None:
 
 
 def why_guests_have_no_counters(root: Path = Path("/")) -> str:
-    """Return why guests under KVM have no counters of their own on this host; empty if that is not known."""
+    """Return why guests under KVM have no counters of their own on this host; empty if that is not
+    known."""
     # KVM counts for them itself, so what this user may count does not matter.
     allowed = root / "sys/module/kvm/parameters/enable_pmu"
     if allowed.is_file() and allowed.read_text().strip() in ("N", "0"):
@@ -136,7 +147,8 @@ def why_guests_have_no_counters(root: Path = Path("/")) -> str:
 
 
 def why_no_counters() -> str:
-    """Return why instructions of a guest's virtual CPU cannot be counted on this host; empty if they can."""
+    """Return why instructions of a guest's virtual CPU cannot be counted on this host; empty if
+    they can."""
     error = _counter_error()
     if error in (errno.EACCES, errno.EPERM):
         return "this user may not count events (kernel.perf_event_paranoid)"
@@ -152,13 +164,18 @@ def _no_counters(error: int) -> str:
 
 
 def _counter_error() -> int:
-    """Return the error of opening a counter for this thread that counts only while it runs a guest; or 0."""
+    """Return the error of opening a counter for this thread that counts only while it runs a guest;
+    or 0."""
     machine = platform.machine()
-    number = next((arch.perf_event_open for arch in ARCHITECTURES.values() if arch.machine == machine), None)
+    number = next(
+        (arch.perf_event_open for arch in ARCHITECTURES.values() if arch.machine == machine), None
+    )
     if number is None:
         return errno.ENOSYS
     flags = _DISABLED | _EXCLUDE_HV | _EXCLUDE_HOST
-    attr = struct.pack("=IIQQQQQIIQQ", _HARDWARE, _ATTR_SIZE, _INSTRUCTIONS, 0, 0, 0, flags, 0, 0, 0, 0)
+    attr = struct.pack(
+        "=IIQQQQQIIQQ", _HARDWARE, _ATTR_SIZE, _INSTRUCTIONS, 0, 0, 0, flags, 0, 0, 0, 0
+    )
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.syscall(number, ctypes.c_char_p(attr), 0, -1, -1, 0)
     if fd < 0:
@@ -183,7 +200,8 @@ class HostCheck(StrictModel):
 
 
 def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:
-    """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below ``root``."""
+    """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below
+    ``root``."""
     found, cpu = {**_settings(facts, root), **_time_taken(facts, root)}, facts["cpu"]
     count = cpu["online"] or 1
     intel = (root / "sys/devices/system/cpu/intel_pstate/no_turbo").exists()
@@ -223,11 +241,15 @@ def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str
     source = facts["clocksource"] or "unknown"
     unset = "unknown: the host does not set the frequency"
     mitigated = (
-        f"{len(mitigations)}: {', '.join(mitigations)}. They cost time at every entry to the host's kernel, "
-        "the same for all kernels; mitigations=off on the host's command line is the level without them"
+        f"{len(mitigations)}: {', '.join(mitigations)}. They cost time at every entry to the "
+        "host's kernel, the same for all kernels; mitigations=off on the host's command line is "
+        "the level without them"
     )
     return {
-        "hardware": (under is None, f"this host is {f'itself a guest ({under})' if under else 'hardware'}"),
+        "hardware": (
+            under is None,
+            f"this host is {f'itself a guest ({under})' if under else 'hardware'}",
+        ),
         "governor": (governor in (None, "performance"), governor or unset),
         "turbo": (not turbo, "unknown" if turbo is None else "on" if turbo else "off"),
         "SMT": (smt != "on", smt or "unknown"),
@@ -237,7 +259,10 @@ def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str
             chosen in ("always", "madvise") or free > 0,
             f"transparent: {chosen}; reserved and free: {free} of 2 MB",
         ),
-        "clock source": (source in ("tsc", "arch_sys_counter"), source + ", invariant TSC" * invariant),
+        "clock source": (
+            source in ("tsc", "arch_sys_counter"),
+            source + ", invariant TSC" * invariant,
+        ),
     }
 
 
@@ -265,11 +290,17 @@ def _time_taken(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, s
     reason = why_no_counters()
     set_to = f"; perf_event_paranoid {paranoid}" if paranoid else ""
     counters = reason or "guests can have them: `kteardown run ... --clock wall --counts`"
-    stolen = f"{taken:.2f} s in the last {STEAL_S:g} s, {sum(after.values()):.0f} s since the host started"
+    stolen = (
+        f"{taken:.2f} s in the last {STEAL_S:g} s, {sum(after.values()):.0f} s since the host "
+        "started"
+    )
     return {
         "load": (load <= _BUSY, f"{load:.1f} on {facts['cpu']['usable']} CPUs"),
         "steal": (taken <= 0.01, stolen),
-        "CPU quota": (not limits, f"set by the control group {', '.join(limits)}" if limits else "none"),
+        "CPU quota": (
+            not limits,
+            f"set by the control group {', '.join(limits)}" if limits else "none",
+        ),
         "hardware counters": (not reason, counters + set_to),
     }
 

@@ -23,7 +23,8 @@ class Counters:
 
     at_s: float
     threads: Mapping[int, tuple[float, int]] = field(default_factory=dict)
-    """By id of a thread of a virtual CPU: the seconds that it waited for a CPU, and how often it ran."""
+    """By id of a thread of a virtual CPU: the seconds that it waited for a CPU, and how often it
+    ran."""
     steal_s: Mapping[int, float] = field(default_factory=dict)
     """By CPU of the host, the time that a hypervisor under the host gave to others."""
     throttled_s: float | None = None
@@ -72,7 +73,8 @@ def read(threads: Sequence[int], cpus: Sequence[int], root: Path = Path("/")) ->
 
 
 def lost_between(before: Counters, after: Counters) -> LostTime:
-    """Return what was lost between two readings: of the virtual CPU and of the CPU that lost most."""
+    """Return what was lost between two readings: of the virtual CPU and of the CPU that lost
+    most."""
     both = before.threads.keys() & after.threads.keys()
     waits = []
     for old, new in ((before.threads[thread], after.threads[thread]) for thread in both):
@@ -104,7 +106,8 @@ def steal(stat: str, cpus: Sequence[int]) -> dict[int, float]:
 
 
 def own_groups(cgroups: str, root: Path = Path("/")) -> list[Path]:
-    """Return the folders of our CPU control groups and of those above, from the text of /proc/self/cgroup."""
+    """Return the folders of our CPU control groups and of those above, from the text of
+    /proc/self/cgroup."""
     folders = []
     for line in cgroups.splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
@@ -136,7 +139,9 @@ def _throttled(root: Path) -> float | None:
     found = []
     for folder in own_groups(read_or_empty(root / "proc/self/cgroup"), root):
         stat = dict(
-            line.split() for line in read_or_empty(folder / "cpu.stat").splitlines() if line.count(" ") == 1
+            line.split()
+            for line in read_or_empty(folder / "cpu.stat").splitlines()
+            if line.count(" ") == 1
         )
         if "throttled_usec" in stat:
             found.append(int(stat["throttled_usec"]) / 1e6)
@@ -146,8 +151,11 @@ def _throttled(root: Path) -> float | None:
 
 
 def _hot(root: Path, cpu: int) -> float | None:
-    """Return the time for which a CPU was throttled because of its temperature; None without the counter."""
+    """Return the time for which a CPU was throttled because of its temperature; None without the
+    counter."""
     folder = root / f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle"
-    texts = [read_or_empty(folder / f"{part}_throttle_total_time_ms") for part in ("core", "package")]
+    texts = [
+        read_or_empty(folder / f"{part}_throttle_total_time_ms") for part in ("core", "package")
+    ]
     times = [int(text) / 1e3 for text in texts if text.strip().isdigit()]
     return max(times, default=None)

@@ -19,7 +19,8 @@ from kteardown.errors import LabError, failing
 
 @dataclass(frozen=True)
 class ArchiveEntry:
-    """One file, folder or device node. ``path`` is relative to the root, without a leading slash."""
+    """One file, folder or device node. ``path`` is relative to the root, without a leading
+    slash."""
 
     path: str
     mode: int
@@ -50,7 +51,8 @@ def character_device(path: str, major: int, minor: int) -> ArchiveEntry:
 
 
 def archive(entries: Sequence[ArchiveEntry]) -> bytes:
-    """Return ``entries`` as a newc archive, in their order. A folder must come before its contents."""
+    """Return ``entries`` as a newc archive, in their order. A folder must come before its
+    contents."""
     inodes = {entry.path: number for number, entry in enumerate(entries, start=1)}
     links = Counter(entry.same_as for entry in entries if entry.same_as)
     parts: list[bytes] = []
@@ -73,10 +75,10 @@ def pack(
 ) -> Path:
     """Write the initramfs of one boot to ``target`` and return its path.
 
-    ``/init`` is the agent and ``/plan`` its plan; ``/modules`` contains ``modules`` and ``/bin`` contains
-    ``programs``, under their own names. ``archives`` are in the same format and follow, with files that must
-    not be among these. With another ``first`` process, that is ``/init``, and the agent is ``/agent``. The
-    kernel opens ``/dev/console`` before PID 1 can mount anything.
+    ``/init`` is the agent and ``/plan`` its plan; ``/modules`` contains ``modules`` and ``/bin``
+    contains ``programs``, under their own names. ``archives`` are in the same format and follow,
+    with files that must not be among these. With another ``first`` process, that is ``/init``, and
+    the agent is ``/agent``. The kernel opens ``/dev/console`` before PID 1 can mount anything.
     Raises InputError if a file cannot be read, LabError if ``target`` cannot be written.
     """
     entries = [folder("dev"), character_device("dev/console", 5, 1)]
@@ -102,7 +104,8 @@ def _read(path: Path) -> bytes:
 
 
 def _member(entry: ArchiveEntry, inode: int, links: int) -> Iterator[bytes]:
-    """Yield the parts of one member; ``links`` is how many entries have the contents of this one."""
+    """Yield the parts of one member; ``links`` is how many entries have the contents of this
+    one."""
     name = os.fsencode(entry.path) + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else links
     # c_ino, c_mode, c_uid, c_gid, c_nlink, c_mtime, c_filesize, c_maj, c_min, c_rmaj, c_rmin,

@@ -1,4 +1,5 @@
-"""Find what a kernel reported about itself in its log, and classify the outcome of a boot. No side effects.
+"""Find what a kernel reported about itself in its log, and classify the outcome of a boot. No side
+effects.
 
 It reports oopses, warnings, lockdep reports and leaks.
 """
@@ -11,11 +12,20 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from kteardown.model.record import AgentError, Bye, KernelProblem, Outcome, OutputLine, ProblemKind, parse
+from kteardown.model.record import (
+    AgentError,
+    Bye,
+    KernelProblem,
+    Outcome,
+    OutputLine,
+    ProblemKind,
+    parse,
+)
 from kteardown.paths import shipped_table
 
 TRIAL_MARK = "kteardown: trial "
-"""What the agent writes to the log at the start of each trial, followed by the index of the trial."""
+"""What the agent writes to the log at the start of each trial, followed by the index of the
+trial."""
 _EXCERPT = 40
 """Lines of a report that are kept; the whole console is in the run directory."""
 _LONGEST = 300
@@ -49,11 +59,14 @@ def plain_line(line: str) -> str:
 
 
 def without_written(console: str, written: Mapping[int, str]) -> str:
-    """Return a console without the lines that user space wrote to the log, which can read like a panic."""
+    """Return a console without the lines that user space wrote to the log, which can read like a
+    panic."""
 
     def is_kernels(line: str) -> bool:
         stamp = _STAMP.match(line)
-        return not stamp or plain_line(line)[:_LONGEST] not in written.get(int(stamp[1] + stamp[2]), "")
+        return not stamp or plain_line(line)[:_LONGEST] not in written.get(
+            int(stamp[1] + stamp[2]), ""
+        )
 
     return "\n".join(filter(is_kernels, re.split(r"[\r\n]+", console))) if written else console
 
@@ -66,17 +79,22 @@ def kind_of(line: str) -> ProblemKind | None:
 
 
 def signature(kind: ProblemKind, excerpt: Sequence[str]) -> str:
-    """Return what a report has in common with a report of the same problem in another boot or kernel."""
-    # The first line has no addresses, offsets, tasks and line numbers. Where it names no place, what does is
-    # added: the locks of a lockdep report, the functions that allocated what leaked.
+    """Return what a report has in common with a report of the same problem in another boot or
+    kernel."""
+    # The first line has no addresses, offsets, tasks and line numbers. Where it names no place,
+    # what does is added: the locks of a lockdep report, the functions that allocated what leaked.
     first = _PARTS["address"].sub("#", _PARTS["suffix"].sub("", _PARTS["task"].sub("", excerpt[0])))
     if kind == "lockdep":
-        locks = dict.fromkeys(name for line in excerpt[:20] for name in _PARTS["lock"].findall(line))
+        locks = dict.fromkeys(
+            name for line in excerpt[:20] for name in _PARTS["lock"].findall(line)
+        )
         place = next((line for line in excerpt[1:4] if re.match(r"\S+\.[ch]:\d+ ", line)), "")
         return " ".join([first, *locks, _PARTS["address"].sub("#", place)]).strip()
     if kind == "leak":
         functions = [
-            _PARTS["suffix"].sub("", name) for line in excerpt for name in _PARTS["function"].findall(line)
+            _PARTS["suffix"].sub("", name)
+            for line in excerpt
+            for name in _PARTS["function"].findall(line)
         ]
         return " ".join([first, *functions[:8]])
     return first
@@ -85,11 +103,13 @@ def signature(kind: ProblemKind, excerpt: Sequence[str]) -> str:
 def problems(console: str) -> tuple[KernelProblem, ...]:
     """Return every problem that the kernel reported, once each, in the order of its first report.
 
-    ``trials`` are the trials that were running; an oops and the panic that it causes are one problem. The
-    log that a panic prints again is not read.
+    ``trials`` are the trials that were running; an oops and the panic that it causes are one
+    problem. The log that a panic prints again is not read.
     """
     lines = lines_of(console)
-    panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), len(lines))
+    panic = next(
+        (number for number, line in enumerate(lines) if kind_of(line) == "panic"), len(lines)
+    )
     again = (n for n, line in enumerate(lines[panic:], panic) if _PARTS["replay"].match(line))
     lines = lines[: next(again, len(lines))]
     found: dict[tuple[ProblemKind, str], KernelProblem] = {}
@@ -116,13 +136,17 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
 
 
 def last_lines_of(console: str) -> tuple[str, ...]:
-    """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole log."""
-    # If the CPUs were idle, the stacks of the blocked tasks say more, where the kernel printed them.
+    """Return the end of a console, up to 40 lines; of a panic, its beginning, before the whole
+    log."""
+    # If the CPUs were idle, the stacks of the blocked tasks say more, where the kernel printed
+    # them.
     lines = [line for line in lines_of(console) if not _PARTS["registers"].match(line)]
     panic = next((number for number, line in enumerate(lines) if kind_of(line) == "panic"), None)
     if panic is None:
         return tuple(lines[-_EXCERPT:])
-    blocked = next((number for number, line in enumerate(lines) if _PARTS["blocked"].match(line)), None)
+    blocked = next(
+        (number for number, line in enumerate(lines) if _PARTS["blocked"].match(line)), None
+    )
     idle = any(_PARTS["idle"].search(line) for line in lines[panic : panic + _EXCERPT])
     start = blocked if idle and blocked is not None else panic
     return tuple(lines[start : start + _EXCERPT])
@@ -139,7 +163,9 @@ def _excerpt(lines: Sequence[str], start: int) -> tuple[str, ...]:
     """Return the report that begins at ``start``, up to its end mark, without registers."""
     found: list[str] = []
     for line in lines[start:]:
-        if (found and (_MARK.match(line) or _PARTS["all_cpus"].match(line))) or len(found) == _EXCERPT:
+        if (found and (_MARK.match(line) or _PARTS["all_cpus"].match(line))) or len(
+            found
+        ) == _EXCERPT:
             break
         if not _PARTS["registers"].match(line):
             found.append(line)
@@ -159,7 +185,8 @@ class RecordsSeen:
     cut: int = 0
     """The number of bytes after the last newline."""
     written: dict[int, str] = field(default_factory=dict)
-    """What user space wrote to the kernel's log (/dev/kmsg), by the time of the log in microseconds."""
+    """What user space wrote to the kernel's log (/dev/kmsg), by the time of the log in
+    microseconds."""
 
     def note(self, raw: bytes) -> None:
         """Read a line, if it is a record that counts here."""
@@ -168,10 +195,16 @@ class RecordsSeen:
                 record = parse(raw)
                 self.bye |= isinstance(record, Bye)
                 self.error = record.detail if isinstance(record, AgentError) else self.error
-                if isinstance(record, OutputLine) and record.facility and len(self.written) < _WRITTEN:
+                if (
+                    isinstance(record, OutputLine)
+                    and record.facility
+                    and len(self.written) < _WRITTEN
+                ):
                     text = _ESCAPED.sub(lambda byte: chr(int(byte[1], 16)), record.text)
                     at_us = record.at_ns // 1000
-                    self.written[at_us] = self.written.get(at_us, "") + _PARTS["escapes"].sub("", text)
+                    self.written[at_us] = self.written.get(at_us, "") + _PARTS["escapes"].sub(
+                        "", text
+                    )
 
 
 @dataclass(frozen=True)
@@ -179,9 +212,9 @@ class Ending:
     """How the machine ended.
 
     ``powered-off`` and ``reset``: by the guest; ``silent``: without a record for the time allowed;
-    ``flooded``: with more output than is allowed; ``broken``: QEMU itself failed. ``detail`` describes the
-    last three. What a silent guest printed after
-    ``console_bytes`` of its console is the answer to the lab's interrupt.
+    ``flooded``: with more output than is allowed; ``broken``: QEMU itself failed. ``detail``
+    describes the last three. What a silent guest printed after ``console_bytes`` of its console is
+    the answer to the lab's interrupt.
     """
 
     how: Literal["powered-off", "reset", "silent", "flooded", "broken"]
@@ -191,8 +224,11 @@ class Ending:
     console_bytes: int | None = None
 
 
-def said_at_end(printed: str, seen: RecordsSeen, ending: Ending, answer: str = "") -> dict[str, Any]:
-    """Return fields of a BootEnd, of what a kernel printed by itself, and in ``answer`` to an interrupt."""
+def said_at_end(
+    printed: str, seen: RecordsSeen, ending: Ending, answer: str = ""
+) -> dict[str, Any]:
+    """Return fields of a BootEnd, of what a kernel printed by itself, and in ``answer`` to an
+    interrupt."""
     console = without_written(printed, seen.written)
     outcome, detail = classify(console, seen, ending)
     last = () if outcome == "ok" else last_lines_of(answer or console)
@@ -200,10 +236,12 @@ def said_at_end(printed: str, seen: RecordsSeen, ending: Ending, answer: str = "
 
 
 def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcome, str]:
-    """Return the outcome of a boot and one line with the reason, which is empty for an ``ok`` boot."""
-    # A failure of QEMU takes precedence, then an error record of the agent, then the kernel's messages: a
-    # kernel that panics while it powers off, after the agent's ``bye``, has the outcome ``panic``. It resets
-    # the machine (panic=-1): before a normal end, what reads like a panic was written by a script.
+    """Return the outcome of a boot and one line with the reason, which is empty for an ``ok``
+    boot."""
+    # A failure of QEMU takes precedence, then an error record of the agent, then the kernel's
+    # messages: a kernel that panics while it powers off, after the agent's ``bye``, has the outcome
+    # ``panic``. It resets the machine (panic=-1): before a normal end, what reads like a panic was
+    # written by a script.
     lines = lines_of(console)
     outcome: Outcome
     if ending.how == "broken":
@@ -241,10 +279,15 @@ def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
     if _PARTS["out_of_memory_panic"].search(panic):
         return "oom", panic
     died = _PARTS["init_died"].search(panic)
-    # Without panic_on_oops, an oops in a system call of PID 1 kills PID 1. The outcome is then a panic.
+    # Without panic_on_oops, an oops in a system call of PID 1 kills PID 1. The outcome is then a
+    # panic.
     if died and not oops:
         status = int(died[1], 16)  # In the format of wait(2).
-        how = f"was killed by signal {status & 0x7F}" if status & 0x7F else f"exited with {status >> 8}"
+        how = (
+            f"was killed by signal {status & 0x7F}"
+            if status & 0x7F
+            else f"exited with {status >> 8}"
+        )
         return "agent-error", f"the agent {how}: {panic}"
     return "panic", f"{panic}; {oops}" if oops else panic
 
@@ -256,7 +299,8 @@ def _last_message(lines: list[str]) -> str:
 
 
 def _first_problem(lines: list[str]) -> str:
-    """Return the first oops or, without one, the first complaint of another kind; empty if there is none."""
+    """Return the first oops or, without one, the first complaint of another kind; empty if there is
+    none."""
     kinds = [(kind, line) for line in lines if (kind := kind_of(line))]
     grave = [line for kind, line in kinds if kind in ("oops", "corruption", "stall")]
     return (grave or [line for _, line in kinds] or [""])[0]

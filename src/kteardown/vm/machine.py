@@ -13,8 +13,8 @@ class Machine(Protocol):
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         """Run one boot to its end, and call ``on_line`` with every line of its records.
 
-        A failure of the guest is a result, not an exception. Raises LabError if the machine cannot be used,
-        KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
+        A failure of the guest is a result, not an exception. Raises LabError if the machine cannot
+        be used, KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
         """
 
     def stop(self) -> None:

@@ -19,7 +19,8 @@ _SLOW_SHARE = 1 / 15
 _SLOW_CPU_S = 240.0
 """The share of the limit that is enough, and the CPU seconds that QEMU must have needed for it."""
 _HOST_S = 3600.0
-"""A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's fault."""
+"""A guest that executes nothing for this long, with a CPU that is not halted, is not the guest's
+fault."""
 
 
 class Monitor:
@@ -37,7 +38,8 @@ class Monitor:
         """Connect to QEMU. Return False if it closed the connection."""
         try:
             await self._client.connect(connection)
-        # If QEMU ends right after its greeting, the library raises these, also where it was cancelled.
+        # If QEMU ends right after its greeting, the library raises these, also where it was
+        # cancelled.
         except (QMPError, OSError, EOFError, AssertionError):
             if (task := asyncio.current_task()) and task.cancelling():
                 raise asyncio.CancelledError from None
@@ -50,9 +52,11 @@ class Monitor:
         return await self.state()
 
     async def keep_awake(self) -> None:
-        """Wake the guest whenever it suspends to memory: nothing else does. Runs until it is cancelled."""
-        # The clock of a guest that counts instructions does not advance while it is suspended, so when the
-        # host answers changes nothing in the guest. ``plugins/main_loop.c`` has what is needed besides.
+        """Wake the guest whenever it suspends to memory: nothing else does. Runs until it is
+        cancelled."""
+        # The clock of a guest that counts instructions does not advance while it is suspended, so
+        # when the host answers changes nothing in the guest. ``plugins/main_loop.c`` has what is
+        # needed besides.
         while True:
             await self._suspended.get()
             await self._ask("system_wakeup")
@@ -69,22 +73,25 @@ class Monitor:
         return [int(cpu["thread-id"]) for cpu in answer] if isinstance(answer, list) else []
 
     async def registers(self) -> str:
-        """Return the registers of every CPU as the human monitor prints them; empty without an answer."""
+        """Return the registers of every CPU as the human monitor prints them; empty without an
+        answer."""
         answer = await self._ask("human-monitor-command", {"command-line": "info registers -a"})
         return answer.replace("\r", "") if isinstance(answer, str) else ""
 
     async def guest_clock_lag_s(self) -> float | None:
-        """Return by how many seconds the guest's clock is behind that of the host since the guest started.
+        """Return by how many seconds the guest's clock is behind that of the host since the guest
+        started.
 
-        None if QEMU does not answer, or does not count instructions: then the clocks are the same. Reading it
-        does not affect the guest's clock.
+        None if QEMU does not answer, or does not count instructions: then the clocks are the same.
+        Reading it does not affect the guest's clock.
         """
         answer = await self._ask("human-monitor-command", {"command-line": "info jit"})
         found = _DRIFT.search(answer) if isinstance(answer, str) else None
         return int(found[1]) / 1000 if found else None
 
     async def all_halted(self) -> bool:
-        """Return whether every CPU waits for an interrupt; False where the registers do not show it."""
+        """Return whether every CPU waits for an interrupt; False where the registers do not show
+        it."""
         halted = _HALTED.findall(await self.registers())
         return bool(halted) and set(halted) == {"1"}
 
@@ -93,7 +100,8 @@ class Monitor:
         return await self._ask("inject-nmi") is not None
 
     async def shutdown_reason(self) -> str:
-        """Wait until QEMU has ended; return ``guest-shutdown``, ``guest-reset`` and so on, or empty."""
+        """Wait until QEMU has ended; return ``guest-shutdown``, ``guest-reset`` and so on, or
+        empty."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_REPLY_S):
                 while self._client.runstate is Runstate.RUNNING:
@@ -131,12 +139,12 @@ class QemuStuckError(Exception):
 class GuestSilence:
     """Decides on the instruction clock when a guest that sends no records is hung.
 
-    In real time it is hung after ``BootJob.silence_s`` seconds of the host. On the instruction clock a loaded
-    host may take any time for a second of the guest, so the guest's own clock decides: it is hung after
-    ``silence_s`` seconds of it, which are as many thousand million instructions, or after a sixth of them
-    that took five minutes of the host: the emulator is slow at loops of PAUSE. The longest time without a
-    record that any shipped workload was seen to take there is below one second, sleeps excepted, which take
-    no time of the host.
+    In real time it is hung after ``BootJob.silence_s`` seconds of the host. On the instruction
+    clock a loaded host may take any time for a second of the guest, so the guest's own clock
+    decides: it is hung after ``silence_s`` seconds of it, which are as many thousand million
+    instructions, or after a sixth of them that took five minutes of the host: the emulator is slow
+    at loops of PAUSE. The longest time without a record that any shipped workload was seen to take
+    there is below one second, sleeps excepted, which take no time of the host.
 
     ``cpu_s`` returns the CPU time that QEMU has used, in seconds.
     """
@@ -152,7 +160,8 @@ class GuestSilence:
     _wakes: int = 0
 
     async def is_hung(self, silent_s: float) -> str:
-        """Return how the guest's clock advanced by the limit, or can advance no more; empty if neither."""
+        """Return how the guest's clock advanced by the limit, or can advance no more; empty if
+        neither."""
         lag = await self.monitor.guest_clock_lag_s()
         now = asyncio.get_running_loop().time()
         if lag is None:
@@ -160,7 +169,8 @@ class GuestSilence:
                 raise QemuStuckError(f"QEMU did not give the guest's clock for {silent_s:.0f} s")
             return ""
         guest = now - lag
-        # While the guest is suspended, QEMU can move its clock to the next alarm of the PC's clock, in a day.
+        # While the guest is suspended, QEMU can move its clock to the next alarm of the PC's clock,
+        # in a day.
         if self._wakes != self.monitor.wakes:
             self._first, self._wakes = None, self.monitor.wakes
         if self._first is None or now - self._first[0] > silent_s:

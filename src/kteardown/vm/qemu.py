@@ -1,4 +1,5 @@
-"""Boot kernels in QEMU: start it, read its records, and end it, without leaving processes behind."""
+"""Boot kernels in QEMU: start it, read its records, and end it, without leaving processes
+behind."""
 
 import asyncio
 import contextlib
@@ -33,12 +34,14 @@ from kteardown.vm.record_lines import RecordLines, TooMuchError
 # QEMU answers late on a loaded host. After this time, no answer is expected any more.
 
 
-# Every boot ends with QEMU closing the connection. The library logs this as an error, which would be
-# printed without a handler.
+# Every boot ends with QEMU closing the connection. The library logs this as an error, which would
+# be printed without a handler.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
 _EVERY_S = 15.0
-"""Host seconds between two looks at the guest's clock; none during records that follow each other."""
-# The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand records.
+"""Host seconds between two looks at the guest's clock; none during records that follow each
+other."""
+# The largest pipe that an unprivileged user may have (fs.pipe-max-size): room for ten thousand
+# records.
 _PIPE_BYTES = 1 << 20
 _CONSOLE_BYTES = 4 << 20
 _STDERR_BYTES = 8 << 10
@@ -53,23 +56,30 @@ _LOOK_S = 1.0
 
 
 def need_descriptors(folder: Path = Path("/dev/fd")) -> None:
-    """Raise LabError if QEMU cannot open a file descriptor by its name, as it does the records port's."""
+    """Raise LabError if QEMU cannot open a file descriptor by its name, as it does the records
+    port's."""
     if not folder.is_dir():
         raise LabError(
             f"{folder} does not exist, but QEMU writes the records of guests through it",
-            hint=f"run `ln -s /proc/self/fd {folder}` as root: this host has no udev that makes the link.",
+            hint=(
+                f"run `ln -s /proc/self/fd {folder}` as root: this host has no udev that makes the "
+                "link."
+            ),
         )
 
 
 class QemuMachine:
     """Boots kernels in QEMU. May be used from several threads at once.
 
-    ``on_command`` is called with every command before it is run, without ``confinement``. QEMU inherits the
-    file descriptors ``inherit`` and does nothing with them: it holds the locks on their files until it ends.
+    ``on_command`` is called with every command before it is run, without ``confinement``. QEMU
+    inherits the file descriptors ``inherit`` and does nothing with them: it holds the locks on
+    their files until it ends.
     """
 
     def __init__(
-        self, on_command: Callable[[list[str]], None] = lambda argv: None, inherit: tuple[int, ...] = ()
+        self,
+        on_command: Callable[[list[str]], None] = lambda argv: None,
+        inherit: tuple[int, ...] = (),
     ) -> None:
         self._on_command = on_command
         self._inherit = inherit
@@ -80,13 +90,13 @@ class QemuMachine:
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         """Run one boot to its end.
 
-        ``on_line`` is called with every complete line of the records port, without its newline, when it
-        arrives. A failure of the guest is a result, not an exception. No process of the machine is left
-        running when this returns or raises, KeyboardInterrupt included.
+        ``on_line`` is called with every complete line of the records port, without its newline,
+        when it arrives. A failure of the guest is a result, not an exception. No process of the
+        machine is left running when this returns or raises, KeyboardInterrupt included.
 
-        Raises InputError if QEMU has no such machine, LabError if QEMU, setpriv or taskset is not installed,
-        /dev/fd is missing or a file cannot be opened, what ``main_loop_library`` raises, KeyboardInterrupt
-        after ``stop``, and whatever ``on_line`` raises.
+        Raises InputError if QEMU has no such machine, LabError if QEMU, setpriv or taskset is not
+        installed, /dev/fd is missing or a file cannot be opened, what ``main_loop_library`` raises,
+        KeyboardInterrupt after ``stop``, and whatever ``on_line`` raises.
         """
         if not shutil.which(ARCHITECTURES[job.arch].qemu):
             raise missing_qemu(job.arch)
@@ -157,7 +167,8 @@ async def _run(
 
         def on_record(line: bytes) -> None:
             nonlocal peak_kb
-            # Not at every sample record: it takes time on the host while the guest is being measured.
+            # Not at every sample record: it takes time on the host while the guest is being
+            # measured.
             if b'"sample"' not in line:
                 # While it runs: after its exit the kernel no longer reports it.
                 status = read_or_empty(Path(f"/proc/{guest.process.pid}/status"))
@@ -193,7 +204,10 @@ async def _run(
 
 @contextlib.asynccontextmanager
 async def _started(
-    job: BootJob, prefix: tuple[str, ...], on_command: Callable[[list[str]], None], inherit: tuple[int, ...]
+    job: BootJob,
+    prefix: tuple[str, ...],
+    on_command: Callable[[list[str]], None],
+    inherit: tuple[int, ...],
 ) -> AsyncIterator[_Guest]:
     reading, writing = os.pipe()
     with contextlib.suppress(OSError):  # With a smaller pipe, a slow lab slows the guest down.
@@ -208,7 +222,9 @@ async def _started(
             command = qemu_command(job, records=writing, monitor=monitor)
             on_command([*prefix, *command])
             confined, sandbox = confinement(job.arch, job.acceleration)
-            os.fchmod(writing, 0o622)  # QEMU may be another user, and no other process can reach the pipe.
+            os.fchmod(
+                writing, 0o622
+            )  # QEMU may be another user, and no other process can reach the pipe.
             lent, files, options = stack.enter_context(opened(job))
             lent_command = qemu_command(lent, records=writing, monitor=monitor)
             # Not that of asyncio: what it leaves open if it is cancelled ends with a traceback.
@@ -261,7 +277,9 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
         rule: Callable[[float], Awaitable[str]] = is_hung
         every_s = job.silence_s
         if job.acceleration == "icount":
-            rule = GuestSilence(monitor, job.silence_s, lambda: cpu_time_s(guest.process.pid)).is_hung
+            rule = GuestSilence(
+                monitor, job.silence_s, lambda: cpu_time_s(guest.process.pid)
+            ).is_hung
             every_s = _EVERY_S
         received = asyncio.create_task(lines.receive(guest.records, every_s, rule))
         paused = asyncio.create_task(monitor.paused())
@@ -320,7 +338,9 @@ async def _silent(guest: _Guest, job: BootJob, monitor: Monitor, silence: str) -
             async with asyncio.timeout(_ANSWER_S):
                 await guest.exit_status()
     # Without those of floating point, which nothing in a kernel hangs on.
-    lines = [line for line in registers.splitlines() if not line.startswith(("FCW", "FPR", "XMM", "YMM"))]
+    lines = [
+        line for line in registers.splitlines() if not line.startswith(("FCW", "FPR", "XMM", "YMM"))
+    ]
     note = "\n".join([f"\n--- kteardown: {silence}; QEMU says: {state}", *lines, ""])
     detail = silence + (f", at {', '.join(where)}" if where else "")
     return Ending("silent", detail, note, size)

@@ -15,8 +15,8 @@ GIVEN = shipped_table("vm/qemu_command")
 def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
     """Return the argument vector of QEMU. Raises InputError if QEMU has no such machine.
 
-    QEMU inherits ``records``, the writing end of a pipe, and ``monitor``, a connected stream socket that
-    speaks QMP.
+    QEMU inherits ``records``, the writing end of a pipe, and ``monitor``, a connected stream socket
+    that speaks QMP.
     """
     check_machine(job.cpus, job.possible_cpus, job.numa_nodes, job.memory_mb, "")
     possible = job.possible_cpus or job.cpus
@@ -31,10 +31,19 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
         *GIVEN["accelerator"][job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
         *(memory if job.huge_pages and not job.numa_nodes else ()),
-        *(_nodes(job.numa_nodes, possible, job.memory_mb) if job.numa_nodes else ("-smp", str(possible))),
+        *(
+            _nodes(job.numa_nodes, possible, job.memory_mb)
+            if job.numa_nodes
+            else ("-smp", str(possible))
+        ),
         *("-kernel", str(job.image), "-initrd", str(job.initramfs)),
         *("-append", " ".join(kernel_arguments(job))),
-        *("-chardev", f"file,id=console,path={_escaped(str(job.console))}", "-serial", "chardev:console"),
+        *(
+            "-chardev",
+            f"file,id=console,path={_escaped(str(job.console))}",
+            "-serial",
+            "chardev:console",
+        ),
         *_records_device(records),
         *("-chardev", f"socket,id=monitor,fd={monitor}", "-qmp", "chardev:monitor"),
         *(("-plugin", ",".join(map(_escaped, job.plugin))) if job.plugin else ()),
@@ -42,26 +51,28 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
 
 
 def kernel_arguments(job: BootJob) -> Sequence[str]:
-    """Return the arguments of the kernel. Those of the job come last, and so override the others."""
+    """Return the arguments of the kernel. Those of the job come last, and so override the
+    others."""
     known = ARCHITECTURES[job.arch]
     arguments = [*known.kernel_arguments, *GIVEN["kernel_arguments"]]
     if job.acceleration == "icount":
         arguments += known.one_cpu_arguments if (job.possible_cpus or job.cpus) == 1 else ()
         arguments += () if job.has_own_programs else GIVEN["without_script"]
     if job.possible_cpus and job.possible_cpus != job.cpus:
-        # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible ones, and
-        # maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not have this effect.
+        # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible
+        # ones, and maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not
+        # have this effect.
         arguments.append(f"maxcpus={job.cpus}")
-    # The random numbers that the kernel uses before user space starts (for the order of free pages and of
-    # slab objects) come from a pool to which random_init_early() adds the command line. The seed of QEMU
-    # gets into that pool only on boards with a device tree.
+    # The random numbers that the kernel uses before user space starts (for the order of free pages
+    # and of slab objects) come from a pool to which random_init_early() adds the command line. The
+    # seed of QEMU gets into that pool only on boards with a device tree.
     arguments.append(f"kteardown.seed={job.seed}")
     return [*arguments, *job.kernel_args]
 
 
 def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
-    # Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned round-robin,
-    # so that the few that come online are not all on the first node.
+    # Every CPU is a socket of its own, since a socket cannot span two nodes. CPUs are assigned
+    # round-robin, so that the few that come online are not all on the first node.
     words = ["-smp", f"{cpus},sockets={cpus},cores=1,threads=1"]
     for node in range(nodes):
         size_mb = memory_mb * (node + 1) // nodes - memory_mb * node // nodes
@@ -72,12 +83,14 @@ def _nodes(nodes: int, cpus: int, memory_mb: int) -> list[str]:
 
 
 def _records_device(pipe: int) -> list[str]:
-    """Return the options of the virtio-serial port, which writes to a pipe so that the guest need not wait.
+    """Return the options of the virtio-serial port, which writes to a pipe so that the guest need
+    not wait.
 
-    Without ioeventfd, the thread of the virtual CPUs transfers the data. With it, QEMU's main thread would,
-    while the guest counts the instructions that it executes while it waits: the instruction count would
-    depend on time on the host. The driver sets up a pair of queues for every possible port, by default 31.
-    Port 0 is reserved for a console, so at least two ports are needed.
+    Without ioeventfd, the thread of the virtual CPUs transfers the data. With it, QEMU's main
+    thread would, while the guest counts the instructions that it executes while it waits: the
+    instruction count would depend on time on the host. The driver sets up a pair of queues for
+    every possible port, by default 31. Port 0 is reserved for a console, so at least two ports are
+    needed.
     """
     return [
         *("-chardev", f"file,id=records,path=/dev/fd/{pipe}"),

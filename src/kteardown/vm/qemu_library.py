@@ -1,10 +1,10 @@
 """Start QEMU with as few rights as it works with, and with the C code that is loaded into it.
 
-The rights are for the case that a guest breaks out of QEMU, which cannot gain rights or start programs, and
-reads and writes only files that the lab has opened. If the lab is root, QEMU runs as a user that owns
-nothing. What does not work on this host is left out. The C code is QEMU's plugin, which counts what a kernel
-executes, and ``main_loop``, which keeps QEMU's main loop from running beside the virtual CPUs under the
-instruction clock.
+The rights are for the case that a guest breaks out of QEMU, which cannot gain rights or start
+programs, and reads and writes only files that the lab has opened. If the lab is root, QEMU runs as
+a user that owns nothing. What does not work on this host is left out. The C code is QEMU's plugin,
+which counts what a kernel executes, and ``main_loop``, which keeps QEMU's main loop from running
+beside the virtual CPUs under the instruction clock.
 """
 
 import contextlib
@@ -34,7 +34,8 @@ from kteardown.vm.host import missing_qemu, qemu_version
 from kteardown.vm.job import Acceleration, BootJob
 
 USER = 61998
-"""The user and the group of QEMU if the lab is root: outside of the ranges of accounts, and without one."""
+"""The user and the group of QEMU if the lab is root: outside of the ranges of accounts, and without
+one."""
 _KVM = "/dev/kvm"
 _CAP_KILL = 5
 _CAP_SYS_NICE = 23
@@ -42,28 +43,41 @@ _NO_RIGHTS = ("setpriv", "--no-new-privs", "--inh-caps=-all")
 _ROOT = (*_NO_RIGHTS, "--bounding-set=-all")
 _OTHER_USER = (*_ROOT, f"--reuid={USER}", f"--regid={USER}")
 _SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny")
-# The kernel kills QEMU when the thread of the lab that started it exits, even by SIGKILL, for which a handler
-# or a destructor would not run. setpriv requests it last, since a change of the user cancels it. The shell
-# covers the time before that: if the lab has exited by then, the parent of the shell is another process.
+# The kernel kills QEMU when the thread of the lab that started it exits, even by SIGKILL, for which
+# a handler or a destructor would not run. setpriv requests it last, since a change of the user
+# cancels it. The shell covers the time before that: if the lab has exited by then, the parent of
+# the shell is another process.
 WITH_LAB = ("--pdeathsig", "KILL", "sh", "-c", 'ulimit -c 0; [ "$PPID" = "$0" ] && exec "$@"')
 
 Words = tuple[str, ...]
-_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden")
+_FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+)
 _MARKS = (
     ("trial", "trial_run"),
     ("begin", "wl_profile_begin"),
     ("end", "wl_profile_end"),
     ("end", "profile_report"),
 )
-"""The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole run()."""
+"""The agent's functions that mark trials and stretches; ``profile_report`` ends those of a whole
+run()."""
 _LATER = tuple(("trial", f"later_{name}") for name in ("begin", "quiet", "end"))
 """Those of the agent that waits for later work: each begins a section, as a trial does."""
 _NEWEST = 7
-"""The newest version of QEMU's interface for plugins whose differences ``plugins/coverage.c`` knows."""
+"""The newest version of QEMU's interface for plugins whose differences ``plugins/coverage.c``
+knows."""
 
 
 def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
-    """Return the words before QEMU's command, with which it ends with the lab, and options to add to it."""
+    """Return the words before QEMU's command, with which it ends with the lab, and options to add
+    to it."""
     # They are the strictest with which QEMU starts on this host, and change nothing in the guest.
     kvm = acceleration == "kvm"
     group = os.stat(_KVM).st_gid if kvm else 0
@@ -74,7 +88,9 @@ def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
     may_change = os.geteuid() == 0 and capable & needed == needed
     works = may_change and (not kvm or _works((*other, "test", "-r", _KVM, "-a", "-w", _KVM)))
     qemu = shutil.which(ARCHITECTURES[arch].qemu) or ""
-    for setpriv, sandbox in itertools.product([*[other] * works, _ROOT, _NO_RIGHTS], (_SANDBOX, ())):
+    for setpriv, sandbox in itertools.product(
+        [*[other] * works, _ROOT, _NO_RIGHTS], (_SANDBOX, ())
+    ):
         # It installs the filter of system calls before it lists its CPUs.
         if _works((*setpriv, qemu, *sandbox, "-cpu", "help")):
             break
@@ -83,12 +99,16 @@ def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
 
 @functools.cache
 def _works(command: Words) -> bool:
-    return spawn.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+    return (
+        spawn.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode
+        == 0
+    )
 
 
 @contextlib.contextmanager
 def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
-    """Yield ``job`` with descriptors for its paths, these, and options for QEMU. Raises LabError."""
+    """Yield ``job`` with descriptors for its paths, these, and options for QEMU. Raises
+    LabError."""
     inherit: list[int] = []
     with contextlib.ExitStack() as files:
 
@@ -97,7 +117,8 @@ def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
             return f"/dev/fd/{inherit[-1]}"
 
         try:
-            # A descriptor that QEMU duplicates: a run directory may be on a disk that has no other owners.
+            # A descriptor that QEMU duplicates: a run directory may be on a disk that has no other
+            # owners.
             name(job.console.create())
             options = ("-add-fd", f"fd={inherit[0]},set=1")
             is_direct = job.acceleration == "icount" and not job.has_own_programs
@@ -109,7 +130,9 @@ def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
                 library, out = (Path(word.partition("=")[2]) for word in job.plugin[:2])
                 counts = f"out={name(out.open('wb'))}"
                 os.fchmod(inherit[-1], 0o622)
-                lent = replace(lent, plugin=(f"file={name(readable(library))}", counts, *job.plugin[2:]))
+                lent = replace(
+                    lent, plugin=(f"file={name(readable(library))}", counts, *job.plugin[2:])
+                )
         except OSError as error:
             raise LabError(
                 f"cannot open {error.filename}: {error.strerror}",
@@ -119,7 +142,8 @@ def opened(job: BootJob) -> Iterator[tuple[BootJob, list[int], Words]]:
 
 
 def readable(path: Path) -> BinaryIO:
-    """Open a file that every user can read by the name of its descriptor: a copy in memory, if need be."""
+    """Open a file that every user can read by the name of its descriptor: a copy in memory, if need
+    be."""
     file = path.open("rb")
     if os.fstat(file.fileno()).st_mode & 0o004:
         return file
@@ -132,11 +156,13 @@ def readable(path: Path) -> BinaryIO:
 def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Path:
     """Return ``plugins/NAME.c`` as a library, from ``cache`` or built into it.
 
-    ``flags`` are arguments of the compiler. Raises MissingError without a compiler, BuildError if it does not
-    build, LabError if ``cache`` cannot be written.
+    ``flags`` are arguments of the compiler. Raises MissingError without a compiler, BuildError if
+    it does not build, LabError if ``cache`` cannot be written.
     """
     text = (data_dir("plugins") / f"{name}.c").read_bytes()
-    content = hashlib.sha256(" ".join((platform.machine(), *flags)).encode() + text).hexdigest()[:16]
+    content = hashlib.sha256(" ".join((platform.machine(), *flags)).encode() + text).hexdigest()[
+        :16
+    ]
     library = cache / "plugins" / f"{name}-{content}.so"
     if seal.is_intact(library, reporter):
         return library
@@ -159,7 +185,8 @@ def main_loop_library(reporter: Reporter) -> Path:
 
 @contextlib.contextmanager
 def preloaded(job: BootJob) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
-    """Yield what comes before QEMU's command, and what it inherits. Raises as ``main_loop_library`` does."""
+    """Yield what comes before QEMU's command, and what it inherits. Raises as ``main_loop_library``
+    does."""
     if job.acceleration != "icount":
         yield (), ()
         return
@@ -201,12 +228,13 @@ class TrialBlocks:
 
 
 def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
-    """Return the plugin for the host's QEMU, from ``cache`` or built into it. Raises LabError, BuildError."""
+    """Return the plugin for the host's QEMU, from ``cache`` or built into it. Raises LabError,
+    BuildError."""
     version = _lowest_version(arch, cache)
     if version > _NEWEST:
         raise LabError(
-            f"QEMU {qemu_version(arch)} takes plugins of version {version} of its interface, and kteardown "
-            f"knows 1 to {_NEWEST}: what a kernel executes cannot be counted",
+            f"QEMU {qemu_version(arch)} takes plugins of version {version} of its interface, and "
+            f"kteardown knows 1 to {_NEWEST}: what a kernel executes cannot be counted",
             hint="use an older QEMU, or a newer kteardown.",
         )
     return build_library("coverage", f"-DAPI={version}", cache=cache, reporter=reporter)
@@ -214,7 +242,8 @@ def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
 
 @functools.cache
 def _lowest_version(arch: Arch, cache: Path) -> int:
-    """Return the lowest version of the interface that QEMU takes, which it names when it refuses version 0.
+    """Return the lowest version of the interface that QEMU takes, which it names when it refuses
+    version 0.
 
     Raises MissingError without QEMU, LabError if it has no plugins.
     """
@@ -227,7 +256,9 @@ def _lowest_version(arch: Arch, cache: Path) -> int:
         raise missing_qemu(arch) from error
     if match := re.search(r"minimum version of (\d+)", said):
         return int(match[1])
-    if "qemu_plugin_install" in said:  # Before 9.0 no version was too low; without arguments it is refused.
+    if (
+        "qemu_plugin_install" in said
+    ):  # Before 9.0 no version was too low; without arguments it is refused.
         return 1
     raise LabError(
         f"{known.qemu} does not load plugins: {' '.join(said.split())}",
@@ -236,12 +267,19 @@ def _lowest_version(arch: Arch, cache: Path) -> int:
 
 
 def plugin_arguments(
-    arch: Arch, out: Path, *, cache: Path, reporter: Reporter, own: Sequence[Path] = (), also: Also = ""
+    arch: Arch,
+    out: Path,
+    *,
+    cache: Path,
+    reporter: Reporter,
+    own: Sequence[Path] = (),
+    also: Also = "",
 ) -> tuple[str, ...]:
-    """Return the plugin and its arguments for a boot whose counts go to ``out``; the others as for the agent.
+    """Return the plugin and its arguments for a boot whose counts go to ``out``; the others as for
+    the agent.
 
-    If the agent waits for later work, each trial has four sections: its own, the work that the kernel does
-    later, what is executed when the guest should be quiet, and the rest.
+    If the agent waits for later work, each trial has four sections: its own, the work that the
+    kernel does later, what is executed when the guest should be quiet, and the rest.
     """
     plugin = build_plugin(arch, cache=cache, reporter=reporter)
     kinds, functions = zip(*(_MARKS + _LATER if also == "later" else _MARKS), strict=True)
@@ -251,7 +289,8 @@ def plugin_arguments(
 
 
 def read_counts(out: Path) -> list[TrialBlocks]:
-    """Return what the plugin wrote: the boot first, then each trial. Raises LabError if it is not whole."""
+    """Return what the plugin wrote: the boot first, then each trial. Raises LabError if it is not
+    whole."""
     sections: list[tuple[int, list[CodeBlock]]] = []
     ended = False
     try:
@@ -271,6 +310,9 @@ def read_counts(out: Path) -> list[TrialBlocks]:
     if not ended:
         raise LabError(
             "QEMU wrote no counts of what the guest's kernel executed",
-            hint="check that QEMU has TCG plugins (-plugin in the list of `qemu-system-x86_64 -help`).",
+            hint=(
+                "check that QEMU has TCG plugins (-plugin in the list of `qemu-system-x86_64 "
+                "-help`)."
+            ),
         )
     return [TrialBlocks(stretches, tuple(blocks)) for stretches, blocks in sections]

@@ -31,12 +31,15 @@ class RecordLines(RecordsSeen):
         """Seconds from ``started`` to the first complete line."""
 
     async def receive(
-        self, stream: asyncio.StreamReader, every_s: float, is_hung: Callable[[float], Awaitable[str]]
+        self,
+        stream: asyncio.StreamReader,
+        every_s: float,
+        is_hung: Callable[[float], Awaitable[str]],
     ) -> str:
         """Pass on lines. Return "" when the port is closed, or how the guest is hung.
 
-        After each ``every_s`` without a line, ``is_hung`` is called with the seconds since the last line; it
-        returns what it saw of a guest that is hung.
+        After each ``every_s`` without a line, ``is_hung`` is called with the seconds since the last
+        line; it returns what it saw of a guest that is hung.
         """
         clock = asyncio.get_running_loop().time
         last_line = ask_at = clock()

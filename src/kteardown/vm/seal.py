@@ -1,6 +1,8 @@
-"""Whether what is in the cache is what was made: a file, or the files and symbolic links of a folder.
+"""Whether what is in the cache is what was made: a file, or the files and symbolic links of a
+folder.
 
-Its digests, in ``.digests`` beside it, are not of folders: a build may mount an empty one in a source tree.
+Its digests, in ``.digests`` beside it, are not of folders: a build may mount an empty one in a
+source tree.
 """
 
 import hashlib
@@ -24,7 +26,8 @@ _LIMITS = Limits(total_s=900, output_mb=16, disk_mb=1024, file_mb=256)
 
 
 def publish(made: Path, target: Path) -> None:
-    """Rename the file ``made`` to ``target`` and keep its digests; it is on the disk before it is renamed."""
+    """Rename the file ``made`` to ``target`` and keep its digests; it is on the disk before it is
+    renamed."""
     sync(made)
     keep(target, made)
     made.replace(target)
@@ -49,8 +52,8 @@ def make(
 ) -> Path:
     """Return ``target``, which ``argv`` makes as ``made`` of these files in a folder beside it.
 
-    If it is ``confined``, it runs in the sandbox, where it sees these files and no others of the user.
-    Raises ``error``, with what ``argv`` wrote after its message, if that fails.
+    If it is ``confined``, it runs in the sandbox, where it sees these files and no others of the
+    user. Raises ``error``, with what ``argv`` wrote after its message, if that fails.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as above:
@@ -62,7 +65,8 @@ def make(
         status, said = _confined(argv, folder) if confined else _unconfined(argv, folder)
         if status or not (folder / made).is_file():
             raise BuildError(f"{error.message}:\n{said.strip()}", hint=error.hint)
-        # A copy: what was made in the sandbox belongs to another user, and may have any permissions.
+        # A copy: what was made in the sandbox belongs to another user, and may have any
+        # permissions.
         shutil.copyfile(folder / made, program)
         program.chmod(0o755)
         publish(program, target)
@@ -74,13 +78,17 @@ def _unconfined(argv: list[str], folder: Path) -> tuple[int, str]:
     # An outer `make demo` would pass its own flags to make.
     own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
     null = subprocess.DEVNULL
-    done = spawn.run(argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False)
+    done = spawn.run(
+        argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stderr or done.stdout
 
 
 def _confined(argv: list[str], folder: Path) -> tuple[int, str]:
     """As ``_unconfined``, in the sandbox."""
-    box = Sandbox([Mount(folder, _SEEN, writable=True)], _LIMITS, "the build of a program for guests")
+    box = Sandbox(
+        [Mount(folder, _SEEN, writable=True)], _LIMITS, "the build of a program for guests"
+    )
     with box.running(argv, {}, _SEEN) as (process, lines):
         said = "".join(lines)
     return process.returncode, said
@@ -93,15 +101,18 @@ def keep(target: Path, made: Path) -> None:
 
 
 def keep_links(target: Path) -> None:
-    """Keep that ``target`` is what was made after hard links to its files, which change only their ctime."""
+    """Keep that ``target`` is what was made after hard links to its files, which change only their
+    ctime."""
     with suppress(OSError, ValueError):
         _, contents = _file(target).read_text().split()
         replace_text(_file(target), f"{_metadata(target)}\n{contents}\n")
 
 
 def is_intact(target: Path, reporter: Reporter) -> bool:
-    """Return whether ``target`` is what was made. If it is there and is not, note that it is made again."""
-    # The contents are read only if the metadata differ: 0.3 s and 2 s for a source tree that is in memory.
+    """Return whether ``target`` is what was made. If it is there and is not, note that it is made
+    again."""
+    # The contents are read only if the metadata differ: 0.3 s and 2 s for a source tree that is in
+    # memory.
     if not target.exists():
         return False
     with suppress(OSError, ValueError):
@@ -109,7 +120,9 @@ def is_intact(target: Path, reporter: Reporter) -> bool:
         if metadata == (found := _metadata(target)):
             return True
         if contents == _contents(target):
-            with suppress(OSError):  # In a cache that cannot be written, the contents are read each time.
+            with suppress(
+                OSError
+            ):  # In a cache that cannot be written, the contents are read each time.
                 replace_text(_file(target), f"{found}\n{contents}\n")
             return True
     reporter.note(f"{target} in the cache is damaged, or not known to be whole, and is made again")
@@ -137,6 +150,7 @@ def _contents(target: Path) -> str:
 
 
 def _listed(target: Path, facts: str) -> list[bytes]:
-    """Return every file and symbolic link: its path below ``target``, a tabulator, ``facts`` of find(1)."""
+    """Return every file and symbolic link: its path below ``target``, a tabulator, ``facts`` of
+    find(1)."""
     argv = ["find", str(target), "!", "-type", "d", "-printf", rf"%P\t{facts}\0"]
     return sorted(spawn.run(argv, check=True, capture_output=True).stdout.split(b"\0")[:-1])

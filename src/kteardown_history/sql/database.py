@@ -1,8 +1,8 @@
 """Records as tables: DuckDB over the ``records.ndjson`` files of run directories.
 
-``records`` has a row for each line; a last line that was cut by a crash is left out. ``attempts`` and
-``counted`` (the trials that count, by the rule of ``rundir.counting``) are made from it, and the tables for
-users are made from those (``schema.sql``, ``views.sql.j2``).
+``records`` has a row for each line; a last line that was cut by a crash is left out. ``attempts``
+and ``counted`` (the trials that count, by the rule of ``rundir.counting``) are made from it, and
+the tables for users are made from those (``schema.sql``, ``views.sql.j2``).
 """
 
 import json
@@ -69,11 +69,14 @@ class Database:
     """Why runs are left out, by name."""
 
     def query(self, sql: str) -> QueryResult:
-        """Run ``sql``. Raises InputError if it does not only read, or with DuckDB's message if it fails."""
+        """Run ``sql``. Raises InputError if it does not only read, or with DuckDB's message if it
+        fails."""
         try:
             statements = self._connection.extract_statements(sql)
             if not statements:
-                raise InputError("the query is empty", hint="see the examples of `kteardown query --help`.")
+                raise InputError(
+                    "the query is empty", hint="see the examples of `kteardown query --help`."
+                )
             for statement in statements:
                 if statement.type not in _READING:
                     word = statement.query.split(maxsplit=1)[0].rstrip(";").upper()
@@ -97,14 +100,18 @@ class Database:
         how = "FORMAT csv, HEADER" if form == "csv" else "FORMAT parquet"
         chosen = "* EXCLUDE (params)" if "params" in _kinds(self._connection, table) else "*"
         try:
-            self._connection.execute(f"COPY (SELECT {chosen} FROM {table}) TO {_text(str(file))} ({how})")
+            self._connection.execute(
+                f"COPY (SELECT {chosen} FROM {table}) TO {_text(str(file))} ({how})"
+            )
             return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
         except duckdb.Error as error:
             raise LabError(
                 f"{file}: cannot be written: {error}", hint="check the folder and its disk."
             ) from error
 
-    def _rows(self, chunk: list[tuple[Any, ...]], kinds: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    def _rows(
+        self, chunk: list[tuple[Any, ...]], kinds: Sequence[str]
+    ) -> Iterator[tuple[Any, ...]]:
         json_at = {index for index, kind in enumerate(kinds) if kind == "JSON"}
         while chunk:
             for row in chunk:
@@ -120,12 +127,16 @@ class Database:
 
 @contextmanager
 def database(
-    runs: Sequence[RunDir], *, parameters: Mapping[str, bool] = MappingProxyType({}), locked: bool = True
+    runs: Sequence[RunDir],
+    *,
+    parameters: Mapping[str, bool] = MappingProxyType({}),
+    locked: bool = True,
 ) -> Iterator[Database]:
     """Open the tables of ``runs``. ``locked``: queries can neither read nor write files.
 
-    ``parameters`` have a column even if no run has them; True: the values are integers. The records are read
-    once, before files are locked. A run that cannot be read is left out (``Database.skipped``).
+    ``parameters`` have a column even if no run has them; True: the values are integers. The records
+    are read once, before files are locked. A run that cannot be read is left out
+    (``Database.skipped``).
     """
     # A run that is named twice is one run.
     runs = list({run.path.resolve(): run for run in runs}.values())
@@ -163,7 +174,9 @@ def _fill(
             taken = set(_kinds(connection, name))
             point = "c -> 'point'" if name == "comparisons" else "counted.params"
             columns_of = _columns(params, taken, point)
-            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {select.replace(' COLUMNS', columns_of)}")
+            connection.execute(
+                f"CREATE OR REPLACE VIEW {name} AS {select.replace(' COLUMNS', columns_of)}"
+            )
     return skipped
 
 
@@ -171,9 +184,13 @@ def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
     """Add a run to the tables. Raises InputError or DuckDB's error if it cannot be read whole."""
     records = run.records()
     files = [_json_or_none(file) for file in (run.experiment_file, run.environment_file)]
-    connection.execute("INSERT INTO run_files VALUES (?, ?, ?, ?)", [run.name, str(run.path), *files])
+    connection.execute(
+        "INSERT INTO run_files VALUES (?, ?, ?, ?)", [run.name, str(run.path), *files]
+    )
     if run.current_result() is not None:
-        connection.execute("INSERT INTO results VALUES (?, ?)", [run.name, _json_or_none(run.result_file)])
+        connection.execute(
+            "INSERT INTO results VALUES (?, ?)", [run.name, _json_or_none(run.result_file)]
+        )
     if not records:
         return
     (before,) = connection.execute(_READ_WELL).fetchall()[0]
@@ -189,7 +206,8 @@ def _add(connection: duckdb.DuckDBPyConnection, run: RunDir) -> None:
     (after,) = connection.execute(_READ_WELL).fetchall()[0]
     if after - before < len(records):
         raise InputError(
-            f"{run.records_file}: a line cannot be read as a table", hint="restore the file from a copy."
+            f"{run.records_file}: a line cannot be read as a table",
+            hint="restore the file from a copy.",
         )
     _add_counting(connection, run.name, records)
 
@@ -198,7 +216,9 @@ def _kinds(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
 
 
-def _add_counting(connection: duckdb.DuckDBPyConnection, run: str, records: Sequence[Record]) -> None:
+def _add_counting(
+    connection: duckdb.DuckDBPyConnection, run: str, records: Sequence[Record]
+) -> None:
     """Fill the tables of the attempts and trials that count, by the rule of ``rundir.counting``."""
     boots = counting.boots(records)
     trials = [trial for boot in boots for trial in counting.trials(boot.records)]
@@ -209,7 +229,8 @@ def _add_counting(connection: duckdb.DuckDBPyConnection, run: str, records: Sequ
             kinds = _kinds(connection, table).values()
             select = ", ".join(f"unnest(?::{kind}[])" for kind in kinds)
             connection.execute(
-                f"INSERT INTO {table} SELECT {select}", [list(column) for column in zip(*rows, strict=True)]
+                f"INSERT INTO {table} SELECT {select}",
+                [list(column) for column in zip(*rows, strict=True)],
             )
 
 
@@ -228,14 +249,18 @@ def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
 
 
 def _json_or_none(file: Entry) -> str | None:
-    """Return the text of a file that is a JSON object, or None without the file. Raises InputError."""
+    """Return the text of a file that is a JSON object, or None without the file. Raises
+    InputError."""
     return json.dumps(read_json(file)) if file.exists() else None
 
 
 def _refused(error: duckdb.Error) -> InputError:
     return InputError(
         f"the query failed: {error}",
-        hint="see the tables in `kteardown query --help`, and the columns of one with `DESCRIBE samples`.",
+        hint=(
+            "see the tables in `kteardown query --help`, and the columns of one with `DESCRIBE "
+            "samples`."
+        ),
     )
 
 

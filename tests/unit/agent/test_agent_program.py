@@ -30,11 +30,14 @@ def agent() -> Path:
 
 @pytest.fixture(scope="session")
 def sanitized() -> Path:
-    """The program of the agent's unit tests, built with the address and undefined behaviour sanitizers.
+    """The program of the agent's unit tests, built with the address and undefined behaviour
+    sanitizers.
 
     ``make lint`` builds the same file, which takes longer than all that is done with it here.
     """
-    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")
+    }
     folder = data_dir("agent")
     done = subprocess.run(
         ["make", "--silent", "--jobs=2", "-C", str(folder), "../build/agent/check"],
@@ -66,13 +69,18 @@ def test_the_unit_tests_of_the_agent_pass_with_the_sanitizers(sanitized: Path) -
 
 def _echoed(sanitized: Path, strings: list[bytes]) -> list[dict[str, object]]:
     done = subprocess.run(
-        [sanitized, "--echo"], input=b"".join(s + b"\0" for s in strings), capture_output=True, check=False
+        [sanitized, "--echo"],
+        input=b"".join(s + b"\0" for s in strings),
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]
 
 
-@given(strings=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=300)))
+@given(
+    strings=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=300))
+)
 def test_strings_survive_the_json_writer(sanitized: Path, strings: list[str]) -> None:
     echoed = _echoed(sanitized, [text.encode() for text in strings])
     assert [line["text"] for line in echoed] == strings
@@ -145,12 +153,17 @@ def test_a_plan_without_trials_gives_hello_and_bye(agent: Path, tmp_path: Path) 
     ("plan", "words"),
     [
         ("", "plan line 1: the plan is empty"),
-        ("kteardown-plan 1\ntrial 0 nonesuch 1 1\n", 'plan line 2: this agent has no workload "nonesuch"'),
+        (
+            "kteardown-plan 1\ntrial 0 nonesuch 1 1\n",
+            'plan line 2: this agent has no workload "nonesuch"',
+        ),
         ("kteardown-plan 1\ntrial 0 zombies 1 1 zombies=3", "plan line 2: the line is cut off"),
         ("kteardown-plan 1\ntrial 0 zombies 1 1 zombies=3\n", "plan line 2: parameter make"),
     ],
 )
-def test_a_bad_plan_gives_an_error_record(agent: Path, tmp_path: Path, plan: str, words: str) -> None:
+def test_a_bad_plan_gives_an_error_record(
+    agent: Path, tmp_path: Path, plan: str, words: str
+) -> None:
     done = run_plan(agent, tmp_path, plan)
     assert done.returncode == 1
     (error,) = [parse(line) for line in done.stdout.splitlines()]

@@ -1,4 +1,5 @@
-"""Effects of patches in an ablation: exact where possible, otherwise with an interval, or refused."""
+"""Effects of patches in an ablation: exact where possible, otherwise with an interval, or
+refused."""
 
 from __future__ import annotations
 
@@ -42,7 +43,13 @@ def experiment_of(clock: Clock, boots: int = 5, zombies: tuple[int, ...] = (3000
 def facts_of(name: str, source: str = "") -> KernelFacts:
     patches = patch_set(PARTS[name], asked=name == "s") if name in PARTS else None
     return KernelFacts(
-        release="", source=source, arch="", compiler="", config_hash="", image_hash="", patch_set=patches
+        release="",
+        source=source,
+        arch="",
+        compiler="",
+        config_hash="",
+        image_hash="",
+        patch_set=patches,
     )
 
 
@@ -54,10 +61,19 @@ def analysed(
     unavailable: tuple[Unavailable, ...] = (),
     more: Mapping[str, KernelFacts] | None = None,
 ) -> Result:
-    kernels = {name: facts_of(name) for name in ("base", *PARTS) if name not in without} | dict(more or {})
+    kernels = {name: facts_of(name) for name in ("base", *PARTS) if name not in without} | dict(
+        more or {}
+    )
     used = {"zombies": WORKLOADS["zombies"]}
     return analyse(
-        experiment, used, boots, kernels, {}, "", points=points_of(experiment, used), unavailable=unavailable
+        experiment,
+        used,
+        boots,
+        kernels,
+        {},
+        "",
+        points=points_of(experiment, used),
+        unavailable=unavailable,
     )
 
 
@@ -70,7 +86,10 @@ def test_the_series_on_another_source_has_no_part_in_it() -> None:
     experiment = experiment_of("instructions")
     boots = simulate(experiment, cost)
     elsewhere = {"s on debian:7.2": facts_of("s", "debian:7.2")}
-    assert analysed(experiment, boots, more=elsewhere).ablations == analysed(experiment, boots).ablations
+    assert (
+        analysed(experiment, boots, more=elsewhere).ablations
+        == analysed(experiment, boots).ablations
+    )
 
 
 def test_on_the_instruction_clock_the_shares_are_exact_and_add_up() -> None:
@@ -107,7 +126,8 @@ def test_a_patch_that_adds_cost_has_a_negative_share() -> None:
 
 
 def test_dependent_patches_have_a_larger_share_when_left_out() -> None:
-    """Patches two and three have no effect alone: the last step and each left-out patch have all of it."""
+    """Patches two and three have no effect alone: the last step and each left-out patch have all of
+    it."""
 
     def together(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         return 500_000 if {2, 3} <= set(PARTS.get(kernel, ())) else 1_000_000
@@ -131,7 +151,9 @@ def test_there_are_no_shares_of_an_insignificant_change(clock: Clock) -> None:
 
 def test_missing_kernels_are_reported_and_the_others_are_analysed() -> None:
     experiment = experiment_of("instructions")
-    missing = Unavailable(kernel="s@-1", patch_set=patch_set((2, 3)), reason="patch 2 does not apply")
+    missing = Unavailable(
+        kernel="s@-1", patch_set=patch_set((2, 3)), reason="patch 2 does not apply"
+    )
     boots = [boot for boot in simulate(experiment, cost) if boot.start.kernel != "s@2"]
     result = analysed(experiment, boots, without=("s@-1", "s@-2"), unavailable=(missing,))
     found = first(result)
@@ -159,7 +181,9 @@ def test_shares_do_not_depend_on_the_unit(factor: float) -> None:
     def scaled(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         return factor * cost(kernel, metric, params)
 
-    one, other = (first(analysed(experiment, simulate(experiment, c, noise))) for c in (cost, scaled))
+    one, other = (
+        first(analysed(experiment, simulate(experiment, c, noise))) for c in (cost, scaled)
+    )
     for before, after in zip(one.patches, other.patches, strict=True):
         assert before.step.share == pytest.approx(after.step.share, abs=1e-6)
         assert before.step.share_ci == pytest.approx(after.step.share_ci, abs=1e-6)
@@ -175,7 +199,8 @@ def test_a_block_missing_for_one_kernel_is_used_for_none() -> None:
 
 
 def test_the_interval_of_a_share_covers() -> None:
-    """60 equal runs of five shares each: 95% coverage for each, 90% allows for two standard errors of all."""
+    """60 equal runs of five shares each: 95% coverage for each, 90% allows for two standard errors
+    of all."""
     experiment = experiment_of("wall", boots=8)
     inside = total = 0
     for seed in range(60):

@@ -9,7 +9,16 @@ import pytest
 
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.judged import Comparison
-from kteardown.model.record import BootEnd, Check, Outcome, ParamValue, Record, Sample, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BootEnd,
+    Check,
+    Outcome,
+    ParamValue,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.model.result import Result
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import Noise, analysed, freezer, freezer_cost, simulate
@@ -128,7 +137,9 @@ def test_unusable_trials_are_counted_and_not_used(how: str) -> None:
     boots = simulate(experiment)
     if how == "check":
         place = index_of(boots[0], Sample, 0)
-        bad: Record = Check(trial=0, repetition=0, name="all_zombies", ok=False, detail="2999 of 3000")
+        bad: Record = Check(
+            trial=0, repetition=0, name="all_zombies", ok=False, detail="2999 of 3000"
+        )
         expected = ("void", "all_zombies: 2999 of 3000")
     else:
         place = index_of(boots[0], TrialEnd, 0)
@@ -137,7 +148,12 @@ def test_unusable_trials_are_counted_and_not_used(how: str) -> None:
     boots[0] = with_record(boots[0], place, bad)
     result = analysed(experiment, boots)
     (void,) = result.voids
-    assert (void.kernel, void.workload, void.point, void.count) == ("base", "zombies", {"zombies": 0}, 1)
+    assert (void.kernel, void.workload, void.point, void.count) == (
+        "base",
+        "zombies",
+        {"zombies": 0},
+        1,
+    )
     assert (void.status, void.detail) == expected
     assert one(result, "freezer-skip-exited", "freeze_user_ns", 0).base.boots == 2
 
@@ -161,12 +177,17 @@ def test_metrics_of_zero_have_no_ratio() -> None:
 
 def test_on_the_wall_clock_every_comparison_has_the_interval_of_the_twin() -> None:
     experiment = freezer("wall", boots=8, zombies=POINTS)
-    result = analysed(experiment, simulate(experiment, noise=Noise(block=0.2, boot=0.03, sample=0.02)))
+    result = analysed(
+        experiment, simulate(experiment, noise=Noise(block=0.2, boot=0.03, sample=0.02))
+    )
     found = one(result, "freezer-skip-exited", "freeze_user_ns", 9000)
     assert found.null_ci is not None
     assert found.null_ci[0] < 1 < found.null_ci[1]
     assert found.verdict == "better"
-    assert {c.variant for c in result.comparisons} == {"freezer-skip-exited", "freezer-skip-nofreeze"}
+    assert {c.variant for c in result.comparisons} == {
+        "freezer-skip-exited",
+        "freezer-skip-nofreeze",
+    }
     assert result.boots["ok"] == 32
 
 
@@ -211,11 +232,15 @@ def test_each_swept_machine_has_its_own_points_and_boots() -> None:
     boots = simulate(experiment)
     missing = next(n for n, boot in enumerate(boots) if machine_of(boot) == 32)
     result = analysed(experiment, boots[:missing] + boots[missing + 1 :])
-    sizes = {(c.point["possible_cpus"], c.point["zombies"]): c.base.boots for c in result.comparisons}
+    sizes = {
+        (c.point["possible_cpus"], c.point["zombies"]): c.base.boots for c in result.comparisons
+    }
     assert sizes == {(p, z): 2 if p == 2 else 1 for p in (2, 32) for z in POINTS}
     laws = {law.point["possible_cpus"] for law in result.laws}
     assert laws == {2, 32}
-    assert {(v.point["possible_cpus"], v.status, v.count) for v in result.voids} == {(32, "missing", 1)}
+    assert {(v.point["possible_cpus"], v.status, v.count) for v in result.voids} == {
+        (32, "missing", 1)
+    }
 
 
 def machine_of(boot: BootRecords) -> ParamValue:

@@ -19,7 +19,9 @@ def pairs(draw: st.DrawFn) -> tuple[Boots, Boots]:
     shift = draw(st.integers(0, 1))
     groups = st.lists(st.lists(values, min_size=1, max_size=4), min_size=count, max_size=count)
     base, changed = draw(groups), draw(groups)
-    return Boots(dict(enumerate(base))), Boots({n + shift: group for n, group in enumerate(changed)})
+    return Boots(dict(enumerate(base))), Boots(
+        {n + shift: group for n, group in enumerate(changed)}
+    )
 
 
 def interval(base: Boots, changed: Boots, *, seed: int = 1, within: bool = True) -> Interval:
@@ -118,7 +120,10 @@ def test_p_is_below_alpha_exactly_if_the_interval_excludes_no_change(
     found = ratio_interval(*pair, Resampler(1), confidence=confidence, within=True)
     assert found is not None
     assert found.p == pytest.approx(min(1, 2 * min(found.p_below(0), found.p_above(0))))
-    if abs(found.p - (1 - confidence)) > 1e-6 and min(abs(found.low - 1), abs(found.high - 1)) > 1e-9:
+    if (
+        abs(found.p - (1 - confidence)) > 1e-6
+        and min(abs(found.low - 1), abs(found.high - 1)) > 1e-9
+    ):
         assert (found.p < 1 - confidence) == (not found.low <= 1 <= found.high)
 
 
@@ -127,7 +132,9 @@ def test_percentiles_inside_a_boot_are_compared_like_medians() -> None:
     base = Boots({n: rng.lognormal(0, 1, 500).tolist() for n in range(10)})
     slower = Boots({n: (1.5 * rng.lognormal(0, 1, 500)).tolist() for n in range(10)})
     assert base.quantiles(0.99)[3] == pytest.approx(float(np.quantile(base.samples[3], 0.99)))
-    assert base.quantile(0.99) == pytest.approx(float(np.median(list(base.quantiles(0.99).values()))))
+    assert base.quantile(0.99) == pytest.approx(
+        float(np.median(list(base.quantiles(0.99).values())))
+    )
     found = ratio_interval(base, slower, Resampler(1), confidence=0.95, within=True, quantile=0.99)
     assert found is not None
     assert found.centre == pytest.approx(np.log(slower.quantile(0.99) / base.quantile(0.99)))
@@ -137,7 +144,8 @@ def test_percentiles_inside_a_boot_are_compared_like_medians() -> None:
 
 
 def test_two_peaks_widen_the_interval_beyond_students() -> None:
-    """Six of twenty boots of one kernel are fast, twelve of the other, which can happen by chance."""
+    """Six of twenty boots of one kernel are fast, twelve of the other, which can happen by
+    chance."""
     slow, fast = 149.0, 100.0
     base = Boots({n: [fast if n < 6 else slow] for n in range(20)})
     changed = Boots({n: [fast if n % 5 < 3 else slow] for n in range(20)})

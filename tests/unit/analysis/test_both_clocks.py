@@ -71,7 +71,9 @@ ALMOST = side("inconclusive", 0.7, 0.1, mde=0.1, reason="not significant after H
         (None, WORSE, "undecided"),
     ],
 )
-def test_two_sides_have_one_reading(exact: OneClock | None, wall: OneClock | None, reading: Reading) -> None:
+def test_two_sides_have_one_reading(
+    exact: OneClock | None, wall: OneClock | None, reading: Reading
+) -> None:
     assert read(exact, wall)[0] == reading
 
 
@@ -112,12 +114,16 @@ def test_an_inconclusive_side_without_an_interval_shows_no_lack_of_change() -> N
 
 
 def test_counts_agree_whatever_the_clock_and_still_may_disagree() -> None:
-    assert read(SAME, SAME, counted=True) == ("agree", "a count, which does not depend on the clock")
+    assert read(SAME, SAME, counted=True) == (
+        "agree",
+        "a count, which does not depend on the clock",
+    )
     assert read(BETTER, WORSE, counted=True)[0] == "disagree"
 
 
 def costs(*, variant: float, rate: float = 1.0, rest: float = 0.0) -> Cost:
-    """Return costs of 100 instructions for a zombie, which take ``rate`` ns each and ``rest`` ns in all."""
+    """Return costs of 100 instructions for a zombie, which take ``rate`` ns each and ``rest`` ns in
+    all."""
 
     def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         zombies = int(params["zombies"])
@@ -142,12 +148,19 @@ def headline(readings: tuple[ClockReading, ...]) -> list[ClockReading]:
 
 @pytest.mark.parametrize(
     ("exact", "wall", "reading"),
-    [(0.6, 0.6, "agree"), (0.6, 1.5, "disagree"), (0.6, 1.0, "exact only"), (1.0, 0.6, "wall only")],
+    [
+        (0.6, 0.6, "agree"),
+        (0.6, 1.5, "disagree"),
+        (0.6, 1.0, "exact only"),
+        (1.0, 0.6, "wall only"),
+    ],
 )
 def test_simulated_truths_are_read_as_they_are(exact: float, wall: float, reading: Reading) -> None:
     found = both_clocks(*results(costs(variant=exact), costs(variant=wall), NOISY))
     rows = headline(found.readings)
-    assert [row.point["zombies"] for row in rows if row.variant == "freezer-skip-exited"] == list(ZOMBIES)
+    assert [row.point["zombies"] for row in rows if row.variant == "freezer-skip-exited"] == list(
+        ZOMBIES
+    )
     assert {row.reading for row in rows} == {reading}
     assert all(row.wall is not None and row.wall.mde for row in rows)
 
@@ -182,7 +195,9 @@ def test_time_that_is_no_instructions_is_in_the_residual() -> None:
 def test_two_medians_give_no_rate() -> None:
     exact, wall = results(costs(variant=0.6), costs(variant=0.6))
     one = tuple(
-        c for c in exact.comparisons if c.point["zombies"] == 0 and c.variant == "freezer-skip-exited"
+        c
+        for c in exact.comparisons
+        if c.point["zombies"] == 0 and c.variant == "freezer-skip-exited"
     )
     assert both_clocks(exact.model_copy(update={"comparisons": one}), wall).rates == ()
 

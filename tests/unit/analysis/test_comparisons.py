@@ -1,4 +1,5 @@
-"""The columns of a comparison (percentiles, twins, ranks, looks), and what must not influence them."""
+"""The columns of a comparison (percentiles, twins, ranks, looks), and what must not influence
+them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ FACTS = dict.fromkeys(
 
 def analyse_with(experiment: Experiment, boots: list[BootRecords], **options: Any) -> Result:
     used = {"zombies": WORKLOADS["zombies"]}
-    return analyse(experiment, used, boots, FACTS, {}, "", points=points_of(experiment, used), **options)
+    return analyse(
+        experiment, used, boots, FACTS, {}, "", points=points_of(experiment, used), **options
+    )
 
 
 def test_every_declared_percentile_has_its_own_comparison() -> None:
@@ -60,7 +63,8 @@ def test_every_declared_percentile_has_its_own_comparison() -> None:
 
 
 def test_the_layout_twin_is_a_control_and_not_a_variant() -> None:
-    """The change is 5% and moving code makes 6%: there is no claim, although A/A shows no change."""
+    """The change is 5% and moving code makes 6%: there is no claim, although A/A shows no
+    change."""
 
     def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
         factor = {"freezer-skip-exited": 0.95, "base-layout": 0.94}.get(kernel, 1.0)
@@ -76,7 +80,10 @@ def test_the_layout_twin_is_a_control_and_not_a_variant() -> None:
     for c in result.comparisons:
         assert c.layout_ci is not None
         assert c.layout_ci[0] < 0.94 < c.layout_ci[1]
-        assert (c.verdict, c.reason) == ("inconclusive", "the layout twin differs from base by as much")
+        assert (c.verdict, c.reason) == (
+            "inconclusive",
+            "the layout twin differs from base by as much",
+        )
     assert not needs_layout_twin(result, WORKLOADS)
     lost = [b for b in boots if (b.start.kernel, b.start.block) != ("base-layout", 3)]
     assert [(v.kernel, v.detail) for v in analysed(with_twin, lost).voids] == [
@@ -95,7 +102,9 @@ def test_blocks_added_for_the_layout_twin_are_used_only_for_it() -> None:
     design = experiment.design.model_copy(update={"layout_twin": True, "seed": 2})
     added = [
         replace(
-            boot, boot=1000 + boot.boot, start=boot.start.model_copy(update={"block": boot.start.block + 6})
+            boot,
+            boot=1000 + boot.boot,
+            start=boot.start.model_copy(update={"block": boot.start.block + 6}),
         )
         for boot in simulate(experiment.model_copy(update={"design": design}), noise=noise, seed=2)
         if boot.start.kernel in ("base", "base-layout")
@@ -129,7 +138,9 @@ def test_only_a_small_claim_of_a_time_on_the_wall_clock_needs_a_layout_twin(metr
     def needs(clock: Clock = "wall", **changed: object) -> bool:
         claim = {"metric": metric, "ratio": 0.95, "verdict": "better", "layout_ci": None, **changed}
         one = result.comparisons[0].model_copy(update=claim)
-        return needs_layout_twin(result.model_copy(update={"clock": clock, "comparisons": (one,)}), workloads)
+        return needs_layout_twin(
+            result.model_copy(update={"clock": clock, "comparisons": (one,)}), workloads
+        )
 
     assert needs() == needs(ratio=1.05, verdict="worse") == (metric in ("thaw_ns", "cycles_count"))
     assert not needs("instructions")
@@ -146,9 +157,18 @@ def test_a_look_at_fewer_blocks_equals_a_run_that_ended_there(clock: Clock) -> N
     experiment = freezer(clock, boots=8, zombies=POINTS)
     boots = simulate(experiment, noise=Noise(block=0.1, boot=0.03))
     look = analyse_with(experiment, boots, blocks=4)
-    short = analysed(freezer(clock, boots=4, zombies=POINTS), [b for b in boots if b.start.block < 4])
-    assert (look.comparisons, look.boots, look.voids) == (short.comparisons, short.boots, short.voids)
-    assert analyse_with(experiment, boots, blocks=99).comparisons == analysed(experiment, boots).comparisons
+    short = analysed(
+        freezer(clock, boots=4, zombies=POINTS), [b for b in boots if b.start.block < 4]
+    )
+    assert (look.comparisons, look.boots, look.voids) == (
+        short.comparisons,
+        short.boots,
+        short.voids,
+    )
+    assert (
+        analyse_with(experiment, boots, blocks=99).comparisons
+        == analysed(experiment, boots).comparisons
+    )
 
 
 def test_a_higher_confidence_widens_every_interval_and_decides_less() -> None:
@@ -196,7 +216,9 @@ def test_an_outlier_boot_is_reported_counted_and_kept() -> None:
     result = analysed(experiment, loud)
     mine = [o for o in result.outliers if (o.kernel, o.block) == ("base", 3)]
     assert {(o.metric, o.point["zombies"]) for o in mine} == {
-        (metric, n) for metric in ("freeze_user_ns", "freeze_remaining_ns", "thaw_ns") for n in POINTS
+        (metric, n)
+        for metric in ("freeze_user_ns", "freeze_remaining_ns", "thaw_ns")
+        for n in POINTS
     }
     assert all(o.value / o.median == pytest.approx(2, rel=0.1) for o in mine)
     assert all(c.outliers >= 1 for c in result.comparisons)
@@ -257,11 +279,14 @@ def test_swapping_base_and_variant_inverts_every_verdict() -> None:
 
     experiment = freezer("wall", boots=8, zombies=POINTS, variants=("freezer-skip-exited",))
     plain = [
-        b for b in simulate(experiment, cost, Noise(block=0.2, boot=0.01)) if "twin" not in b.start.kernel
+        b
+        for b in simulate(experiment, cost, Noise(block=0.2, boot=0.01))
+        if "twin" not in b.start.kernel
     ]
     other_name = {"base": "freezer-skip-exited", "freezer-skip-exited": "base"}
     swapped = [
-        replace(b, start=b.start.model_copy(update={"kernel": other_name[b.start.kernel]})) for b in plain
+        replace(b, start=b.start.model_copy(update={"kernel": other_name[b.start.kernel]}))
+        for b in plain
     ]
     before, after = analysed(experiment, plain), analysed(experiment, swapped)
     turned = {"better": "worse", "worse": "better"}
@@ -276,11 +301,17 @@ def test_swapping_base_and_variant_inverts_every_verdict() -> None:
             assert getattr(one, name) == pytest.approx(getattr(other, name)), name
 
 
-def printed(clock: Clock, resolution: float, saved: float, percentiles: tuple[float, ...] = ()) -> Result:
+def printed(
+    clock: Clock, resolution: float, saved: float, percentiles: tuple[float, ...] = ()
+) -> Result:
     """Return the result for a variant that saves so much of a metric that is printed in steps."""
-    experiment = freezer(clock, boots=6, zombies=(1000, 2000, 3000), variants=("freezer-skip-exited",))
+    experiment = freezer(
+        clock, boots=6, zombies=(1000, 2000, 3000), variants=("freezer-skip-exited",)
+    )
     name, workload = "freeze_user_ns", WORKLOADS["zombies"]
-    spec = workload.metrics[name].model_copy(update={"resolution": resolution, "percentiles": percentiles})
+    spec = workload.metrics[name].model_copy(
+        update={"resolution": resolution, "percentiles": percentiles}
+    )
     used = {"zombies": workload.model_copy(update={"metrics": {name: spec}})}
 
     def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:

@@ -54,7 +54,12 @@ def test_metrics_are_counted_and_spreads_of_earlier_runs_are_used() -> None:
     assert [row.run for row in plain.rows] == ["", "", ""]
     known = {("pipechain", "unusable_ns"): Spread(0.14, 0.5, "earlier")}
     first = power_of(3, known).rows[0]
-    assert (first.metric_name, first.points, first.spread, first.run) == ("unusable_ns", 24, 0.14, "earlier")
+    assert (first.metric_name, first.points, first.spread, first.run) == (
+        "unusable_ns",
+        24,
+        0.14,
+        "earlier",
+    )
     masskill = load_experiment("masskill")
     text = power_table(power_of(3, known), masskill.design, load_workloads(masskill))
     assert "with 3 seeds and 6 tests of headline metrics" in text.title

@@ -37,7 +37,12 @@ EXPERIMENT = Experiment(
 )
 WORKLOADS = load_workloads(EXPERIMENT)
 FACTS = KernelFacts(
-    release="6.12", source="debian:6.12", arch="x86_64", compiler="gcc", config_hash="c", image_hash="i"
+    release="6.12",
+    source="debian:6.12",
+    arch="x86_64",
+    compiler="gcc",
+    config_hash="c",
+    image_hash="i",
 )
 
 
@@ -79,7 +84,12 @@ def _boot(number: int, kernel: str, block: int, low: int, status: str = "ok") ->
     for index, params in enumerate(sweep_points(sweep, WORKLOADS["wakeups"])):
         records += _trial(index, params, low, status)
     start = BootStart(
-        kernel=kernel, block=block, seed=1, acceleration="kvm", host_load=0, started_at="2026-01-01T00:00:00"
+        kernel=kernel,
+        block=block,
+        seed=1,
+        acceleration="kvm",
+        host_load=0,
+        started_at="2026-01-01T00:00:00",
     )
     end = BootEnd(outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0)
     return BootRecords(number, 0, start, end, tuple(records))
@@ -94,15 +104,26 @@ def _result() -> Result:
     ]
     points = points_of(EXPERIMENT, WORKLOADS)
     return analyse(
-        EXPERIMENT, WORKLOADS, boots, {"base": FACTS, "changed": FACTS}, {}, "kteardown run", points=points
+        EXPERIMENT,
+        WORKLOADS,
+        boots,
+        {"base": FACTS, "changed": FACTS},
+        {},
+        "kteardown run",
+        points=points,
     )
 
 
 def test_boots_are_merged_without_warm_ups_and_unusable_trials() -> None:
-    found = {(d.kernel, d.point["threads"]): d for d in _result().distributions if d.metric == "wakeup_ns"}
+    found = {
+        (d.kernel, d.point["threads"]): d
+        for d in _result().distributions
+        if d.metric == "wakeup_ns"
+    }
     assert set(found) == {(kernel, threads) for kernel in ("base", "changed") for threads in (1, 8)}
     base, changed = found["base", 1], found["changed", 8]
-    # 99 of 1,000 ns and 1 of 2,000, then 99 of 2,000 and 1 of 4,000; a bucket is represented by its middle.
+    # 99 of 1,000 ns and 1 of 2,000, then 99 of 2,000 and 1 of 4,000; a bucket is represented by its
+    # middle.
     assert base.n == 200
     assert base.percentiles == {"50": 2002, "90": 2002, "99": 2002, "99.9": 4004}
     assert changed.n == 100

@@ -1,4 +1,5 @@
-"""The notes on trials that other work of the host disturbed, and that voiding does not bias a ratio."""
+"""The notes on trials that other work of the host disturbed, and that voiding does not bias a
+ratio."""
 
 from __future__ import annotations
 
@@ -68,4 +69,6 @@ def geometric_mean_of_ratios(limit: float, worlds: int, rng: random.Random) -> f
 
 @pytest.mark.parametrize("limit", [0.02, 0.05, 0.2])
 def test_voiding_by_the_same_share_does_not_move_the_ratio(limit: float) -> None:
-    assert geometric_mean_of_ratios(limit, 20_000, random.Random(1)) == pytest.approx(0.8, rel=0.005)
+    assert geometric_mean_of_ratios(limit, 20_000, random.Random(1)) == pytest.approx(
+        0.8, rel=0.005
+    )

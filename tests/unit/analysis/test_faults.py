@@ -1,4 +1,5 @@
-"""Which kernels are broken: what counts, and what a fault of base, chance and lost boots do to it."""
+"""Which kernels are broken: what counts, and what a fault of base, chance and lost boots do to
+it."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def crash(outcome: Outcome, trial: int) -> Change:
 
 def warns(*trials: int, kind: ProblemKind = "warning") -> Change:
     def change(boot: BootRecords) -> BootRecords:
-        problem = KernelProblem(kind=kind, line=WARNING, trials=trials, excerpt=(WARNING, "Call Trace:"))
+        problem = KernelProblem(
+            kind=kind, line=WARNING, trials=trials, excerpt=(WARNING, "Call Trace:")
+        )
         return replace(boot, end=end("ok", problem))
 
     return change
@@ -109,7 +112,10 @@ def has_cpus(boot: BootRecords, cpus: int) -> BootRecords:
 
 
 def result(
-    changes: dict[tuple[str, int], Change], clock: Clock = "instructions", boots: int = 3, cpus: int = 1
+    changes: dict[tuple[str, int], Change],
+    clock: Clock = "instructions",
+    boots: int = 3,
+    cpus: int = 1,
 ) -> Result:
     experiment = freezer(clock, boots=boots, zombies=(0, 6000), variants=(VARIANT,))
     records = []
@@ -131,7 +137,12 @@ def is_broken(found: Result) -> bool:
 
 def test_nothing_is_broken_in_a_good_run() -> None:
     found = result({})
-    assert (found.faults, found.uncompared, fault_lines(found), is_broken(found)) == ((), (), [], False)
+    assert (found.faults, found.uncompared, fault_lines(found), is_broken(found)) == (
+        (),
+        (),
+        [],
+        False,
+    )
 
 
 @pytest.mark.parametrize("outcome", ["panic", "hang", "oom", "agent-error"])
@@ -145,12 +156,17 @@ def test_one_crash_where_base_passed_is_proof_on_the_instruction_clock(outcome: 
     assert broken and all(c.point == fault.points[0].point for c in broken)
     (line,) = fault_lines(found)
     assert line.text.startswith(f"BROKEN: {VARIANT}: ")
-    assert "in 1 of 3 boots" in line.text and "base in 0 of 3" in line.text and fault.message in line.text
+    assert (
+        "in 1 of 3 boots" in line.text
+        and "base in 0 of 3" in line.text
+        and fault.message in line.text
+    )
 
 
 def test_a_kernel_that_never_reaches_a_trial_is_broken_and_its_points_are_counted() -> None:
     changes: dict[tuple[str, int], Change] = {
-        (VARIANT, block): lambda boot: replace(boot, end=end("panic"), records=()) for block in range(3)
+        (VARIANT, block): lambda boot: replace(boot, end=end("panic"), records=())
+        for block in range(3)
     }
     found = result(changes)
     (fault,) = found.faults
@@ -159,7 +175,9 @@ def test_a_kernel_that_never_reaches_a_trial_is_broken_and_its_points_are_counte
         f"{VARIANT}: 2 of 2 points could not be compared: the boot ended in a panic (2)"
     ]
     basis, *_ = limits(found)
-    assert basis == "Base is Linux 6.12.117 (debian:6.12.117-1, x86_64); nothing was compared with it."
+    assert (
+        basis == "Base is Linux 6.12.117 (debian:6.12.117-1, x86_64); nothing was compared with it."
+    )
 
 
 def test_a_lost_base_is_named_where_a_variant_is_not_compared() -> None:
@@ -176,12 +194,17 @@ def test_the_points_of_a_fault_are_named_in_their_order() -> None:
         for step in (1, -1)
     ]
     assert len(orders) == 2
-    assert all("at zombies=0 and zombies=6,000 of zombies" in fault_sentence(fault) for fault in orders)
+    assert all(
+        "at zombies=0 and zombies=6,000 of zombies" in fault_sentence(fault) for fault in orders
+    )
 
 
 def test_a_warning_and_an_invariant_are_faults_of_boots_that_end_ok() -> None:
     found = result({(VARIANT, 0): warns(1), (VARIANT, 2): fails("all_zombies")})
-    assert [(f.kind, f.status) for f in found.faults] == [("warning", "broken"), ("invariant", "broken")]
+    assert [(f.kind, f.status) for f in found.faults] == [
+        ("warning", "broken"),
+        ("invariant", "broken"),
+    ]
     assert found.faults[0].excerpt == (WARNING, "Call Trace:")
     assert found.faults[1].message == "all_zombies: 7 of 9"
 
@@ -192,7 +215,10 @@ def test_all_metrics_of_a_broken_variant_are_broken() -> None:
 
 
 def test_a_fault_on_one_clock_is_first_where_both_are_side_by_side() -> None:
-    good, bad = result({}), result({(VARIANT, n): crash("hang", 1) for n in range(4)}, "wall", boots=4)
+    good, bad = (
+        result({}),
+        result({(VARIANT, n): crash("hang", 1) for n in range(4)}, "wall", boots=4),
+    )
     first, *_ = clock_faults(both_clocks(good, bad))
     assert first.text.startswith(f"the wall clock: BROKEN: {VARIANT}: it hangs, in 4 of 4 boots")
     assert first.tone == "broken"
@@ -213,8 +239,8 @@ def test_a_forged_record_is_the_first_fault_also_of_base() -> None:
         ("warning", "broken"),
     ]
     assert fault_lines(found)[0].text == (
-        "base itself fails: its guest forges records, so nothing of the boot counts, in 1 of 3 boots: "
-        "forged record: it is of no running trial"
+        "base itself fails: its guest forges records, so nothing of the boot counts, in 1 of 3 "
+        "boots: forged record: it is of no running trial"
     )
     (fault,) = result(of_variant(1, change=forges)).faults
     assert (fault.kind, fault.status, fault.boots) == ("forged record", "broken", (3,))
@@ -237,12 +263,16 @@ def test_a_warning_that_is_printed_once_may_move_to_another_point() -> None:
 
 
 @pytest.mark.parametrize(("cpus", "status"), [(1, "broken"), (4, "base too")])
-def test_a_crash_at_a_point_where_base_has_none_is_proof_with_one_cpu(cpus: int, status: str) -> None:
+def test_a_crash_at_a_point_where_base_has_none_is_proof_with_one_cpu(
+    cpus: int, status: str
+) -> None:
     found = result({("base", 0): crash("panic", 0), (VARIANT, 1): crash("panic", 1)}, cpus=cpus)
     assert [f.status for f in found.faults if f.kernel == VARIANT] == [status]
 
 
-@pytest.mark.parametrize("change", [fails("none_left"), warns(1), crash("hang", 1), crash("oom", 1)])
+@pytest.mark.parametrize(
+    "change", [fails("none_left"), warns(1), crash("hang", 1), crash("oom", 1)]
+)
 def test_what_some_boots_of_several_cpus_do_is_no_proof(change: Change) -> None:
     found = result(of_variant(1, change=change), cpus=4)
     (fault,) = found.faults
@@ -258,14 +288,21 @@ def test_what_some_boots_of_several_cpus_do_is_no_proof(change: Change) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [crash("panic", 1), warns(1, kind="lockdep"), warns(1, kind="oops"), warns(1, kind="corruption")],
+    [
+        crash("panic", 1),
+        warns(1, kind="lockdep"),
+        warns(1, kind="oops"),
+        warns(1, kind="corruption"),
+    ],
 )
 def test_what_no_order_of_the_cpus_excuses_is_proof_once(change: Change) -> None:
     (fault,) = result(of_variant(1, change=change), cpus=4).faults
     assert (fault.status, fault.p, len(fault.boots)) == ("broken", None, 1)
 
 
-@pytest.mark.parametrize("change", [fails("none_left"), warns(1), crash("hang", 1), crash("hang", 0)])
+@pytest.mark.parametrize(
+    "change", [fails("none_left"), warns(1), crash("hang", 1), crash("hang", 0)]
+)
 def test_what_all_boots_of_several_cpus_do_is_proof(change: Change) -> None:
     (fault,) = result(of_variant(0, 1, 2, change=change), cpus=4).faults
     assert (fault.status, fault.p) == ("broken", None)
@@ -273,7 +310,9 @@ def test_what_all_boots_of_several_cpus_do_is_proof(change: Change) -> None:
 
 def test_all_boots_of_several_cpus_are_at_least_three() -> None:
     statuses = [
-        result(of_variant(*range(boots), change=fails("none_left")), boots=boots, cpus=cpus).faults[0].status
+        result(of_variant(*range(boots), change=fails("none_left")), boots=boots, cpus=cpus)
+        .faults[0]
+        .status
         for boots, cpus in ((1, 1), (1, 4), (2, 4), (3, 4))
     ]
     assert statuses == ["broken", "suspected", "suspected", "broken"]
@@ -291,7 +330,8 @@ def test_what_base_does_in_one_boot_of_several_cpus_needs_the_odds() -> None:
 
 
 def test_faults_of_base_count_in_the_odds() -> None:
-    """Of 12 boots 4 are bad: that 3 or 4 of these are among the 4 of the variant has the odds of 33/495."""
+    """Of 12 boots 4 are bad: that 3 or 4 of these are among the 4 of the variant has the odds of
+    33/495."""
     bad = fails("none_left")
     found = result({("base", 0): bad, **of_variant(0, 1, 2, change=bad)}, "wall", boots=4)
     (fault,) = [one for one in found.faults if one.kernel == VARIANT]
@@ -300,8 +340,13 @@ def test_faults_of_base_count_in_the_odds() -> None:
 
 
 def test_faults_at_other_points_are_not_in_all_boots_of_a_point() -> None:
-    """Base fails at the point of two boots of the variant, so only that of the third could be proof."""
-    changes = {("base", 0): fails_at(0), (VARIANT, 2): fails_at(6000), **of_variant(0, 1, change=fails_at(0))}
+    """Base fails at the point of two boots of the variant, so only that of the third could be
+    proof."""
+    changes = {
+        ("base", 0): fails_at(0),
+        (VARIANT, 2): fails_at(6000),
+        **of_variant(0, 1, change=fails_at(0)),
+    }
     assert [f.status for f in result(changes, cpus=4).faults if f.kernel == VARIANT] == ["base too"]
     changes |= of_variant(0, 1, change=fails_at(6000))
     assert [f.status for f in result(changes, cpus=4).faults if f.kernel == VARIANT] == ["broken"]
@@ -322,7 +367,11 @@ def test_one_cpu_of_a_sweep_is_repeatable_where_several_are_not() -> None:
         records = []
         for boot in simulate(experiment):
             made = has_cpus(boot, boot.start.machine["cpus"])
-            bad = (boot.start.kernel, boot.start.block, boot.start.machine["cpus"]) == (VARIANT, 1, cpus)
+            bad = (boot.start.kernel, boot.start.block, boot.start.machine["cpus"]) == (
+                VARIANT,
+                1,
+                cpus,
+            )
             records.append(fails("none_left")(made) if bad else made)
         return [fault.status for fault in analysed(experiment, records).faults]
 

@@ -1,4 +1,5 @@
-"""Verdicts from published means and standard deviations, compared with known tests and with the posting."""
+"""Verdicts from published means and standard deviations, compared with known tests and with the
+posting."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ RULES = Rules(confidence=0.95, same_within=0.02)
 
 
 def posted(key: str) -> dict[int, tuple[Estimate, Verdict, str]]:
-    """Return estimates and verdicts on the throttle posting by number of threads, corrected over all rows."""
+    """Return estimates and verdicts on the throttle posting by number of threads, corrected over
+    all rows."""
     reference = load_posting("throttle")
     assert reference is not None
     rows = [
@@ -132,7 +134,12 @@ def test_intervals_cover_the_true_ratio() -> None:
         (Mean(100, 0, 3), Mean(101, 0, 3), "same", "within 2%"),
         (Mean(100, 0, 3), Mean(110, 0, 3), "inconclusive", "no spread: nothing to test"),
         (Mean(100, 1, 1), Mean(80, 1, 10), "inconclusive", "one run gives no interval"),
-        (Mean(0, 0, 3), Mean(80, 1, 3), "inconclusive", "a mean that is not above zero has no ratio"),
+        (
+            Mean(0, 0, 3),
+            Mean(80, 1, 3),
+            "inconclusive",
+            "a mean that is not above zero has no ratio",
+        ),
     ],
 )
 def test_verdicts(base: Mean, changed: Mean, verdict: Verdict, reason: str) -> None:

@@ -66,14 +66,18 @@ def test_what_cannot_be_tested_stays_so_and_takes_no_part() -> None:
 
 
 @given(FAMILIES)
-def test_an_adjusted_p_is_never_below_its_p_and_keeps_the_order_in_a_family(families: list[Family]) -> None:
+def test_an_adjusted_p_is_never_below_its_p_and_keeps_the_order_in_a_family(
+    families: list[Family],
+) -> None:
     for before, after in zip(families, adjust(families), strict=True):
         assert [p is None for p in (before.metric, *before.points)] == [
             p is None for p in (after.metric, *after.points)
         ]
         both = [
             (p, q)
-            for p, q in zip((before.metric, *before.points), (after.metric, *after.points), strict=True)
+            for p, q in zip(
+                (before.metric, *before.points), (after.metric, *after.points), strict=True
+            )
             if p is not None and q is not None
         ]
         assert all(p - 1e-12 <= q <= 1 for p, q in both)
@@ -86,7 +90,9 @@ def test_an_adjusted_p_is_never_below_its_p_and_keeps_the_order_in_a_family(fami
 
 
 @given(FAMILIES, st.floats(0.001, 0.2), st.floats(0, 1))
-def test_a_smaller_p_never_makes_another_one_larger(families: list[Family], alpha: float, by: float) -> None:
+def test_a_smaller_p_never_makes_another_one_larger(
+    families: list[Family], alpha: float, by: float
+) -> None:
     before = rejected(families, alpha)
     less = [
         Family(None if f.metric is None else f.metric * by, tuple(p and p * by for p in f.points))
@@ -96,8 +102,12 @@ def test_a_smaller_p_never_makes_another_one_larger(families: list[Family], alph
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
-@pytest.mark.parametrize("changed", ["nothing", "half of the points", "one metric", "cancelling points"])
-def test_the_probability_of_any_false_rejection_is_at_most_alpha(changed: str, correlation: float) -> None:
+@pytest.mark.parametrize(
+    "changed", ["nothing", "half of the points", "one metric", "cancelling points"]
+)
+def test_the_probability_of_any_false_rejection_is_at_most_alpha(
+    changed: str, correlation: float
+) -> None:
     """Normal tests of 3 metrics with 4 points each; what is changed is rejected with certainty."""
     rng = np.random.default_rng(1)
     runs, alpha, wrong = 2000, 0.05, 0
@@ -115,9 +125,12 @@ def test_the_probability_of_any_false_rejection_is_at_most_alpha(changed: str, c
             true_points[:, :2] = False
         points[~true_points] = 0
         metrics[~true_metrics] = 0
-        families = [Family(float(m), tuple(map(float, ps))) for m, ps in zip(metrics, points, strict=True)]
+        families = [
+            Family(float(m), tuple(map(float, ps))) for m, ps in zip(metrics, points, strict=True)
+        ]
         wrong += any(
-            true_metrics[n] if at is None else true_points[n, at] for n, at in rejected(families, alpha)
+            true_metrics[n] if at is None else true_points[n, at]
+            for n, at in rejected(families, alpha)
         )
     assert wrong / runs <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / runs)
 

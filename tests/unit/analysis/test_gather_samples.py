@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.analysis.conclude import gather
 from kteardown.analysis.estimate.bootstrap import Boots, Resampler, level_interval
+from kteardown.analysis.evidence import gather
 from kteardown.model.point import points_of
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, freezer, simulate
@@ -28,21 +28,29 @@ def test_every_valid_sample_is_included_and_no_warm_up(boots: list[BootRecords])
     assert len(found.samples) == 3 * 2 * 3
     assert {s.kernel for s in found.samples} == {"base", "base-twin", "freezer-skip-exited"}
     assert {s.count for s in found.samples} == {4 * 3}
-    raw = [r for r in boots[0].records if r.type == "sample" and r.metric == "thaw_ns" and not r.warmup]
+    raw = [
+        r for r in boots[0].records if r.type == "sample" and r.metric == "thaw_ns" and not r.warmup
+    ]
     start = boots[0].start
     first = [r.value for r in raw if r.trial == raw[0].trial]
     matching = [s for s in found.samples if (s.kernel, s.metric) == (start.kernel, "thaw_ns")]
     assert first in [list(s.boots[start.block]) for s in matching]
 
 
-def test_headline_metrics_are_first_and_base_is_before_other_kernels(boots: list[BootRecords]) -> None:
-    found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants).samples
+def test_headline_metrics_are_first_and_base_is_before_other_kernels(
+    boots: list[BootRecords],
+) -> None:
+    found = gather(
+        EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants
+    ).samples
     assert [s.metric for s in found][-1] == "thaw_ns"
     assert [s.kernel for s in found][:3] == ["base", "base-twin", "freezer-skip-exited"]
 
 
 def test_blocks_that_the_result_does_not_use_are_not_included(boots: list[BootRecords]) -> None:
-    found = gather(EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants, blocks=2)
+    found = gather(
+        EXPERIMENT, USED, points_of(EXPERIMENT, USED), boots, (), EXPERIMENT.variants, blocks=2
+    )
     assert {tuple(s.boots) for s in found.samples} == {(0, 1)}
 
 
@@ -82,7 +90,9 @@ def test_one_boot_has_no_interval_and_equal_boots_have_one_of_zero_width() -> No
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2, max_size=12))
-def test_the_interval_of_a_level_without_negative_values_is_not_negative(values: list[float]) -> None:
+def test_the_interval_of_a_level_without_negative_values_is_not_negative(
+    values: list[float],
+) -> None:
     boots = Boots({n: [value] for n, value in enumerate(values)})
     low, high = level_interval(boots, Resampler(1, 200), confidence=0.95) or (0.0, 0.0)
     assert 0 <= low <= boots.median <= high

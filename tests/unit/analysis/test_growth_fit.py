@@ -83,9 +83,14 @@ def test_few_points_show_growth_but_not_its_shape() -> None:
     assert (found.model, found.exponent) == ("linear", None)
 
 
-@pytest.mark.parametrize(("points", "power"), [(3, 1.5), (3, 2.0), (4, 2.0), (4, 3.0), (5, 1.5), (5, 3.0)])
-def test_a_cost_that_grows_is_not_constant_because_its_points_are_few(points: int, power: float) -> None:
-    """A straight line fits these so badly that its slope may be zero, or the criterion wants more points."""
+@pytest.mark.parametrize(
+    ("points", "power"), [(3, 1.5), (3, 2.0), (4, 2.0), (4, 3.0), (5, 1.5), (5, 3.0)]
+)
+def test_a_cost_that_grows_is_not_constant_because_its_points_are_few(
+    points: int, power: float
+) -> None:
+    """A straight line fits these so badly that its slope may be zero, or the criterion wants more
+    points."""
     sizes = [250 * 2**i for i in range(points)]
     found = fit(sizes, [[27.6 * n**power for n in sizes]], 0.95)
     assert found is not None
@@ -99,7 +104,8 @@ def different(largest: int) -> st.SearchStrategy[list[int]]:
 
 @given(
     st.one_of(
-        different(10**6), st.builds(lambda n, more: [n + m for m in more], st.just(10**6), different(99))
+        different(10**6),
+        st.builds(lambda n, more: [n + m for m in more], st.just(10**6), different(99)),
     ),
     st.floats(1, 4),
     st.floats(1e-3, 1e6),
@@ -112,7 +118,8 @@ def test_no_exact_power_law_is_constant(sizes: list[int], power: float, cost_of_
 
 
 @given(
-    st.lists(st.integers(0, 10**6), min_size=3, max_size=8, unique=True).map(sorted), st.floats(1e-3, 1e12)
+    st.lists(st.integers(0, 10**6), min_size=3, max_size=8, unique=True).map(sorted),
+    st.floats(1e-3, 1e12),
 )
 def test_equal_costs_are_constant_even_with_few_points(sizes: list[int], cost: float) -> None:
     found = fit(sizes, [[cost] * len(sizes)], 0.95)
@@ -129,7 +136,8 @@ def test_a_noisy_constant_cost_is_constant_in_most_cases(points: int) -> None:
 
 @pytest.mark.parametrize("points", [3, 4, 5, 6])
 def test_noise_hides_growth_but_does_not_show_that_there_is_none(points: int) -> None:
-    """The cost grows by a fifth, which noise of 5% can hide: in at most 2% of cases it is called constant."""
+    """The cost grows by a fifth, which noise of 5% can hide: in at most 2% of cases it is called
+    constant."""
     sizes = tuple(1000 * 2**i for i in range(points))
     models = [
         fitted(lambda n: 5e4 * (1 + 0.2 * n / sizes[-1]), sizes, sd=0.05, seed=seed).model
@@ -170,7 +178,13 @@ def test_a_linear_law_is_extrapolated() -> None:
 @pytest.mark.parametrize(
     ("cost", "n", "rows", "at", "reason"),
     [
-        (lambda n: 2e4 + 205 * n, (0, 1000, 2000, 3000), 5, 4000, "4 points are too few for a growth law"),
+        (
+            lambda n: 2e4 + 205 * n,
+            (0, 1000, 2000, 3000),
+            5,
+            4000,
+            "4 points are too few for a growth law",
+        ),
         (lambda n: 2e4 + 205 * n, N, 1, 60_000, "one boot does not show how boots differ"),
         (
             lambda n: 2e4 + 205 * n,
@@ -201,7 +215,8 @@ def test_an_unknown_law_is_not_extrapolated() -> None:
 
 
 def test_the_interval_allows_for_a_curvature_too_small_to_be_detected() -> None:
-    """Three percent of the cost is quadratic: the law is linear, and the rest shows beyond the data."""
+    """Three percent of the cost is quadratic: the law is linear, and the rest shows beyond the
+    data."""
 
     def bent(n: float) -> float:
         return 2e4 + 199 * n + 0.03 * 205 * n * n / 30_000

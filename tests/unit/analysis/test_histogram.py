@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kteardown.analysis.dataset import Histogram, lowest, merged, width
 
 VALUES = st.lists(
-    st.integers(0, 2**63) | st.integers(0, 2000) | st.integers(0, 40).map(lambda n: 2**n), min_size=1
+    st.integers(0, 2**63) | st.integers(0, 2000) | st.integers(0, 40).map(lambda n: 2**n),
+    min_size=1,
 )
 BITS = st.integers(1, 12)
 PERCENTS = st.sampled_from([0.1, 20, 50, 90, 99, 99.9]) | st.floats(0.001, 99.999)
@@ -41,7 +42,9 @@ def test_a_bucket_is_narrow_and_contains_only_its_values(value: int, bits: int) 
 
 
 @given(values=VALUES, bits=BITS, percent=PERCENTS)
-def test_a_percentile_is_within_the_claimed_error(values: list[int], bits: int, percent: float) -> None:
+def test_a_percentile_is_within_the_claimed_error(
+    values: list[int], bits: int, percent: float
+) -> None:
     histogram = count(values, bits)
     assert histogram.n == len(values)
     expected = exactly(values, percent)

@@ -16,9 +16,17 @@ from unit.worlds import experiment
 def verdict(
     ratio: float, low: float, high: float, is_now: str = "worse", better: str = "lower"
 ) -> MetricVerdict:
-    fields = {"workload": "zombies", "variant": "v", "metric": "freeze_user_ns", "unit": "ns", "mde": 0.01}
+    fields = {
+        "workload": "zombies",
+        "variant": "v",
+        "metric": "freeze_user_ns",
+        "unit": "ns",
+        "mde": 0.01,
+    }
     fields |= {"confidence": 0.95, "points": 1, "planned": 1, "boots": 5, "verdict": is_now}
-    return MetricVerdict.model_validate({**fields, "ratio": ratio, "ci": (low, high), "better": better})
+    return MetricVerdict.model_validate(
+        {**fields, "ratio": ratio, "ci": (low, high), "better": better}
+    )
 
 
 def test_margins_are_written_and_read() -> None:

@@ -69,7 +69,10 @@ def test_three_seeds_decide_a_metric_whose_points_they_cannot_decide() -> None:
 
 def test_opposite_points_are_mixed_and_not_a_mean() -> None:
     result = made({1000: 2.0, 2000: 0.5, 3000: 0.5, 4000: 0.5})
-    assert (of(result).verdict, of(result).reason) == ("mixed", "the changes at its points are opposite")
+    assert (of(result).verdict, of(result).reason) == (
+        "mixed",
+        "the changes at its points are opposite",
+    )
     assert at_points(result) == ["worse", "better", "better", "better"]
 
 
@@ -96,7 +99,12 @@ def test_a_metric_with_one_point_is_that_point() -> None:
     result = made({1000: 0.8}, LOUD, boots=6, clock="wall", zombies=(1000,))
     (point,) = [c for c in result.comparisons if c.metric == "freeze_user_ns"]
     found = of(result)
-    assert (found.ratio, found.ci, found.p, found.verdict) == (point.ratio, point.ci, point.p, point.verdict)
+    assert (found.ratio, found.ci, found.p, found.verdict) == (
+        point.ratio,
+        point.ci,
+        point.p,
+        point.verdict,
+    )
     assert found.p_corrected == point.p_holm
 
 
@@ -122,7 +130,9 @@ def test_a_missing_point_is_counted_and_a_boot_without_it_does_not_count() -> No
         kept = list(boots)
         for place in [n for n, boot in enumerate(boots) if boot.start.kernel == ONE][:number]:
             ends = [n for n, r in enumerate(boots[place].records) if isinstance(r, TrialEnd)]
-            kept[place] = replace(boots[place], end=end, records=boots[place].records[: ends[-2] + 1])
+            kept[place] = replace(
+                boots[place], end=end, records=boots[place].records[: ends[-2] + 1]
+            )
         return analysed(wanted, kept)
 
     assert (of(cut(1)).points, of(cut(1)).planned, of(cut(1)).boots) == (4, 4, 3)
@@ -152,7 +162,9 @@ def test_a_point_that_cannot_have_the_metric_is_not_a_missing_one() -> None:
 
 def test_weights_of_points_decide_the_mean() -> None:
     wanted = freezer(boots=3, repetitions=1, zombies=SIZES, variants=(ONE,))
-    sweep = wanted.workloads[0].model_copy(update={"weights": {"zombies": {"1000": 2.0, "2000": 0.0}}})
+    sweep = wanted.workloads[0].model_copy(
+        update={"weights": {"zombies": {"1000": 2.0, "2000": 0.0}}}
+    )
     wanted = wanted.model_copy(update={"workloads": (sweep,)})
     result = analysed(wanted, simulate(wanted, costs({1000: 0.5, 2000: 0.9})))
     assert of(result).ratio == pytest.approx(0.5**0.5)
@@ -166,13 +178,17 @@ def test_other_metrics_and_kernels_of_an_ablation_do_not_weaken_a_headline_metri
     from kteardown.model.point import points_of
 
     used = {"zombies": WORKLOADS["zombies"]}
-    facts = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")
+    facts = KernelFacts(
+        release="", source="", arch="x86_64", compiler="", config_hash="", image_hash=""
+    )
     part = facts.model_copy(
         update={"patch_set": PatchSet(series="s", patches=(1,), total=2, for_ablation=True)}
     )
     points = points_of(wanted, used)
     alone = analyse(wanted, used, boots, {"base": facts, ONE: facts}, {}, "", points=points)
-    both = analyse(wanted, used, boots, {"base": facts, ONE: facts, "part": part}, {}, "", points=points)
+    both = analyse(
+        wanted, used, boots, {"base": facts, ONE: facts, "part": part}, {}, "", points=points
+    )
     assert alone.metric_verdicts == both.metric_verdicts
     few = {"zombies": used["zombies"].model_copy(update={"metrics": dict(used["zombies"].metrics)})}
     del few["zombies"].metrics["thaw_ns"]
@@ -181,14 +197,22 @@ def test_other_metrics_and_kernels_of_an_ablation_do_not_weaken_a_headline_metri
 
 
 def test_percentiles_of_a_headline_metric_have_a_verdict_of_their_own() -> None:
-    spec = WORKLOADS["zombies_cgroup"].metrics["freeze_cgroup_ns"].model_copy(update={"percentiles": (90.0,)})
-    workload = WORKLOADS["zombies_cgroup"].model_copy(update={"metrics": {"freeze_cgroup_ns": spec}})
+    spec = (
+        WORKLOADS["zombies_cgroup"]
+        .metrics["freeze_cgroup_ns"]
+        .model_copy(update={"percentiles": (90.0,)})
+    )
+    workload = WORKLOADS["zombies_cgroup"].model_copy(
+        update={"metrics": {"freeze_cgroup_ns": spec}}
+    )
     from kteardown.analysis.conclude import analyse
     from kteardown.model.point import points_of
 
     wanted: Experiment = experiment(4, points=2, clock="instructions")
     used = {"zombies_cgroup": workload}
-    facts = KernelFacts(release="", source="", arch="x86_64", compiler="", config_hash="", image_hash="")
+    facts = KernelFacts(
+        release="", source="", arch="x86_64", compiler="", config_hash="", image_hash=""
+    )
     kernels = {"base": facts, "variant-0": facts}
     result = analyse(
         wanted, used, simulate(wanted, noise=LOUD), kernels, {}, "", points=points_of(wanted, used)
@@ -200,8 +224,12 @@ def test_percentiles_of_a_headline_metric_have_a_verdict_of_their_own() -> None:
 SEEDS = World(name="seeds", shifts=normal(0.1), jitter=normal(0.1), repetitions=1)
 
 
-@pytest.mark.parametrize("but", [{}, {0: 0.3, 1: 0.3}], ids=["nothing changed", "half of the points changed"])
-def test_false_verdicts_are_rare_at_points_and_metrics_that_did_not_change(but: dict[int, float]) -> None:
+@pytest.mark.parametrize(
+    "but", [{}, {0: 0.3, 1: 0.3}], ids=["nothing changed", "half of the points changed"]
+)
+def test_false_verdicts_are_rare_at_points_and_metrics_that_did_not_change(
+    but: dict[int, float],
+) -> None:
     for world, boots, clock in ((SEEDS, 3, "instructions"), (WORLDS[4], 4, "wall")):
         wanted = experiment(boots, points=4, variants=2, repetitions=2, clock=clock)  # type: ignore[arg-type]
         assert ruled(world, wanted, 60, but=but).false <= 0.05 + 3 * (0.05 * 0.95 / 60) ** 0.5
@@ -218,5 +246,6 @@ def test_a_quick_design_finds_what_one_correction_of_all_comparisons_does_not() 
 def test_one_unchanged_point_rarely_makes_an_improvement_mixed() -> None:
     wanted = experiment(4, points=8, repetitions=2)
     assert (
-        ruled(WORLDS[1], wanted, 60, but=dict.fromkeys(range(7), 0.5)).mixed <= 0.05 + 3 * (0.05 / 60) ** 0.5
+        ruled(WORLDS[1], wanted, 60, but=dict.fromkeys(range(7), 0.5)).mixed
+        <= 0.05 + 3 * (0.05 / 60) ** 0.5
     )

@@ -1,4 +1,5 @@
-"""The node of a cluster as a factor: what cancels, what an interval includes, and what the report says."""
+"""The node of a cluster as a factor: what cancels, what an interval includes, and what the report
+says."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ RULES = Rules(0.95, 0.02)
 def _result(
     changes: Mapping[str, float], speeds: Mapping[str, float] | None = None, *, points: int = 1
 ) -> Result:
-    """Return the result of 12 blocks that are dealt to the nodes, on which the variant costs ``changes``."""
+    """Return the result of 12 blocks that are dealt to the nodes, on which the variant costs
+    ``changes``."""
     names = sorted(changes)
 
     def on(boot: BootRecords) -> BootRecords:
@@ -70,7 +72,9 @@ def test_a_change_that_depends_on_the_node_is_not_claimed_for_all(points: int) -
 
 
 def test_a_claim_that_differs_in_size_is_named() -> None:
-    claim, differs = _of_nodes(_result({f"n{n}": cost for n, cost in enumerate((0.5, 0.52, 0.54, 0.5))}))
+    claim, differs = _of_nodes(
+        _result({f"n{n}": cost for n, cost in enumerate((0.5, 0.52, 0.54, 0.5))})
+    )
     assert "on 4 of 4 nodes; median of each, with its blocks: n0 -" in claim
     assert "the size of the change differs between the nodes (p = " in differs
 
@@ -87,7 +91,10 @@ def test_blocks_that_are_the_nodes_are_enough() -> None:
     each = {block: -0.1 + 0.01 * block for block in range(4)}
     assert over_nodes(found, each, {block: f"n{block}" for block in each}, RULES) == found
     assert over_nodes(found, each, {}, RULES) == found
-    assert over_nodes(found, dict.fromkeys(each, -0.1), {0: "n1", 1: "n1", 2: "n2", 3: "n2"}, RULES) == found
+    assert (
+        over_nodes(found, dict.fromkeys(each, -0.1), {0: "n1", 1: "n1", 2: "n2", 3: "n2"}, RULES)
+        == found
+    )
 
 
 def test_p_is_below_the_error_exactly_where_the_interval_excludes_no_change() -> None:

@@ -11,8 +11,16 @@ from kteardown.analysis import outliers
 from kteardown.model.result import Outlier
 
 QUIET = {n: 1000.0 + n for n in range(10)}
-ABOUT = {"kernel": "base", "workload": "zombies", "metric": "freeze_ns", "statistic": "median", "point": {}}
-groups = st.lists(st.floats(1, 1e6), min_size=1, max_size=12).map(lambda values: dict(enumerate(values)))
+ABOUT = {
+    "kernel": "base",
+    "workload": "zombies",
+    "metric": "freeze_ns",
+    "statistic": "median",
+    "point": {},
+}
+groups = st.lists(st.floats(1, 1e6), min_size=1, max_size=12).map(
+    lambda values: dict(enumerate(values))
+)
 
 
 def find_outliers(groups: list[dict[int, float]], within: float) -> list[tuple[Outlier, ...]]:
@@ -35,7 +43,9 @@ def test_a_fast_boot_has_the_same_distance_as_a_slow_one() -> None:
 
 @given(groups, st.floats(1e-3, 1e3))
 def test_outliers_do_not_depend_on_the_unit(group: dict[int, float], scale: float) -> None:
-    one, other = find_outliers([group, {block: value * scale for block, value in group.items()}], 0.02)
+    one, other = find_outliers(
+        [group, {block: value * scale for block, value in group.items()}], 0.02
+    )
     # A boot exactly at the fence can be on either side because of rounding.
     if all(boot.ranges is None or boot.ranges > 3 + 1e-6 for boot in (*one, *other)):
         assert [boot.block for boot in one] == [boot.block for boot in other]
@@ -52,7 +62,9 @@ def test_the_distance_is_unknown_if_all_other_boots_are_equal() -> None:
     assert (found.block, found.ranges) == (9, None)
 
 
-@pytest.mark.parametrize("group", [{}, {0: 1.0}, {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0}, {**QUIET, 3: 0.0}])
+@pytest.mark.parametrize(
+    "group", [{}, {0: 1.0}, {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0}, {**QUIET, 3: 0.0}]
+)
 def test_four_boots_or_zeros_have_no_outliers(group: dict[int, float]) -> None:
     assert find_outliers([group], 0.02) == [()]
 
@@ -61,5 +73,7 @@ def test_four_boots_or_zeros_have_no_outliers(group: dict[int, float]) -> None:
 def test_normal_noise_is_rarely_reported(boots: int, most: float) -> None:
     """Of 2,000 groups: 13%, 4.5% and 2%, as the docstring says."""
     rng = np.random.default_rng(1)
-    found = find_outliers([dict(enumerate(rng.lognormal(5, 0.1, boots))) for _ in range(2000)], 0.02)
+    found = find_outliers(
+        [dict(enumerate(rng.lognormal(5, 0.1, boots))) for _ in range(2000)], 0.02
+    )
     assert 0 < sum(map(bool, found)) / 2000 < most

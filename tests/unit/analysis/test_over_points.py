@@ -1,4 +1,5 @@
-"""One estimate of a metric over all its points: exact data, zeros, missing points, weights, symmetry."""
+"""One estimate of a metric over all its points: exact data, zeros, missing points, weights,
+symmetry."""
 
 from __future__ import annotations
 

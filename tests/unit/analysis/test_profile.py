@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from kteardown.analysis.profile import FunctionCosts, MeanTime, folded, growth, profiles, quantile
 from kteardown.analysis.stretches import collect, frames_of, innermost, is_idle
 from kteardown.model.experiment import Experiment, Sweep
-from kteardown.model.record import BootEnd, BootStart, ProfileStretch, Record, Stack, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    ProfileStretch,
+    Record,
+    Stack,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.model.stack_profile import FunctionCost, Profile
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.rundir.counting import BootRecords
@@ -22,16 +30,28 @@ Stacks = Mapping[str, tuple[int, int]]
 
 
 def boot(
-    stretches: Mapping[int, Iterable[Stacks]], *, kernel: str = "base", block: int = 0, status: str = "ok"
+    stretches: Mapping[int, Iterable[Stacks]],
+    *,
+    kernel: str = "base",
+    block: int = 0,
+    status: str = "ok",
 ) -> BootRecords:
     """A boot that sampled, for each number of things, these stretches."""
     records: list[Record] = []
     for trial, (things, repetitions) in enumerate(stretches.items()):
-        records.append(TrialStart(trial=trial, workload="exit", params={"things": things, "how": "well"}))
+        records.append(
+            TrialStart(trial=trial, workload="exit", params={"things": things, "how": "well"})
+        )
         for repetition, stacks in enumerate(repetitions):
             about = {"trial": trial, "repetition": repetition}
             samples = sum(count for count, _ in stacks.values())
-            size = {"period_ns": PERIOD_NS, "stretch_ns": 10, "cpus": 2, "samples": samples, "lost": 0}
+            size = {
+                "period_ns": PERIOD_NS,
+                "stretch_ns": 10,
+                "cpus": 2,
+                "samples": samples,
+                "lost": 0,
+            }
             records.append(ProfileStretch.model_validate({**about, **size}))
             records += [
                 Stack.model_validate({**about, "stack": stack, "count": count, "ns": ns})
@@ -39,7 +59,12 @@ def boot(
             ]
         records.append(TrialEnd.model_validate({"trial": trial, "status": status}))
     start = BootStart(
-        kernel=kernel, block=block, seed=1, acceleration="icount", host_load=0.0, started_at="2026-01-01"
+        kernel=kernel,
+        block=block,
+        seed=1,
+        acceleration="icount",
+        host_load=0.0,
+        started_at="2026-01-01",
     )
     end = BootEnd(outcome="ok", duration_s=1.0, first_record_s=0.5, command=[], host_load=0.0)
     return BootRecords(block, 0, start, end, tuple(records))
@@ -75,7 +100,13 @@ def profile_of(boots: Iterable[BootRecords], kernels: tuple[str, ...] = ("base",
 
 
 def cost(profile: Profile, function: str, kernel: str = "base") -> FunctionCost:
-    (found,) = [c for f in profile.functions if f.function == function for c in f.costs if c.kernel == kernel]
+    (found,) = [
+        c
+        for f in profile.functions
+        if f.function == function
+        for c in f.costs
+        if c.kernel == kernel
+    ]
     return found
 
 
@@ -98,7 +129,12 @@ def test_a_function_that_calls_itself_is_counted_once() -> None:
 
 
 def test_suffixes_that_the_compiler_adds_are_removed() -> None:
-    assert frames_of("do_exit.part.0;x.isra.0.cold;y.constprop.12;z.llvm.123") == ("do_exit", "x", "y", "z")
+    assert frames_of("do_exit.part.0;x.isra.0.cold;y.constprop.12;z.llvm.123") == (
+        "do_exit",
+        "x",
+        "y",
+        "z",
+    )
     assert frames_of("sub.domain.x") == ("sub.domain.x",)
     costs = costs_of({"a;f.isra.0": (1, 1000), "a;f.constprop.3": (1, 500), "a;f": (1, 500)})
     assert costs.own("f").ns == 2000
@@ -119,7 +155,8 @@ def test_time_without_interrupts_belongs_to_the_function_that_ends_it() -> None:
         ("[idle task];do_idle;cpuidle_idle_call;cpuidle_enter;intel_idle", True),
         ("[idle task];do_idle;default_idle_call;pv_native_safe_halt;[no interrupts]", True),
         (
-            "[idle task];do_idle;default_idle_call;asm_sysvec_apic_timer_interrupt;irq_exit_rcu;rcu_core",
+            "[idle "
+            "task];do_idle;default_idle_call;asm_sysvec_apic_timer_interrupt;irq_exit_rcu;rcu_core",
             False,
         ),
         ("[idle task];do_idle;default_idle_call;handle_softirqs;rcu_core", False),
@@ -153,7 +190,10 @@ def test_trials_that_did_not_end_ok_are_not_used() -> None:
 
 
 def test_repetitions_and_boots_are_averaged() -> None:
-    boots = [boot({1: [{"a": (1, 1000)}, {"a": (3, 3000)}]}), boot({1: [{"a": (2, 2000)}]}, block=1)]
+    boots = [
+        boot({1: [{"a": (1, 1000)}, {"a": (3, 3000)}]}),
+        boot({1: [{"a": (2, 2000)}]}, block=1),
+    ]
     (stretches,) = collect(boots)
     assert FunctionCosts(stretches).own("a").ns == 2000
     # n samples of one period each: the sum has a standard error of root n periods.
@@ -176,7 +216,9 @@ def test_boots_that_differ_widen_the_interval() -> None:
 
 
 def test_folded_stacks_are_what_flame_graph_tools_read() -> None:
-    (stretches,) = collect([boot({1: [{"b;c.isra.0": (2, 4000), "a": (1, 1600)}, {"d": (1, 600)}]})])
+    (stretches,) = collect(
+        [boot({1: [{"b;c.isra.0": (2, 4000), "a": (1, 1600)}, {"d": (1, 600)}]})]
+    )
     assert folded(stretches) == "a 1\nb;c.isra.0 2\n"
 
 
@@ -186,7 +228,9 @@ def test_folded_stacks_are_what_flame_graph_tools_read() -> None:
     sizes=st.lists(st.integers(1, 10**6), min_size=2, max_size=5, unique=True),
     error=st.floats(0.001, 0.3),
 )
-def test_growth_finds_a_power_law(exponent: float, first: float, sizes: list[int], error: float) -> None:
+def test_growth_finds_a_power_law(
+    exponent: float, first: float, sizes: list[int], error: float
+) -> None:
     times = [MeanTime(first * size**exponent, first * size**exponent * error) for size in sizes]
     found = growth(sizes, times)
     assert found is not None
@@ -203,7 +247,9 @@ def test_growth_needs_two_points() -> None:
 def test_points_far_from_the_line_widen_the_interval_of_the_slope() -> None:
     sizes = [100, 1000, 10_000]
     straight = growth(sizes, [MeanTime(n, n * 0.01) for n in sizes])
-    bent = growth(sizes, [MeanTime(n * f, n * f * 0.01) for n, f in zip(sizes, (1, 2, 1), strict=True)])
+    bent = growth(
+        sizes, [MeanTime(n * f, n * f * 0.01) for n, f in zip(sizes, (1, 2, 1), strict=True)]
+    )
     assert straight and bent and bent[1] > 10 * straight[1]
 
 
@@ -248,7 +294,9 @@ def test_functions_that_differ_from_base_are_reported_with_the_difference() -> N
         for kernel, rates in (("base", before), ("gate", after))
     ]
     profile = profile_of(boots, ("base", "gate"))
-    assert {f.function: c.differs for f in profile.functions for c in f.costs if c.kernel == "gate"} == {
+    assert {
+        f.function: c.differs for f in profile.functions for c in f.costs if c.kernel == "gate"
+    } == {
         "scan": True,
         "free": False,
         "gate": True,
@@ -261,7 +309,8 @@ def test_functions_that_differ_from_base_are_reported_with_the_difference() -> N
 
 
 def test_noise_is_not_reported() -> None:
-    """Forty profiles of two equal kernels, linear in N: at most one in twenty names any function."""
+    """Forty profiles of two equal kernels, linear in N: at most one in twenty names any
+    function."""
     rng = random.Random(7)
     named = 0
     for _ in range(40):

@@ -31,10 +31,21 @@ def summary_of(path: Path, records: list[Record], outcome: str = "ok") -> Summar
     run = RunDir.create(path, "x")
     (run.profile.path / "console").mkdir(parents=True)
     start = BootStart(
-        kernel="git:/src@v1", block=0, seed=1, acceleration="icount", host_load=0.0, started_at="2026-01-01"
+        kernel="git:/src@v1",
+        block=0,
+        seed=1,
+        acceleration="icount",
+        host_load=0.0,
+        started_at="2026-01-01",
     )
     end = BootEnd.model_validate(
-        {"outcome": outcome, "duration_s": 1.0, "first_record_s": 0.5, "command": [], "host_load": 0.0}
+        {
+            "outcome": outcome,
+            "duration_s": 1.0,
+            "first_record_s": 0.5,
+            "command": [],
+            "host_load": 0.0,
+        }
     )
     with open_writer(run.profile) as log:
         for record in (start, *records, end):
@@ -71,14 +82,19 @@ def test_problems_of_profiled_boots_are_noted(tmp_path: Path) -> None:
     assert "7 samples were lost after 10 filled the buffer" in note
     summary = summary_of(tmp_path / "failed", trial(status="failed"), "agent-error")
     assert summary[0] == ()
-    assert [note.partition(": ")[2] for note in summary[2]] == ["agent-error: ", "trial 0 failed: why"]
+    assert [note.partition(": ")[2] for note in summary[2]] == [
+        "agent-error: ",
+        "trial 0 failed: why",
+    ]
 
 
 def test_a_trial_whose_samples_do_not_count_is_not_profiled(tmp_path: Path) -> None:
     *begun, ended = trial()
     check = Check(trial=0, repetition=1, name="tasks_left", ok=False, detail="3 tasks are left")
     void = summary_of(tmp_path / "void", [*begun, check, ended])
-    disturbed = summary_of(tmp_path / "disturbed", [*begun, ended.model_copy(update={"disturbed": "load"})])
+    disturbed = summary_of(
+        tmp_path / "disturbed", [*begun, ended.model_copy(update={"disturbed": "load"})]
+    )
     assert (*void[:2], disturbed[0]) == ((), {}, ())
     assert [note.partition(": ")[2] for note in (*void[2], *disturbed[2])] == [
         "trial 0 void: why",

@@ -21,7 +21,9 @@ def p(base: dict[int, float], changed: dict[int, float]) -> float:
     return found.p
 
 
-@given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)), min_size=2, max_size=12), st.randoms())
+@given(
+    st.lists(st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)), min_size=2, max_size=12), st.randoms()
+)
 def test_sides_and_blocks_can_be_swapped(
     rows: list[tuple[float, float]], random: np.random.Generator
 ) -> None:
@@ -31,7 +33,10 @@ def test_sides_and_blocks_can_be_swapped(
     assert p(changed, base) == pytest.approx(found)
     order = list(base)
     random.shuffle(order)
-    assert p({n: base[b] for n, b in enumerate(order)}, {n: changed[b] for n, b in enumerate(order)}) == found
+    assert (
+        p({n: base[b] for n, b in enumerate(order)}, {n: changed[b] for n, b in enumerate(order)})
+        == found
+    )
 
 
 def test_the_test_does_not_depend_on_the_unit() -> None:
@@ -44,7 +49,8 @@ def test_the_test_does_not_depend_on_the_unit() -> None:
 def test_many_pairs_at_once_give_the_same_as_one_by_one() -> None:
     rng = np.random.default_rng(2)
     todo = [
-        tuple(numbered(rng.lognormal(5, 0.2, count).tolist()) for _ in range(2)) for count in (4, 9, 4, 12, 9)
+        tuple(numbered(rng.lognormal(5, 0.2, count).tolist()) for _ in range(2))
+        for count in (4, 9, 4, 12, 9)
     ]
     found = rank_tests([(base, changed) for base, changed in todo])
     for (base, changed), test in zip(todo, found, strict=True):
@@ -92,7 +98,9 @@ def test_zeros_are_ranked_unpaired() -> None:
     assert none.p == 1.0
 
 
-@pytest.mark.parametrize(("base", "changed"), [({0: 1.0}, {0: 2.0}), ({0: 1.0, 1: 1.0}, {0: 1.0}), ({}, {})])
+@pytest.mark.parametrize(
+    ("base", "changed"), [({0: 1.0}, {0: 2.0}), ({0: 1.0, 1: 1.0}, {0: 1.0}), ({}, {})]
+)
 def test_one_boot_has_no_rank_test(base: dict[int, float], changed: dict[int, float]) -> None:
     assert rank_tests([(base, changed)]) == [None]
 
@@ -100,6 +108,8 @@ def test_one_boot_has_no_rank_test(base: dict[int, float], changed: dict[int, fl
 def test_it_is_rarely_wrong() -> None:
     """2,000 pairs without a change: at most 5% by design, 6% at two standard errors."""
     rng = np.random.default_rng(4)
-    todo = [tuple(numbered(rng.lognormal(5, 0.3, 10).tolist()) for _ in range(2)) for _ in range(2000)]
+    todo = [
+        tuple(numbered(rng.lognormal(5, 0.3, 10).tolist()) for _ in range(2)) for _ in range(2000)
+    ]
     found = rank_tests([(base, changed) for base, changed in todo])
     assert sum(test is not None and test.p < 0.05 for test in found) <= 120

@@ -15,7 +15,15 @@ from kteardown.inputs.load import load_workload
 from kteardown.model.experiment import Experiment
 from kteardown.model.judged import Comparison, MetricVerdict, Outside
 from kteardown.model.point import Point, points_of
-from kteardown.model.record import AgentRecord, BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
+from kteardown.model.record import (
+    AgentRecord,
+    BootEnd,
+    BootStart,
+    ParamValue,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.model.result import ChangeCost, Result
 from kteardown.model.workload import Workload
 from kteardown.report.sentence import sentence
@@ -26,8 +34,8 @@ from unit.simulation import freezer
 RECORDED = Path(__file__).parents[2] / "data" / "self_timed"
 """Samples of real boots on the instruction clock, by kernel, zombies, metric and seed.
 
-``forge-window`` moves the start of the kernel's clock behind the loop that it times; ``freezer-skip-exited``
-saves what it claims.
+``forge-window`` moves the start of the kernel's clock behind the loop that it times;
+``freezer-skip-exited`` saves what it claims.
 """
 FORGED = "forge-window"
 HONEST = "freezer-skip-exited"
@@ -48,7 +56,9 @@ def samples(name: str) -> Samples:
 def boots_of(name: str, found: Samples, points: tuple[Point, ...]) -> list[BootRecords]:
     """Return the boots of base and of ``name``, with a trial for each point."""
     boots = []
-    for index, (kernel, seed) in enumerate((kernel, seed) for kernel in ("base", name) for seed in range(3)):
+    for index, (kernel, seed) in enumerate(
+        (kernel, seed) for kernel in ("base", name) for seed in range(3)
+    ):
         records: list[AgentRecord] = []
         for number, point in enumerate(points):
             params = point.params
@@ -85,7 +95,9 @@ def result_of(
 
 def verdicts(result: Result, *metrics: str) -> set[str]:
     judged: tuple[Comparison | MetricVerdict, ...] = (*result.comparisons, *result.metric_verdicts)
-    laws = {law.verdict for law in result.laws if law.verdict and (not metrics or law.metric in metrics)}
+    laws = {
+        law.verdict for law in result.laws if law.verdict and (not metrics or law.metric in metrics)
+    }
     return laws | {one.verdict for one in judged if not metrics or one.metric in metrics}
 
 
@@ -205,7 +217,9 @@ def test_a_saving_too_small_for_the_call_needs_a_count() -> None:
 
 def test_a_figure_of_the_kernel_that_no_call_contains_stays_better_with_a_note() -> None:
     spec = zombies().metrics["freeze_user_ns"].model_copy(update={"within": ""})
-    workload = zombies().model_copy(update={"metrics": {**zombies().metrics, "freeze_user_ns": spec}})
+    workload = zombies().model_copy(
+        update={"metrics": {**zombies().metrics, "freeze_user_ns": spec}}
+    )
     result = result_of(FORGED, workload=workload)
     assert verdicts(result, "freeze_user_ns") == {"better"}
     (note,) = (note for note in result.notes if "freeze_user_ns" in note)
@@ -216,9 +230,14 @@ def test_a_figure_of_the_kernel_that_no_call_contains_stays_better_with_a_note()
 def test_one_honest_point_does_not_hide_another_that_is_forged() -> None:
     """The saving at 3000 zombies is real, the larger one at 15000 is not."""
     honest, forged = samples(HONEST), samples(FORGED)
-    changed = {size: (honest[HONEST] if size != "15000" else forged[FORGED])[size] for size in honest["base"]}
+    changed = {
+        size: (honest[HONEST] if size != "15000" else forged[FORGED])[size]
+        for size in honest["base"]
+    }
     result = result_of(FORGED, found={"base": honest["base"], FORGED: changed})
-    found = {c.point["zombies"]: c.verdict for c in result.comparisons if c.metric == "freeze_user_ns"}
+    found = {
+        c.point["zombies"]: c.verdict for c in result.comparisons if c.metric == "freeze_user_ns"
+    }
     assert (found[3000], found[15000]) == ("better", "inconclusive")
     (user,) = (m for m in result.metric_verdicts if m.metric == "freeze_user_ns")
     assert user.verdict == "inconclusive"

@@ -38,7 +38,9 @@ def test_a_slope_can_become_zero() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_costs_of_zero_have_a_ratio_of_zero() -> None:
-    found = estimate_slopes(SIZES, rows(200, 0.01), {n: [0.0] * len(SIZES) for n in range(5)}, RULES)
+    found = estimate_slopes(
+        SIZES, rows(200, 0.01), {n: [0.0] * len(SIZES) for n in range(5)}, RULES
+    )
     assert (found.ratio, found.ci, found.higher) == (0.0, (0.0, 0.0), False)
 
 

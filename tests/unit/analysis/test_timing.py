@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from kteardown.analysis.timing import timing_of
-from kteardown.model.record import BootEnd, BootStart, LostTime, Placed, Settled, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    LostTime,
+    Placed,
+    Settled,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.model.result import Result
 from kteardown.model.timing import LostShares, Timing
 from kteardown.report import result_file
@@ -41,11 +49,32 @@ def test_on_the_instruction_clock_nothing_of_the_host_is_in_it(tmp_path: Path) -
     assert timing_of(run, run.records()) == Timing(made=("instruction clock",))
 
 
-def test_under_kvm_the_host_the_clock_source_the_load_and_the_lost_time_are_in_it(tmp_path: Path) -> None:
+def test_under_kvm_the_host_the_clock_source_the_load_and_the_lost_time_are_in_it(
+    tmp_path: Path,
+) -> None:
     run = make(tmp_path)
     host = changed(cpu={"turbo": True, "smt": "on", "isolated": "2-3"})
-    boot(run, 0, HELLO, SETTLED, *lost_trial(0, 0.1), *lost_trial(1, 0.3), acceleration="kvm", host=host)
-    boot(run, 1, HELLO, SETTLED, *lost_trial(0, 2.0), acceleration="kvm", host=host, kernel="mine", load=2)
+    boot(
+        run,
+        0,
+        HELLO,
+        SETTLED,
+        *lost_trial(0, 0.1),
+        *lost_trial(1, 0.3),
+        acceleration="kvm",
+        host=host,
+    )
+    boot(
+        run,
+        1,
+        HELLO,
+        SETTLED,
+        *lost_trial(0, 2.0),
+        acceleration="kvm",
+        host=host,
+        kernel="mine",
+        load=2,
+    )
     assert timing_of(run, run.records()) == Timing(
         made=("kvm",),
         processor="A",
@@ -72,7 +101,9 @@ def test_under_kvm_the_host_the_clock_source_the_load_and_the_lost_time_are_in_i
         ("mttcg", changed(hypervisor="yes"), "mttcg"),
     ],
 )
-def test_kvm_on_a_guest_is_nested(tmp_path: Path, acceleration: str, host: dict[str, Any], made: str) -> None:
+def test_kvm_on_a_guest_is_nested(
+    tmp_path: Path, acceleration: str, host: dict[str, Any], made: str
+) -> None:
     run = make(tmp_path)
     boot(run, 0, HELLO, acceleration=acceleration, host=host)
     found = timing_of(run, run.records())
@@ -112,10 +143,10 @@ def timed(result: Result, timing: Timing) -> Result:
 def test_the_line_says_everything_and_warns(wall_result: Result) -> None:
     line, warning = timing_lines(timed(wall_result, NESTED).timing)
     assert line == (
-        "nested KVM on EPYC: the host is itself a guest (unnamed); governor performance; turbo off; SMT off; "
-        "isolated CPUs none; 3 mitigations, 1 vulnerabilities without one; clock source of the guests "
-        "kvm-clock; load of the host 0.1 to 2.0, median 0.5, of which a guest is about 1; of their time 6 "
-        "trials lost 4.0% at most, median by kernel 0.1%"
+        "nested KVM on EPYC: the host is itself a guest (unnamed); governor performance; turbo "
+        "off; SMT off; isolated CPUs none; 3 mitigations, 1 vulnerabilities without one; clock "
+        "source of the guests kvm-clock; load of the host 0.1 to 2.0, median 0.5, of which a guest "
+        "is about 1; of their time 6 trials lost 4.0% at most, median by kernel 0.1%"
     )
     assert warning.startswith("warning: nested KVM distorts")
 
@@ -127,7 +158,9 @@ def test_every_format_has_the_line() -> None:
     assert "nested KVM on EPYC" in " ".join(cover.of_run(made).split())
     assert "nested KVM on EPYC" in html_report(made)
     assert result_file.loads(result_file.dumps(made.result)).timing == NESTED
-    assert [text for name, text in facts(made.result) if name == "time"] == timing_lines(made.result.timing)
+    assert [text for name, text in facts(made.result) if name == "time"] == timing_lines(
+        made.result.timing
+    )
 
 
 def test_on_the_instruction_clock_the_limits_stay_as_they_are(freezer_result: Result) -> None:
@@ -159,7 +192,9 @@ def test_where_guests_ran_is_read_from_the_records(tmp_path: Path) -> None:
     start = BootStart(
         kernel="base", block=0, seed=1, acceleration="kvm", host_load=0, started_at="2026-03-01"
     )
-    end = BootEnd(outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0, placed=place)
+    end = BootEnd(
+        outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0, placed=place
+    )
     with open_writer(run, HOST) as log:
         for number in range(2):
             log.append(start, boot=number, attempt=0)

@@ -1,4 +1,5 @@
-"""Coverage and error rates in thousands of simulated experiments; bench/validate_stats.py has more runs.
+"""Coverage and error rates in thousands of simulated experiments; bench/validate_stats.py has more
+runs.
 
 Every bound allows for three standard errors of the asserted share.
 """
@@ -46,7 +47,9 @@ def test_coverage_does_not_depend_on_the_size_of_the_effect(ratio: float) -> Non
 
 
 @pytest.mark.parametrize("boots", [4, 10])
-@pytest.mark.parametrize("name", ["drift of 30%", "two modes, half and half", "heavy-tailed inside boots"])
+@pytest.mark.parametrize(
+    "name", ["drift of 30%", "two modes, half and half", "heavy-tailed inside boots"]
+)
 def test_an_a_a_report_is_rarely_better_or_worse(name: str, boots: int) -> None:
     """Reports of six comparisons, through the whole analysis."""
     assert v.false_verdicts(BY_NAME[name], boots, 40) <= 0.05 + room(0.05, 40)
@@ -77,9 +80,12 @@ def test_a_difference_beyond_the_margin_is_rarely_called_the_same() -> None:
 
 @pytest.mark.parametrize("boots", [4, 10])
 def test_the_smallest_detectable_change_is_found_with_80_percent_power(boots: int) -> None:
-    """Approximately: the effect is the typical one of many designs, and the verdict uses the A/A twin."""
+    """Approximately: the effect is the typical one of many designs, and the verdict uses the A/A
+    twin."""
     size = v.coverage(WORLDS[1], boots, 1.0, 100, twin=True).mde
-    assert abs(v.verdicts(WORLDS[1], 1 + size, experiment(boots), 100)["worse"] - 0.8) <= room(0.8, 100)
+    assert abs(v.verdicts(WORLDS[1], 1 + size, experiment(boots), 100)["worse"] - 0.8) <= room(
+        0.8, 100
+    )
 
 
 @pytest.mark.parametrize("name", ["bell-shaped, blocks as much", "two modes, half and half"])

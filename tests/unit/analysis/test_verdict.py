@@ -37,7 +37,9 @@ def noisy(rng: np.random.Generator, cost: float, sd: float, count: int = 10) -> 
     return Boots({n: (s * np.exp(rng.normal(0, 0.01, 3))).tolist() for n, s in enumerate(shifts)})
 
 
-def verdict(base: Boots, changed: Boots, clock: Clock = "wall", null: Boots | None = None) -> Verdict:
+def verdict(
+    base: Boots, changed: Boots, clock: Clock = "wall", null: Boots | None = None
+) -> Verdict:
     resampler = Resampler(1)
     found = estimate(base, changed, clock, RULES, resampler)
     nothing = estimate(base, null, clock, RULES, resampler) if null else None
@@ -45,7 +47,9 @@ def verdict(base: Boots, changed: Boots, clock: Clock = "wall", null: Boots | No
 
 
 groups = st.lists(
-    st.lists(st.floats(min_value=0, max_value=1e6).map(lambda v: round(v, 3)), min_size=1, max_size=3),
+    st.lists(
+        st.floats(min_value=0, max_value=1e6).map(lambda v: round(v, 3)), min_size=1, max_size=3
+    ),
     min_size=1,
     max_size=5,
 )
@@ -61,19 +65,25 @@ def test_swapping_base_and_changed_inverts_the_verdict(
 
 
 @given(groups, st.sampled_from(["wall", "instructions"]))
-def test_a_kernel_is_never_better_or_worse_than_itself(one: list[list[float]], clock: Clock) -> None:
+def test_a_kernel_is_never_better_or_worse_than_itself(
+    one: list[list[float]], clock: Clock
+) -> None:
     assert verdict(boots(*one), boots(*one), clock) in ("same", "inconclusive")
 
 
 @given(st.lists(st.lists(st.floats(1, 1e6), min_size=2, max_size=3), min_size=2, max_size=5))
-def test_identical_data_is_the_same_and_exact_on_the_instruction_clock(one: list[list[float]]) -> None:
+def test_identical_data_is_the_same_and_exact_on_the_instruction_clock(
+    one: list[list[float]],
+) -> None:
     found = estimate(boots(*one), boots(*one), "instructions", RULES, Resampler(1))
     assert (found.ratio, found.ci, found.exact, found.identical) == (1, (1, 1), True, True)
     assert judge(found, SupportingResults(), found.p, "lower", RULES) == ("same", "identical")
 
 
 def test_one_number_on_each_side_is_an_exact_difference() -> None:
-    found = estimate(boots([330, 330], [330]), boots([130, 130], [130]), "instructions", RULES, Resampler(1))
+    found = estimate(
+        boots([330, 330], [330]), boots([130, 130], [130]), "instructions", RULES, Resampler(1)
+    )
     assert found.exact
     assert found.ci == (130 / 330, 130 / 330)
     assert judge(found, SupportingResults(), found.p, "lower", RULES) == ("better", "exact")
@@ -191,7 +201,8 @@ def test_an_a_a_comparison_is_rarely_called_different() -> None:
 def test_the_smallest_detectable_change_is_found_with_80_percent_power() -> None:
     rng = np.random.default_rng(6)
     sizes = [
-        estimate(noisy(rng, 1, 0.1), noisy(rng, 1, 0.1), "wall", RULES, Resampler(1)).mde for _ in range(50)
+        estimate(noisy(rng, 1, 0.1), noisy(rng, 1, 0.1), "wall", RULES, Resampler(1)).mde
+        for _ in range(50)
     ]
     typical = float(np.median([size for size in sizes if size is not None]))
     found = [verdict(noisy(rng, 1, 0.1), noisy(rng, 1 + typical, 0.1)) for _ in range(200)]
@@ -208,14 +219,20 @@ CHANGED = Estimate(0.9, (0.85, 0.95), 0.001, 0.1)
         (None, None, ("better", "")),
         ((0.95, 1.02), (0.93, 1.01), ("better", "")),
         ((0.88, 1.02), (0.93, 1.01), ("inconclusive", "the A/A twin differs from base by as much")),
-        ((0.95, 1.02), (0.80, 0.95), ("inconclusive", "the layout twin differs from base by as much")),
+        (
+            (0.95, 1.02),
+            (0.80, 0.95),
+            ("inconclusive", "the layout twin differs from base by as much"),
+        ),
         # Widened to contain no change: 0.9 lies between 0.85 and 1.
         (None, (0.80, 0.85), ("inconclusive", "the layout twin differs from base by as much")),
         ((1.05, 1.30), (1.05, 1.30), ("better", "")),
     ],
 )
 def test_a_difference_within_either_twin_is_inconclusive(
-    twin: tuple[float, float] | None, layout: tuple[float, float] | None, expected: tuple[Verdict, str]
+    twin: tuple[float, float] | None,
+    layout: tuple[float, float] | None,
+    expected: tuple[Verdict, str],
 ) -> None:
     one, other = (Estimate(1.0, ci, 0.5, 0.1) if ci else None for ci in (twin, layout))
     supporting = SupportingResults(twin=one, layout=other)
@@ -228,7 +245,10 @@ def test_the_rank_test_changes_no_verdict_and_is_reported_if_it_disagrees() -> N
         return judge(found, SupportingResults(rank=rank), found.p, "lower", RULES)
 
     assert result(CHANGED, RankTest(0.002, least=0.002)) == ("better", "")
-    assert result(CHANGED, RankTest(0.3, least=0.002)) == ("better", "the rank test does not find a change")
+    assert result(CHANGED, RankTest(0.3, least=0.002)) == (
+        "better",
+        "the rank test does not find a change",
+    )
     # Four boots cannot give less than 0.125: no disagreement.
     assert result(CHANGED, RankTest(0.125, least=0.125)) == ("better", "")
     unsure = Estimate(0.9, (0.75, 1.08), 0.2, 0.2)
@@ -253,7 +273,10 @@ def test_equivalence_is_claimed_exactly_at_half_the_error() -> None:
     rng = np.random.default_rng(7)
     outcomes = set()
     for _ in range(60):
-        base, changed = noisy(rng, 1000, 0.01), noisy(rng, 1000 * float(rng.uniform(0.97, 1.03)), 0.01)
+        base, changed = (
+            noisy(rng, 1000, 0.01),
+            noisy(rng, 1000 * float(rng.uniform(0.97, 1.03)), 0.01),
+        )
         found = estimate(base, changed, "wall", RULES, Resampler(1))
         assert found.p_same is not None
         result = judge(found, SupportingResults(), found.p, "lower", RULES)[0]
@@ -263,7 +286,8 @@ def test_equivalence_is_claimed_exactly_at_half_the_error() -> None:
 
 
 def test_a_true_change_of_the_margin_is_rarely_called_the_same() -> None:
-    """300 pairs at the edge of the margin: at most 2.5% by design, 5% allows for two standard errors."""
+    """300 pairs at the edge of the margin: at most 2.5% by design, 5% allows for two standard
+    errors."""
     rng = np.random.default_rng(8)
     result = [verdict(noisy(rng, 1000, 0.01), noisy(rng, 1020, 0.01)) for _ in range(300)]
     assert result.count("same") <= 0.05 * 300

@@ -1,4 +1,5 @@
-"""``kteardown bisect`` over a real git tree, with the results of simulated guests for each commit."""
+"""``kteardown bisect`` over a real git tree, with the results of simulated guests for each
+commit."""
 
 from __future__ import annotations
 
@@ -58,10 +59,13 @@ def within(folder: Path) -> set[int]:
 
 @pytest.fixture
 def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of the commits that were measured. Commit 7 does not build; nothing of 2 and 3 is built."""
+    """The numbers of the commits that were measured. Commit 7 does not build; nothing of 2 and 3 is
+    built."""
     seen: list[int] = []
 
-    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+    def booted(
+        commits: MeasuredCommits, folders: Sequence[Path], **design: int
+    ) -> tuple[str, Measured]:
         number = max(within(folders[0]))
         if len(folders) == 1:
             seen.append(number)
@@ -106,7 +110,9 @@ def bisect(tree: Path, *argv: str) -> Result:
     return CliRunner().invoke(app, ["bisect", "zombies", "--source", f"git:{tree}", *ends, *argv])
 
 
-def test_the_commits_are_found_each_with_its_part(tree: Path, measured: list[int], tmp_path: Path) -> None:
+def test_the_commits_are_found_each_with_its_part(
+    tree: Path, measured: list[int], tmp_path: Path
+) -> None:
     file = tmp_path / "answer.json"
     done = bisect(tree, "--json", str(file))
     assert done.exit_code == 0, done.exception
@@ -135,10 +141,14 @@ def test_the_commits_are_found_each_with_its_part(tree: Path, measured: list[int
     assert "\x1b" not in done.stdout
     assert len(measured) == len(set(measured))
     assert 3 in measured
-    assert all(one["value"] for number, one in enumerate(facts["measured"].values()) if not one["why"])
+    assert all(
+        one["value"] for number, one in enumerate(facts["measured"].values()) if not one["why"]
+    )
 
 
-def test_the_same_command_goes_on_and_measures_nothing_twice(tree: Path, measured: list[int]) -> None:
+def test_the_same_command_goes_on_and_measures_nothing_twice(
+    tree: Path, measured: list[int]
+) -> None:
     first = bisect(tree)
     before = list(measured)
     assert bisect(tree).stdout == first.stdout
@@ -147,7 +157,8 @@ def test_the_same_command_goes_on_and_measures_nothing_twice(tree: Path, measure
 
 def test_a_commit_is_judged_for_git_bisect_run(tree: Path, measured: list[int]) -> None:
     codes = {
-        number: bisect(tree, "--judge", f"main~{COMMITS - 1 - number}").exit_code for number in (2, 5, 7, 11)
+        number: bisect(tree, "--judge", f"main~{COMMITS - 1 - number}").exit_code
+        for number in (2, 5, 7, 11)
     }
     assert codes == {2: 0, 5: 0, 7: 125, 11: 1}
 
@@ -165,7 +176,9 @@ def test_kernels_that_panic_are_found(
     whole: Callable[..., tuple[str, Measured]] = MeasuredCommits.booted
     ids = _git(tree, "rev-list", "--reverse", "main").split()
 
-    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+    def booted(
+        commits: MeasuredCommits, folders: Sequence[Path], **design: int
+    ) -> tuple[str, Measured]:
         run, found = whole(commits, folders, **design)
         faults = tuple(
             Fault(
@@ -199,7 +212,9 @@ def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.Mo
     def start(_: Runner, experiments: Sequence[Experiment]) -> RunFolder:
         (experiment,) = experiments
         begun.append(experiment.variants)
-        more = {Path(one).name: sum(EFFECTS.get(n, 0) for n in within(Path(one))) for one in begun[-1]}
+        more = {
+            Path(one).name: sum(EFFECTS.get(n, 0) for n in within(Path(one))) for one in begun[-1]
+        }
         simulated = experiment.model_copy(update={"variants": tuple(more)})
 
         def cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
@@ -231,7 +246,9 @@ def test_two_of_the_same_command_take_turns(
     whole: Callable[..., tuple[str, Measured]] = MeasuredCommits.booted
     taken: list[bool] = []
 
-    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+    def booted(
+        commits: MeasuredCommits, folders: Sequence[Path], **design: int
+    ) -> tuple[str, Measured]:
         (lock,) = (cache_dir() / "bisections" / ".locks").glob("*.lock")
         with suppress(Timeout), FileLock(lock).acquire(timeout=0):
             taken.append(True)
@@ -246,10 +263,13 @@ def test_two_of_the_same_command_take_turns(
 def in_real_time(
     tree: Path, monkeypatch: pytest.MonkeyPatch, more: float, noise: float = 0.02, vague: int = -1
 ) -> list[tuple[int, str]]:
-    """Let commit 9 cost ``more``, and 7 not build. Return what is measured, each with its stopping rule."""
+    """Let commit 9 cost ``more``, and 7 not build. Return what is measured, each with its stopping
+    rule."""
     seen: list[tuple[int, str]] = []
 
-    def booted(commits: MeasuredCommits, folders: Sequence[Path], **design: int) -> tuple[str, Measured]:
+    def booted(
+        commits: MeasuredCommits, folders: Sequence[Path], **design: int
+    ) -> tuple[str, Measured]:
         number = max(within(folders[0]))
         assert "seeds" not in design
         if len(folders) == 1:
@@ -287,7 +307,9 @@ def test_real_time_finds_the_commit_and_how_probable_it_is(
     assert sum(facts["posterior"].values()) == pytest.approx(1)
     assert facts["posterior"][ids[9]] > 0.99
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
-    assert re.search(r"  confirmed, 12 boots each: with it 1.[23]\d+, without it (0.99|1.00)", done.stdout)
+    assert re.search(
+        r"  confirmed, 12 boots each: with it 1.[23]\d+, without it (0.99|1.00)", done.stdout
+    )
     assert "most probable: " in done.stderr
     rules = {rule for number, rule in seen if number != COMMITS - 1}
     assert len(rules) == 1
@@ -329,7 +351,9 @@ def test_what_the_clock_cannot_see_is_refused(
         (["--outcome", "hang"], "the bad commit shows no hang"),
     ],
 )
-def test_wrong_input_is_an_error(tree: Path, measured: list[int], argv: list[str], message: str) -> None:
+def test_wrong_input_is_an_error(
+    tree: Path, measured: list[int], argv: list[str], message: str
+) -> None:
     done = bisect(tree, *argv)
     assert message in str(done.exception)
     assert set(measured) <= {COMMITS - 1}
@@ -347,7 +371,10 @@ def test_wrong_input_is_an_error(tree: Path, measured: list[int], argv: list[str
         (["--metric", "freeze_user"], "zombies has no such metric; did you mean 'freeze_user_ns'?"),
         (["--judge", "nothing"], "'nothing' is not a commit of"),
         (["--fail-on", "worse"], "a bisection has no --fail-on"),
-        (["--junit", "bisect.xml"], "--junit: a bisection has no verdicts, which this format shows"),
+        (
+            ["--junit", "bisect.xml"],
+            "--junit: a bisection has no verdicts, which this format shows",
+        ),
     ],
 )
 def test_what_cannot_be_bisected_is_refused_before_anything_is_measured(

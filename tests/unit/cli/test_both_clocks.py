@@ -65,7 +65,8 @@ def refused(*arguments: str) -> str:
         ("comment", "- **With freezer-skip-exited, freez"),
         (
             "junit",
-            '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: With freezer-skip-exited, ',
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<testsuites name="kteardown: With freezer-skip-exited, ',
         ),
     ],
 )
@@ -131,7 +132,9 @@ def test_charts_are_of_one_clock(both: RunFolder) -> None:
 
 
 def test_a_gate_reads_both_clocks(both: RunFolder) -> None:
-    assert "headline comparisons are inconclusive" not in output_of("report", "--fail-on", "inconclusive")
+    assert "headline comparisons are inconclusive" not in output_of(
+        "report", "--fail-on", "inconclusive"
+    )
 
 
 def test_it_is_listed_once_with_the_sentence_of_its_report(own: RunFolder) -> None:
@@ -143,7 +146,9 @@ def test_it_is_listed_once_with_the_sentence_of_its_report(own: RunFolder) -> No
     assert row["state"] == "unfinished"
 
 
-def test_the_folder_of_pages_has_one_page_with_the_sentence_of_both(own: RunFolder, tmp_path: Path) -> None:
+def test_the_folder_of_pages_has_one_page_with_the_sentence_of_both(
+    own: RunFolder, tmp_path: Path
+) -> None:
     site = tmp_path / "site"
     output_of("site", "--to", str(site))
     index = (site / "index.html").read_text()
@@ -195,7 +200,10 @@ def test_each_clock_is_compared_with_the_same_clock(both: RunFolder, tmp_path: P
     assert (one["a"], one["b"]) == (f"{both.name}/wall", f"{both.name}/wall")
     file = tmp_path / "both.json"
     output_of("report", "last", "--format", "json", "--output", str(file))
-    assert list(json.loads(output_of("diff", str(file), "last", "--json"))) == ["instructions", "wall"]
+    assert list(json.loads(output_of("diff", str(file), "last", "--json"))) == [
+        "instructions",
+        "wall",
+    ]
     assert output_of("diff", "last", str(file)).count("\nB: ") == 2
     crossed = output_of("diff", "last/instructions", "last/wall")
     assert "which measure different things" in crossed
@@ -240,7 +248,9 @@ def test_a_run_that_has_begun_on_one_clock_is_reported(
     assert "undecided: the wall clock has no such comparison" in words
 
 
-def test_a_run_on_one_clock_keeps_its_plain_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_on_one_clock_keeps_its_plain_formats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     run = write_run(tmp_path / "runs")
     assert "comparisons" in result_in(output_of("report", run.name, "--format", "json"))

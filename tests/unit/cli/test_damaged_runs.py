@@ -21,7 +21,9 @@ from kteardown.rundir.writer import locked
 from unit.cli.test_main import kteardown
 from unit.run import killable
 
-SAMPLE = '{"boot":0,"attempt":0,"type":"sample","trial":0,"repetition":1,"metric":"x_ns","value":%s}'
+SAMPLE = (
+    '{"boot":0,"attempt":0,"type":"sample","trial":0,"repetition":1,"metric":"x_ns","value":%s}'
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,9 @@ def write(file: str, text: str) -> Callable[[Path], None]:
 )
 def test_a_damaged_run_is_left_out_and_named(home: Path, damage: Callable[[Path], None]) -> None:
     damage(home / "runs" / "damaged")
-    query = kteardown("query", "--json", "SELECT DISTINCT run FROM samples JOIN boots USING (run)", home=home)
+    query = kteardown(
+        "query", "--json", "SELECT DISTINCT run FROM samples JOIN boots USING (run)", home=home
+    )
     assert (query.returncode, json.loads(query.stdout)) == (0, [{"run": "good"}])
     assert query.stderr.count("damaged:") == 1, query.stderr
     export = kteardown("export", "--to", str(home / "to"), home=home)
@@ -86,11 +90,15 @@ def test_a_damaged_run_is_left_out_and_named(home: Path, damage: Callable[[Path]
 def test_a_folder_whose_name_is_a_pattern_is_queried(home: Path) -> None:
     (home / "runs" / "good").rename(home / "runs" / "r[1]")
     (home / "runs" / "damaged").rename(home / "runs" / "r1")
-    done = kteardown("query", "--json", "SELECT run, count(*) AS n FROM samples GROUP BY run", home=home)
+    done = kteardown(
+        "query", "--json", "SELECT run, count(*) AS n FROM samples GROUP BY run", home=home
+    )
     assert {row["run"] for row in json.loads(done.stdout)} == {"r[1]", "r1"}
 
 
-@pytest.mark.parametrize("damage", [lambda values: values[:-1], lambda values: [*values[:-1], 1e999]])
+@pytest.mark.parametrize(
+    "damage", [lambda values: values[:-1], lambda values: [*values[:-1], 1e999]]
+)
 def test_with_posted_values_that_do_not_fit_a_run_is_refused(
     home: Path, damage: Callable[[list[float]], list[float]]
 ) -> None:
@@ -139,9 +147,12 @@ def test_of_a_run_that_cannot_be_written_whole_nothing_is_left(tmp_path: Path) -
     run = RunDir.create(tmp_path, "x")
     with pytest.raises(LabError, match="full") as caught, removed_unless_whole(run.path):
         raise LabError(
-            "the disk is full", hint="free some space and continue with `kteardown run --resume RUN`."
+            "the disk is full",
+            hint="free some space and continue with `kteardown run --resume RUN`.",
         )
-    assert not run.path.exists() and caught.value.hint == "free some space, then start the run anew."
+    assert (
+        not run.path.exists() and caught.value.hint == "free some space, then start the run anew."
+    )
     other = RunDir.create(tmp_path, "y")
     with pytest.raises(OSError, match="x"), removed_unless_whole(other.path):
         raise OSError(errno.EIO, "x")

@@ -20,7 +20,9 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = tmp_path / "bin/apt-get"
     program.parent.mkdir()
     program.write_text(
-        f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n[ "$1" != install ] || [ ! -e {tmp_path}/fail ]\n'
+        "#!/bin/sh\n"
+        f'echo "$@" >>{tmp_path}/asked\n'
+        f'[ "$1" != install ] || [ ! -e {tmp_path}/fail ]\n'
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
@@ -41,7 +43,9 @@ def test_each_missing_package_is_installed_once(tools: Path) -> None:
     assert "apt-get install -y --no-install-recommends bison flex" in shown.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_nothing_is_run_without_a_confirmation(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_run_without_a_confirmation(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(InputError, match="standard input is not a terminal"):
         doctor.carry_out(doctor.install(["flex"]), out(), yes=False)
@@ -49,7 +53,9 @@ def test_nothing_is_run_without_a_confirmation(tools: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(("answer", "runs"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_the_user_is_asked(tools: Path, monkeypatch: pytest.MonkeyPatch, answer: str, runs: bool) -> None:
+def test_the_user_is_asked(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, answer: str, runs: bool
+) -> None:
     terminal = io.StringIO(answer)
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", terminal)
@@ -100,7 +106,9 @@ def test_findings_are_printed_before_the_agents_are_built(
 
     monkeypatch.setattr(doctor, "build_agent", build)
     monkeypatch.setattr(
-        acceleration, "best_wall_acceleration", lambda *_, **__: acceleration.WallAcceleration("kvm", "")
+        acceleration,
+        "best_wall_acceleration",
+        lambda *_, **__: acceleration.WallAcceleration("kvm", ""),
     )
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path))
     doctor._print(doctor._check_all(), as_json=False)

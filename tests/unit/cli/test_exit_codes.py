@@ -23,22 +23,31 @@ def in_shell(redirection: str, *arguments: str, home: Path) -> subprocess.Comple
     )
 
 
-def with_module(name: str, text: str, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+def with_module(
+    name: str, text: str, *arguments: str, home: Path
+) -> subprocess.CompletedProcess[str]:
     """Run the command line with a module of its own in place of an installed one."""
     (home / f"{name}.py").write_text(text)
     path = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH", ""))))
     return kteardown(*arguments, home=home, prefix=("env",), PYTHONPATH=path)
 
 
-def test_an_error_of_the_program_has_a_code_of_its_own_and_says_how_to_report_it(tmp_path: Path) -> None:
+def test_an_error_of_the_program_has_a_code_of_its_own_and_says_how_to_report_it(
+    tmp_path: Path,
+) -> None:
     done = with_module("duckdb", "1 / 0\n", "query", "SELECT 1", home=tmp_path)
     assert done.returncode == 70
     assert "Traceback" in done.stderr and 'duckdb.py", line 1' in done.stderr
-    last = f"internal error: ZeroDivisionError in kteardown {version()}, from: kteardown query 'SELECT 1'"
+    last = (
+        f"internal error: ZeroDivisionError in kteardown {version()}, from: kteardown query "
+        "'SELECT 1'"
+    )
     assert last in done.stderr
 
 
-@pytest.mark.parametrize("text", ["raise EOFError", "raise RecursionError", "raise OSError('no number')"])
+@pytest.mark.parametrize(
+    "text", ["raise EOFError", "raise RecursionError", "raise OSError('no number')"]
+)
 def test_no_error_of_the_program_has_the_code_of_a_verdict(text: str, tmp_path: Path) -> None:
     assert with_module("duckdb", text, "query", "SELECT 1", home=tmp_path).returncode == 70
 
@@ -54,14 +63,19 @@ def test_a_pipe_that_is_closed_inside_a_verb_is_an_error_of_the_host(tmp_path: P
     # typer alone makes exit code 1 of it.
     text = "import os\none, other = os.pipe()\nos.close(one)\nos.write(other, b'x')\n"
     done = with_module("duckdb", text, "query", "SELECT 1", home=tmp_path)
-    assert (done.returncode, "duckdb.py, line 4 (os.write(other, b'x')): Broken pipe" in done.stderr) == (
+    assert (
+        done.returncode,
+        "duckdb.py, line 4 (os.write(other, b'x')): Broken pipe" in done.stderr,
+    ) == (
         5,
         True,
     )
 
 
 @pytest.mark.parametrize(("name", "verb"), [("typer", "--version"), ("duckdb", "query")])
-def test_an_interrupt_while_modules_are_loaded_prints_one_word(name: str, verb: str, tmp_path: Path) -> None:
+def test_an_interrupt_while_modules_are_loaded_prints_one_word(
+    name: str, verb: str, tmp_path: Path
+) -> None:
     text = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
     done = with_module(name, text, verb, *(["SELECT 1"] if verb == "query" else []), home=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
@@ -80,7 +94,9 @@ def test_a_full_disk_under_the_output_is_an_error_of_the_host(tmp_path: Path) ->
     run = write_run(tmp_path / "runs")
     run.console_file(0, 0).path.parent.mkdir(exist_ok=True)
     run.console_file(0, 0).path.write_text("Linux version 6.12")
-    assert in_shell("> /dev/full", "show", run.name, "--console", "0", home=tmp_path).returncode == 5
+    assert (
+        in_shell("> /dev/full", "show", run.name, "--console", "0", home=tmp_path).returncode == 5
+    )
     # What is wrong with the command is said first.
     assert in_shell("> /dev/full", "report", "never", home=tmp_path).returncode == 2
 

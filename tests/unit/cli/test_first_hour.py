@@ -1,4 +1,5 @@
-"""What a first hour with the command line met: errors that name the cause, options that are never ignored."""
+"""What a first hour with the command line met: errors that name the cause, options that are never
+ignored."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
 
 
 @pytest.mark.parametrize(
-    ("clock", "option", "use"), [("instructions", "boots", "--seeds 3"), ("wall", "seeds", "--boots 3")]
+    ("clock", "option", "use"),
+    [("instructions", "boots", "--seeds 3"), ("wall", "seeds", "--boots 3")],
 )
 def test_a_number_of_the_other_clock_is_not_ignored(clock: str, option: str, use: str) -> None:
     error = failure("plan", "freezer", "--quick", "--clock", clock, f"--{option}", "3")
@@ -59,16 +61,22 @@ def test_on_both_clocks_each_takes_its_number() -> None:
 
 
 def test_guests_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"machine\.cpus = 9999 is more than the CPUs of a guest, 255"):
+    with pytest.raises(
+        InputError, match=r"machine\.cpus = 9999 is more than the CPUs of a guest, 255"
+    ):
         apply(load_experiment("freezer"), Overrides(cpus=9999))
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000 << 20))
     large = apply(load_experiment("freezer"), Overrides(memory_mb=2000))
-    with pytest.raises(InputError, match="2,000 MB does not fit into this host, which has 1,000 MB"):
+    with pytest.raises(
+        InputError, match="2,000 MB does not fit into this host, which has 1,000 MB"
+    ):
         create.plan_boots(resolve(large))
 
 
 def test_a_chart_of_a_text_is_refused(runs: RunDir) -> None:
-    assert failure("report", "last", "--chart", "forest").message.startswith("--chart forest: --format text")
+    assert failure("report", "last", "--chart", "forest").message.startswith(
+        "--chart forest: --format text"
+    )
 
 
 def test_a_cache_with_a_space_in_its_path_is_refused_at_once(
@@ -83,7 +91,9 @@ def test_a_cache_with_a_space_in_its_path_is_refused_at_once(
     assert any(not finding.ok and "space" in finding.detail for finding in _memory_and_disk())
 
 
-def test_doctor_finds_folders_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_finds_folders_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     for name in ("KTEARDOWN_CACHE", "KTEARDOWN_RUNS"):
         monkeypatch.setenv(name, str(tmp_path / "file" / "folder"))
@@ -102,7 +112,9 @@ def test_runs_that_are_a_file_are_an_error(tmp_path: Path, monkeypatch: pytest.M
     assert "is not a folder" in failure("list", "runs").message
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.EROFS, errno.ENOTDIR, errno.ENOENT])
+@pytest.mark.parametrize(
+    "number", [errno.EACCES, errno.ENOSPC, errno.EROFS, errno.ENOTDIR, errno.ENOENT]
+)
 def test_an_error_of_the_host_is_no_traceback(
     number: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,7 +134,9 @@ def test_an_error_of_the_host_is_no_traceback(
 
 def test_a_failed_gate_always_has_a_reason() -> None:
     result = instructions().result
-    rows = tuple(c.model_copy(update={"verdict": "worse", "reason": ""}) for c in result.comparisons)
+    rows = tuple(
+        c.model_copy(update={"verdict": "worse", "reason": ""}) for c in result.comparisons
+    )
     update = {"comparisons": rows, "metric_verdicts": ()}
     with pytest.raises(GateError) as failed:
         gate(Material("run", result.model_copy(update=update), WORKLOADS), "worse")
@@ -137,7 +151,9 @@ def test_a_listed_run_has_its_result_and_no_two_look_alike(runs: RunDir) -> None
     assert "unreadable: " in CliRunner().invoke(app, ["list", "runs"]).stdout
 
 
-def test_a_forecast_looks_for_runs_of_each_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_looks_for_runs_of_each_workload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The records of simulated runs have no times.
     monkeypatch.setattr(forecast, "seen_boot", lambda run, *_: SimpleNamespace(run=run))
     old = write_run(tmp_path, freezer(zombies=(0, 3000), boots=2, cgroup=True))

@@ -1,4 +1,5 @@
-"""A run of a stranger with links, pipes and devices: nothing else is changed, and no other run is lost."""
+"""A run of a stranger with links, pipes and devices: nothing else is changed, and no other run is
+lost."""
 
 from __future__ import annotations
 
@@ -91,8 +92,21 @@ SPECIAL: dict[str, Callable[[Path], object]] = {
     "folder": lambda place: place.mkdir(),
     "huge": lambda place: os.truncate(os.open(place, os.O_CREAT | os.O_WRONLY), 1 << 42),
 }
-FILES = ("run.json", "experiment.json", "workloads.json", "plan.json", "kernels.json", "environment.json")
-OPTIONAL = ("records.ndjson", "result.json", "published.json", "unavailable.json", "profile/records.ndjson")
+FILES = (
+    "run.json",
+    "experiment.json",
+    "workloads.json",
+    "plan.json",
+    "kernels.json",
+    "environment.json",
+)
+OPTIONAL = (
+    "records.ndjson",
+    "result.json",
+    "published.json",
+    "unavailable.json",
+    "profile/records.ndjson",
+)
 MEMORY = ("prlimit", f"--as={3 << 30}", "timeout", "60")
 
 
@@ -116,7 +130,9 @@ def test_the_other_runs_are_listed_and_the_damaged_ones_named(home: Path) -> Non
     assert listed.returncode == 0, listed.stderr
     runs = {row["name"]: row["state"] for row in json.loads(listed.stdout)["runs"]}
     assert runs.pop("20200101-000000-good") == "done"
-    assert runs.keys() == {path.name for path in (home / "runs").iterdir()} - {"20200101-000000-good"}
+    assert runs.keys() == {path.name for path in (home / "runs").iterdir()} - {
+        "20200101-000000-good"
+    }
     for name, state in runs.items():
         if not name.endswith("records.ndjson"):
             assert state.startswith("unreadable: ") and name in state, (name, state)
@@ -195,12 +211,17 @@ def test_a_patch_of_a_run_is_a_file_of_the_run(name: str, secret: Path, tmp_path
     (run.path / "series/link.patch").symlink_to(secret)
     os.mkfifo(run.path / "series/pipe.patch")
     run.save(run.kernels_file, "{}")
-    run.save(run.folder / "requests.json", json.dumps({"x": {"source": "debian:6.12", "patches": [name]}}))
+    run.save(
+        run.folder / "requests.json",
+        json.dumps({"x": {"source": "debian:6.12", "patches": [name]}}),
+    )
     with pytest.raises(InputError, match="cannot be read"):
         missing_kernels(run)
 
 
-def test_where_a_run_is_executed_is_not_read_from_or_written_to_a_link(secret: Path, tmp_path: Path) -> None:
+def test_where_a_run_is_executed_is_not_read_from_or_written_to_a_link(
+    secret: Path, tmp_path: Path
+) -> None:
     run = killable.make_run(tmp_path / "runs", "instructions")
     (run.path / "on").symlink_to(secret)
     for on in (None, "slurm"):

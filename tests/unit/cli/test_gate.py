@@ -108,7 +108,9 @@ def test_a_kernel_passes_against_itself(guests: Guests, kept: str) -> None:
     assert guests.booted[-1].variants == ()
 
 
-def test_what_costs_more_fails_and_is_in_every_file(guests: Guests, kept: str, tmp_path: Path) -> None:
+def test_what_costs_more_fails_and_is_in_every_file(
+    guests: Guests, kept: str, tmp_path: Path
+) -> None:
     guests.factor = 1.1
     files = {form: tmp_path / form for form in ("json", "junit", "comment", "markdown")}
     named = [text for form, file in files.items() for text in (f"--{form}", str(file))]
@@ -128,7 +130,9 @@ def test_what_costs_more_fails_and_is_in_every_file(guests: Guests, kept: str, t
     assert "- FAIL: " in files["markdown"].read_text()
 
 
-def test_the_counts_of_another_agent_are_refused_before_anything_is_booted(guests: Guests, kept: str) -> None:
+def test_the_counts_of_another_agent_are_refused_before_anything_is_booted(
+    guests: Guests, kept: str
+) -> None:
     run = RunDir(guests.runs / kept)
     before = len(guests.booted)
     with_agent(run, "0" * 64)
@@ -142,7 +146,12 @@ def test_the_counts_of_another_agent_are_refused_before_anything_is_booted(guest
 
 @pytest.mark.parametrize(
     ("margin", "code"),
-    [(["5%"], 1), (["15%"], 0), (["15%", "freeze_user_ns=1%"], 1), (["1%", "freeze_user_ns=15%"], 0)],
+    [
+        (["5%"], 1),
+        (["15%"], 0),
+        (["15%", "freeze_user_ns=1%"], 1),
+        (["1%", "freeze_user_ns=15%"], 0),
+    ],
 )
 def test_each_metric_has_a_margin(guests: Guests, kept: str, margin: list[str], code: int) -> None:
     guests.factor = 1.1
@@ -165,16 +174,20 @@ def test_steps_within_the_margin_that_add_up_fail(guests: Guests, kept: str) -> 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A git tree with a branch `main`, and one commit more that is merged with a later commit of main."""
+    """A git tree with a branch `main`, and one commit more that is merged with a later commit of
+    main."""
     folder = tmp_path / "linux"
     folder.mkdir()
-    script = """git init -q -b main; echo a >file; git add file; git commit -qm one; git checkout -qb topic
+    script = """git init -q -b main; echo a >file; git add file; git commit -qm one
+git checkout -qb topic
     echo b >file; git commit -qam topic
     git checkout -q main; echo c >other; git add other; git commit -qm two
     git checkout -q topic; git merge -q --no-edit main"""
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     environment |= {
-        f"GIT_{role}_{part}": "a@b" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")
+        f"GIT_{role}_{part}": "a@b"
+        for role in ("AUTHOR", "COMMITTER")
+        for part in ("NAME", "EMAIL")
     }
     subprocess.run(["sh", "-ec", script], cwd=folder, env=environment, check=True)
     return folder
@@ -231,7 +244,9 @@ def test_what_is_worse_fails_whatever_else_may_fail(guests: Guests, tree: Path) 
     assert isinstance(done.exception, GateError)
 
 
-def test_real_time_is_compared_side_by_side_until_the_margin_is_decided(guests: Guests, kept: str) -> None:
+def test_real_time_is_compared_side_by_side_until_the_margin_is_decided(
+    guests: Guests, kept: str
+) -> None:
     wall = [word for word in OPTIONS if word not in ("--seeds", "3")]
     clock = [*wall, "--clock", "wall"]
     experiment = apply(
@@ -276,7 +291,10 @@ def test_the_workflow_of_the_page_is_executed(
         (("--variant", "a", "--variant", "b"), "a gate judges one kernel"),
         (("--margin", "5"), "is not a margin"),
         (("--against", "nothing", "--source", "debian:6.12"), "no such run"),
-        (("--against", "nothing", "--source", "git:TREE"), "--against nothing: no such run, and no branch"),
+        (
+            ("--against", "nothing", "--source", "git:TREE"),
+            "--against nothing: no such run, and no branch",
+        ),
         (("--against", "./nothing", "--source", "git:TREE"), "'./nothing' is not a commit of"),
         (("--repetitions", "2"), "was measured in another way: repetitions is 9 / 2"),
         (("--margin", "nothing_ns=5%"), "no headline metric of this name"),

@@ -1,4 +1,5 @@
-"""A run of a stranger, whose names are markup and control characters, in the verbs that show runs."""
+"""A run of a stranger, whose names are markup and control characters, in the verbs that show
+runs."""
 
 from __future__ import annotations
 
@@ -49,7 +50,12 @@ def printed(*words: str) -> str:
 
 @pytest.mark.parametrize(
     "words",
-    [("list", "runs"), ("show", "last"), ("report", "last"), ("report", "last", "--format", "cover")],
+    [
+        ("list", "runs"),
+        ("show", "last"),
+        ("report", "last"),
+        ("report", "last", "--format", "cover"),
+    ],
 )
 def test_every_verb_shows_its_names_as_they_are(words: tuple[str, ...], run: RunDir) -> None:
     assert r"[/bold]x\u001b[2J`@y`" in printed(*words)
@@ -64,9 +70,12 @@ def test_a_query_shows_names_and_values_as_they_are(run: RunDir) -> None:
         r"x\[/b]\u001b[2J",
         "[/bold]",
     ]
-    assert printed("query", "SELECT DISTINCT kernel FROM boots ORDER BY ALL").split()[1] == visible(VARIANT)
+    assert printed("query", "SELECT DISTINCT kernel FROM boots ORDER BY ALL").split()[1] == visible(
+        VARIANT
+    )
     assert (
-        printed("query", "--csv", "SELECT '=1+1' AS a, -1 AS b, '@x' AS \"-c\"") == "a,b,'-c\n'=1+1,-1,'@x\n"
+        printed("query", "--csv", "SELECT '=1+1' AS a, -1 AS b, '@x' AS \"-c\"")
+        == "a,b,'-c\n'=1+1,-1,'@x\n"
     )
     rows = json.loads(printed("query", "--json", "SELECT chr(133) || chr(8238) AS a"))
     assert rows == [{"a": "\x85\u202e"}]

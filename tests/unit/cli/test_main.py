@@ -20,13 +20,21 @@ from unit import processes
 
 
 def kteardown(
-    *arguments: str, home: Path, cwd: Path | None = None, prefix: Sequence[str] = (), **environment: str
+    *arguments: str,
+    home: Path,
+    cwd: Path | None = None,
+    prefix: Sequence[str] = (),
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line in its own process, with its own cache and runs.
 
     The process is forked (``processes``), or started with the command ``prefix`` if there is one.
     """
-    own = {"KTEARDOWN_RUNS": str(home / "runs"), "KTEARDOWN_CACHE": str(home / "cache"), "COLUMNS": "120"}
+    own = {
+        "KTEARDOWN_RUNS": str(home / "runs"),
+        "KTEARDOWN_CACHE": str(home / "cache"),
+        "COLUMNS": "120",
+    }
     whole = {**os.environ, **own, **environment}
     if not prefix:
         with processes.running(arguments, whole, cwd) as process:
@@ -49,7 +57,19 @@ def without_privileges(*arguments: str, home: Path) -> subprocess.CompletedProce
 
 @pytest.mark.parametrize(
     "verb",
-    ["run", "compare", "build", "plan", "report", "show", "list", "prune", "doctor", "history", "site"],
+    [
+        "run",
+        "compare",
+        "build",
+        "plan",
+        "report",
+        "show",
+        "list",
+        "prune",
+        "doctor",
+        "history",
+        "site",
+    ],
 )
 def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
     done = kteardown(verb, "--help", home=tmp_path)
@@ -80,17 +100,25 @@ def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
         (["diff", "/nonexistent/r.json", "last"], "/nonexistent/r.json: there is no such file"),
         (["prune"], "name kernels, or add --older-than DAYS or --all"),
         (["plan", "freezer", "--source", "disk:1"], "disk:1"),
-        (["run", "freezer", "--until", "sure"], "--until sure: expected verdict, ci=WIDTH% or margin=WIDTH%"),
+        (
+            ["run", "freezer", "--until", "sure"],
+            "--until sure: expected verdict, ci=WIDTH% or margin=WIDTH%",
+        ),
         (["plan", "freezer", "--until", "ci=0%"], "ci=0%"),
         (["run", "freezer", "--budget", "30m"], "--budget is only for a run with --until"),
         (["run", "freezer", "--until", "verdict", "--budget", "half"], "expected a time"),
         (["run", "freezer", "--layout-twin"], "--layout-twin is only for the wall clock"),
         (["plan", "freezer", "--ablate", "--variant", "cgroup-release-priv"], "nothing to ablate"),
-        (["build", "freezer", "--layout-twin", "--variant", "debian:7.2"], "no variant is a series"),
+        (
+            ["build", "freezer", "--layout-twin", "--variant", "debian:7.2"],
+            "no variant is a series",
+        ),
         (["run", "--resume", "last", "--ablate"], "a run is resumed as it was planned"),
     ],
 )
-def test_wrong_input_exits_with_2_and_a_hint(arguments: list[str], expected: str, tmp_path: Path) -> None:
+def test_wrong_input_exits_with_2_and_a_hint(
+    arguments: list[str], expected: str, tmp_path: Path
+) -> None:
     done = kteardown(*arguments, home=tmp_path)
     assert done.returncode == 2, done.stderr
     assert expected in done.stderr
@@ -118,7 +146,12 @@ def test_a_signal_ends_a_process_of_the_background_and_leaves_nothing(
         cache_folder.locked(tree, SilentReporter(), "the test"),
         subprocess.Popen(
             ["sh", "-c", script, "sh", sys.executable, "-P", "-m", "kteardown", *arguments],
-            env={**os.environ, "KTEARDOWN_CACHE": str(cache), "COLUMNS": "120", "TMPDIR": str(temporary)},
+            env={
+                **os.environ,
+                "KTEARDOWN_CACHE": str(cache),
+                "COLUMNS": "120",
+                "TMPDIR": str(temporary),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -167,14 +200,25 @@ def test_a_plan_has_a_forecast_or_says_that_it_is_unknown(tmp_path: Path) -> Non
     assert "freezer-skip-exited@-1" in done.stdout
     assert "to build: base, freezer-skip-exited, " in done.stdout
     assert "unknown: no earlier run of zombies, zombies_cgroup" in done.stdout
-    estimate = json.loads(kteardown("plan", "freezer", "--quick", "--json", home=tmp_path).stdout)["estimate"]
+    estimate = json.loads(kteardown("plan", "freezer", "--quick", "--json", home=tmp_path).stdout)[
+        "estimate"
+    ]
     assert (estimate["seconds"], estimate["unknown"]) == (None, ["zombies", "zombies_cgroup"])
     assert estimate["build"]["kernels"][0] == "base"
     assert not (tmp_path / "cache" / "sources").exists()
 
 
 def test_a_plan_with_until_prints_the_maximum_number_of_boots(tmp_path: Path) -> None:
-    arguments = ("plan", "freezer", "--clock", "wall", "--layout-twin", "--until", "verdict", "--quick")
+    arguments = (
+        "plan",
+        "freezer",
+        "--clock",
+        "wall",
+        "--layout-twin",
+        "--until",
+        "verdict",
+        "--quick",
+    )
     done = kteardown(*arguments, "--variant", "freezer-skip-exited", home=tmp_path)
     assert done.returncode == 0
     assert "at most 160 boots" in done.stdout  # 40 blocks of base, its two twins and the variant.
@@ -182,7 +226,9 @@ def test_a_plan_with_until_prints_the_maximum_number_of_boots(tmp_path: Path) ->
 
 
 def test_workloads_that_execute_a_function(tmp_path: Path) -> None:
-    done = kteardown("list", "workloads", "--covers", "kernel/freezer.c:freeze_task", "--json", home=tmp_path)
+    done = kteardown(
+        "list", "workloads", "--covers", "kernel/freezer.c:freeze_task", "--json", home=tmp_path
+    )
     (rows,) = json.loads(done.stdout).values()
     assert rows[0]["name"] == "zombies" and rows[0]["in_stretch"] == 1
     done = kteardown("list", "workloads", "--covers", "mm/none.c:never", home=tmp_path)

@@ -26,7 +26,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_verb_has_a_page_with_its_options(folder: Path) -> None:
     verbs = get_command(app).commands  # type: ignore[attr-defined]
     assert len(verbs) > 10
-    assert {path.stem for path in folder.iterdir()} == {"kteardown", *(f"kteardown-{name}" for name in verbs)}
+    assert {path.stem for path in folder.iterdir()} == {
+        "kteardown",
+        *(f"kteardown-{name}" for name in verbs),
+    }
     for name, verb in verbs.items():
         text = (folder / f"kteardown-{name}.1").read_text().replace(r"\-", "-")
         for option in (option for parameter in verb.params for option in parameter.opts):

@@ -69,7 +69,10 @@ def test_a_series_is_signed_off_by_the_person_that_git_knows(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     known = kteardown(tmp_path, "new", "series", "known")
     assert known.returncode == 0 and "git config" not in known.stdout
-    for name, person in (("unknown", "kteardown developers <"), ("known", "A \\1 Person <a@example.org>")):
+    for name, person in (
+        ("unknown", "kteardown developers <"),
+        ("known", "A \\1 Person <a@example.org>"),
+    ):
         (patch,) = (tmp_path / "series" / name).glob("0001-*.patch")
         assert f"\nSigned-off-by: {person}" in patch.read_text()
 
@@ -82,7 +85,9 @@ def test_new_files_are_listed_with_the_shipped_ones(mine: Path) -> None:
 
 def test_a_fragment_is_listed_with_the_shipped_ones_and_needs_its_name(mine: Path) -> None:
     (mine / "kernels/fragments").mkdir(parents=True)
-    (mine / "kernels/fragments/latency.config").write_text("# Shows what waits.\nCONFIG_LATENCYTOP=y\n")
+    (mine / "kernels/fragments/latency.config").write_text(
+        "# Shows what waits.\nCONFIG_LATENCYTOP=y\n"
+    )
     rows = json.loads(kteardown(mine, "list", "fragments", "--json").stdout)["fragments"]
     assert {"name": "latency", "summary": "Shows what waits."} in rows
     assert {"debug", "kasan"} < {row["name"] for row in rows}
@@ -91,11 +96,17 @@ def test_a_fragment_is_listed_with_the_shipped_ones_and_needs_its_name(mine: Pat
         assert kteardown(mine, "plan", "unmapping", "--quick", "--config", name).returncode == 0
     wrong = kteardown(mine, "plan", "unmapping", "--quick", "--config", "latncy")
     assert wrong.returncode == 2
-    assert "did you mean 'latency'" in wrong.stderr and str(mine / "kernels/fragments") in wrong.stderr
+    assert (
+        "did you mean 'latency'" in wrong.stderr and str(mine / "kernels/fragments") in wrong.stderr
+    )
 
 
 def test_the_experiment_is_planned_by_name_and_by_path(mine: Path) -> None:
-    for name in ("unmapping", "experiments/unmapping.toml", str(mine / "experiments/unmapping.toml")):
+    for name in (
+        "unmapping",
+        "experiments/unmapping.toml",
+        str(mine / "experiments/unmapping.toml"),
+    ):
         done = kteardown(mine, "plan", name, "--quick", "--variant", "my-change")
         assert done.returncode == 0, done.stderr
         assert "unmap_all pages=1000" in done.stdout
@@ -103,7 +114,9 @@ def test_the_experiment_is_planned_by_name_and_by_path(mine: Path) -> None:
 
 
 def test_an_experiment_finds_its_workload_from_any_folder(mine: Path, tmp_path: Path) -> None:
-    elsewhere = kteardown(tmp_path / "else", "plan", str(mine / "experiments/unmapping.toml"), "--quick")
+    elsewhere = kteardown(
+        tmp_path / "else", "plan", str(mine / "experiments/unmapping.toml"), "--quick"
+    )
     assert elsewhere.returncode == 0, elsewhere.stderr
     assert load_experiment("unmapping").folder == str(mine)
     assert load_experiment("freezer").folder == ""
@@ -131,8 +144,12 @@ def test_only_an_agent_built_with_the_workload_has_it(
     assert own == [mine / "agent/workloads/unmap_all.c"]
     assert own_sources({"zombies": load_workload("zombies")}, str(mine)) == []
     for added, known in ((own, True), ([], False)):
-        agent = build_agent("x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=added)
-        listed = subprocess.run([agent, "--list"], capture_output=True, text=True, check=True).stdout
+        agent = build_agent(
+            "x86_64", cache=tmp_path / "cache", reporter=SilentReporter(), own=added
+        )
+        listed = subprocess.run(
+            [agent, "--list"], capture_output=True, text=True, check=True
+        ).stdout
         assert ("unmap_all" in listed) is known
 
 
@@ -158,7 +175,9 @@ def test_the_patch_applies_before_do_exit(mine: Path, tmp_path: Path) -> None:
     assert patched.changed == ("kernel/exit.c",)
 
 
-def test_a_series_is_made_from_a_mailbox_or_a_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_series_is_made_from_a_mailbox_or_a_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     git(tree, "init", "-q", "-b", "main")
@@ -201,7 +220,9 @@ def test_a_value_that_a_description_does_not_allow_is_named(tmp_path: Path) -> N
     assert kept.returncode == 0, kept.stderr
     file = tmp_path / "workloads/mine.toml"
     file.write_text(file.read_text().replace("[20, 40]", "[20, -4]"))
-    wrong = kteardown(tmp_path, "compare", "mine", "--source", "debian:6.12", "--series", "exit-linear")
+    wrong = kteardown(
+        tmp_path, "compare", "mine", "--source", "debian:6.12", "--series", "exit-linear"
+    )
     assert wrong.returncode == 2 and "mine.N=-4: must be 0 to" in wrong.stderr
 
 
@@ -256,7 +277,10 @@ def test_a_broken_file_empties_no_list(broken: Path) -> None:
     done = kteardown(broken, "list", "--json")
     assert done.returncode == 0, done.stderr
     listed = json.loads(done.stdout)
-    for kind, mine, last in (("experiments", "unmapping", "question"), ("workloads", "unmap_all", "summary")):
+    for kind, mine, last in (
+        ("experiments", "unmapping", "question"),
+        ("workloads", "unmap_all", "summary"),
+    ):
         rows = {row["name"]: row[last] for row in listed[kind]}
         assert mine in rows
         assert rows["bad"].startswith(f"unreadable: {broken}/{kind}/bad.toml: not valid TOML")

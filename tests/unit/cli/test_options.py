@@ -42,5 +42,7 @@ def test_options_that_are_not_given_change_nothing() -> None:
 
 
 def test_options_reach_the_design() -> None:
-    design = apply(load_experiment("freezer"), Overrides(until="ci=2%", budget="30m", seeds=9)).design
+    design = apply(
+        load_experiment("freezer"), Overrides(until="ci=2%", budget="30m", seeds=9)
+    ).design
     assert (design.until, design.budget_s, design.seeds) == ("ci=2%", 1800, 9)

@@ -1,4 +1,5 @@
-"""Options that name a file which is missing, a folder, empty or unreadable: one error, and nothing is run."""
+"""Options that name a file which is missing, a folder, empty or unreadable: one error, and nothing
+is run."""
 
 from __future__ import annotations
 
@@ -29,10 +30,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("command", ["plan freezer --source", "plan freezer --variant", "hunt --source"])
+@pytest.mark.parametrize(
+    "command", ["plan freezer --source", "plan freezer --variant", "hunt --source"]
+)
 @pytest.mark.parametrize("form", ["image", "tar"])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_source_that_is_not_a_file_is_refused(files: Path, name: str, form: str, command: str) -> None:
+def test_a_source_that_is_not_a_file_is_refused(
+    files: Path, name: str, form: str, command: str
+) -> None:
     spec = f"{form}:{files / name}"
     error = failure(*command.split(), spec)
     assert isinstance(error, InputError)
@@ -55,14 +60,18 @@ def test_a_folder_that_is_not_a_git_tree_is_refused(files: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--json", "--markdown"])
 def test_a_folder_as_the_file_to_write_is_refused_before_the_run(files: Path, option: str) -> None:
-    error = failure("run", "freezer", "--source", f"image:{files / 'absent'}", option, str(files / "folder"))
+    error = failure(
+        "run", "freezer", "--source", f"image:{files / 'absent'}", option, str(files / "folder")
+    )
     assert error.message == f"{files / 'folder'}: cannot be written: it is a folder"
 
 
 def test_a_folder_that_may_not_be_written_is_refused(files: Path) -> None:
     (files / "folder").chmod(0o500)
     file = files / "folder/r.json"
-    done = without_privileges("run", "freezer", "--source", "image:/absent", "--json", str(file), home=files)
+    done = without_privileges(
+        "run", "freezer", "--source", "image:/absent", "--json", str(file), home=files
+    )
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"kteardown: {file}: cannot be written: permission denied")
     assert not os.access(files / "runs", os.F_OK)

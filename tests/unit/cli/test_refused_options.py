@@ -1,4 +1,5 @@
-"""An option that is accepted is used, and everything else is refused; input files have a usual size."""
+"""An option that is accepted is used, and everything else is refused; input files have a usual
+size."""
 
 from __future__ import annotations
 
@@ -36,7 +37,11 @@ def changed(**given: object) -> None:
         ("lost_limit", "", "--lost-limit: is empty"),
         ("assignments", ["zombies=5", "zombies=6"], "zombies is given twice"),
         ("predict", ["zombies=5", "zombies=6"], "--predict zombies=6: zombies is given twice"),
-        ("assignments", ["possible_cpus=1", "cpus=2"], "machine.cpus = 2 is more than the possible CPUs, 1"),
+        (
+            "assignments",
+            ["possible_cpus=1", "cpus=2"],
+            "machine.cpus = 2 is more than the possible CPUs, 1",
+        ),
         (
             "assignments",
             ["possible_cpus=1,4", "cpus=2"],
@@ -61,7 +66,9 @@ def changed(**given: object) -> None:
         ("assignments", ["cpus=1:16:1", "zombies=0:9999:1"], "trials, more than 500,000"),
     ],
 )
-def test_what_would_be_ignored_or_too_much_is_refused(option: str, value: object, expected: str) -> None:
+def test_what_would_be_ignored_or_too_much_is_refused(
+    option: str, value: object, expected: str
+) -> None:
     with pytest.raises(InputError, match=expected):
         changed(**{option: value})
 
@@ -76,7 +83,9 @@ def test_two_numbers_of_cpus_are_refused() -> None:
 def test_a_node_has_memory() -> None:
     given = ["numa_nodes=100", "possible_cpus=100"]
     apply(load_experiment("freezer"), Overrides(memory_mb=100, assignments=given))
-    with pytest.raises(InputError, match="numa_nodes = 100 is more than the nodes that QEMU can make, 64"):
+    with pytest.raises(
+        InputError, match="numa_nodes = 100 is more than the nodes that QEMU can make, 64"
+    ):
         apply(load_experiment("freezer"), Overrides(memory_mb=64, assignments=given))
 
 

@@ -29,7 +29,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("comment", "- **With freezer-skip-exited, freez"),
         (
             "junit",
-            '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="kteardown: With freezer-skip-exited, ',
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<testsuites name="kteardown: With freezer-skip-exited, ',
         ),
     ],
 )
@@ -61,7 +62,9 @@ def test_html_without_output_goes_to_the_current_folder(home: Path) -> None:
 
 
 def test_html_can_go_to_standard_output(home: Path) -> None:
-    assert kteardown("report", "--format", "html", "-o", "-", home=home).stdout.startswith("<!doctype html>")
+    assert kteardown("report", "--format", "html", "-o", "-", home=home).stdout.startswith(
+        "<!doctype html>"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,9 @@ def test_html_can_go_to_standard_output(home: Path) -> None:
         (("--format", "text", "-o", "file"), "use --format cover"),
     ],
 )
-def test_wrong_input_exits_with_2_and_a_hint(arguments: tuple[str, ...], expected: str, home: Path) -> None:
+def test_wrong_input_exits_with_2_and_a_hint(
+    arguments: tuple[str, ...], expected: str, home: Path
+) -> None:
     done = kteardown("report", *arguments, home=home)
     assert done.returncode == 2
     assert expected in done.stderr

@@ -63,14 +63,21 @@ def test_of_the_host_alone_nothing_is_booted(host_only: SelfTest) -> None:
 def test_the_text_has_noise_readings_and_how_the_time_was_made(host_only: SelfTest) -> None:
     shown = text(compared(host_only, READING))
     assert "freezing user space zombies=3,000: -1.0% to +2.0%; 3.0%" in shown
-    assert "freezing user space zombies=3,000: agree: -60.0% better and -60.0% better (both better)" in shown
+    assert (
+        "freezing user space zombies=3,000: agree: -60.0% better and -60.0% better (both better)"
+        in shown
+    )
     assert "KVM on an unknown processor" in shown
 
 
-def run_with(monkeypatch: pytest.MonkeyPatch, *readings: ClockReading, options: tuple[str, ...] = ()) -> Any:
+def run_with(
+    monkeypatch: pytest.MonkeyPatch, *readings: ClockReading, options: tuple[str, ...] = ()
+) -> Any:
     material = side_by_side("R", instructions(), wall())
     monkeypatch.setattr(selftest, "_compare", lambda boots, reporter: material)
-    monkeypatch.setattr(selftest, "_with_comparison", lambda found, folder: compared(found, *readings))
+    monkeypatch.setattr(
+        selftest, "_with_comparison", lambda found, folder: compared(found, *readings)
+    )
     return CliRunner().invoke(app, ["selftest", "-q", *options])
 
 
@@ -79,7 +86,9 @@ def test_clocks_that_agree_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_clocks_that_disagree_are_one_after_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = run_with(monkeypatch, READING.model_copy(update={"reading": "disagree", "reason": "opposite"}))
+    done = run_with(
+        monkeypatch, READING.model_copy(update={"reading": "disagree", "reason": "opposite"})
+    )
     assert isinstance(done.exception, GateError)
     assert "disagree" in done.stdout
 

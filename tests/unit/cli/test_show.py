@@ -1,4 +1,5 @@
-"""``kteardown show``: what a workload, a series, an experiment and a kernel are, and the boots of a run."""
+"""``kteardown show``: what a workload, a series, an experiment and a kernel are, and the boots of a
+run."""
 
 from __future__ import annotations
 
@@ -51,7 +52,11 @@ def test_a_workload_has_its_metrics_in_words_and_what_it_executes() -> None:
     found = fields("workload", "zombies")
     metric = next(one for one in found["metrics"] if one["key"] == "freeze_user_ns")
     assert metric["name"] == "freezing user space"
-    assert (metric["in"], metric["better"], metric["use"]) == ("instructions or time", "lower", "headline")
+    assert (metric["in"], metric["better"], metric["use"]) == (
+        "instructions or time",
+        "lower",
+        "headline",
+    )
     assert "the time between the kernel's two messages" in metric["help"]
     assert {row["key"] for row in found["parameters"]} == {"zombies", "make", "until"}
     assert "kernel/power/process.c" in {row["file"] for row in found["executes"]}
@@ -85,7 +90,9 @@ def test_a_source_has_its_map() -> None:
 
 
 def _keys(value: Any) -> Iterator[str]:
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for one in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         yield from _keys(one)
     yield from value if isinstance(value, dict) else ()
 
@@ -153,7 +160,9 @@ def test_a_console_that_is_missing_is_named(home: Path) -> None:
     file.unlink(missing_ok=True)
     error = refused("last", "--console", "0")
     assert error.message == f"{file}: cannot be read: No such file or directory"
-    assert error.hint == "restore the file from a copy of the run; nothing else of the run needs it."
+    assert (
+        error.hint == "restore the file from a copy of the run; nothing else of the run needs it."
+    )
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(b"Linux version 6.12\r\n")
     assert shown("last", "--console", "0").strip() == "Linux version 6.12"

@@ -116,7 +116,10 @@ def test_the_next_request_waits_twenty_times_the_duration_of_the_last(
 def test_a_file_gets_plain_lines_and_no_comparisons(options: dict[str, object]) -> None:
     file, looks = console(**options), Looks()
     work(TerminalReporter(file), looks)
-    assert written(file).splitlines() == ["run directory: here", "booting 6 guests, 2 at a time ..."]
+    assert written(file).splitlines() == [
+        "run directory: here",
+        "booting 6 guests, 2 at a time ...",
+    ]
     assert looks.count == 0
 
 
@@ -147,7 +150,8 @@ def test_a_forecast_that_is_overrun_is_said_to_be(monkeypatch: pytest.MonkeyPatc
     assert lines[1] == "Building: 16 s, 8%, about 3 min left; a.o"
     assert lines[12] == "Building: 192 s, 96%, about 8 s left; a.o"
     assert lines[13:] == [
-        f"Building: {seconds} s, longer than the forecast of 3 min; a.o" for seconds in range(208, 601, 16)
+        f"Building: {seconds} s, longer than the forecast of 3 min; a.o"
+        for seconds in range(208, 601, 16)
     ]
 
 
@@ -215,7 +219,9 @@ def test_base_is_printed_once_for_each_metric() -> None:
 @pytest.mark.parametrize("width", [80, 100, 108, 120])
 def test_the_live_table_cuts_no_word(width: int) -> None:
     result = result_file.loads(RECORDED.read_bytes())
-    found = interim_rows(result, {c.workload: load_workload(c.workload) for c in result.comparisons})
+    found = interim_rows(
+        result, {c.workload: load_workload(c.workload) for c in result.comparisons}
+    )
     screen = Console(file=io.StringIO(), width=width)
     screen.print(interim_table(found, width))
     text = written(screen)
@@ -237,7 +243,9 @@ def test_the_live_table_breaks_a_long_name_at_a_hyphen() -> None:
     screen = Console(file=io.StringIO(), width=80)
     screen.print(interim_table([row], 80))
     parts = [
-        part for line in written(screen).splitlines()[3:] for part in re.findall(r"^  (\S+(?: \S+)*)", line)
+        part
+        for line in written(screen).splitlines()[3:]
+        for part in re.findall(r"^  (\S+(?: \S+)*)", line)
     ]
     assert "".join(parts).replace(" ", "") == name.replace(" ", "")
     assert all(part.endswith("-") or " " in part for part in parts[:-1])

@@ -34,7 +34,14 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     tree = tmp_path / "linux"
     (tree / "kernel").mkdir(parents=True)
     files = {
-        "Kconfig": 'config OURS\n\tbool "ours"\n\tdepends on OURS_CORE\n\nconfig OURS_CORE\n\tbool "core"\n',
+        "Kconfig": (
+            "config OURS\n"
+            '\tbool "ours"\n'
+            "\tdepends on OURS_CORE\n"
+            "\n"
+            "config OURS_CORE\n"
+            '\tbool "core"\n'
+        ),
         "Kbuild": "obj-y += kernel/\n",
         "kernel/Makefile": "obj-$(CONFIG_OURS) += ours.o\n",
         "kernel/ours.c": OURS,
@@ -60,7 +67,9 @@ def failed(*argv: str) -> KteardownError:
 
 def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
     file = tmp_path / "answer.json"
-    done = run(str(MAILS / "thread.mbox"), "--source", source, "--workload", "zombies", "--json", str(file))
+    done = run(
+        str(MAILS / "thread.mbox"), "--source", source, "--workload", "zombies", "--json", str(file)
+    )
     assert done.exit_code == 0, done.exception
     text = done.stdout
     assert text.startswith(
@@ -69,7 +78,9 @@ def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
     assert "kernel/ours.c needs CONFIG_OURS, CONFIG_OURS_CORE, which are" in text
     assert "- Left out: the diff in a reply" in text
     assert "- would run zombies: named with --workload" in text
-    assert "The base kernel is not in the cache: its build takes as long as others" in " ".join(text.split())
+    assert "The base kernel is not in the cache: its build takes as long as others" in " ".join(
+        text.split()
+    )
     assert all(len(line) <= 72 for line in text.splitlines())
     output = output_in(file)
     answer = output["details"]
@@ -84,7 +95,9 @@ def test_every_sample_mail_ends_with_an_answer_or_one_line(source: str) -> None:
         error = run(str(mail), "--source", source, "--workload", "zombies").exception
         assert error is None or isinstance(error, KteardownError), mail
         outcomes[mail.name] = error
-    assert [name for name, error in outcomes.items() if isinstance(error, InputError)] == ["no-patch.eml"]
+    assert [name for name, error in outcomes.items() if isinstance(error, InputError)] == [
+        "no-patch.eml"
+    ]
 
 
 def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path: Path) -> None:
@@ -99,7 +112,9 @@ def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path:
     answer = output["details"]
     assert (output["exit_code"], answer["workloads"], answer["kernels"]) == (8, [], [])
     assert output["error"] == error.message
-    assert answer["changed"] == [{"file": "kernel/ours.c", "name": n, "kind": "declaration"} for n in NAMES]
+    assert answer["changed"] == [
+        {"file": "kernel/ours.c", "name": n, "kind": "declaration"} for n in NAMES
+    ]
     assert output["headline"].startswith("No workload executes in its measured stretch")
     assert output["headline"] in " ".join(reply.split())
 
@@ -107,7 +122,8 @@ def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path:
 def test_what_uses_a_macro_is_known_after_the_build(source: str, tmp_path: Path) -> None:
     patch = tmp_path / "macro.patch"
     patch.write_text(
-        "Subject: [PATCH] macro\n\n---\ndiff --git a/kernel/ours.h b/kernel/ours.h\n--- a/kernel/ours.h\n"
+        "Subject: [PATCH] macro\n\n---\ndiff --git a/kernel/ours.h b/kernel/ours.h\n--- "
+        "a/kernel/ours.h\n"
         "+++ b/kernel/ours.h\n@@ -1 +1 @@\n-#define LIMIT 1\n+#define LIMIT 2\n"
     )
     done = run(str(patch), "--source", source)
@@ -164,7 +180,9 @@ def test_a_git_range_is_a_series(source: str) -> None:
     tree = Path(source.removeprefix("git:"))
     (tree / "kernel" / "ours.c").write_text(OURS.replace("old_2", "new_2"))
     identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
-    subprocess.run(["git", "-C", str(tree), *identity, "commit", "-qam", "ours: change it"], check=True)
+    subprocess.run(
+        ["git", "-C", str(tree), *identity, "commit", "-qam", "ours: change it"], check=True
+    )
     span = f"git:{tree}@HEAD~1..HEAD"
     done = run(span, "--workload", "zombies")
     assert done.exit_code == 0, done.exception
@@ -178,9 +196,9 @@ def test_whole_builds_are_named_with_their_time(source: str, tmp_path: Path) -> 
     fields = {"image": {"arch": "x86_64", "series": ""}, "seconds": 540}
     (kept / "kernel.json").write_text(json.dumps(fields))
     base, patched = whole_builds(plain, SeriesConfig((), recompiled=0.93))
-    assert (
-        base
-        == "The base kernel is not in the cache: its build takes about 9 minutes, as others on this host."
+    assert base == (
+        "The base kernel is not in the cache: its build takes about 9 minutes, as others on "
+        "this host."
     )
     assert patched.startswith(
         "93% of all files include a header of the patch, so the patched kernel is compiled"

@@ -27,14 +27,19 @@ HEAVY = {"asyncio", "duckdb", "numpy", "scipy"}
 def texts() -> dict[str, dict[str, str]]:
     """Return the texts of options.toml, by table."""
     folders = {verb.texts for verb in verbs.every().values()}
-    files = [folder.joinpath("options.toml").read_text(encoding="utf-8") for folder in sorted(folders)]
+    files = [
+        folder.joinpath("options.toml").read_text(encoding="utf-8") for folder in sorted(folders)
+    ]
     return {name: table for file in files for name, table in tomllib.loads(file).items()}
 
 
 def imported(*command: str) -> set[str]:
     """Return the modules that Python imports for ``command``."""
     done = subprocess.run(
-        [sys.executable, "-P", "-X", "importtime", *command], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-X", "importtime", *command],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
@@ -69,7 +74,8 @@ def _import_anew(module: str) -> None:
 
 @pytest.mark.parametrize("verb", EVERY)
 def test_a_verb_imports_what_it_needs(verb: str) -> None:
-    """Whatever has been imported before it: other tests run in processes that have imported everything."""
+    """Whatever has been imported before it: other tests run in processes that have imported
+    everything."""
     process = forked().Process(target=_import_anew, args=(EVERY[verb].where.partition(":")[0],))
     process.start()
     process.join()
@@ -97,7 +103,9 @@ def test_every_option_has_a_text_and_every_text_an_option() -> None:
     for name, verb in verbs.items():
         shown = {parameter.name: parameter.help for parameter in verb.params}
         if name == "report":
-            assert shown.pop("form").startswith("The format: text, ")  # Its names are those of the code.
+            assert shown.pop("form").startswith(
+                "The format: text, "
+            )  # Its names are those of the code.
         mine = tomllib.loads(EVERY[name].texts.joinpath("options.toml").read_text()).get(name, {})
         assert {**{key: shared[key] for key in shown.keys() - mine.keys()}, **mine} == shown, name
         using.update(shown.keys() - mine.keys())

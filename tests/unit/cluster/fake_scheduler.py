@@ -13,7 +13,9 @@ from kteardown_cluster.node_job import Order
 from kteardown_cluster.slurm import Job, Node, Slurm, Submission, UnreachableError
 
 
-def records_of(order: Order, node: str, name: str, outcome: Outcome = "ok", value: int = 0) -> list[Record]:
+def records_of(
+    order: Order, node: str, name: str, outcome: Outcome = "ok", value: int = 0
+) -> list[Record]:
     """Return what a job writes: one trial for each boot, with a figure of the boot alone."""
     found: list[Record] = []
     for boot in order.plan.boots:
@@ -66,7 +68,9 @@ class FakeScheduler(Slurm):
         return [job for job, _ in self.queue]
 
     def cancel(self, name: str) -> None:
-        self.queue = [(self._as(job, "CANCELLED") if job.live else job, order) for job, order in self.queue]
+        self.queue = [
+            (self._as(job, "CANCELLED") if job.live else job, order) for job, order in self.queue
+        ]
 
     def nodes(self) -> list[Node]:
         self._answer()
@@ -111,8 +115,11 @@ class FakeScheduler(Slurm):
         self.queue[number] = (replace(self._as(job, state), node=node), order)
         return publish(journal, order.kind, own, receipt, records)
 
-    def lose(self, number: int, state: str | None, *, node: str = "", output: str | None = "") -> None:
-        """End a job without a result; None: forget it. ``output``: what it printed, None if nowhere."""
+    def lose(
+        self, number: int, state: str | None, *, node: str = "", output: str | None = ""
+    ) -> None:
+        """End a job without a result; None: forget it. ``output``: what it printed, None if
+        nowhere."""
         if state is None:
             del self.queue[number]
         else:

@@ -1,4 +1,5 @@
-"""Whatever happens to jobs and to the driver, each boot is in the analysis once, and from one execution."""
+"""Whatever happens to jobs and to the driver, each boot is in the analysis once, and from one
+execution."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ class Notes(SilentReporter):
 
 def plan_of(blocks: int) -> Plan:
     boots = tuple(
-        PlannedBoot(index=len(KERNELS) * block + n, block=block, kernel=kernel, seed=7, trials=(TRIAL,))
+        PlannedBoot(
+            index=len(KERNELS) * block + n, block=block, kernel=kernel, seed=7, trials=(TRIAL,)
+        )
         for block in range(blocks)
         for n, kernel in enumerate(KERNELS)
     )
@@ -172,7 +175,9 @@ def test_a_block_of_the_wall_clock_is_one_exclusive_job(run: RunDir) -> None:
     ]
     assert all(job.exclusive for job in scheduler.submissions)
     assert counted(run) == expected(plan_of(2))
-    assert any("blocks of each node: n1 2" in note for note in environment_notes(run, run.records()))
+    assert any(
+        "blocks of each node: n1 2" in note for note in environment_notes(run, run.records())
+    )
 
 
 def test_a_lost_job_is_submitted_again_and_the_reason_is_one_line(run: RunDir) -> None:
@@ -223,7 +228,13 @@ def test_an_error_says_what_becomes_of_the_other_jobs(run: RunDir) -> None:
 
     scheduler.step = step
     with pytest.raises(LabError, match="was lost 1 times"):
-        drive(run, scheduler, plan_of(2), config=CONFIG.model_copy(update={"attempts": 1}), notes=notes)
+        drive(
+            run,
+            scheduler,
+            plan_of(2),
+            config=CONFIG.model_copy(update={"attempts": 1}),
+            notes=notes,
+        )
     assert "may still wait or run" in notes.lines[-1]
     assert f"scancel --name={scheduler.submissions[0].name}" in notes.lines[-1]
 
@@ -237,7 +248,9 @@ def test_a_run_folder_that_no_node_sees_is_one_error(run: RunDir) -> None:
                 scheduler.lose(number, "FAILED", node=f"n{1 + number % 2}", output=None)
 
     scheduler.step = step
-    with pytest.raises(LabError, match=r"no node of the cluster can run.*does not see .*/jobs.*all nodes"):
+    with pytest.raises(
+        LabError, match=r"no node of the cluster can run.*does not see .*/jobs.*all nodes"
+    ):
         drive(run, scheduler, plan_of(1))
     assert len(scheduler.submissions) <= 3
 
@@ -248,10 +261,14 @@ def test_a_fault_that_every_node_has_is_one_error(run: RunDir) -> None:
     def step() -> None:
         for number, (job, _) in enumerate(scheduler.queue):
             if job.live:
-                scheduler.fail(number, "QEMU is another build here", f"n{1 + number % 2}", host=True)
+                scheduler.fail(
+                    number, "QEMU is another build here", f"n{1 + number % 2}", host=True
+                )
 
     scheduler.step = step
-    with pytest.raises(LabError, match=r"no node of the cluster can run the jobs; the last one, n.: QEMU"):
+    with pytest.raises(
+        LabError, match=r"no node of the cluster can run the jobs; the last one, n.: QEMU"
+    ):
         drive(run, scheduler, plan_of(1))
     assert len(scheduler.submissions) <= 3
 
@@ -339,7 +356,9 @@ def test_the_rest_of_a_boot_runs_on_the_node_of_its_block(run: RunDir) -> None:
     (node,) = {boot.start.node for boot in run.boots()}
     rest = plan.boots[1].model_copy(update={"index": 2})
     scheduler.names = ["n0", "n1", "n2"]
-    drive(run, scheduler, plan.model_copy(update={"boots": (*plan.boots, rest)}), acceleration="mttcg")
+    drive(
+        run, scheduler, plan.model_copy(update={"boots": (*plan.boots, rest)}), acceleration="mttcg"
+    )
     assert scheduler.submissions[-1].node == node == "n1"
 
 
@@ -423,7 +442,9 @@ def test_a_controller_that_does_not_answer_is_asked_again(run: RunDir) -> None:
     scheduler = FakeScheduler()
     scheduler.unreachable = 7
     notes = drive(run, scheduler, plan_of(1))
-    assert notes[0] == "the cluster does not answer: Unable to contact slurm controller; asking again"
+    assert (
+        notes[0] == "the cluster does not answer: Unable to contact slurm controller; asking again"
+    )
     assert counted(run) == expected(plan_of(1))
 
 
@@ -446,11 +467,15 @@ def happens(event: str, scheduler: FakeScheduler, number: int, data: st.DataObje
             state = data.draw(st.sampled_from(("COMPLETED", "RUNNING", "NODE_FAIL")), "state")
             scheduler.execute(number, state=state)
         case "cancel":
-            scheduler.lose(number, data.draw(st.sampled_from(("CANCELLED", "TIMEOUT", "COMPLETED")), "state"))
+            scheduler.lose(
+                number, data.draw(st.sampled_from(("CANCELLED", "TIMEOUT", "COMPLETED")), "state")
+            )
         case "forget":
             scheduler.lose(number, None)
         case "fail":
-            scheduler.fail(number, "full", data.draw(st.sampled_from(("n1", "n2")), "node"), host=True)
+            scheduler.fail(
+                number, "full", data.draw(st.sampled_from(("n1", "n2")), "node"), host=True
+            )
         case "publish and crash":
             scheduler.execute(number)
             raise _Crash
@@ -460,7 +485,9 @@ def happens(event: str, scheduler: FakeScheduler, number: int, data: st.DataObje
 
 @settings(max_examples=40)
 @given(st.data(), st.sampled_from(["icount", "mttcg"]))
-def test_any_order_of_events_gives_each_boot_once(data: st.DataObject, acceleration: Acceleration) -> None:
+def test_any_order_of_events_gives_each_boot_once(
+    data: st.DataObject, acceleration: Acceleration
+) -> None:
     plan, scheduler = plan_of(3), FakeScheduler()
     left = [data.draw(st.integers(0, 25), "faults")]
 

@@ -11,7 +11,9 @@ from kteardown.inputs.config import config_file
 from kteardown_cluster.slurm import SlurmConfig, load_config
 
 
-def test_without_a_file_every_setting_has_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_file_every_setting_has_a_default(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert config_file() == tmp_path / "kteardown" / "config.toml"
     assert load_config() == SlurmConfig()
@@ -29,7 +31,10 @@ def test_settings_are_read(tmp_path: Path) -> None:
     [
         ("[slurm", "not valid TOML"),
         ("[slurm]\npartitoin = 'x'\n", "slurm.partitoin: unknown key; did you mean 'partition'"),
-        ("[slurm]\npartition = 'a b; rm'\n", "slurm.partition: has characters that a name in Slurm"),
+        (
+            "[slurm]\npartition = 'a b; rm'\n",
+            "slurm.partition: has characters that a name in Slurm",
+        ),
         ("[slurm]\nqemu = 'abc'\n", "slurm.qemu: must be 64 hexadecimal digits"),
         ("[slurm]\nnode_cache = 'cache'\n", "slurm.node_cache: must be an absolute path"),
         ("[slurm]\noptions = ['x']\n", "slurm.options.0: must be options of sbatch"),

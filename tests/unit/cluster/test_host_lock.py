@@ -1,4 +1,5 @@
-"""The lock of the host is held as long as a guest runs, also without the process that started it."""
+"""The lock of the host is held as long as a guest runs, also without the process that started
+it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ from kteardown_cluster.node_job import host_lock
 
 
 def test_guests_of_the_instruction_clock_share_the_host(tmp_path: Path) -> None:
-    with host_lock(tmp_path, exclusive=False, wait_s=0), host_lock(tmp_path, exclusive=False, wait_s=0):
+    with (
+        host_lock(tmp_path, exclusive=False, wait_s=0),
+        host_lock(tmp_path, exclusive=False, wait_s=0),
+    ):
         pass
 
 

@@ -8,12 +8,28 @@ import pytest
 
 from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
 from kteardown.rundir.directory import RunDir
-from kteardown_cluster.journal import Compared, Failure, Journal, Receipt, compare, publish, write_failure
+from kteardown_cluster.journal import (
+    Compared,
+    Failure,
+    Journal,
+    Receipt,
+    compare,
+    publish,
+    write_failure,
+)
 
 
 def _records(value: int = 7, at_s: float = 1.0) -> list[Record]:
     return [
-        BootStart(kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at="", boot=3),
+        BootStart(
+            kernel="base",
+            block=0,
+            seed=1,
+            acceleration="icount",
+            host_load=0,
+            started_at="",
+            boot=3,
+        ),
         TrialStart(trial=0, workload="zombies", params={}, boot=3),
         Sample(trial=0, repetition=0, metric="freeze_user_ns", value=value, boot=3),
         TrialEnd(trial=0, status="ok", at_s=at_s, boot=3),
@@ -101,6 +117,8 @@ def test_a_comparison_that_a_full_disk_cut_takes_no_other_with_it(journal: Journ
     assert journal.compared() == [first, second]
 
 
-def test_paths_are_those_of_a_job_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_those_of_a_job_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert Journal(RunDir(Path("runs") / "one")).path == tmp_path / "runs" / "one" / "jobs"

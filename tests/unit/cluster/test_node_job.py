@@ -72,7 +72,9 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Order:
     )
 
 
-def _run(order: Order, monkeypatch: pytest.MonkeyPatch, script: Callable[[BootJob], FakeBoot]) -> int:
+def _run(
+    order: Order, monkeypatch: pytest.MonkeyPatch, script: Callable[[BootJob], FakeBoot]
+) -> int:
     monkeypatch.setattr(jobs, "QemuMachine", lambda inherit: FakeMachine(script))
     monkeypatch.setattr("kteardown.vm.host.facts", lambda: {"kernel": "6"})
     file = order.journal / "attempts" / order.key / "0" / "order.json"
@@ -88,7 +90,9 @@ def _journal(order: Order) -> Journal:
     return Journal(RunDir(order.journal.parent))
 
 
-def test_a_block_is_published_whole_with_its_node(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_is_published_whole_with_its_node(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert _run(order, monkeypatch, lambda job: GOOD) == 0
     found = _journal(order).read("done", order.key)
     assert (found.receipt.node, found.receipt.job, list(found.boots)) == ("n1", "7", [0, 1])
@@ -101,7 +105,10 @@ def test_a_block_is_published_whole_with_its_node(order: Order, monkeypatch: pyt
 def test_a_host_that_fails_in_the_middle_of_a_block_publishes_nothing(
     order: Order, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers, broken = iter([GOOD]), FakeBoot(outcome="infrastructure-error", detail="QEMU ended by itself")
+    answers, broken = (
+        iter([GOOD]),
+        FakeBoot(outcome="infrastructure-error", detail="QEMU ended by itself"),
+    )
     assert _run(order, monkeypatch, lambda job: next(answers, broken)) == 1
     assert not _journal(order).published("done")
     (failure,) = _failures(order)
@@ -126,7 +133,9 @@ def test_an_attempt_that_failed_because_of_the_host_is_left_out_of_the_run(
 
 
 def test_a_guest_that_fails_is_a_result(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _run(order, monkeypatch, lambda job: FakeBoot(outcome="panic", detail="Kernel panic")) == 0
+    assert (
+        _run(order, monkeypatch, lambda job: FakeBoot(outcome="panic", detail="Kernel panic")) == 0
+    )
     assert _journal(order).published("done") == {order.key}
 
 
@@ -143,7 +152,8 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
         return LostTime(elapsed_s=1, run_delay_s=next(lost))
 
     boots = tuple(
-        boot.model_copy(update={"trials": (TRIAL,) if boot.index == 0 else ()}) for boot in order.plan.boots
+        boot.model_copy(update={"trials": (TRIAL,) if boot.index == 0 else ()})
+        for boot in order.plan.boots
     )
     limited = order.model_copy(
         update={
@@ -157,7 +167,10 @@ def test_a_trial_that_the_node_disturbed_is_repeated_there(
         {"type": "trial_end", "trial": 0, "status": "ok"},
     ]
     trial = FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
-    assert _run(limited, monkeypatch, lambda job: trial if job.console.name[:4] == "0000" else GOOD) == 0
+    assert (
+        _run(limited, monkeypatch, lambda job: trial if job.console.name[:4] == "0000" else GOOD)
+        == 0
+    )
     attempts = _journal(order).read("done", order.key).attempts(0)
     tried = [record for records in attempts for record in records if isinstance(record, TrialEnd)]
     assert [bool(record.disturbed) for record in tried] == [True, False]
@@ -186,7 +199,9 @@ def test_the_limit_that_is_not_asked_for_needs_a_spare_cpu(
     assert start.lost_limit == (0.05 if asked else None)
 
 
-def test_a_job_that_slurm_ends_leaves_no_image_behind(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_slurm_ends_leaves_no_image_behind(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def ended(job: BootJob) -> FakeBoot:
         job.initramfs.with_suffix(".left.cpio").touch()
         os.kill(os.getpid(), signal.SIGTERM)

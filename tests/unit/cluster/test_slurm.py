@@ -63,9 +63,16 @@ def test_a_block_has_its_node_for_itself_and_the_build_of_qemu_is_a_constraint()
 
 
 @settings(max_examples=60)
-@given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12), max_size=4))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12), max_size=4
+    )
+)
 def test_no_shell_reads_a_name(words: list[str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="a b; exit 3") as folder, pytest.MonkeyPatch.context() as patch:
+    with (
+        tempfile.TemporaryDirectory(prefix="a b; exit 3") as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         python = Path(folder, "python")
         python.write_text('#!/bin/sh\nprintf "%s\\0" "$PYTHONPATH" "$@"\n')
         python.chmod(0o755)
@@ -85,8 +92,18 @@ def _fake(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_queue_and_the_nodes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fake(tmp_path, "squeue", "echo '7|PENDING||done.boot-0003.0|Resources, or (so) | more'", monkeypatch)
-    _fake(tmp_path, "sinfo", "printf 'n1|idle|none\\nn1|idle|none\\nn2|down*|Not responding\\n'", monkeypatch)
+    _fake(
+        tmp_path,
+        "squeue",
+        "echo '7|PENDING||done.boot-0003.0|Resources, or (so) | more'",
+        monkeypatch,
+    )
+    _fake(
+        tmp_path,
+        "sinfo",
+        "printf 'n1|idle|none\\nn1|idle|none\\nn2|down*|Not responding\\n'",
+        monkeypatch,
+    )
     assert Slurm(SlurmConfig()).jobs("kt") == [
         Job("7", "PENDING", "", "done.boot-0003.0", "Resources, or (so) | more")
     ]
@@ -98,7 +115,12 @@ def test_the_queue_and_the_nodes_are_read(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_submission_gives_the_id_and_only_some_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _fake(tmp_path, "sbatch", f"cd {tmp_path}; env > env; cat > script; echo '12;cluster'", monkeypatch)
+    _fake(
+        tmp_path,
+        "sbatch",
+        f"cd {tmp_path}; env > env; cat > script; echo '12;cluster'",
+        monkeypatch,
+    )
     monkeypatch.setenv("MY_TOKEN", "secret")
     monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
     monkeypatch.setenv("KTEARDOWN_CACHE", "cache")
@@ -113,7 +135,10 @@ def test_a_submission_gives_the_id_and_only_some_of_the_environment(
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", UnreachableError),
+        (
+            "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
+            UnreachableError,
+        ),
         ("Batch job submission failed: Socket timed out on send/recv operation", UnreachableError),
         ("Batch job submission failed: Invalid account or account/partition combination", LabError),
         ("invalid partition specified: nope", LabError),
@@ -140,7 +165,9 @@ def test_a_limit_of_the_cluster_is_an_error_that_names_the_setting(
 def test_a_job_reads_no_module_from_the_folder_in_which_it_starts(tmp_path: Path) -> None:
     (tmp_path / "secrets.py").write_text("raise SystemExit(3)")
     text = script(SlurmConfig(), ["kteardown_cluster.node_job", "no-such-order"])
-    done = subprocess.run(["/bin/sh"], input=text.encode(), cwd=tmp_path, capture_output=True, check=False)
+    done = subprocess.run(
+        ["/bin/sh"], input=text.encode(), cwd=tmp_path, capture_output=True, check=False
+    )
     assert b"No such file" in done.stderr
     assert done.returncode == 1
     assert "--chdir=/" in Slurm(SlurmConfig()).sbatch(JOB)

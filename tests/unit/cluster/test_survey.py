@@ -71,7 +71,10 @@ def test_each_node_answers_or_has_the_reason_of_the_scheduler(tmp_path: Path) ->
 
 
 def test_a_job_writes_what_its_host_is_like(tmp_path: Path) -> None:
-    assert node_job.main([str(tmp_path / "n1.json"), str(tmp_path), str(tmp_path / "no" / "such")]) == 0
+    assert (
+        node_job.main([str(tmp_path / "n1.json"), str(tmp_path), str(tmp_path / "no" / "such")])
+        == 0
+    )
     found = NodeFacts.model_validate_json((tmp_path / "n1.json").read_bytes())
     assert found.cache
     assert found.cores >= 1
@@ -91,7 +94,11 @@ def test_the_table_names_what_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert found == {
         "n1": [],
         "n2": [],
-        "n3": ["another build of QEMU than the others", "other work runs", "the governor is powersave"],
+        "n3": [
+            "another build of QEMU than the others",
+            "other work runs",
+            "the governor is powersave",
+        ],
         "n4": ["gone"],
     }
     shown = CliRunner().invoke(app, ["doctor", "--on", "slurm"])

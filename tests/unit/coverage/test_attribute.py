@@ -51,12 +51,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "p.c").write_text(SOURCE)
     flags = ["-g1", "-O2", "-no-pie", "-fcf-protection=none", f"-fdebug-prefix-map={folder}=."]
     subprocess.run(["gcc", *flags, "-o", "vmlinux", "p.c"], cwd=folder, check=True)
-    symbols = subprocess.run(["nm", "vmlinux"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    symbols = subprocess.run(
+        ["nm", "vmlinux"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
     (folder / "System.map").write_text(symbols)
     return folder
 
 
-def blocks_of(folder: Path, inside: int, outside: int, name: str = "outer") -> tuple[CodeBlock, ...]:
+def blocks_of(
+    folder: Path, inside: int, outside: int, name: str = "outer"
+) -> tuple[CodeBlock, ...]:
     """Every instruction of a function as a block of its own."""
     argv = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", "vmlinux"]
     text = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout

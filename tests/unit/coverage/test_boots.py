@@ -14,7 +14,9 @@ from kteardown.run.boot_once import _check, programs_of
 
 
 def _end(outcome: Outcome, detail: str) -> BootEnd:
-    return BootEnd(outcome=outcome, detail=detail, duration_s=1, first_record_s=None, command=[], host_load=0)
+    return BootEnd(
+        outcome=outcome, detail=detail, duration_s=1, first_record_s=None, command=[], host_load=0
+    )
 
 
 def test_programs_are_those_of_the_choices() -> None:
@@ -29,7 +31,9 @@ def test_a_qemu_without_plugins_is_named(tmp_path: Path) -> None:
         _check(_end("infrastructure-error", detail), load_workload("zombies"), Entry(tmp_path))
 
 
-def test_the_console_of_a_guest_that_failed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_console_of_a_guest_that_failed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
     (tmp_path / "console").write_text("BUG: bad")
     with pytest.raises(GuestError, match="ended with panic: oops") as error:

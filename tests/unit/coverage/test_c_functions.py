@@ -70,7 +70,9 @@ def test_code_keeps_lines_and_loses_comments_and_strings() -> None:
     assert code_of('a(); /* b\n c */ d("{e}"); // f\ng') == 'a();     \n      d("   ");     \ng'
 
 
-@pytest.mark.parametrize(("line", "statement"), [(2, (2, 3)), (3, (2, 3)), (4, (4, 4)), (6, (6, 6))])
+@pytest.mark.parametrize(
+    ("line", "statement"), [(2, (2, 3)), (3, (2, 3)), (4, (4, 4)), (6, (6, 6))]
+)
 def test_a_statement_has_all_its_lines(line: int, statement: tuple[int, int]) -> None:
     code = ["void f(void) {", "\tcall(a,", "\t     b);", "\tx = 1;", "", "\ty = 2;", "}"]
     assert statement_at(code, line) == statement
@@ -80,7 +82,9 @@ _NAME = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True).filter(
     lambda name: name not in ("typeof", "if", "do")
 )
 _BODY = st.recursive(
-    st.sampled_from(["x = 1;", "/* } */", '"{";', "'}';", "return;", "#define A {", "if (a)", "\n"]),
+    st.sampled_from(
+        ["x = 1;", "/* } */", '"{";', "'}';", "return;", "#define A {", "if (a)", "\n"]
+    ),
     lambda inner: st.lists(inner, max_size=4).map(lambda parts: "{\n" + "\n".join(parts) + "\n}"),
     max_leaves=12,
 )
@@ -88,11 +92,15 @@ _BODY = st.recursive(
 
 @given(st.lists(st.tuples(_NAME, st.lists(_BODY, max_size=3)), max_size=6))
 def test_every_function_is_found_whatever_is_in_it(functions: list[tuple[str, list[str]]]) -> None:
-    text = "".join(f"int {name}(int a)\n{{\n" + "\n".join(body) + "\n}\n" for name, body in functions)
+    text = "".join(
+        f"int {name}(int a)\n{{\n" + "\n".join(body) + "\n}\n" for name, body in functions
+    )
     found = [item for item in items(text) if item.kind == "function"]
     assert [item.name for item in found] == [name for name, _ in functions]
     lines = text.split("\n")
-    assert all(lines[item.first - 1].startswith("int ") and lines[item.last - 1] == "}" for item in found)
+    assert all(
+        lines[item.first - 1].startswith("int ") and lines[item.last - 1] == "}" for item in found
+    )
 
 
 @given(st.text(alphabet="{}()#;/*\"'\\\n abif=,_ndeflsc", max_size=200))

@@ -26,7 +26,9 @@ def test_paths(tmp_path: Path) -> None:
     flags = ["-g1", "-O2", "-no-pie", "-fno-optimize-sibling-calls", "-fno-ipa-cp"]
     flags += [f"-fdebug-prefix-map={tmp_path}=."]
     subprocess.run(["gcc", *flags, "-o", "vmlinux", "p.c"], cwd=tmp_path, check=True)
-    symbols = subprocess.run(["nm", "vmlinux"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    symbols = subprocess.run(
+        ["nm", "vmlinux"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
     (tmp_path / "System.map").write_text(symbols.stdout)
     wanted = [FunctionId("p.c", name) for name in ("leaf", "middle", "behind", "method")]
     found = call_paths(wanted, tmp_path)

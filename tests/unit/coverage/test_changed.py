@@ -35,7 +35,8 @@ static void last(void)
 
 
 def patch_of(tmp_path: Path, after: dict[str, str | None]) -> tuple[list[ChangedFunction], Path]:
-    """The changes from ``BEFORE`` in mm/pool.c to ``after``, as the patch that git makes of them."""
+    """The changes from ``BEFORE`` in mm/pool.c to ``after``, as the patch that git makes of
+    them."""
     tree = tmp_path / "linux"
     (tree / "mm").mkdir(parents=True)
     (tree / "mm/pool.c").write_text(BEFORE)
@@ -51,7 +52,9 @@ def patch_of(tmp_path: Path, after: dict[str, str | None]) -> tuple[list[Changed
             (tree / name).write_text(text)
     subprocess.run([*git, "add", "-A"], check=True)
     patch = tmp_path / "0001-change.patch"
-    patch.write_bytes(subprocess.run([*git, "diff", "--cached"], check=True, capture_output=True).stdout)
+    patch.write_bytes(
+        subprocess.run([*git, "diff", "--cached"], check=True, capture_output=True).stdout
+    )
     subprocess.run([*git, "reset", "-q", "--hard"], check=True)
     return changed_functions([patch], tree), patch
 

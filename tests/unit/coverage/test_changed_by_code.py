@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kteardown.coverage.attribute import Counts, FunctionId
-from kteardown.coverage.changed import ChangedFunction, by_code, may_change_executed, may_change_users
+from kteardown.coverage.changed import (
+    ChangedFunction,
+    by_code,
+    may_change_executed,
+    may_change_users,
+)
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 
 USER, OTHER, SAME = (FunctionId("mm/z.c", name) for name in ("user", "other", "same"))
@@ -76,14 +81,18 @@ def test_a_new_macro_is_used_only_by_functions_of_the_diffs(
     assert may_change_users([changed]) == may
 
 
-@pytest.mark.parametrize(("file", "may"), [("mm/a.h", True), ("mm/a.c", True), ("block/b.c", False)])
+@pytest.mark.parametrize(
+    ("file", "may"), [("mm/a.h", True), ("mm/a.c", True), ("block/b.c", False)]
+)
 def test_what_a_c_file_defines_is_used_only_there(file: str, may: bool) -> None:
     point = PointCoverage({}, 1, {FunctionId("mm/a.c", "user"): Counts(1, 1)})
     coverage = CoverageMap("debian:6.12", {"w": WorkloadCoverage("w", (point,), frozenset())})
     assert may_change_executed([ChangedFunction(file, "LIMIT", "macro")], coverage, {}) == may
 
 
-@pytest.mark.parametrize(("users", "may"), [(["mm/a.c", "mm/b.c"], True), (["mm/b.c"], False), ([], False)])
+@pytest.mark.parametrize(
+    ("users", "may"), [(["mm/a.c", "mm/b.c"], True), (["mm/b.c"], False), ([], False)]
+)
 def test_a_header_counts_if_an_executed_file_includes_it(users: list[str], may: bool) -> None:
     point = PointCoverage({}, 1, {FunctionId("mm/a.c", "user"): Counts(1, 1)})
     coverage = CoverageMap("debian:6.12", {"w": WorkloadCoverage("w", (point,), frozenset())})

@@ -46,12 +46,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def instructions(program: Path) -> dict[int, str]:
     argv = ["objdump", "--disassemble", "--no-show-raw-insn", str(program)]
     text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    return {int(at, 16): words for at, words in re.findall(r"^ *([0-9a-f]+):\t(.*)$", text, re.MULTILINE)}
+    return {
+        int(at, 16): words
+        for at, words in re.findall(r"^ *([0-9a-f]+):\t(.*)$", text, re.MULTILINE)
+    }
 
 
 def test_calls_and_jumps_lead_where_objdump_says(program: Path) -> None:
     calls, every = DirectCalls(program), instructions(program)
-    direct = {at: words for at, words in every.items() if re.match(r"(call|jmp) +[0-9a-f]+ <", words)}
+    direct = {
+        at: words for at, words in every.items() if re.match(r"(call|jmp) +[0-9a-f]+ <", words)
+    }
     found = {at: calls.target(at) for at in every if calls.target(at) is not None}
     wanted = {at: int(words.split()[1], 16) for at, words in direct.items()}
     assert found == wanted
@@ -61,7 +66,9 @@ def test_calls_and_jumps_lead_where_objdump_says(program: Path) -> None:
 
 
 def test_what_is_not_code_calls_nothing(program: Path) -> None:
-    symbols = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout.split()
+    symbols = subprocess.run(
+        ["nm", program], check=True, capture_output=True, text=True
+    ).stdout.split()
     datum = int(symbols[symbols.index("datum") - 2], 16)
     calls = DirectCalls(program)
     assert [calls.target(at) for at in (datum, 0, 1 << 63)] == [None, None, None]

@@ -64,7 +64,8 @@ def test_a_change_is_exercised_if_a_line_of_it_is(
 ) -> None:
     monkeypatch.setattr(module, "counts_of", lambda blocks, inside: {1: blocks.stretches})
     trials = [
-        CountedTrial("zombies", {"zombies": size}, "ok", "", TrialBlocks(2 * size, ())) for size in (10, 20)
+        CountedTrial("zombies", {"zombies": size}, "ok", "", TrialBlocks(2 * size, ()))
+        for size in (10, 20)
     ]
     changed = [
         ChangedFunction(FILE, "free", statements_after=((line, line),)),

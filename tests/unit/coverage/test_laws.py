@@ -1,4 +1,5 @@
-"""The shipped laws: each is of a metric that its workload has, and the file is what the results give."""
+"""The shipped laws: each is of a metric that its workload has, and the file is what the results
+give."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def test_the_law_of_the_freezer_is_that_of_the_results() -> None:
     (law,) = [
         law
         for law in shipped_laws()
-        if (law.workload, law.metric, law.release, law.point) == ("zombies", "freeze_user_ns", "6.12.117", {})
+        if (law.workload, law.metric, law.release, law.point)
+        == ("zombies", "freeze_user_ns", "6.12.117", {})
     ]
     assert (law.param, law.model) == ("zombies", "linear")
     assert 60 < law.per_unit < 80

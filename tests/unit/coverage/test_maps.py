@@ -12,10 +12,18 @@ from hypothesis import strategies as st
 import coverage_maps
 from kteardown.coverage import maps
 from kteardown.coverage.attribute import Counts, FunctionId
-from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, read_map, write_map
+from kteardown.coverage.maps import (
+    CoverageMap,
+    PointCoverage,
+    WorkloadCoverage,
+    read_map,
+    write_map,
+)
 from kteardown.errors import InputError
 
-_FUNCTION = st.builds(FunctionId, st.sampled_from(["", "mm/a.c", "kernel/b.c"]), st.sampled_from("abcdef"))
+_FUNCTION = st.builds(
+    FunctionId, st.sampled_from(["", "mm/a.c", "kernel/b.c"]), st.sampled_from("abcdef")
+)
 _COUNTS = st.builds(Counts, st.integers(0, 2**40), st.integers(0, 2**40))
 _POINT = st.builds(
     PointCoverage,
@@ -102,9 +110,13 @@ def test_a_workload_that_was_not_counted_comes_from_another_map(
 ) -> None:
     monkeypatch.setattr(maps, "data_dir", lambda kind: tmp_path)
     point = PointCoverage({}, 1, {})
-    every = {name: WorkloadCoverage(name, (point,), frozenset()) for name in ("one", "two", "three")}
+    every = {
+        name: WorkloadCoverage(name, (point,), frozenset()) for name in ("one", "two", "three")
+    }
     failed = WorkloadCoverage("three", (), frozenset(), failed=("it hung",))
     write_map(maps.shipped_path("debian:6.12"), CoverageMap("old", every))
-    write_map(maps.shipped_path("debian:7.2"), CoverageMap("new", {"two": every["two"], "three": failed}))
+    write_map(
+        maps.shipped_path("debian:7.2"), CoverageMap("new", {"two": every["two"], "three": failed})
+    )
     found = maps.shipped_map("debian:7.2")
     assert found.source == "new" and found.workloads == every

@@ -81,7 +81,8 @@ def test_try_proposes_a_script_that_executes_what_is_changed(
     (tree / "mm/shmem.c").write_text("static void shmem_put_super(int sb)\n{\n\tfree(sb);\n}\n")
     patch = tmp_path / "0001.patch"
     patch.write_text(
-        "--- a/mm/shmem.c\n+++ b/mm/shmem.c\n@@ -1,4 +1,4 @@\n static void shmem_put_super(int sb)\n {\n"
+        "--- a/mm/shmem.c\n+++ b/mm/shmem.c\n@@ -1,4 +1,4 @@\n static void shmem_put_super(int "
+        "sb)\n {\n"
         "-\tfree(sb);\n+\tfree(sb, 1);\n }\n"
     )
     sources = Sources(tmp_path / "cache", Reporter())
@@ -106,7 +107,9 @@ def test_a_kernel_without_debug_information_is_no_error(script: Described, tmp_p
             said.append(text)
 
     map_of(script).unlink()
-    image = KernelImage("base", tmp_path / "bzImage", "image:x", "", "x86_64", "6.12", "gcc", "", "")
+    image = KernelImage(
+        "base", tmp_path / "bzImage", "image:x", "", "x86_64", "6.12", "gcc", "", ""
+    )
     experiment = experiment_of_script("mounts", "debian:6.12", tmp_path)
     count_script(image, script, experiment, {"N": 20}, Notes())
     assert len(said) == 1

@@ -37,5 +37,8 @@ def test_stress_tests_have_no_figures() -> None:
 
 def test_two_sizes() -> None:
     zombies, lost = load_workload("zombies"), load_workload("lost_events")
-    assert [point["zombies"] for point in two_sizes(zombies, {"zombies": 300, "make": "fork"})] == [300, 600]
+    assert [point["zombies"] for point in two_sizes(zombies, {"zombies": 300, "make": "fork"})] == [
+        300,
+        600,
+    ]
     assert two_sizes(lost, {"processes": 5}) == [{"processes": 5}]

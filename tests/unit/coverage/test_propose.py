@@ -15,7 +15,9 @@ EXIT = FunctionId("e.c", "exit")
 def point(how: str, instructions: int, **inside: tuple[int, int]) -> PointCoverage:
     known = {"free": FREE, "malloc": MALLOC, "exit": EXIT}
     return PointCoverage(
-        {"how": how}, instructions, {known[name]: Counts(*counts) for name, counts in inside.items()}
+        {"how": how},
+        instructions,
+        {known[name]: Counts(*counts) for name, counts in inside.items()},
     )
 
 
@@ -42,7 +44,9 @@ def change(function: FunctionId) -> ChangedFunction:
 
 def test_the_largest_share_of_the_stretch_comes_first() -> None:
     found = propose([change(FREE)], MAP)
-    assert [(one.workload, one.params["how"], one.share) for one in found.measured] == [("swap", "b", 0.1)]
+    assert [(one.workload, one.params["how"], one.share) for one in found.measured] == [
+        ("swap", "b", 0.1)
+    ]
     assert found.measured[0].calls == 5
     assert [(one.workload, one.outside) for one in found.found[1:]] == [("crowd", (FREE,))]
     assert found.measured and not found.not_executed
@@ -51,7 +55,9 @@ def test_the_largest_share_of_the_stretch_comes_first() -> None:
 def test_a_function_that_few_execute_says_more_than_one_that_all_execute() -> None:
     workloads = {
         "busy": WorkloadCoverage("busy", (point("a", 1000, exit=(9, 500)),), frozenset()),
-        "special": WorkloadCoverage("special", (point("a", 1000, exit=(1, 100), free=(1, 10)),), frozenset()),
+        "special": WorkloadCoverage(
+            "special", (point("a", 1000, exit=(1, 100), free=(1, 10)),), frozenset()
+        ),
     }
     found = propose([change(EXIT), change(FREE)], CoverageMap("debian:6.12", workloads)).found
     assert [(one.workload, one.score) for one in found] == [("special", 1.2), ("busy", 1.0)]
@@ -66,12 +72,18 @@ def test_the_defaults_are_preferred_to_a_slightly_larger_share() -> None:
 def test_stress_tests_come_after_workloads_with_figures() -> None:
     found = propose([change(EXIT), change(FREE)], MAP, stress_tests=["crowd"]).found
     assert [one.workload for one in found] == ["swap", "crowd"]
-    assert [one.workload for one in propose([change(EXIT), change(FREE)], MAP).found] == ["crowd", "swap"]
+    assert [one.workload for one in propose([change(EXIT), change(FREE)], MAP).found] == [
+        "crowd",
+        "swap",
+    ]
 
 
 def test_another_point_is_proposed_for_functions_that_the_best_does_not_reach() -> None:
     found = propose([change(FREE), change(MALLOC)], MAP)
-    assert [(one.workload, one.params["how"]) for one in found.measured] == [("swap", "b"), ("swap", "c")]
+    assert [(one.workload, one.params["how"]) for one in found.measured] == [
+        ("swap", "b"),
+        ("swap", "c"),
+    ]
 
 
 def test_functions_that_nothing_executes_are_named() -> None:

@@ -38,7 +38,8 @@ def exit_code(result: Result, workloads: Mapping[str, Workload], fail_on: FailOn
 
 
 def is_skipped(case: Xml.Element, metrics: Mapping[str, MetricVerdict | None]) -> bool:
-    """Return whether a metric as a whole is skipped by this case; that of a single point may be alone."""
+    """Return whether a metric as a whole is skipped by this case; that of a single point may be
+    alone."""
     metric = metrics[case.get("classname", "")] if case.find("skipped") is not None else None
     is_whole = metric is None or metric.planned == 1 or ", over " in case.get("name", "")
     return case.find("skipped") is not None and is_whole
@@ -69,7 +70,9 @@ def simulated(ratios: Mapping[int, float], noise: Noise, seed: int) -> Result:
 
 
 @pytest.mark.parametrize(
-    "file", sorted(RESULTS.rglob("result.json")), ids=lambda file: str(file.parent.relative_to(RESULTS))
+    "file",
+    sorted(RESULTS.rglob("result.json")),
+    ids=lambda file: str(file.parent.relative_to(RESULTS)),
 )
 def test_published_results_have_one_answer(file: Path) -> None:
     result = Result.model_validate_json(file.read_bytes())
@@ -94,8 +97,11 @@ def test_a_mixed_metric_with_a_point_that_turned_fails_both() -> None:
     assert turned
 
 
-def with_points(result: Result, verdicts: Sequence[tuple[Verdict, tuple[float, float] | None]],
-                over_all: Sequence[Verdict]) -> Result:  # fmt: skip
+def with_points(
+    result: Result,
+    verdicts: Sequence[tuple[Verdict, tuple[float, float] | None]],
+    over_all: Sequence[Verdict],
+) -> Result:
     """Return the result with other verdicts and intervals at its points, and over all of them."""
     rows = [
         row.model_copy(update={"verdict": verdict, "ci": ci})
@@ -151,7 +157,9 @@ def test_the_better_direction_of_a_metric_decides_what_turned() -> None:
 
 def test_a_point_that_is_not_seen_from_outside_did_not_turn() -> None:
     point: tuple[Verdict, tuple[float, float]] = ("inconclusive", (0.14, 0.16))
-    result = with_points(PLAIN, [point] * len(PLAIN.comparisons), ["mixed"] * len(PLAIN.metric_verdicts))
+    result = with_points(
+        PLAIN, [point] * len(PLAIN.comparisons), ["mixed"] * len(PLAIN.metric_verdicts)
+    )
     (variant,) = judge(result, WORKLOADS).variants
     assert all(finding.turned("better") == finding.points for finding in variant.headlines)
     forged = tuple(row.model_copy(update={"outside": "contradicts"}) for row in result.comparisons)

@@ -31,7 +31,9 @@ def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
     monkeypatch.setattr("kteardown.kernels.build.ensure", lambda *_, **__: built)
 
     def rehearsed(_: object, experiment: Experiment, *__: object) -> Rehearsed:
-        small, large = (ran(params={"N": n}, deltas=[delta("meminfo", "Slab", 40 * n)]) for n in (100, 200))
+        small, large = (
+            ran(params={"N": n}, deltas=[delta("meminfo", "Slab", 40 * n)]) for n in (100, 200)
+        )
 
         def again() -> Rehearsal:
             assert Path(experiment.folder, "workloads", "leave.sh").is_file()
@@ -59,9 +61,15 @@ def test_what_is_wrong_with_a_file_is_said_before_a_kernel_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, asked: Overrides, says: str
 ) -> None:
     (tmp_path / "x.sh").write_text(text)
-    monkeypatch.setattr("kteardown.kernels.build.ensure", lambda *_, **__: pytest.fail("a kernel is built"))
+    monkeypatch.setattr(
+        "kteardown.kernels.build.ensure", lambda *_, **__: pytest.fail("a kernel is built")
+    )
     asked = replace(asked, variant=["exit-linear"])
     with pytest.raises(InputError, match=says):
         experiments_on(
-            str(tmp_path / "x.sh"), "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)
+            str(tmp_path / "x.sh"),
+            "debian:6.12",
+            asked,
+            Scripted(),
+            TerminalReporter(console(), quiet=True),
         )

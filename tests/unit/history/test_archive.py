@@ -21,7 +21,11 @@ def _rewrite(run: RunDir, times: int, release: str) -> None:
     """Change the release of the run, and its figures so that they do not depend on the folder."""
     kernels = json.loads(run.kernels_file.path.read_bytes())
     for name, kernel in kernels.items():
-        kernel |= {"release": release, "source": f"debian:{release}", "series": name.removeprefix("base")}
+        kernel |= {
+            "release": release,
+            "source": f"debian:{release}",
+            "series": name.removeprefix("base"),
+        }
     run.kernels_file.path.write_text(json.dumps(kernels))
     lines = [json.loads(line) for line in run.records_file.path.read_bytes().splitlines()]
     for line in lines:
@@ -38,7 +42,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("home")
     for _ in range(3):
         killable.measure(killable.make_run(folder / "runs", "instructions").path)
-    for times, release, run in zip((1, 1, 2), ("6.12", "6.12", "7.2"), _runs(folder / "runs"), strict=True):
+    for times, release, run in zip(
+        (1, 1, 2), ("6.12", "6.12", "7.2"), _runs(folder / "runs"), strict=True
+    ):
         _rewrite(run, times, release)
     return folder
 
@@ -83,7 +89,9 @@ def test_a_run_that_cannot_be_read_is_named_and_not_used(home: Path, tmp_path: P
 
 
 def test_the_command_shows_and_filters(home: Path) -> None:
-    done = kteardown("history", "killed", "--point", "zombies=300", "--metric", "freeze_user_ns", home=home)
+    done = kteardown(
+        "history", "killed", "--point", "zombies=300", "--metric", "freeze_user_ns", home=home
+    )
     assert done.returncode == 0, done.stderr
     assert "least to most" in done.stdout and "worse +100.0%" in done.stdout
     many = kteardown("history", home=home)

@@ -112,4 +112,6 @@ def test_no_segmentation_costs_less(figures: list[float], penalty: float, exact:
         for changes in combinations(range(1, len(levels)), count)
     ]
     found = tuple(segment(levels, penalty, exact=exact))
-    assert _cost(levels, found, exact=exact) + penalty * len(found) == pytest.approx(min(every)[0], abs=1e-9)
+    assert _cost(levels, found, exact=exact) + penalty * len(found) == pytest.approx(
+        min(every)[0], abs=1e-9
+    )

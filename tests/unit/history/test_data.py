@@ -55,7 +55,10 @@ def test_a_query_prints_a_table_csv_or_json(home: Path) -> None:
         ["base", "0", "18"],
         ["base", "300", "18"],
     ]
-    assert kteardown("query", "--csv", sql, home=home).stdout == "kernel,zombies,n\nbase,0,18\nbase,300,18\n"
+    assert (
+        kteardown("query", "--csv", sql, home=home).stdout
+        == "kernel,zombies,n\nbase,0,18\nbase,300,18\n"
+    )
     rows = json.loads(kteardown("query", "--json", sql, home=home).stdout)
     assert rows[1] == {"kernel": "base", "zombies": 300, "n": 18}
 

@@ -36,8 +36,8 @@ def test_the_detail_of_a_line_has_a_row_for_each_figure() -> None:
     assert table.keys.rows[0][4].text.index("●") == 0
     assert table.keys.rows[2][4].text.index("●") == 24
     assert table.notes == (
-        "worse since 7.2.1 of t3: 1,000 to 2,000 instructions (+100.0%); what differs: release: 6.12.1 / "
-        "7.2.1; source: debian:6.12.1 / debian:7.2.1",
+        "worse since 7.2.1 of t3: 1,000 to 2,000 instructions (+100.0%); what differs: release: "
+        "6.12.1 / 7.2.1; source: debian:6.12.1 / debian:7.2.1",
     )
 
 
@@ -65,7 +65,9 @@ def test_a_constant_line_is_drawn_in_the_middle() -> None:
 
 def test_lines_that_are_not_shown_are_counted() -> None:
     runs = {"t1": facts(), "t2": facts()}
-    figures = [boot(run, 1, metric=metric) for run in runs for metric in ("freeze_user_ns", "thaw_ns")]
+    figures = [
+        boot(run, 1, metric=metric) for run in runs for metric in ("freeze_user_ns", "thaw_ns")
+    ]
     alone = boot("t1", 1, params=(("zombies", 600),))
     found = lines([*figures, alone], runs).model_copy(update={"unread": ("t0",)})
     shown = tables.worth_showing(found, every_metric=False)
@@ -91,7 +93,9 @@ def test_few_lines_are_shown_in_detail_and_many_have_a_row_for_each_point() -> N
 
 def test_a_picture_has_each_figure_in_the_order_of_releases() -> None:
     runs = {"t1": facts({"base": kernel("7.2.1")}), "t2": facts(), "t3": facts()}
-    figures = [boot(run, n * 1000.0, release) for n, (run, release) in enumerate(_RELEASES.items(), 1)]
+    figures = [
+        boot(run, n * 1000.0, release) for n, (run, release) in enumerate(_RELEASES.items(), 1)
+    ]
     figures += [boot(run, 4000.0, "6.12.1", params=(("zombies", 9),)) for run in ("t2", "t3")]
     figures.append(boot("t2", 2500.0, boot=1))
     found = lines(figures, runs).lines
@@ -106,7 +110,9 @@ def test_a_picture_has_each_figure_in_the_order_of_releases() -> None:
     assert re.findall(r"<span>(.*?)</span>", drawn) == ["6.12.1", "", "7.2.1"]
     places = [float(x) for x in re.findall(r'<use href="#m-[^"]*" x="([0-9.]+)%"', drawn)]
     assert places == [16.67, 50.0, 16.67, 50.0, 83.33]
-    assert all(name in drawn for name in ("zombies=9", "zombies=300", "instructions, lower is better"))
+    assert all(
+        name in drawn for name in ("zombies=9", "zombies=300", "instructions, lower is better")
+    )
 
 
 def test_a_terminal_without_unicode_gets_ascii() -> None:

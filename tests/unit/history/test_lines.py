@@ -16,7 +16,13 @@ _METRIC = Metric(help="how long", headline=True)
 
 
 def boot(run: str, value: float, release: str = "6.12.1", **fields: Any) -> BootFigure:
-    known = {"kernel": "base", "workload": "zombies", "metric": "freeze_user_ns", "boot": 0, "cpus": 1}
+    known = {
+        "kernel": "base",
+        "workload": "zombies",
+        "metric": "freeze_user_ns",
+        "boot": 0,
+        "cpus": 1,
+    }
     known |= {"params": (("zombies", 300),), "acceleration": "icount"}
     return BootFigure(run=run, value=value, release=release, started_at=run, **{**known, **fields})
 
@@ -40,7 +46,10 @@ def facts(
 
 
 def lines(
-    figures: list[BootFigure], runs: Mapping[str, RunFacts], order: Order = "release", least: float = 0.02
+    figures: list[BootFigure],
+    runs: Mapping[str, RunFacts],
+    order: Order = "release",
+    least: float = 0.02,
 ) -> History:
     return history(figures, runs, order=order, least=least)
 
@@ -83,7 +92,12 @@ def test_a_second_source_is_a_kernel_without_patches_and_a_series_has_its_own_li
     layout = kernel("6.12.1", series="base-layout")
     runs = {
         "t1": facts(
-            {"base": kernel("6.12.1"), "debian:7.2": kernel("7.2.1"), "s": patched, "base-layout": layout}
+            {
+                "base": kernel("6.12.1"),
+                "debian:7.2": kernel("7.2.1"),
+                "s": patched,
+                "base-layout": layout,
+            }
         )
     }
     figures = [
@@ -94,7 +108,10 @@ def test_a_second_source_is_a_kernel_without_patches_and_a_series_has_its_own_li
         boot("t1", 4, kernel="base-layout"),
     ]
     unpatched, series = lines(figures, runs).lines
-    assert (unpatched.kernel, [f.kernel for f in unpatched.figures]) == ("unpatched", ["base", "debian:7.2"])
+    assert (unpatched.kernel, [f.kernel for f in unpatched.figures]) == (
+        "unpatched",
+        ["base", "debian:7.2"],
+    )
     assert (series.kernel, [f.value for f in series.figures]) == ("s", [2])
 
 
@@ -109,14 +126,20 @@ def test_a_second_source_is_a_kernel_without_patches_and_a_series_has_its_own_li
     ids=lambda other: next(iter(other)),
 )
 def test_figures_that_cannot_be_compared_are_in_different_lines(other: dict[str, Any]) -> None:
-    assert len(lines([boot("t1", 1), boot("t2", 1, **other)], {"t1": facts(), "t2": facts()}).lines) == 2
+    assert (
+        len(lines([boot("t1", 1), boot("t2", 1, **other)], {"t1": facts(), "t2": facts()}).lines)
+        == 2
+    )
 
 
 def test_hosts_have_different_lines_in_real_time_only() -> None:
     exact = {"t1": facts(cpu={"model": "A"}), "t2": facts(cpu={"model": "B"})}
     figures = [boot("t1", 1), boot("t2", 1)]
     assert [line.host for line in lines(figures, exact).lines] == [""]
-    real = {"t1": facts(clock="wall", cpu={"model": "A"}), "t2": facts(clock="wall", cpu={"model": "B"})}
+    real = {
+        "t1": facts(clock="wall", cpu={"model": "A"}),
+        "t2": facts(clock="wall", cpu={"model": "B"}),
+    }
     figures = [boot("t1", 1, acceleration="kvm"), boot("t2", 1, acceleration="kvm")]
     assert [line.host for line in lines(figures, real).lines] == ["A, kvm", "B, kvm"]
 
@@ -151,7 +174,9 @@ def test_the_values_of_a_line_have_the_unit_that_the_clock_gives(clock: Clock, u
 def test_a_metric_that_the_workload_does_not_declare_has_no_line() -> None:
     """Its key would say that ``items_per_s`` is in ``s``, and that lower is better."""
     figures = [
-        boot(run, 1, metric=metric) for run in ("t1", "t2") for metric in ("freeze_user_ns", "items_per_s")
+        boot(run, 1, metric=metric)
+        for run in ("t1", "t2")
+        for metric in ("freeze_user_ns", "items_per_s")
     ]
     found = lines(figures, {"t1": facts(), "t2": facts()})
     assert [line.metric for line in found.lines] == ["freeze_user_ns"]
@@ -182,4 +207,8 @@ def test_a_change_to_zero_has_no_ratio() -> None:
 
 def test_points_are_in_numeric_order() -> None:
     figures = [boot("t1", 1, params=(("zombies", n),)) for n in (3000, 0, 600)]
-    assert [line.point["zombies"] for line in lines(figures, {"t1": facts()}).lines] == [0, 600, 3000]
+    assert [line.point["zombies"] for line in lines(figures, {"t1": facts()}).lines] == [
+        0,
+        600,
+        3000,
+    ]

@@ -143,7 +143,9 @@ def test_a_run_of_which_no_boot_was_ok_is_named(run: RunDir) -> None:
     killable.measure(killed.path)
     text = killed.records_file.path.read_text()
     lines = [line for line in text.splitlines(keepends=True) if '"boot_' in line]
-    killed.records_file.path.write_text("".join(lines).replace('"outcome":"ok"', '"outcome":"panic"'))
+    killed.records_file.path.write_text(
+        "".join(lines).replace('"outcome":"ok"', '"outcome":"panic"')
+    )
     with pytest.raises(GuestError):
         pipeline.analyse_and_save(load(killed))
     assert "pages written: 1, runs with an error: 1" in written()
@@ -163,7 +165,17 @@ def test_nothing_in_a_run_is_markup(run: RunDir) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a b", '"><script>alert(1)<', "javascript:alert(1)", "-x", ".hidden", "ü", "x" * 201, "x\udcff"]
+    "name",
+    [
+        "a b",
+        '"><script>alert(1)<',
+        "javascript:alert(1)",
+        "-x",
+        ".hidden",
+        "ü",
+        "x" * 201,
+        "x\udcff",
+    ],
 )
 def test_a_name_that_is_not_plain_gets_no_page(name: str, run: RunDir) -> None:
     another(run, name)
@@ -215,7 +227,9 @@ def test_the_history_has_what_the_verb_prints_and_pictures(run: RunDir) -> None:
     printed = CliRunner().invoke(app, ["history", "--json"]).stdout
     shown = [line for line in json.loads(printed)["lines"] if line["headline"]]
     assert len(shown) > 3
-    assert page.count('<div class="plot"') == len({(line["metric"], line["kernel"]) for line in shown})
+    assert page.count('<div class="plot"') == len(
+        {(line["metric"], line["kernel"]) for line in shown}
+    )
     assert page.count("<title>6.12.117, ") == sum(len(line["figures"]) for line in shown)
     assert "(freeze_user_ns) of unpatched kernels in instructions, lower is better, 1 CPU" in page
 
@@ -229,7 +243,9 @@ def test_a_run_whose_figures_are_no_measurement_is_left_out_of_the_history(run: 
     assert f"run-{run.name}.html" in index()
 
 
-def test_without_runs_the_index_says_how_to_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_runs_the_index_says_how_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)
     assert "runs: 0, pages written: 0" in written()

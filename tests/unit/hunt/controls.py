@@ -20,7 +20,8 @@ TICK = 20_000.0
 """The floor: a repetition has one timer tick more or less."""
 SIZES = spaced(5000, 6)
 UNEVEN = (150, 310, 590, 1230, 2410, 4900)
-"""Sizes that are doublings only about: between two of them, a table may double twice or not at all."""
+"""Sizes that are doublings only about: between two of them, a table may double twice or not at
+all."""
 FEW = spaced(72, 4)
 """Of objects that are expensive: each costs as much as 64 of the others."""
 SCREENED = spaced(5000, 4, 4)
@@ -46,8 +47,11 @@ FINDS: dict[str, Cost] = {
 """What must be found: also where the cost of an object is the same up to some number of them."""
 
 
-def measured(cost: Cost, sizes: tuple[int, ...], seeds: int, noise: float, rng: np.random.Generator) -> Curve:
-    """Return a curve: boots differ by ``noise``, trials by as much again, and a repetition by one tick."""
+def measured(
+    cost: Cost, sizes: tuple[int, ...], seeds: int, noise: float, rng: np.random.Generator
+) -> Curve:
+    """Return a curve: boots differ by ``noise``, trials by as much again, and a repetition by one
+    tick."""
     n = np.array(sizes, dtype=np.float64)
     logs = rng.normal(0, noise, (seeds, 1)) + rng.normal(0, noise, (seeds, len(n)))
     return Curve(sizes, cost(n) * np.exp(logs) + rng.uniform(0, TICK, logs.shape), TICK)
@@ -63,12 +67,14 @@ def found(
 
 
 def found_in_few(cost: Cost, noise: float, runs: int) -> float:
-    """Return the share of runs with three seeds of few objects in which the verdict is superlinear."""
+    """Return the share of runs with three seeds of few objects in which the verdict is
+    superlinear."""
     return found(lambda n: cost(64 * n), 3, noise, runs, FEW)
 
 
 def screened(cost: Cost, noise: float, runs: int, seed: int = 1) -> float:
-    """Return the share of runs in which one seed of four sizes, a factor of four apart, asks for more."""
+    """Return the share of runs in which one seed of four sizes, a factor of four apart, asks for
+    more."""
     rng = np.random.default_rng(seed)
     return sum(screen(measured(cost, SCREENED, 1, noise, rng)) for _ in range(runs)) / runs
 
@@ -83,7 +89,8 @@ def kept(cost: Cost, noise: float, runs: int, seed: int = 1) -> float:
 class Predicted:
     """The share of runs in which the true cost was between the ends, and the medians over runs.
 
-    ``width`` is the high end divided by the low one, ``middle`` the middle divided by the true cost.
+    ``width`` is the high end divided by the low one, ``middle`` the middle divided by the true
+    cost.
     """
 
     inside: float

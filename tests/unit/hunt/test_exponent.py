@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from kteardown_hunt.growth import Curve, exponent, ratio
 
 
-def curve(rows: list[list[float]], floor: float = 0.0, sizes: tuple[int, ...] = (100, 200, 400)) -> Curve:
+def curve(
+    rows: list[list[float]], floor: float = 0.0, sizes: tuple[int, ...] = (100, 200, 400)
+) -> Curve:
     return Curve(sizes, np.array(rows, dtype=np.float64), floor)
 
 
@@ -21,7 +23,9 @@ def curve(rows: list[list[float]], floor: float = 0.0, sizes: tuple[int, ...] = 
     setup=st.floats(0, 1e6),
     sizes=st.lists(st.integers(10, 5000), min_size=3, max_size=3, unique=True).map(sorted),
 )
-def test_of_a_power_law_it_is_the_power_at_any_sizes(p: float, setup: float, sizes: list[int]) -> None:
+def test_of_a_power_law_it_is_the_power_at_any_sizes(
+    p: float, setup: float, sizes: list[int]
+) -> None:
     rows = [[setup + 1e6 * n**p for n in sizes]]
     found = exponent(curve(rows, sizes=tuple(sizes)), 0, 1, 0.95)
     assert found.value == pytest.approx(p, abs=0.01)

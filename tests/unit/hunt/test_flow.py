@@ -35,7 +35,9 @@ def test_the_host_is_measured_once_although_other_finds_are_added(
     mttcg = SimpleNamespace(acceleration="mttcg")
     monkeypatch.setattr("kteardown.vm.acceleration.best_wall_acceleration", lambda *_, **__: mttcg)
     lab = Lab(tmp_path / "agent", "x86_64", "icount", machine=FakeMachine(lambda _: FakeBoot()))
-    hunt = flow._Hunt(HuntFolder(tmp_path), Request(source="k"), (), {}, lab, OPTIONS, SilentReporter())
+    hunt = flow._Hunt(
+        HuntFolder(tmp_path), Request(source="k"), (), {}, lab, OPTIONS, SilentReporter()
+    )
     for names in (["a"], ["a", "b"]):
         found: Mapping[Case, MeasuredCase] = {
             case: MeasuredCase(case, {"sync_ns": {(1, 72): 1.0}})

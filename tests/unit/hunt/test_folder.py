@@ -1,4 +1,5 @@
-"""The folder of a hunt keeps the fragments of the user's own, so that it can be finished from any folder."""
+"""The folder of a hunt keeps the fragments of the user's own, so that it can be finished from any
+folder."""
 
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ def test_the_folder_of_own_kinds_may_have_fragments_too(mine: Path, tmp_path: Pa
     theirs.write_text("CONFIG_Y=y\n")
     request = Request(source="debian:6.12", config=("theirs", "mine"), own=str(tmp_path / "theirs"))
     folder = HuntFolder.begin(request)
-    assert [Path(one).read_text() for one in folder.request().config] == ["CONFIG_Y=y\n", "CONFIG_X=y\n"]
+    assert [Path(one).read_text() for one in folder.request().config] == [
+        "CONFIG_Y=y\n",
+        "CONFIG_X=y\n",
+    ]
 
 
 def test_a_wrong_fragment_leaves_no_folder(mine: Path) -> None:

@@ -17,9 +17,15 @@ NAN = math.nan
 
 
 def of(
-    cost: Callable[[float], float], sizes: tuple[int, ...] = SIZES, *, seeds: int = 1, floor: float = TICK
+    cost: Callable[[float], float],
+    sizes: tuple[int, ...] = SIZES,
+    *,
+    seeds: int = 1,
+    floor: float = TICK,
 ) -> Growth:
-    return judge(Curve(sizes, np.array([[cost(n) for n in sizes]] * seeds, dtype=np.float64), floor))
+    return judge(
+        Curve(sizes, np.array([[cost(n) for n in sizes]] * seeds, dtype=np.float64), floor)
+    )
 
 
 @pytest.mark.parametrize("name", list(FINDS))
@@ -49,7 +55,8 @@ def test_an_exact_cost_that_is_no_find(name: str, verdict: str) -> None:
 
 
 def test_four_points_of_a_square_are_superlinear_and_never_constant() -> None:
-    """Zombies in a foreign process group: 28,300 instructions for each of 1,000, 55,200 for each of 2,000.
+    """Zombies in a foreign process group: 28,300 instructions for each of 1,000, 55,200 for each of
+    2,000.
 
     The interval of the slope of a straight line contains zero, and so the cost was called constant.
     """
@@ -82,7 +89,10 @@ def test_the_exponent_must_be_above_the_limit_at_both_of_the_last_doublings() ->
     one = of(lambda n: 1e4 * n + 40 * max(n - 2600, 0) ** 2)
     assert (one.verdict, one.rising) == ("unknown", True)
     assert "larger size" in one.reason
-    assert of(lambda n: 1e4 * n + 40 * max(n - 2600, 0) ** 2, spaced(10_000, 6)).verdict == "superlinear"
+    assert (
+        of(lambda n: 1e4 * n + 40 * max(n - 2600, 0) ** 2, spaced(10_000, 6)).verdict
+        == "superlinear"
+    )
 
 
 @pytest.mark.parametrize("largest", [170, 300, 500, 1000, 5000, 10**6])
@@ -123,7 +133,8 @@ def test_one_more_object_must_cost_more_in_every_seed() -> None:
 
 
 def test_a_cost_that_falls_first_is_no_find() -> None:
-    """Pages that 7.3 frees after MADV_FREE: 576 cost more than 4,608, whatever else the release did then."""
+    """Pages that 7.3 frees after MADV_FREE: 576 cost more than 4,608, whatever else the release did
+    then."""
     sizes = (576, 1152, 2304, 4608, 9216, 18432)
     costs = np.array([878_389, 371_860, 617_936, 491_129, 852_295, 1_864_790], dtype=np.float64)
     found = judge(Curve(sizes, costs * np.array([[0.98], [1.0], [1.02]]), TICK))
@@ -220,7 +231,9 @@ def test_a_boot_and_a_size_without_costs_change_nothing(curve: Curve) -> None:
 
 
 @given(curves(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), max_size=18))
-def test_missing_costs_make_no_find_of_what_is_linear(curve: Curve, missing: list[tuple[int, int]]) -> None:
+def test_missing_costs_make_no_find_of_what_is_linear(
+    curve: Curve, missing: list[tuple[int, int]]
+) -> None:
     n = np.array(SIZES, dtype=np.float64)
     rows = np.array([1e6 + 5e3 * n] * len(curve.rows))
     for seed, size in missing:

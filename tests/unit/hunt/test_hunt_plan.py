@@ -21,7 +21,14 @@ from kteardown.rundir.writer import open_writer
 from kteardown_hunt import growth, limits, plan
 from kteardown_hunt.catalogue import Kind, choose, load_kinds, possible
 from kteardown_hunt.finds import measured
-from kteardown_hunt.folder import HuntFolder, Request, further_boots, requests_of, without, without_figures
+from kteardown_hunt.folder import (
+    HuntFolder,
+    Request,
+    further_boots,
+    requests_of,
+    without,
+    without_figures,
+)
 from kteardown_hunt.plan import (
     AFTER_THEM,
     CONFIRM_SIZES,
@@ -93,14 +100,18 @@ def test_many_kinds_share_boots() -> None:
 
 
 @given(number=integers(1, 300), kernels=integers(1, 3))
-def test_kinds_that_share_a_boot_have_other_neighbours_for_each_seed(number: int, kernels: int) -> None:
+def test_kinds_that_share_a_boot_have_other_neighbours_for_each_seed(
+    number: int, kernels: int
+) -> None:
     cases = {Case(f"k{n}", "exit"): 4608 for n in range(number)}
     plan = confirm_plan(cases, [f"kernel{n}" for n in range(kernels)], range(3), OPTIONS)
     before: set[tuple[str, str]] = set()
     for seed in (1001, 1003, 1005):
         boots = [boot for boot in plan.boots if boot.seed == seed and boot.kernel == "kernel0"]
         together = [kinds_in(boot) for boot in boots]
-        assert sorted(name for names in together for name in names) == sorted(case.kind for case in cases)
+        assert sorted(name for names in together for name in names) == sorted(
+            case.kind for case in cases
+        )
         assert max(map(len, together)) <= KINDS_PER_BOOT
         assert len(boots) >= min(number, FEWEST_BOOTS)
         neighbours = {pair for names in together for pair in combinations(sorted(names), 2)}
@@ -113,7 +124,9 @@ def test_a_kernel_that_is_added_gets_boots_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
-    hunt = HuntFolder.begin(Request(source="a", against=("b",), command="kteardown hunt --against b"))
+    hunt = HuntFolder.begin(
+        Request(source="a", against=("b",), command="kteardown hunt --against b")
+    )
     cases = {Case(f"k{n}", "exit"): 4608 for n in range(MANY)}
     first = confirm_plan(cases, ["b"], [0], OPTIONS)
     hunt.stage("kernels", first, "hash")
@@ -123,7 +136,9 @@ def test_a_kernel_that_is_added_gets_boots_of_its_own(
     for _ in range(2):
         hunt.extend([], "a")
         assert (hunt.request().against, hunt.request().locks) == (("b", "SERIES on a"), "a")
-        assert hunt.request().command == "kteardown hunt --against b --against 'SERIES on a' --locks a"
+        assert (
+            hunt.request().command == "kteardown hunt --against b --against 'SERIES on a' --locks a"
+        )
     both = confirm_plan(cases, hunt.request().against, [0], OPTIONS)
     for _ in range(2):
         run = hunt.stage("kernels", both, "hash")
@@ -132,7 +147,9 @@ def test_a_kernel_that_is_added_gets_boots_of_its_own(
     assert not rests(planned)
 
 
-def test_a_way_that_is_added_gets_a_boot_and_those_that_are_there_keep_their_sizes(tmp_path: Path) -> None:
+def test_a_way_that_is_added_gets_a_boot_and_those_that_are_there_keep_their_sizes(
+    tmp_path: Path,
+) -> None:
     hunt = HuntFolder(tmp_path)
     before = confirm_plan({Case("a", "exit"): 4608, Case("b", "exit"): 4608}, ["k"], [0], OPTIONS)
     hunt.stage("narrow", before, "hash")
@@ -142,7 +159,9 @@ def test_a_way_that_is_added_gets_a_boot_and_those_that_are_there_keep_their_siz
         first, second, added = Plan.model_validate_json(run.plan_file.path.read_bytes()).boots
         assert (first, second) == before.boots
         assert (added.index, added.block) == (2, 2)
-        assert {(trial.params["kind"], trial.params["way"]) for trial in added.trials} == {("a", "call")}
+        assert {(trial.params["kind"], trial.params["way"]) for trial in added.trials} == {
+            ("a", "call")
+        }
         assert [trial.index for trial in added.trials] == list(range(6))
         assert [trial.warmup for trial in added.trials] == [1, 0, 0, 0, 0, 0]
 
@@ -204,7 +223,9 @@ def test_no_kind_has_a_function_of_the_program_of_a_find() -> None:
     folder = data_dir("agent") / "hunt"
     function = re.compile(r"^(?:static )?[\w *]*?\b(\w+)\([^;()]*\)\n\{", re.MULTILINE)
     programs = {
-        name for file in ("owner.c", "reproducer.c") for name in function.findall((folder / file).read_text())
+        name
+        for file in ("owner.c", "reproducer.c")
+        for name in function.findall((folder / file).read_text())
     }
     assert {"kill_descendants", "delete_entry", "owner_start"} <= programs
     for file in [*folder.glob("kinds/*.c"), *folder.glob("lib/*.h")]:
@@ -252,7 +273,12 @@ def test_names_and_parts_are_chosen_and_a_wrong_one_is_named() -> None:
 
 
 def test_another_word_chooses_the_kinds_whose_names_contain_it() -> None:
-    kinds = [kind("flocks"), kind("posix_locks"), kind("locks_of", part="mounts"), kind("mounts_deep")]
+    kinds = [
+        kind("flocks"),
+        kind("posix_locks"),
+        kind("locks_of", part="mounts"),
+        kind("mounts_deep"),
+    ]
     assert [each.name for each in choose(kinds, ["locks"])] == ["flocks", "posix_locks", "locks_of"]
     # A name or a part is not also a piece of names.
     assert [each.name for each in choose(kinds, ["mounts"])] == ["locks_of"]
@@ -296,8 +322,12 @@ def boot_with(
                 log.append(sample, boot=0, attempt=0)
                 log.append(TrialEnd(trial=index, status="ok"), boot=0, attempt=0)
             elif index == failed:
-                log.append(TrialEnd(trial=index, status="failed", detail="mount()"), boot=0, attempt=0)
-        end = BootEnd(outcome=outcome, detail="", duration_s=1, first_record_s=0.5, command=[], host_load=0)
+                log.append(
+                    TrialEnd(trial=index, status="failed", detail="mount()"), boot=0, attempt=0
+                )
+        end = BootEnd(
+            outcome=outcome, detail="", duration_s=1, first_record_s=0.5, command=[], host_load=0
+        )
         log.append(end, boot=0, attempt=0)
 
 
@@ -308,7 +338,9 @@ def test_after_a_hang_the_other_ways_are_booted_again_and_nothing_else(tmp_path:
     (again,) = further_boots(plan, run)
     assert (again.index, again.place) == (1, plan.boots[0].place)
     assert {trial.params["way"] for trial in again.trials} == {"oldest"}
-    assert [trial.index for trial in again.trials] == list(range(len(SCREEN_SIZES) + len(AFTER_THEM) + 1))
+    assert [trial.index for trial in again.trials] == list(
+        range(len(SCREEN_SIZES) + len(AFTER_THEM) + 1)
+    )
     longer = plan.model_copy(update={"boots": (*plan.boots, again)})
     assert again.index in rests(longer)
     assert not further_boots(longer, run)
@@ -353,7 +385,9 @@ def test_a_hunt_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("nofile", 300, "root", 300),
     ],
 )
-def test_the_largest_number_is_that_of_the_limit(limit: str, most: int, user: str, expected: int) -> None:
+def test_the_largest_number_is_that_of_the_limit(
+    limit: str, most: int, user: str, expected: int
+) -> None:
     found = limits.largest(limit, most, user)
     assert found is not None
     assert found[0] == expected

@@ -1,4 +1,5 @@
-"""The lock that is held while a cost grows: from the records of a guest to the table and the report."""
+"""The lock that is held while a cost grows: from the records of a guest to the table and the
+report."""
 
 from __future__ import annotations
 
@@ -23,14 +24,24 @@ FLC_LOCK = LockResult(name="&ctx->flc_lock", reading=False, share=0.9, longest_n
 
 def boot(*records: Record) -> BootRecords:
     start = BootStart(
-        kernel="kernel", block=0, seed=1, acceleration="icount", host_load=0, started_at="2026-01-01T00:00:00"
+        kernel="kernel",
+        block=0,
+        seed=1,
+        acceleration="icount",
+        host_load=0,
+        started_at="2026-01-01T00:00:00",
     )
     end = BootEnd(outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0)
     return BootRecords(0, 0, start, end, records)
 
 
 def begun(trial: int = 0) -> TrialStart:
-    params: dict[str, int | str] = {"kind": "flocks", "way": "exit", "user": "root", "objects": 1152}
+    params: dict[str, int | str] = {
+        "kind": "flocks",
+        "way": "exit",
+        "user": "root",
+        "objects": 1152,
+    }
     return TrialStart(trial=trial, workload="hunt", params=params)
 
 
@@ -51,12 +62,22 @@ def names(found: tuple[LockResult, ...]) -> list[str]:
 
 
 def test_the_first_lock_is_named_and_others_if_they_are_held_for_most_of_the_time() -> None:
-    text = "900 30 writing outer\n800 20 reading inner lock\n510 9 writing third\n505 9 writing fourth"
+    text = (
+        "900 30 writing outer\n800 20 reading inner lock\n510 9 writing third\n505 9 writing fourth"
+    )
     few = "300 30 writing &(&x->y)->z\n200 20 writing inner"
     found = locks.held_locks(
-        [boot(begun(), counted("release", text), counted("making", few), took("elapsed_ns", 1000),
-              took("make_ns", 1000), ended())]
-    )  # fmt: skip
+        [
+            boot(
+                begun(),
+                counted("release", text),
+                counted("making", few),
+                took("elapsed_ns", 1000),
+                took("make_ns", 1000),
+                ended(),
+            )
+        ]
+    )
     assert found[FLOCKS, "sync"] == (
         LockResult(name="outer", reading=False, share=0.9, longest_ns=30),
         LockResult(name="inner lock", reading=True, share=0.8, longest_ns=20),
@@ -80,7 +101,10 @@ def test_of_a_warm_up_nothing_counts_and_of_a_trial_that_failed_neither() -> Non
     ("source", "named"),
     [
         ("debian:6.12", "kteardown hunt --resume H --locks debian:6.12; 6 to 12 min to build"),
-        ("debian-image:6.12", "kteardown hunt --resume H --locks debian:6.12; 6 to 12 min to build"),
+        (
+            "debian-image:6.12",
+            "kteardown hunt --resume H --locks debian:6.12; 6 to 12 min to build",
+        ),
         ("image:/boot/vmlinuz", "kteardown hunt --resume H --locks SOURCE"),
     ],
 )
@@ -112,7 +136,12 @@ def test_the_kernel_has_lock_statistics_and_what_was_asked_for() -> None:
 
 def result_of(*held: LockResult) -> HuntResult:
     growth = GrowthResult(
-        verdict="superlinear", reason="", exponent=2.0, sizes=(10, 20), costs=(100, 400), confirmed=True
+        verdict="superlinear",
+        reason="",
+        exponent=2.0,
+        sizes=(10, 20),
+        costs=(100, 400),
+        confirmed=True,
     )
     case = {
         "kind": "flocks",
@@ -126,7 +155,13 @@ def result_of(*held: LockResult) -> HuntResult:
         "bystanders": {},
     }
     find = Find(
-        kind="flocks", way="exit", user="root", object="open file", cost="sync", growth=growth, locks=held
+        kind="flocks",
+        way="exit",
+        user="root",
+        object="open file",
+        cost="sync",
+        growth=growth,
+        locks=held,
     )
     return HuntResult.model_validate(
         {
@@ -149,7 +184,8 @@ def test_the_table_has_a_column_for_the_lock_if_locks_were_counted() -> None:
     table = finds_table(result_of(FLC_LOCK, inner))
     place = table.keys.columns.index("lock held")
     assert (
-        table.keys.rows[0][place].text == "&ctx->flc_lock 90.0%, 4,000; rcu_read_lock (shared) 60.0%, 4,000"
+        table.keys.rows[0][place].text
+        == "&ctx->flc_lock 90.0%, 4,000; rcu_read_lock (shared) 60.0%, 4,000"
     )
     assert len(table.keys.rows[0]) == len(table.keys.columns)
     assert table.keys.columns[-1] == "debian:7.3"
@@ -160,8 +196,9 @@ def test_the_table_has_a_column_for_the_lock_if_locks_were_counted() -> None:
 def test_the_report_names_the_lock() -> None:
     result = result_of(FLC_LOCK)
     assert (
-        "\nWhile the objects are released, &ctx->flc_lock is held for 90% of the time, and at once for up to "
-        "4,000 instructions (debian:6.12 with CONFIG_LOCK_STAT).\n" in report_text(result.finds[0], result)
+        "\nWhile the objects are released, &ctx->flc_lock is held for 90% of the time, and at once "
+        "for up to 4,000 instructions (debian:6.12 with CONFIG_LOCK_STAT).\n"
+        in report_text(result.finds[0], result)
     )
     shared = result_of(FLC_LOCK.model_copy(update={"reading": True}))
     assert "&ctx->flc_lock is held shared for 90%" in report_text(shared.finds[0], shared)

@@ -17,9 +17,13 @@ from kteardown_hunt.folder import HuntFolder, measure_stage
 from kteardown_hunt.plan import REPORTS, Case, Options, plan_of_sizes
 from unit.fake_machine import FakeBoot, FakeMachine
 
-# Of two kinds, each with a boot of its own: three trials and one, of which the first has a warm-up, too.
+# Of two kinds, each with a boot of its own: three trials and one, of which the first has a warm-up,
+# too.
 PLAN = plan_of_sizes(
-    {Case("a", "exit"): [72, 288, 1152], Case("b", "exit"): [4608]}, ["kernel"], [0], Options(budget_minstr=0)
+    {Case("a", "exit"): [72, 288, 1152], Case("b", "exit"): [4608]},
+    ["kernel"],
+    [0],
+    Options(budget_minstr=0),
 )
 
 
@@ -52,7 +56,12 @@ def shares_of(path: Path, acceleration: Acceleration) -> list[float]:
         lines: list[dict[str, object]] = []
         for trial in next(boots).trials:
             lines.append(
-                {"type": "trial_start", "trial": trial.index, "workload": "hunt", "params": trial.params}
+                {
+                    "type": "trial_start",
+                    "trial": trial.index,
+                    "workload": "hunt",
+                    "params": trial.params,
+                }
             )
             lines.append({"type": "trial_end", "trial": trial.index, "status": "ok"})
         return FakeBoot(lines=tuple(json.dumps(line).encode() for line in lines))
@@ -67,7 +76,9 @@ def shares_of(path: Path, acceleration: Acceleration) -> list[float]:
     return reporter.shares
 
 
-def test_the_start_of_a_guest_counts_as_several_trials_on_the_instruction_clock(tmp_path: Path) -> None:
+def test_the_start_of_a_guest_counts_as_several_trials_on_the_instruction_clock(
+    tmp_path: Path,
+) -> None:
     # (10 + 2) + 1 + 1, then 10 + 2
     assert shares_of(tmp_path, "icount") == pytest.approx([12 / 26, 13 / 26, 14 / 26, 1])
 

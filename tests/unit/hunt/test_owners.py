@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, Sample, TrialEnd, TrialStart
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    ParamValue,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.functions import scaling, scalings
 from kteardown_hunt.plan import OWNER_BOOTS, Case, Options, owners_plan
@@ -96,7 +104,9 @@ def test_times_are_read_from_the_records_of_each_boot() -> None:
             host_load=0,
             started_at="2026-01-01T00:00:00",
         )
-        end = BootEnd(outcome="ok", detail="", duration_s=1, first_record_s=0.5, command=[], host_load=0)
+        end = BootEnd(
+            outcome="ok", detail="", duration_s=1, first_record_s=0.5, command=[], host_load=0
+        )
         return BootRecords(number, 0, start, end, tuple(records))
 
     (found,) = scalings([boot(number, 1001 + number) for number in range(3)], {CASE: "linear"})

@@ -15,7 +15,9 @@ def test_a_program_has_no_file_of_the_host_but_kinds(tmp_path: Path, name: str) 
     (tmp_path / "kinds").mkdir()
     kind, shared = tmp_path / "kinds/mine.c", tmp_path / "kinds/mine.h"
     include = name.format(folder=tmp_path)
-    kind.write_text(f'#include "hunt/kind.h"\n#include "mine.h"\n#if 0\n#include "{include}"\n#endif\n')
+    kind.write_text(
+        f'#include "hunt/kind.h"\n#include "mine.h"\n#if 0\n#include "{include}"\n#endif\n'
+    )
     shared.write_text("enum { SHARED };\n")
     text = program("mine", [kind, shared])
     assert "secret_of_the_user" not in text

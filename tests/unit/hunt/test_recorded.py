@@ -1,4 +1,5 @@
-"""From recorded boots of two kinds to finds: ``flocks`` by exit, and ``zombies_group``, on Debian's 6.12."""
+"""From recorded boots of two kinds to finds: ``flocks`` by exit, and ``zombies_group``, on Debian's
+6.12."""
 
 from __future__ import annotations
 
@@ -122,7 +123,9 @@ def test_after_one_seed_only_what_may_still_grow_is_confirmed() -> None:
 
 def test_deferred_work_of_a_few_million_instructions_asks_for_a_confirmation() -> None:
     """Recorded: masters of pseudoterminals, closed one by one."""
-    deferred = {"deferred_ns": {(1, 18): 58e3, (1, 72): 449e3, (1, 288): 1_815e3, (1, 1152): 10_485e3}}
+    deferred = {
+        "deferred_ns": {(1, 18): 58e3, (1, 72): 449e3, (1, 288): 1_815e3, (1, 1152): 10_485e3}
+    }
     assert finds_module.worth_confirming([MeasuredCase(FLOCKS, deferred)]) == {FLOCKS: 1152}
 
 
@@ -152,7 +155,9 @@ def test_the_release_of_both_grows_with_the_square(finds: list[Find]) -> None:
 
 
 def test_the_function_that_is_responsible_is_named(finds: list[Find]) -> None:
-    place = {find.kind: find.function.place for find in finds if find.cost == "sync" and find.function}
+    place = {
+        find.kind: find.function.place for find in finds if find.cost == "sync" and find.function
+    }
     assert place == {"flocks": "locks_check_ctx_file_list()", "zombies_group": "do_exit()"}
 
 
@@ -169,14 +174,20 @@ def test_the_cost_at_the_limit_is_that_of_the_square(finds: list[Find]) -> None:
     assert flocks.prediction.objects == 1_000_000
     exact = (flocks.growth.costs[-1] or 0) * (1_000_000 / flocks.growth.sizes[-1]) ** 2
     assert flocks.prediction.instructions[1] == pytest.approx(exact, rel=0.1)
-    assert predicted(flocks.prediction, Rate(ns=2.0, deviation=0.1, acceleration="kvm", cases=3)).endswith(
-        " at 1,000,000"
-    )
+    assert predicted(
+        flocks.prediction, Rate(ns=2.0, deviation=0.1, acceleration="kvm", cases=3)
+    ).endswith(" at 1,000,000")
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0042, "0.0042 s"), (66.34, "66 s"), (400, "6.7 min"), (33_400, "9.3 h"), (1.65e6, "19 days")],
+    [
+        (0.0042, "0.0042 s"),
+        (66.34, "66 s"),
+        (400, "6.7 min"),
+        (33_400, "9.3 h"),
+        (1.65e6, "19 days"),
+    ],
 )
 def test_a_prediction_has_two_digits(seconds: float, text: str) -> None:
     assert rough_time(seconds) == text
@@ -202,7 +213,10 @@ def test_the_tables_and_the_sentence(finds: list[Find]) -> None:
     table = finds_table(result)
     assert len(table.keys.rows) == len(finds)
     assert table.keys.columns[-1] == "debian-image:7.3"
-    assert [shown.title for shown in shown_tables(result, everything=True)] == ["Finds", "All kinds"]
+    assert [shown.title for shown in shown_tables(result, everything=True)] == [
+        "Finds",
+        "All kinds",
+    ]
     assert HuntResult.model_validate_json(result.model_dump_json()) == result
 
 
@@ -211,7 +225,9 @@ def test_what_may_still_be_superlinear_is_listed_unless_it_is_found_in_another_w
 ) -> None:
     cases = confirmed_cases()
     rising = (
-        cases[0].growth["make"].model_copy(update={"verdict": "unknown", "rising": True, "confirmed": True})
+        cases[0]
+        .growth["make"]
+        .model_copy(update={"verdict": "unknown", "rising": True, "confirmed": True})
     )
     other = cases[0].model_copy(update={"kind": "other", "growth": {"make": rising}})
     same = cases[0].model_copy(update={"way": "oldest", "growth": {"sync": rising}})
@@ -252,11 +268,27 @@ def test_a_guest_that_hung_is_a_find_and_a_call_that_failed_is_not() -> None:
     [
         ("do_sigtimedwait", ("__x64_sys_rt_sigtimedwait",), "do_sigtimedwait()"),
         ("_raw_write_unlock_irq", ("do_exit", "do_group_exit"), "do_exit()"),
-        ("finish_task_switch", ("__schedule", "schedule", "fcntl_setlk", "do_fcntl"), "fcntl_setlk()"),
-        ("finish_task_switch", ("__schedule", "schedule", "schedule_timeout", "__wait_for_common"), None),
+        (
+            "finish_task_switch",
+            ("__schedule", "schedule", "fcntl_setlk", "do_fcntl"),
+            "fcntl_setlk()",
+        ),
+        (
+            "finish_task_switch",
+            ("__schedule", "schedule", "schedule_timeout", "__wait_for_common"),
+            None,
+        ),
         ("_raw_spin_unlock_irqrestore", ("__wake_up", "perf_event_wakeup"), "perf_event_wakeup()"),
-        ("generic_exec_single", ("__smp_call_function_single", "perf_event_open"), "perf_event_open()"),
-        ("clear_highpages_kasan_tagged", ("__alloc_pages_noprof", "do_swap_page"), "do_swap_page()"),
+        (
+            "generic_exec_single",
+            ("__smp_call_function_single", "perf_event_open"),
+            "perf_event_open()",
+        ),
+        (
+            "clear_highpages_kasan_tagged",
+            ("__alloc_pages_noprof", "do_swap_page"),
+            "do_swap_page()",
+        ),
         ("kmem_cache_free", ("unlink_anon_vmas",), "unlink_anon_vmas()"),
         ("kfree", ("free_fib_info_rcu",), "free_fib_info_rcu()"),
         ("pcpu_alloc_noprof", ("fib_nh_common_init",), "pcpu_alloc_noprof()"),
@@ -277,9 +309,16 @@ def find_of(kind: str, place: str, share: float) -> Find:
         name=place, share=share, exponent=2.0, callers=(), no_interrupts=0.0, place=f"{place}()"
     )
     growth = GrowthResult(
-        verdict="superlinear", reason="", exponent=2.0, sizes=(10, 20), costs=(1.0, 4.0), confirmed=True
+        verdict="superlinear",
+        reason="",
+        exponent=2.0,
+        sizes=(10, 20),
+        costs=(1.0, 4.0),
+        confirmed=True,
     )
-    return Find(kind=kind, way="exit", user="root", object="", cost="sync", growth=growth, function=function)
+    return Find(
+        kind=kind, way="exit", user="root", object="", cost="sync", growth=growth, function=function
+    )
 
 
 @pytest.mark.parametrize(
@@ -313,9 +352,16 @@ def test_a_find_says_what_other_kernels_did_and_what_failed_there() -> None:
 
 def test_bystanders_that_fail_are_reported_at_the_largest_number_so_far() -> None:
     start = BootStart(
-        kernel="kernel", block=0, seed=1, acceleration="icount", host_load=0, started_at="2026-01-01T00:00:00"
+        kernel="kernel",
+        block=0,
+        seed=1,
+        acceleration="icount",
+        host_load=0,
+        started_at="2026-01-01T00:00:00",
     )
-    end = BootEnd(outcome="hang", detail="silence", duration_s=1, first_record_s=0, command=[], host_load=0)
+    end = BootEnd(
+        outcome="hang", detail="silence", duration_s=1, first_record_s=0, command=[], host_load=0
+    )
     params: dict[str, ParamValue] = {"kind": "flocks", "way": "exit", "user": "root", "owners": 1}
     records = (
         TrialStart(trial=0, workload="hunt", params={**params, "objects": 288}),
@@ -334,7 +380,9 @@ def test_what_fits_into_memory_is_predicted() -> None:
     figures = confirmed[ZOMBIES].figures
     figures["held_kb"] = {at: 32.0 * at[1] for at in figures["sync_ns"]}
     cases = finds_module.case_results([zombies], stage("screen"), confirmed, {}, {})
-    find = next(find for find in finds_module.finds_of(cases, confirmed, [zombies]) if find.cost == "sync")
+    find = next(
+        find for find in finds_module.finds_of(cases, confirmed, [zombies]) if find.cost == "sync"
+    )
     assert find.prediction
     assert (find.prediction.objects, find.prediction.limit) == (524_288, "16 GiB of memory")
 
@@ -374,16 +422,16 @@ def test_the_report_says_what_the_program_shows_and_which_user_runs_it(
             "_raw_write_unlock_irq",
             ("do_exit", "do_group_exit"),
             0.9,
-            "do_exit(), called by do_group_exit(), has 50% of the samples of the release of 20 objects; this "
-            "time grows with the exponent 2.0. Interrupts were off; such samples are taken where they are "
-            "enabled, in _raw_write_unlock_irq().",
+            "do_exit(), called by do_group_exit(), has 50% of the samples of the release of 20 "
+            "objects; this time grows with the exponent 2.0. Interrupts were off; such samples are "
+            "taken where they are enabled, in _raw_write_unlock_irq().",
         ),
         (
             "kfree",
             ("free_fib_info_rcu",),
             0.0,
-            "free_fib_info_rcu() has 50% of the samples of the release of 20 objects, taken in kfree(); this "
-            "time grows with the exponent 2.0.",
+            "free_fib_info_rcu() has 50% of the samples of the release of 20 objects, taken in "
+            "kfree(); this time grows with the exponent 2.0.",
         ),
     ],
 )
@@ -392,7 +440,12 @@ def test_the_report_names_the_function_that_the_table_names(
 ) -> None:
     find = find_of("flocks", "walk", 0.5)
     assert find.function
-    update = {"name": name, "callers": callers, "no_interrupts": off, "place": place_of(name, callers)}
+    update = {
+        "name": name,
+        "callers": callers,
+        "no_interrupts": off,
+        "place": place_of(name, callers),
+    }
     function = find.function.model_copy(update=update)
     find = find.model_copy(update={"function": function})
     assert f"\n{sentence}\n" in report_text(find, result_of([], [find]))
@@ -406,11 +459,11 @@ def test_the_report_names_the_function_that_the_table_names(
             "fs.inotify.max_user_instances, fs.nr_open",
             "mttcg",
             (
-                "For 1,000,000 objects (fs.inotify.max_user_instances and fs.nr_open allow more) that is "
-                "5,000 thousand million instructions, 2.8 h (up to 4.2 h) of an emulated CPU on the host "
-                "that was used, if the cost goes on growing as it did.",
-                "The number of objects is limited by fs.inotify.max_user_instances and fs.nr_open: raise "
-                "each of them first if it is lower than 20.",
+                "For 1,000,000 objects (fs.inotify.max_user_instances and fs.nr_open allow more) "
+                "that is 5,000 thousand million instructions, 2.8 h (up to 4.2 h) of an emulated "
+                "CPU on the host that was used, if the cost goes on growing as it did.",
+                "The number of objects is limited by fs.inotify.max_user_instances and fs.nr_open: "
+                "raise each of them first if it is lower than 20.",
             ),
         ),
         (
@@ -418,10 +471,11 @@ def test_the_report_names_the_function_that_the_table_names(
             "fs.aio-max-nr",
             "kvm",
             (
-                "For 65,536 objects (as many as fs.aio-max-nr allows) that is 5,000 thousand million "
-                "instructions, 2.8 h (up to 4.2 h) on the host that was used, if the cost goes on growing as "
-                "it did.",
-                "The number of objects is limited by fs.aio-max-nr: raise it first if it is lower than 20.",
+                "For 65,536 objects (as many as fs.aio-max-nr allows) that is 5,000 thousand "
+                "million instructions, 2.8 h (up to 4.2 h) on the host that was used, if the cost "
+                "goes on growing as it did.",
+                "The number of objects is limited by fs.aio-max-nr: raise it first if it is lower "
+                "than 20.",
             ),
         ),
     ],
@@ -470,7 +524,8 @@ def test_the_report_says_how_long_others_waited(finds: list[Find]) -> None:
     zombies = next(find for find in finds if (find.kind, find.cost) == ("zombies_group", "sync"))
     text = report_text(zombies, result)
     assert (
-        "During the release of 1,152 objects and shortly after it, interrupts are off for up to 37,4" in text
+        "During the release of 1,152 objects and shortly after it, interrupts are off for up to "
+        "37,4" in text
     )
     making = zombies.model_copy(update={"cost": "make"})
     assert "shortly after it" not in report_text(making, result)
@@ -478,12 +533,22 @@ def test_the_report_says_how_long_others_waited(finds: list[Find]) -> None:
 
 def test_a_linear_release_that_waits_for_others_is_a_find_of_its_own() -> None:
     waits = OwnersResult(
-        kind="flocks", way="exit", user="root", owners=2, objects=100, boots=5,
-        ratio=1.9, ci=(1.8, 2.0), verdict="serial", alone="linear",
-    )  # fmt: skip
+        kind="flocks",
+        way="exit",
+        user="root",
+        owners=2,
+        objects=100,
+        boots=5,
+        ratio=1.9,
+        ci=(1.8, 2.0),
+        verdict="serial",
+        alone="linear",
+    )
     steep = waits.model_copy(update={"alone": "superlinear"})
     result = result_of([], []).model_copy(update={"owners": (waits, steep)})
-    assert summary(result).endswith("; 1 linear release in which several processes wait for each other")
+    assert summary(result).endswith(
+        "; 1 linear release in which several processes wait for each other"
+    )
     table = owners_table(result, everything=False)
     assert table
     assert [(row[4].text, row[4].tone, row[5].text) for row in table.keys.rows] == [
@@ -491,5 +556,7 @@ def test_a_linear_release_that_waits_for_others_is_a_find_of_its_own() -> None:
         ("serial", None, "superlinear"),
     ]
     text = report_text(waits, result)
-    assert text.startswith("Subject: flocks: 2 processes that release at once take 1.90 times as long\n")
+    assert text.startswith(
+        "Subject: flocks: 2 processes that release at once take 1.90 times as long\n"
+    )
     assert "    ./flocks 100 exit & ./flocks 100 exit & wait\n" in text

@@ -24,7 +24,9 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a hunt that has been begun."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    HuntFolder.begin(Request(source="debian-image:7.3", budget_minstr=300, command="kteardown hunt"))
+    HuntFolder.begin(
+        Request(source="debian-image:7.3", budget_minstr=300, command="kteardown hunt")
+    )
     return tmp_path
 
 
@@ -45,7 +47,10 @@ def hunt(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("--show", "last", "--against", "debian-image:6.1"), "--against cannot be changed"),
         (("--show", "last", "--locks", "debian:6.12"), "--locks cannot be changed"),
         (("--resume", "last", "--locks", "debian-image:6.12"), "a prebuilt kernel does not count"),
-        (("--show", "last", "--resume", "last"), "--show prints a result, and --resume measures the rest"),
+        (
+            ("--show", "last", "--resume", "last"),
+            "--show prints a result, and --resume measures the rest",
+        ),
         (("--show", "last"), "has no result yet"),
         (("--show", "nothing"), "nothing"),
     ],
@@ -60,11 +65,18 @@ def test_a_hunt_that_has_been_begun_stays_as_it_is(
     ("ends", "said"),
     [
         ("kinds_of", "interrupted; nothing was measured, and kernels that were built are kept"),
-        ("finish", "interrupted; what was measured is kept; finish it with: kteardown hunt --resume "),
+        (
+            "finish",
+            "interrupted; what was measured is kept; finish it with: kteardown hunt --resume ",
+        ),
     ],
 )
 def test_an_interrupted_hunt_says_what_is_kept(
-    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ends: str, said: str
+    begun: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ends: str,
+    said: str,
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -76,9 +88,12 @@ def test_an_interrupted_hunt_says_what_is_kept(
 
 
 def with_kind(folder: Path) -> Path:
-    """Return a new folder with a file that writes ``executed`` when the program of all kinds starts."""
+    """Return a new folder with a file that writes ``executed`` when the program of all kinds
+    starts."""
     (folder / "kinds").mkdir(parents=True)
-    code = f'__attribute__((constructor)) static void run(void) {{ fopen("{folder}/executed", "w"); }}'
+    code = (
+        f'__attribute__((constructor)) static void run(void) {{ fopen("{folder}/executed", "w"); }}'
+    )
     (folder / "kinds" / "foreign.c").write_text(f"#include <stdio.h>\n{code}\n")
     return folder
 
@@ -100,7 +115,10 @@ def test_kinds_are_executed_only_from_a_folder_that_is_named(tmp_path: Path) -> 
         (("--owners", "1"), "'1' is not a number of processes from 2 to "),
         (("--owners", "2,1000000"), "'1000000' is not a number of processes from 2 to "),
         (("--kinds", "flokcs"), "there is no kind and no part of the catalogue called 'flokcs'"),
-        (("--unprivileged", "--kinds", "perf_uprobes"), "only root can make the objects of perf_uprobes"),
+        (
+            ("--unprivileged", "--kinds", "perf_uprobes"),
+            "only root can make the objects of perf_uprobes",
+        ),
         (("--config", "nothing"), "no fragment 'nothing'"),
     ],
 )
@@ -115,26 +133,56 @@ def test_what_cannot_be_hunted_leaves_no_folder(
 
 def test_the_reproducers_are_written_if_the_reader_of_the_tables_is_gone(begun: Path) -> None:
     growth = GrowthResult(
-        verdict="superlinear", reason="", exponent=2.0, sizes=(10, 20), costs=(1.0, 4.0), confirmed=True
+        verdict="superlinear",
+        reason="",
+        exponent=2.0,
+        sizes=(10, 20),
+        costs=(1.0, 4.0),
+        confirmed=True,
     )
     find = Find(kind="flocks", way="exit", user="root", object="", cost="make", growth=growth)
     result = HuntResult(
-        kteardown="0", command="kteardown hunt", source="debian-image:7.3", release="7.3", against=(),
-        measured_s=1.0, kinds=1, cases=(), finds=(find,),
-    )  # fmt: skip
+        kteardown="0",
+        command="kteardown hunt",
+        source="debian-image:7.3",
+        release="7.3",
+        against=(),
+        measured_s=1.0,
+        kinds=1,
+        cases=(),
+        finds=(find,),
+    )
     folder = HuntFolder.find("last")
     folder.save(folder.result_file, result.model_dump_json())
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-P", "-m", "kteardown", "hunt", "--show", "last", "--reproducers", "written"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "kteardown",
+        "hunt",
+        "--show",
+        "last",
+        "--reproducers",
+        "written",
+    ]
     subprocess.run(command, cwd=begun, stdout=writer, stderr=subprocess.DEVNULL, check=False)
     os.close(writer)
-    assert sorted(path.name for path in (begun / "written").iterdir()) == ["flocks-exit-make.txt", "flocks.c"]
+    assert sorted(path.name for path in (begun / "written").iterdir()) == [
+        "flocks-exit-make.txt",
+        "flocks.c",
+    ]
 
 
 def test_the_name_of_a_kind_in_a_result_is_no_path(begun: Path) -> None:
     find = {"kind": "../outside", "way": "exit", "user": "root", "object": "", "cost": None}
-    fields = {"kteardown": "0", "command": "kteardown hunt", "source": "debian-image:7.3", "release": "7.3"}
+    fields = {
+        "kteardown": "0",
+        "command": "kteardown hunt",
+        "source": "debian-image:7.3",
+        "release": "7.3",
+    }
     rest = {"against": [], "measured_s": 1.0, "kinds": 1, "cases": [], "finds": [find]}
     folder = HuntFolder.find("last")
     folder.save(folder.result_file, json.dumps({**fields, **rest}))
@@ -150,9 +198,16 @@ def test_the_program_of_an_own_kind_is_written_only_if_its_folder_is_typed(begun
     (folder.path / "hunt.json").write_text(json.dumps({**request, "own": str(theirs)}))
     find = Find(kind="foreign", way="exit", user="root", object="", cost=None)
     result = HuntResult(
-        kteardown="0", command="kteardown hunt", source="debian-image:7.3", release="7.3", against=(),
-        measured_s=1.0, kinds=1, cases=(), finds=(find,),
-    )  # fmt: skip
+        kteardown="0",
+        command="kteardown hunt",
+        source="debian-image:7.3",
+        release="7.3",
+        against=(),
+        measured_s=1.0,
+        kinds=1,
+        cases=(),
+        finds=(find,),
+    )
     folder.save(folder.result_file, result.model_dump_json())
     asked = ("hunt", "--show", "last", "--reproducers", str(begun / "written"))
     assert f"--own {theirs}" in hunt(begun, *asked[1:]).stderr

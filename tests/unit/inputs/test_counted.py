@@ -9,7 +9,13 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.counts import INVARIANTS, METRICS, check_counts, marks_stretch, uncounted
-from kteardown.inputs.load import load_experiment, load_workload, load_workloads, stress_names, workload_names
+from kteardown.inputs.load import (
+    load_experiment,
+    load_workload,
+    load_workloads,
+    stress_names,
+    workload_names,
+)
 from kteardown.inputs.options import Overrides, apply, on_clocks
 from kteardown.model.experiment import Experiment
 from kteardown.paths import data_dir
@@ -46,7 +52,9 @@ def test_the_metrics_are_added_where_a_stretch_is_marked() -> None:
     for workload in load_workloads(experiment).values():
         assert METRICS.items() <= workload.metrics.items()
         assert INVARIANTS.items() <= workload.invariants.items()
-        assert workload.metrics.keys() - METRICS.keys() == load_workload(workload.name).metrics.keys()
+        assert (
+            workload.metrics.keys() - METRICS.keys() == load_workload(workload.name).metrics.keys()
+        )
     plain = load_workloads(load_experiment("freezer"))
     assert not any(METRICS.keys() & workload.metrics.keys() for workload in plain.values())
 
@@ -56,7 +64,9 @@ def test_the_metrics_are_in_the_form_of_a_workloads_own() -> None:
     for key, metric in METRICS.items():
         assert key.endswith(f"_{metric.unit}")
         assert metric.name and metric.optional and not metric.headline
-    assert [key for key, metric in METRICS.items() if not metric.compare] == ["instructions_per_cycle"]
+    assert [key for key, metric in METRICS.items() if not metric.compare] == [
+        "instructions_per_cycle"
+    ]
 
 
 def test_the_agent_reports_these_metrics() -> None:
@@ -78,7 +88,9 @@ def test_a_workload_without_a_stretch_beside_others_is_left_as_it_is() -> None:
 
 
 def test_emulated_x86_has_no_counters() -> None:
-    with pytest.raises(InputError, match="x86_64 guests have no counters on the instruction clock") as error:
+    with pytest.raises(
+        InputError, match="x86_64 guests have no counters on the instruction clock"
+    ) as error:
         counted("freezer", clock="instructions")
     assert "--clock wall" in error.value.hint
 
@@ -95,7 +107,9 @@ def test_a_metric_of_the_workload_with_such_a_name_is_an_error() -> None:
     workloads = {name: load_workload(name) for name in ("zombies", "zombies_cgroup")}
     check_counts(experiment, workloads, "here")
     with pytest.MonkeyPatch.context() as patch:
-        mine = workloads["zombies"].model_copy(update={"metrics": {"cycles_count": METRICS["cycles_count"]}})
+        mine = workloads["zombies"].model_copy(
+            update={"metrics": {"cycles_count": METRICS["cycles_count"]}}
+        )
         patch.setattr("kteardown.inputs.load.load_workload", lambda name, folder="": mine)
         with pytest.raises(InputError, match="metric or an invariant cycles_count of its own"):
             load_workloads(experiment)
@@ -104,8 +118,14 @@ def test_a_metric_of_the_workload_with_such_a_name_is_an_error() -> None:
 def test_a_file_can_ask_for_it(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
-        'name = "mine"\nquestion = "?"\nsource = "debian:6.12"\n[[workloads]]\nworkload = "zombies"\n'
-        '[design]\nclock = "wall"\ncounts = true\n'
+        'name = "mine"\n'
+        'question = "?"\n'
+        'source = "debian:6.12"\n'
+        "[[workloads]]\n"
+        'workload = "zombies"\n'
+        "[design]\n"
+        'clock = "wall"\n'
+        "counts = true\n"
     )
     experiment = load_experiment(str(file))
     assert experiment.design.counts
@@ -117,4 +137,7 @@ def test_on_both_clocks_only_the_wall_clock_counts() -> None:
     by_option = on_clocks(load_experiment("freezer"), Overrides(clock="both", counts=True))
     by_file = on_clocks(counted("freezer"), Overrides(clock="both"))
     for experiments in (by_option, by_file):
-        assert {e.design.clock: e.design.counts for e in experiments} == {"instructions": False, "wall": True}
+        assert {e.design.clock: e.design.counts for e in experiments} == {
+            "instructions": False,
+            "wall": True,
+        }

@@ -49,7 +49,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_current_folder_is_searched_after_that_of_the_experiment(here: Path, tmp_path: Path) -> None:
+def test_the_current_folder_is_searched_after_that_of_the_experiment(
+    here: Path, tmp_path: Path
+) -> None:
     theirs, mine = fragment(tmp_path / "theirs", "one"), fragment(here, "one")
     assert located(["one"], tmp_path / "theirs") == (str(theirs),)
     assert located(["one"]) == (str(mine),)
@@ -60,8 +62,10 @@ def test_the_current_folder_is_searched_after_that_of_the_experiment(here: Path,
 def test_a_shipped_fragment_cannot_be_replaced_and_stays_a_name(here: Path) -> None:
     fragment(here, "debug")
     assert located(["debug", "CONFIG_NET=y", 'CONFIG_X="/sbin"?']) == (
-        "debug", "CONFIG_NET=y", 'CONFIG_X="/sbin"?',
-    )  # fmt: skip
+        "debug",
+        "CONFIG_NET=y",
+        'CONFIG_X="/sbin"?',
+    )
     assert fragment_files(fragment_places())["debug"] == SHIPPED / "debug.config"
 
 
@@ -85,7 +89,9 @@ def test_two_files_of_one_name_are_refused(here: Path, tmp_path: Path) -> None:
 def test_the_error_names_the_folders_and_the_known_fragments(here: Path, tmp_path: Path) -> None:
     fragment(here, "latency")
     (here / "kernels/fragments/folder.config").mkdir()
-    with pytest.raises(InputError, match=r"no fragment 'latncy'; did you mean 'latency'\?") as unknown:
+    with pytest.raises(
+        InputError, match=r"no fragment 'latncy'; did you mean 'latency'\?"
+    ) as unknown:
         located(["latncy"], tmp_path / "theirs")
     for folder in (SHIPPED, tmp_path / "theirs/kernels/fragments", here / "kernels/fragments"):
         assert str(folder) in unknown.value.message
@@ -98,7 +104,9 @@ def test_the_option_adds_a_fragment_of_the_current_folder(here: Path) -> None:
     changed = apply(load_experiment("freezer"), Overrides(config=["latency", "debug"]))
     assert changed.config == ("latency", "debug")
     assert resolve(changed).base.fragments == ("debug", str(file))
-    with pytest.raises(InputError, match=r"experiment freezer: config: no fragment 'latncy'") as unknown:
+    with pytest.raises(
+        InputError, match=r"experiment freezer: config: no fragment 'latncy'"
+    ) as unknown:
         apply(load_experiment("freezer"), Overrides(config=["latncy"]))
     assert str(here / "kernels/fragments") in unknown.value.message
 
@@ -129,7 +137,9 @@ def test_the_fragments_of_a_workload_are_in_its_folder(here: Path, tmp_path: Pat
     file = fragment(theirs, "latency")
     workload = theirs / "workloads" / "mine.toml"
     workload.parent.mkdir()
-    workload.write_text('name = "mine"\nsummary = "s"\nsilence_s = 1\nconfig = ["latency"]\nmetrics = {}\n')
+    workload.write_text(
+        'name = "mine"\nsummary = "s"\nsilence_s = 1\nconfig = ["latency"]\nmetrics = {}\n'
+    )
     text = EXPERIMENT.format(fragment="kasan").replace("zombies", "mine")
     path = Path(experiment(theirs, "kasan"))
     path.write_text(text)
@@ -148,7 +158,9 @@ def test_the_fragments_of_a_workload_are_in_its_folder(here: Path, tmp_path: Pat
         ("", ""),
     ],
 )
-def test_the_first_sentence_says_what_a_fragment_is_for(text: str, summary: str, tmp_path: Path) -> None:
+def test_the_first_sentence_says_what_a_fragment_is_for(
+    text: str, summary: str, tmp_path: Path
+) -> None:
     assert fragment_summary(fragment(tmp_path, "one", text)) == summary
 
 

@@ -81,9 +81,13 @@ def test_fragments_are_those_of_the_workloads_and_the_experiment(tmp_path: Path)
 
 def test_shipped_experiments_share_one_base_kernel() -> None:
     wanted = {
-        name: fragments(e, load_workloads(e)) for name in experiment_names() for e in [load_experiment(name)]
+        name: fragments(e, load_workloads(e))
+        for name in experiment_names()
+        for e in [load_experiment(name)]
     }
-    assert {name: found for name, found in wanted.items() if found} == {"swapfree-locks": ("lockstat",)}
+    assert {name: found for name, found in wanted.items() if found} == {
+        "swapfree-locks": ("lockstat",)
+    }
 
 
 def test_stress_tests_share_one_debug_kernel() -> None:
@@ -112,7 +116,9 @@ def test_stress_tests_are_added_to_the_agent_only_where_one_runs() -> None:
         for metric in load_workload(name).metrics.values()
         if metric.headline
     ]
-    known = {name: load_workload(name) for name in ("zombies", "crowd", "uffd_close", "exit_stress")}
+    known = {
+        name: load_workload(name) for name in ("zombies", "crowd", "uffd_close", "exit_stress")
+    }
 
     def sources(*names: str) -> list[Path]:
         return own_sources({name: known[name] for name in names})
@@ -175,7 +181,10 @@ def test_a_script_needs_the_agent_that_runs_scripts_and_no_c_file(tmp_path: Path
         ),
         (('"0:9000:3000"', '[0]\nweights.zombies = { "0" = -1 }'), "workloads.0.weights.zombies.0"),
         (('"0:9000:3000"', '[0]\nweights.zombies = { "0" = 0 }'), "every point has the weight 0"),
-        (("source", 'config = ["lockstats"]\nsource'), "no fragment 'lockstats'; did you mean 'lockstat'?"),
+        (
+            ("source", 'config = ["lockstats"]\nsource'),
+            "no fragment 'lockstats'; did you mean 'lockstat'?",
+        ),
     ],
 )
 def test_the_error_of_a_wrong_file_names_file_and_key(
@@ -193,7 +202,9 @@ def test_a_workload_is_not_an_experiment() -> None:
         load_experiment("quota")
     assert "throttle-irqs, throttle-quota" in str(workload.value.hint)
     assert "kteardown compare quota" in str(workload.value.hint)
-    with pytest.raises(InputError, match="'masskill' is an experiment, not a workload") as experiment:
+    with pytest.raises(
+        InputError, match="'masskill' is an experiment, not a workload"
+    ) as experiment:
         load_workload("masskill")
     assert "kteardown run masskill" in str(experiment.value.hint)
     assert "pipechain" in str(experiment.value.hint)
@@ -220,7 +231,9 @@ def test_a_missing_file_is_an_error() -> None:
 
 
 def test_a_symbol_is_a_fragment(tmp_path: Path) -> None:
-    path = _write(tmp_path, GOOD.replace("source", 'config = ["CONFIG_NET=y", "CONFIG_INET=y?"]\nsource', 1))
+    path = _write(
+        tmp_path, GOOD.replace("source", 'config = ["CONFIG_NET=y", "CONFIG_INET=y?"]\nsource', 1)
+    )
     assert load_experiment(path).config == ("CONFIG_NET=y", "CONFIG_INET=y?")
 
 
@@ -232,10 +245,14 @@ def test_two_metrics_of_a_workload_have_two_names(tmp_path: Path) -> None:
     file.write_text(text + metric.format("one") + metric.format("other"))
     with pytest.raises(InputError) as error:
         load_workload("mine", str(tmp_path))
-    assert f"{file}: metrics.one_ns.name: another metric is called 'time of the call' too" in str(error.value)
+    assert f"{file}: metrics.one_ns.name: another metric is called 'time of the call' too" in str(
+        error.value
+    )
 
 
-@pytest.mark.parametrize("word", ["a b", "a,b", "a=b", "", "a\\ntrial 9 script 0 1", "\\u001b", "\u00e9"])
+@pytest.mark.parametrize(
+    "word", ["a b", "a,b", "a=b", "", "a\\ntrial 9 script 0 1", "\\u001b", "\u00e9"]
+)
 def test_a_choice_is_a_word_of_a_plan(tmp_path: Path, word: str) -> None:
     (tmp_path / "workloads").mkdir()
     text = 'name = "mine"\nsummary = "x"\nsilence_s = 60\n[metrics.whole_ns]\nhelp = "x"\n'
@@ -246,12 +263,19 @@ def test_a_choice_is_a_word_of_a_plan(tmp_path: Path, word: str) -> None:
 
 
 def test_what_the_judged_kernel_reports_of_itself_is_marked() -> None:
-    """Memory is in files of the kernel, and a counter of a cgroup is the kernel's; a call is timed here."""
+    """Memory is in files of the kernel, and a counter of a cgroup is the kernel's; a call is timed
+    here."""
     measured = sorted({*workload_names()} - {*stress_names()})
-    metrics = {(name, key): spec for name in measured for key, spec in load_workload(name).metrics.items()}
+    metrics = {
+        (name, key): spec for name in measured for key, spec in load_workload(name).metrics.items()
+    }
     unmarked = {place for place, spec in metrics.items() if spec.reporter == "agent"}
-    assert {place for place, spec in metrics.items() if spec.unit in ("kb", "us")}.isdisjoint(unmarked)
-    assert {place for place in metrics if place[1].startswith(("throttled_", "dying_"))}.isdisjoint(unmarked)
+    assert {place for place, spec in metrics.items() if spec.unit in ("kb", "us")}.isdisjoint(
+        unmarked
+    )
+    assert {place for place in metrics if place[1].startswith(("throttled_", "dying_"))}.isdisjoint(
+        unmarked
+    )
     # Of these the agent counts the events itself.
     counts = {place for place in unmarked if metrics[place].unit == "count"}
     assert {key for _, key in counts} == {"given_up_count", "compactions_count", "lost_count"}
@@ -282,7 +306,10 @@ help = "a part"
         ('reported_by = "kernel"\nwithin = "other_ns"', "there is no metric other_ns"),
         ('reported_by = "kernel"\nwithin = "call_kb"', "call_kb is not a compared time in ns"),
         ('reported_by = "kernel"\nwithin = "inner_ns"', "inner_ns is not a compared time in ns"),
-        ('reported_by = "kernel"\nwithin = "call_ns"\nbetter = "higher"', "of which less is better"),
+        (
+            'reported_by = "kernel"\nwithin = "call_ns"\nbetter = "higher"',
+            "of which less is better",
+        ),
     ],
 )
 def test_the_whole_of_a_metric_is_a_time_of_the_agent(tmp_path: Path, keys: str, why: str) -> None:

@@ -18,11 +18,20 @@ def test_options_change_their_fields() -> None:
     experiment = apply(
         load_experiment("freezer"),
         Overrides(
-            clock="wall", boots=3, source="debian:7.2", cpus=2, variant=["v"], assignments=["zombies=1,2"]
+            clock="wall",
+            boots=3,
+            source="debian:7.2",
+            cpus=2,
+            variant=["v"],
+            assignments=["zombies=1,2"],
         ),
     )
     assert (experiment.design.clock, experiment.design.boots) == ("wall", 3)
-    assert (experiment.source, experiment.machine.cpus, experiment.variants) == ("debian:7.2", 2, ("v",))
+    assert (experiment.source, experiment.machine.cpus, experiment.variants) == (
+        "debian:7.2",
+        2,
+        ("v",),
+    )
     assert all(sweep.params["zombies"] == (1, 2) for sweep in experiment.workloads)
 
 
@@ -36,7 +45,9 @@ def test_quick_has_the_values_of_the_file_and_set_overrides_them() -> None:
 
 
 def test_the_machine_is_swept_like_a_parameter() -> None:
-    experiment = apply(load_experiment("freezer"), Overrides(assignments=["possible_cpus=2,32", "zombies=9"]))
+    experiment = apply(
+        load_experiment("freezer"), Overrides(assignments=["possible_cpus=2,32", "zombies=9"])
+    )
     assert experiment.machine.swept == {"possible_cpus": (2, 32)}
     assert experiment.machine.points() == [{"possible_cpus": 2}, {"possible_cpus": 32}]
     assert experiment.workloads[0].params["zombies"] == (9,)
@@ -72,7 +83,9 @@ def test_a_wrong_option_is_an_error(overrides: Overrides, expected: str) -> None
         apply(load_experiment("freezer"), overrides)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1.5m", 90)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1.5m", 90)]
+)
 def test_a_budget_is_a_time(text: str, seconds: float) -> None:
     assert parse_seconds(text, "--budget") == seconds
 

@@ -81,11 +81,16 @@ def test_values_with_deviations_and_single_values(tmp_path: Path) -> None:
         (GOOD.replace('title = "A posting"', ""), "title"),
         (GOOD + "whatever = 1\n", "whatever"),
         (GOOD.replace("[1, 2]", "[1, inf]"), "figures.0"),
-        *((GOOD.replace("15.0", value), r"figures\.0: .* over .*: Input should be") for value in HUGE),
+        *(
+            (GOOD.replace("15.0", value), r"figures\.0: .* over .*: Input should be")
+            for value in HUGE
+        ),
         ("[source", "not valid TOML"),
     ],
 )
-def test_the_error_of_a_wrong_file_names_file_and_key(tmp_path: Path, text: str, expected: str) -> None:
+def test_the_error_of_a_wrong_file_names_file_and_key(
+    tmp_path: Path, text: str, expected: str
+) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(text)
     with pytest.raises(InputError, match=expected) as caught:

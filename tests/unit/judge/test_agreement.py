@@ -59,9 +59,13 @@ def test_exit_codes_junit_b4_and_headline_agree(result: Result) -> None:
     assert (status == "fail") == (answer.outcome in ("fail", "broken"))
     assert bool(failures) == (status == "fail")
     assert bool(worse) == bool(failures or errors)
-    output = json.loads(formats.render("json", of_run(material).ended_by(error_with(material, "worse"))))
+    output = json.loads(
+        formats.render("json", of_run(material).ended_by(error_with(material, "worse")))
+    )
     assert (output["outcome"], output["exit_code"]) == (answer.outcome, worse)
-    assert {"pass": worse == 0, "unsure": True, "fail": worse != 0, "broken": worse == 6}[answer.outcome]
+    assert {"pass": worse == 0, "unsure": True, "fail": worse != 0, "broken": worse == 6}[
+        answer.outcome
+    ]
     check_headline(answer, result)
 
 

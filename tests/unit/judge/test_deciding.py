@@ -14,7 +14,9 @@ from kteardown.judge.deciding import MOST_BOOTS, boots_to_decide, is_far_from_no
 from kteardown.model.judged import MetricVerdict
 
 
-def metric(ratio: float = 1.1, spread: float = 0.03, boots: int = 3, **update: object) -> MetricVerdict:
+def metric(
+    ratio: float = 1.1, spread: float = 0.03, boots: int = 3, **update: object
+) -> MetricVerdict:
     one = MetricVerdict(
         workload="zombies",
         variant="v",
@@ -58,7 +60,10 @@ def test_a_correction_of_unknown_size_gives_no_number() -> None:
 
 @pytest.mark.parametrize(("p", "p_corrected"), [(0.01, 0.01), (0.01, 0.2), (0.001, 0.5)])
 def test_more_tests_need_more_boots(p: float, p_corrected: float) -> None:
-    alone, corrected = boots_to_decide(metric()), boots_to_decide(metric(p=p, p_corrected=p_corrected))
+    alone, corrected = (
+        boots_to_decide(metric()),
+        boots_to_decide(metric(p=p, p_corrected=p_corrected)),
+    )
     assert alone is not None and corrected is not None and corrected >= alone
 
 

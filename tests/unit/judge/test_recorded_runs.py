@@ -31,7 +31,8 @@ OUTCOMES = {
 
 
 def rounded(value: Any) -> Any:
-    """Return a value of JSON with its numbers as they are printed: not the last digits of a library."""
+    """Return a value of JSON with its numbers as they are printed: not the last digits of a
+    library."""
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, dict):

@@ -13,7 +13,9 @@ def make_deb(target: Path, files: Mapping[str, bytes]) -> Path:
             file = Path(root) / "data" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        subprocess.run(["tar", "-C", f"{root}/data", "-cJf", f"{root}/data.tar.xz", "."], check=True)
+        subprocess.run(
+            ["tar", "-C", f"{root}/data", "-cJf", f"{root}/data.tar.xz", "."], check=True
+        )
         (Path(root) / "debian-binary").write_text("2.0\n")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)

@@ -24,7 +24,8 @@ def tree(tmp_path: Path) -> Path:
 
 
 def diff(tree: Path, tmp_path: Path, name: str, **changes: str | None) -> Path:
-    """Write a patch that makes ``changes`` to ``tree``; in names ``__`` is a slash and ``_c`` is ``.c``."""
+    """Write a patch that makes ``changes`` to ``tree``; in names ``__`` is a slash and ``_c`` is
+    ``.c``."""
     before, after = tmp_path / f"{name}-a", tmp_path / f"{name}-b"
     for side in (before, after):
         subprocess.run(["cp", "-a", tree, side], check=True)
@@ -53,7 +54,10 @@ def diff(tree: Path, tmp_path: Path, name: str, **changes: str | None) -> Path:
 
 
 def edited(*numbers: int) -> str:
-    return "\n".join(line + " changed" if i in numbers else line for i, line in enumerate(LINES, 1)) + "\n"
+    return (
+        "\n".join(line + " changed" if i in numbers else line for i, line in enumerate(LINES, 1))
+        + "\n"
+    )
 
 
 def empty(tmp_path: Path) -> Path:
@@ -67,7 +71,14 @@ def test_patches_apply_in_order_and_do_not_change_the_tree(tree: Path, tmp_path:
     later = tmp_path / "later"
     subprocess.run(["cp", "-a", tree, later], check=True)
     (later / "kernel/exit.c").write_text(edited(3))
-    two = diff(later, tmp_path, "two", kernel__exit_c=edited(3, 4), kernel__new_c="new\n", kernel__old_c=None)
+    two = diff(
+        later,
+        tmp_path,
+        "two",
+        kernel__exit_c=edited(3, 4),
+        kernel__new_c="new\n",
+        kernel__old_c=None,
+    )
 
     patched = apply(tree, [one, two], empty(tmp_path), "here")
 
@@ -106,7 +117,8 @@ FUNCTIONS = ("static int first(void)", "static int second(void)")
 
 
 def twice(above: int, *changed: str, label: str = "") -> str:
-    """Two functions whose bodies are the same, below lines of text; what is ``changed`` has one line more."""
+    """Two functions whose bodies are the same, below lines of text; what is ``changed`` has one
+    line more."""
     lines = ["/* text */"] * above
     for head in FUNCTIONS:
         lines += [head, "{", *["\tstep();"] * 6, *([f"{label}:"] if label else [])]
@@ -119,7 +131,8 @@ def twice(above: int, *changed: str, label: str = "") -> str:
 def test_a_hunk_that_git_puts_into_another_function_is_an_error(
     tree: Path, tmp_path: Path, function: str, label: str
 ) -> None:
-    """git takes the nearest place: without the text above it, or with more of it, that is the other one."""
+    """git takes the nearest place: without the text above it, or with more of it, that is the other
+    one."""
     file = tree / "kernel" / "exit.c"
     file.write_text(twice(40, label=label))
     patch = diff(tree, tmp_path, "one", kernel__exit_c=twice(40, function, label=label))
@@ -135,7 +148,9 @@ def test_a_hunk_that_git_puts_into_another_function_is_an_error(
     assert (folder / "kernel" / "exit.c").read_text() == twice(41, function, label=label)
 
 
-def test_a_hunk_for_code_that_is_in_another_function_now_applies(tree: Path, tmp_path: Path) -> None:
+def test_a_hunk_for_code_that_is_in_another_function_now_applies(
+    tree: Path, tmp_path: Path
+) -> None:
     file = tree / "kernel" / "exit.c"
     file.write_text(twice(40))
     patch = diff(tree, tmp_path, "one", kernel__exit_c=twice(40, FUNCTIONS[0]))

@@ -52,7 +52,8 @@ def lab(folder: Path) -> Archive:
 def test_index_targets_have_no_duplicates() -> None:
     text = (
         f"{ARCHIVE}/\tbookworm\tDebian\n{ARCHIVE}/\tbookworm\tDebian\n"
-        f"{SECURITY}\tbookworm-security\t$(ORIGIN)\nhttp://other.example\tnodistro\tOther\nE: noise\n"
+        f"{SECURITY}\tbookworm-security\t$(ORIGIN)\nhttp://other.example\tnodistro\tOther\nE: "
+        "noise\n"
     )
     assert parse_targets(text) == [
         target("bookworm"),
@@ -64,7 +65,8 @@ def test_index_targets_have_no_duplicates() -> None:
 def test_what_apt_would_fetch_names_the_suites_if_there_are_no_lists() -> None:
     text = (
         "'http://mirror.example.org/debian/dists/trixie/InRelease' mirror_trixie_InRelease 0 \n"
-        "'http://mirror.example.org/debian/dists/trixie/main/binary-all/Packages.xz' mirror_all 0 \n"
+        "'http://mirror.example.org/debian/dists/trixie/main/binary-all/Packages.xz' mirror_all 0 "
+        "\n"
         "'http://mirror.example.org/security/dists/trixie-security/InRelease' mirror_security 0 \n"
         "W: Failed to fetch 'http://other.example.org/dists/sid/InRelease'\n"
     )
@@ -79,16 +81,20 @@ def test_own_suites_come_first_then_newer_releases_then_older_ones() -> None:
     found = tiers([Target("http://other.example", "nodistro", "Other"), *own], "trixie")
     assert list(found) == ["trixie", "forky", "sid", "bookworm"]
     assert found["trixie"] == (
-        (ARCHIVE, "trixie"), (ARCHIVE, "trixie-updates"),
-        (SECURITY, "trixie-security"), (ARCHIVE, "trixie-backports"),
-    )  # fmt: skip
+        (ARCHIVE, "trixie"),
+        (ARCHIVE, "trixie-updates"),
+        (SECURITY, "trixie-security"),
+        (ARCHIVE, "trixie-backports"),
+    )
     assert (ARCHIVE, "bookworm-backports") in found["bookworm"]
     assert (SECURITY, "bookworm-security") in found["bookworm"]
     assert found["sid"] == ((ARCHIVE, "sid"),)
 
 
 def test_a_mirror_is_found_on_a_system_whose_lists_were_never_fetched() -> None:
-    found = tiers([target("bookworm", origin=""), Target("http://other.example", "focal", "")], "bookworm")
+    found = tiers(
+        [target("bookworm", origin=""), Target("http://other.example", "focal", "")], "bookworm"
+    )
     assert found["bookworm"] == ((ARCHIVE, "bookworm"), (ARCHIVE, "bookworm-backports"))
 
 
@@ -105,8 +111,10 @@ def test_an_unknown_release_searches_its_own_suites_first() -> None:
 def test_a_host_that_names_a_mirror_needs_no_apt() -> None:
     found = tiers(mirrored(f"{ARCHIVE}/", "trixie"), "trixie")
     assert set(found["trixie"]) == {
-        (ARCHIVE, "trixie"), (SECURITY, "trixie-security"), (ARCHIVE, "trixie-backports"),
-    }  # fmt: skip
+        (ARCHIVE, "trixie"),
+        (SECURITY, "trixie-security"),
+        (ARCHIVE, "trixie-backports"),
+    }
     assert tiers(mirrored(ARCHIVE, "sid"), "sid")["sid"] == ((ARCHIVE, "sid"),)
 
 
@@ -118,9 +126,24 @@ def test_a_system_without_a_debian_mirror_is_an_error() -> None:
 
 # From the examples of Debian's policy, and of names in the archive.
 ASCENDING = (
-    "1.0~~", "1.0~~a", "1.0~", "1.0-0~1", "1.0", "1.0-1", "1.0a", "1.0+b1", "1.0.1", "1.9", "1.10",
-    "6.12.117-1~deb12u1", "6.12.117-1", "7.2.9-1~bpo13+1", "7.2.11-1", "7.2.12-1~bpo13+1", "1:0.1",
-)  # fmt: skip
+    "1.0~~",
+    "1.0~~a",
+    "1.0~",
+    "1.0-0~1",
+    "1.0",
+    "1.0-1",
+    "1.0a",
+    "1.0+b1",
+    "1.0.1",
+    "1.9",
+    "1.10",
+    "6.12.117-1~deb12u1",
+    "6.12.117-1",
+    "7.2.9-1~bpo13+1",
+    "7.2.11-1",
+    "7.2.12-1~bpo13+1",
+    "1:0.1",
+)
 
 
 def test_versions_are_compared_by_the_rules_of_debian() -> None:
@@ -128,11 +151,15 @@ def test_versions_are_compared_by_the_rules_of_debian() -> None:
     assert order("1.0") == order("1.0-0") and order("1.02") == order("1.2")
 
 
-@pytest.mark.skipif(not shutil.which("dpkg"), reason="compares with dpkg, which this host does not have")
+@pytest.mark.skipif(
+    not shutil.which("dpkg"), reason="compares with dpkg, which this host does not have"
+)
 @given(*[st.from_regex(r"\A([0-9]:)?[0-9][0-9a-zA-Z.+~]{0,6}(-[0-9a-zA-Z.+~]{1,4})?\Z")] * 2)
 def test_versions_are_compared_as_by_dpkg(one: str, other: str) -> None:
     expected = "lt" if order(one) < order(other) else "gt" if order(one) > order(other) else "eq"
-    assert not subprocess.run(["dpkg", "--compare-versions", one, expected, other], check=False).returncode
+    assert not subprocess.run(
+        ["dpkg", "--compare-versions", one, expected, other], check=False
+    ).returncode
 
 
 def test_messages_have_names_and_no_patterns() -> None:
@@ -169,7 +196,9 @@ def test_lists_whose_text_was_changed_are_refused(mirror: Path, tmp_path: Path) 
 
 def test_text_around_the_signed_text_is_not_believed(mirror: Path, tmp_path: Path) -> None:
     file = mirror / "dists/stable/InRelease"
-    file.write_bytes(b"SHA256:\n " + b"0" * 64 + b" 1 main/binary-amd64/Packages.xz\n" + file.read_bytes())
+    file.write_bytes(
+        b"SHA256:\n " + b"0" * 64 + b" 1 main/binary-amd64/Packages.xz\n" + file.read_bytes()
+    )
     try:
         found = lab(tmp_path).find("hello")
     except LabError as error:
@@ -181,7 +210,8 @@ def test_text_around_the_signed_text_is_not_believed(mirror: Path, tmp_path: Pat
 def test_lists_that_another_key_signed_are_refused(
     mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a keyring on the host, that of the archive serves, whose keys are then not Debian's."""
+    """Without a keyring on the host, that of the archive serves, whose keys are then not
+    Debian's."""
     monkeypatch.setattr(archive, "_KEYRINGS", [])
     (tmp_path / "lists").mkdir()
     shutil.copyfile(mirror / "keyring.gpg", tmp_path / "lists" / "keyring.pgp")

@@ -62,7 +62,9 @@ def test_a_prefix_takes_its_patches_from_the_backport_that_applies(
     assert found.patches == (series / kernel / "0001-step.patch",)
 
 
-def test_the_error_gives_the_reason_for_each_backport_if_none_applies(tmp_path: Path, series: Path) -> None:
+def test_the_error_gives_the_reason_for_each_backport_if_none_applies(
+    tmp_path: Path, series: Path
+) -> None:
     wanted, sources = request(tmp_path, "buffer", resolve(str(series)))
     with pytest.raises(BuildError, match=r"(?s)no backport of both .*folio: 0001.*page: 0001"):
         choose_backport(wanted, sources.identify(wanted.source), sources)

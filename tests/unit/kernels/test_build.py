@@ -24,7 +24,9 @@ def test_an_error_of_kconfig_names_the_kernel_and_its_log(tmp_path: Path) -> Non
         subprocess.run(["git", "-C", tree, *command], check=True)
     with pytest.raises(BuildError) as caught:
         ensure(
-            [KernelRequest("base", f"git:{tree}")], cache_dir=tmp_path / "cache", reporter=SilentReporter()
+            [KernelRequest("base", f"git:{tree}")],
+            cache_dir=tmp_path / "cache",
+            reporter=SilentReporter(),
         )
     assert caught.value.message.startswith("git:linux@")
     assert "Kconfig:3: a syntax error" in caught.value.message

@@ -56,9 +56,16 @@ def kernel(cache: Cache, name: str, *, series: str = "", used: float = 0.0) -> P
         (folder / "bzImage").write_bytes(b"image of " + name.encode())
         (folder / "vmlinux").write_bytes(b"symbols")
         image = KernelImage(
-            name="", image=folder / "bzImage", source="debian:6.12.117-1", series=series, arch="x86_64",
-            release="6.12.117", compiler="gcc 12", config_hash="c", image_hash=file_hash(folder / "bzImage"),
-        )  # fmt: skip
+            name="",
+            image=folder / "bzImage",
+            source="debian:6.12.117-1",
+            series=series,
+            arch="x86_64",
+            release="6.12.117",
+            compiler="gcc 12",
+            config_hash="c",
+            image_hash=file_hash(folder / "bzImage"),
+        )
         cache.describe(folder, image, steps=7)
     if used:
         os.utime(cache.kernel_path(name), (used, used))
@@ -111,10 +118,13 @@ def test_prune_by_age_key_and_all(tmp_path: Path) -> None:
 
 
 def test_each_folder_of_the_cache_is_pruned(tmp_path: Path) -> None:
-    """Each that the source names below the cache, besides the kernels and the answers about sources."""
+    """Each that the source names below the cache, besides the kernels and the answers about
+    sources."""
     place = r"(?:cache|cache_dir(?:\(\))?(?:\.absolute\(\))?|(?:sources|_kernels|kernels)\.folder)"
     named = {
-        name for file in source_files() for name in re.findall(rf'\b{place} / "([a-z]+)"', file.read_text())
+        name
+        for file in source_files()
+        for name in re.findall(rf'\b{place} / "([a-z]+)"', file.read_text())
     }
     assert {"agent", "coverage", "plugins", "scripts", "series"} <= named <= {*FOLDERS}
     cache, old = Cache(tmp_path), time.time() - 40 * 86400
@@ -156,9 +166,13 @@ def test_prune_keeps_what_other_processes_use_and_says_so(tmp_path: Path) -> Non
     used = kernel(cache, "aaaa")
     kernel(cache, "bbbb")
     argv = [sys.executable, "-P", "-c", HOLDER, str(used)]
-    users = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+    users = [
+        subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)
+    ]
     for user in users:
-        assert user.stdout is not None and user.stdout.readline() == b"\n", "several hold it at once"
+        assert user.stdout is not None and user.stdout.readline() == b"\n", (
+            "several hold it at once"
+        )
     assert [e.key for e in cache.prune(everything=True, dry_run=True)] == ["bbbb"]
     assert cache.prune(["aaaa"]) == []
     assert ["aaaa" in note and "uses it" in note for note in reporter.notes] == [True, True]
@@ -233,7 +247,8 @@ def test_the_key_depends_only_on_what_the_kernel_is_built_from(tmp_path: Path) -
         key("debian:6.12.1", [patch], [a, b], "x86_64", "gcc 13"),
     }
     assert len(others | {reference}) == 7
-    # The author of two patches must not find texts with one key: that takes the root of all keys in attempts.
+    # The author of two patches must not find texts with one key: that takes the root of all keys in
+    # attempts.
     assert {len(each) for each in others} == {32}
 
 
@@ -241,13 +256,16 @@ def test_concurrent_processes_make_a_folder_once_and_see_it_complete(tmp_path: P
     target, log = tmp_path / "kernels" / "k", tmp_path / "log"
     argv = [sys.executable, "-P", "-c", BUILDER, str(target), str(log)]
     running = [
-        subprocess.Popen([*argv, name], stdout=subprocess.PIPE, text=True) for name in ("one", "two", "three")
+        subprocess.Popen([*argv, name], stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two", "three")
     ]
     assert [process.communicate()[0].split() for process in running] == [["1", "20"]] * 3
     assert len(log.read_text().splitlines()) == 1
 
 
-def test_a_killed_process_leaves_only_a_scratch_folder_which_the_next_removes(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_only_a_scratch_folder_which_the_next_removes(
+    tmp_path: Path,
+) -> None:
     target, log = tmp_path / "kernels" / "k", tmp_path / "log"
     argv = [sys.executable, "-P", "-c", BUILDER, str(target), str(log)]
     victim = subprocess.Popen([*argv, "victim"], stdout=subprocess.DEVNULL)
@@ -297,9 +315,11 @@ def test_a_cache_where_no_program_may_run_is_refused(tmp_path: Path) -> None:
     said = [
         subprocess.run(
             ["unshare", "--map-root-user", "--mount", "sh", "-c", script, options, *python()],
-            check=False, capture_output=True, text=True,
+            check=False,
+            capture_output=True,
+            text=True,
         ).stderr
         for options in ("nosuid", "noexec")
-    ]  # fmt: skip
+    ]
     assert said[0] == ""
     assert "InputError" in said[1] and "mounted noexec" in said[1]

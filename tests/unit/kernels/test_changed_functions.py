@@ -37,11 +37,16 @@ def build(folder: Path, text: str) -> Path:
         (TEXT.replace("n ^ counter++", "n | counter++"), ("helper",)),
         (TEXT.replace("n ^ counter++", "n ^ (counter += n * n + 12345)"), ("helper",)),
         # Functions, strings and variables that move do not count.
-        (TEXT.replace("static int counter", MOVED + "static int others[9] = {3}, counter"), ("first",)),
+        (
+            TEXT.replace("static int counter", MOVED + "static int others[9] = {3}, counter"),
+            ("first",),
+        ),
         (TEXT.replace('"%d"', '"of another length: %d"'), ()),
     ],
 )
-def test_functions_differ_by_their_instructions(text: str, names: tuple[str, ...], tmp_path: Path) -> None:
+def test_functions_differ_by_their_instructions(
+    text: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
     base, variant = build(tmp_path / "base", TEXT), build(tmp_path / "variant", text)
     found = changed_functions(base, variant, ["mm/one.o"], "x86_64")
     assert found is not None
@@ -49,12 +54,16 @@ def test_functions_differ_by_their_instructions(text: str, names: tuple[str, ...
 
 
 TASK = """struct part { long x, y; };
-struct task { long first; int state; struct part part; char rest[300]; long last; struct part *link; };
+struct task {
+    long first; int state; struct part part; char rest[300]; long last; struct part *link;
+};
 extern struct task init_task;
 int state(struct task *t) { return t->state; }
 struct part *part(struct task *t) { return t->link ? &t->part : (struct part *)t->rest; }
 long global(void) { return init_task.part.y; }
-long many(struct task *t, int n) { long sum = 0; while (n--) sum += t[n].last ^ t[n].part.x; return sum; }
+long many(struct task *t, int n) {
+    long sum = 0; while (n--) sum += t[n].last ^ t[n].part.x; return sum;
+}
 int limit(struct task *t) { return t->state > 5 ? t->state : 0; }
 int calls(struct task *t);
 int last(struct task *t) { if (t->last > 3) calls(t + 1); return calls(t) + t->state; }
@@ -78,7 +87,8 @@ def test_a_field_that_moved_is_no_change_of_the_functions_that_use_it(tmp_path: 
 
 
 def test_a_function_that_reads_another_field_only_moved_too(tmp_path: Path) -> None:
-    """The code does not say why a displacement differs: the diffs say which functions they change."""
+    """The code does not say why a displacement differs: the diffs say which functions they
+    change."""
     base, variant = (
         build(tmp_path / "base", TASK),
         build(tmp_path / "variant", TASK.replace("return t->state;", "return t->first;")),
@@ -89,9 +99,11 @@ def test_a_function_that_reads_another_field_only_moved_too(tmp_path: Path) -> N
 
 
 def test_what_is_not_linked_yet_does_not_count() -> None:
-    """A call is to the next instruction until it is linked, in whichever function that seems to be."""
+    """A call is to the next instruction until it is linked, in whichever function that seems to
+    be."""
     first, second = (
-        f"0000000000000000 <f.cold>:\n   7:\tcall   {n} <seems_{n}+0x4>\t{n}: R_X86_64_PLT32\tcalled-0x4\n\n"
+        f"0000000000000000 <f.cold>:\n   7:\tcall   {n} <seems_{n}+0x4>\t{n}: "
+        "R_X86_64_PLT32\tcalled-0x4\n\n"
         for n in (8, 9)
     )
     assert _bodies(first) == _bodies(second) == {"f": ["call   \tR_X86_64_PLT32\tcalled-0x4\n"]}
@@ -100,9 +112,17 @@ def test_what_is_not_linked_yet_does_not_count() -> None:
 
 def test_every_function_of_a_new_object_differs(tmp_path: Path) -> None:
     base, variant = tmp_path, build(tmp_path / "variant", "int alone(void) { return 3; }\n")
-    assert changed_functions(base, variant, ["mm/one.o"], "x86_64") == ({"mm/one.o": ("alone",)}, {})
+    assert changed_functions(base, variant, ["mm/one.o"], "x86_64") == (
+        {"mm/one.o": ("alone",)},
+        {},
+    )
 
 
-def test_without_a_disassembler_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_disassembler_nothing_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert [changed_functions(tmp_path, tmp_path, ["a.o"], arch) for arch in ARCHITECTURES] == [None, None]
+    assert [changed_functions(tmp_path, tmp_path, ["a.o"], arch) for arch in ARCHITECTURES] == [
+        None,
+        None,
+    ]

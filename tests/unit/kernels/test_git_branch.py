@@ -46,7 +46,9 @@ def tree(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("span", ["v1..my/topic", "main..my/topic", "v1..", "v1...my/topic", "v1..HEAD"])
+@pytest.mark.parametrize(
+    "span", ["v1..my/topic", "main..my/topic", "v1..", "v1...my/topic", "v1..HEAD"]
+)
 def test_the_commits_become_the_series(tree: Path, tmp_path: Path, span: str) -> None:
     found = of_branch(span, tree, tmp_path / "cache")
     fork, folder = found
@@ -123,7 +125,10 @@ def test_the_base_is_derived_from_the_branch(tree: Path, monkeypatch: pytest.Mon
         == f"git:{tree}@{git(tree, 'rev-parse', 'v1').strip()}"
     )
     # A source of its own, and other series beside the branch.
-    assert base_and_variants("debian:6.12", ["./my.mbox"], ["v1.."]) == ("debian:6.12", ["./my.mbox", folder])
+    assert base_and_variants("debian:6.12", ["./my.mbox"], ["v1.."]) == (
+        "debian:6.12",
+        ["./my.mbox", folder],
+    )
     assert base_and_variants(f"git:{tree}@main", [], ["v1.."]) == (f"git:{tree}@main", [folder])
     assert base_and_variants(f"git:{tree}", ["./my.mbox"], []) == (f"git:{tree}", ["./my.mbox"])
 
@@ -137,7 +142,11 @@ def test_the_base_is_derived_from_the_branch(tree: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_options_that_do_not_determine_base_and_variants_are_errors(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, series: list[str], branches: list[str], expected: str
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    series: list[str],
+    branches: list[str],
+    expected: str,
 ) -> None:
     monkeypatch.chdir(tree)
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tree.parent / "cache"))

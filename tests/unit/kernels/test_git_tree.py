@@ -47,13 +47,17 @@ def tree_of(spec: str, tmp_path: Path, notes: Notes | None = None) -> Path:
 
 def files(tree: Path) -> dict[str, str]:
     found = (path for path in tree.rglob("*") if path.is_symlink() or path.is_file())
-    return {str(p.relative_to(tree)): os.readlink(p) if p.is_symlink() else p.read_text() for p in found}
+    return {
+        str(p.relative_to(tree)): os.readlink(p) if p.is_symlink() else p.read_text() for p in found
+    }
 
 
 SECOND = {**KERNEL, "Makefile": "Makefile two\n", "link": "kernel/exit.c", "tool": "#!/bin/sh\n"}
 
 
-@pytest.mark.parametrize("kind", ["bare", "shallow", "shared", "relative", "sha256", "owner", "detached"])
+@pytest.mark.parametrize(
+    "kind", ["bare", "shallow", "shared", "relative", "sha256", "owner", "detached"]
+)
 def test_every_kind_of_repository_is_read(tmp_path: Path, linux: Path, kind: str) -> None:
     other = tmp_path / "other tree"
     if kind == "sha256":
@@ -66,7 +70,12 @@ def test_every_kind_of_repository_is_read(tmp_path: Path, linux: Path, kind: str
             pytest.skip("only root can give a file away")
         subprocess.run(["chown", "-R", "12345:12345", str(other)], check=True)
     else:
-        options = {"bare": ["--bare"], "shallow": ["--depth=1"], "shared": ["-s"], "relative": ["-s"]}
+        options = {
+            "bare": ["--bare"],
+            "shallow": ["--depth=1"],
+            "shared": ["-s"],
+            "relative": ["-s"],
+        }
         commit(
             tmp_path,
             "clone",
@@ -76,7 +85,9 @@ def test_every_kind_of_repository_is_read(tmp_path: Path, linux: Path, kind: str
             str(other),
         )
         if kind == "relative":
-            (other / ".git/objects/info/alternates").write_text("../../../a tree/linux/.git/objects\n")
+            (other / ".git/objects/info/alternates").write_text(
+                "../../../a tree/linux/.git/objects\n"
+            )
     tree = tree_of(f"git:{other}", tmp_path)
     assert files(tree) == SECOND
     assert (tree / "tool").stat().st_mode & 0o777 == 0o555 and (
@@ -84,7 +95,9 @@ def test_every_kind_of_repository_is_read(tmp_path: Path, linux: Path, kind: str
     ).stat().st_mode & 0o777 == 0o444
 
 
-def test_a_repository_without_a_branch_is_read_at_its_newest_release(tmp_path: Path, linux: Path) -> None:
+def test_a_repository_without_a_branch_is_read_at_its_newest_release(
+    tmp_path: Path, linux: Path
+) -> None:
     for tag in ("v6.2-rc1", "v6.2", "v6.10", "v6.10-rc3", "next-20260101"):
         commit(linux, "tag", tag, "v6.1" if tag == "v6.10" else "main")
     other = tmp_path / "other"
@@ -118,7 +131,9 @@ def test_the_next_commit_of_a_tree_is_linked_to_the_nearest(tmp_path: Path, linu
         "kernel": "a file now\n",
         "link/file": "behind what was a link\n",
     }
-    assert (second / "Kconfig").samefile(first / "Kconfig") and not (second / "tool").samefile(first / "tool")
+    assert (second / "Kconfig").samefile(first / "Kconfig") and not (second / "tool").samefile(
+        first / "tool"
+    )
     assert (second / "tool").stat().st_mode & 0o777 == 0o444
     inode = first.stat().st_ino
     assert files(tree_of(f"git:{linux}@HEAD~1", tmp_path, notes))["file0.c"] == "0\n"
@@ -174,7 +189,9 @@ def test_a_few_files_that_are_missing_are_left_out_and_named(tmp_path: Path, lin
     for blob in objects(linux, *(f"HEAD:file{n}.c" for n in range(8, 12))):
         blob.unlink()
     shutil.rmtree(tmp_path / "cache")
-    with pytest.raises(InputError, match="5 of its 1,006 files are not in the repository") as caught:
+    with pytest.raises(
+        InputError, match="5 of its 1,006 files are not in the repository"
+    ) as caught:
         tree_of(f"git:{linux}", tmp_path)
     assert "nothing was unpacked" in caught.value.hint
     assert not (tmp_path / "cache/sources").exists()
@@ -206,11 +223,15 @@ def test_what_git_says_of_a_damaged_object_is_shown(tmp_path: Path, linux: Path)
     with pytest.raises(LabError, match="inflate") as caught:
         tree_of(f"git:{linux}", tmp_path)
     assert "nothing of it was kept" in caught.value.hint
-    assert not [path for path in (tmp_path / "cache/sources").iterdir() if not path.name.startswith(".")]
+    assert not [
+        path for path in (tmp_path / "cache/sources").iterdir() if not path.name.startswith(".")
+    ]
 
 
 @pytest.mark.parametrize("remote", [True, False])
-def test_a_partial_clone_says_how_to_fetch_the_rest(tmp_path: Path, linux: Path, remote: bool) -> None:
+def test_a_partial_clone_says_how_to_fetch_the_rest(
+    tmp_path: Path, linux: Path, remote: bool
+) -> None:
     commit(linux, "config", "uploadpack.allowFilter", "true")
     other = tmp_path / "part"
     commit(tmp_path, "clone", "-q", "-n", "--filter=blob:none", f"file://{linux}", str(other))
@@ -220,7 +241,9 @@ def test_a_partial_clone_says_how_to_fetch_the_rest(tmp_path: Path, linux: Path,
         InputError, match="6 of its 6 files are not in the repository, a partial clone"
     ) as caught:
         tree_of(f"git:{other}", tmp_path)
-    command = caught.value.hint.partition(": ")[2].partition(",")[0].replace("DIR", f"'{tmp_path}/work'")
+    command = (
+        caught.value.hint.partition(": ")[2].partition(",")[0].replace("DIR", f"'{tmp_path}/work'")
+    )
     if remote:
         subprocess.run(["sh", "-c", command], check=True, capture_output=True)
         assert files(tree_of(f"git:{other}", tmp_path)) == SECOND

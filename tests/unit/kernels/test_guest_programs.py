@@ -59,5 +59,7 @@ def test_a_program_without_a_package_comes_from_the_users_folder(
     with pytest.raises(InputError, match=str(tmp_path)):
         guest_programs(["schbench"], "x86_64", sources, SilentReporter())
     (tmp_path / "schbench").write_bytes(b"\x7fELF program")
-    assert guest_programs(["schbench"], "x86_64", sources, SilentReporter()) == (tmp_path / "schbench",)
+    assert guest_programs(["schbench"], "x86_64", sources, SilentReporter()) == (
+        tmp_path / "schbench",
+    )
     assert not (tmp_path / "cache").exists()

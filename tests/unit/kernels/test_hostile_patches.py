@@ -10,7 +10,7 @@ import pytest
 
 from kteardown.errors import BuildError, InputError, KteardownError, damaged
 from kteardown.kernels.apply_patches import apply, files_in, read
-from kteardown.patches.config_of_series import changed_lines
+from kteardown.patches.changed_lines import changed_lines
 from kteardown.patches.find_base import TriedSource, failing_hunks
 from kteardown.patches.merging import blob_id, merge, with_less_context
 
@@ -44,7 +44,8 @@ def patch(tmp_path: Path, text: str, number: int = 1) -> Path:
 
 def link(name: str, target: str) -> str:
     return (
-        f"diff --git {name} {name.replace('a/', 'b/', 1)}\nnew file mode 120000\nindex 0000000..1111111\n"
+        f"diff --git {name} {name.replace('a/', 'b/', 1)}\nnew file mode 120000\nindex "
+        "0000000..1111111\n"
         f"--- /dev/null\n+++ {name.replace('a/', 'b/', 1)}\n@@ -0,0 +1 @@\n+{target}\n"
         "\\ No newline at end of file\n"
     )
@@ -96,7 +97,9 @@ def test_a_link_out_of_the_tree_is_refused_and_nothing_is_written(
     assert [(path.name, path.read_text()) for path in victim.iterdir()] == [("exit.c", "mine\n")]
 
 
-def test_a_link_over_a_folder_and_a_file_below_a_link_are_refused(tree: Path, tmp_path: Path) -> None:
+def test_a_link_over_a_folder_and_a_file_below_a_link_are_refused(
+    tree: Path, tmp_path: Path
+) -> None:
     over = patch(tmp_path, link("a/kernel", "include"))
     with pytest.raises(InputError, match="makes a file of kernel, which is a folder"):
         applied(tree, tmp_path, over)
@@ -109,7 +112,10 @@ def test_a_link_over_a_folder_and_a_file_below_a_link_are_refused(tree: Path, tm
 
 def test_a_link_in_the_tree_is_one_of_the_changed_files(tree: Path, tmp_path: Path) -> None:
     text = link("a/include/linux/b.h", "../a.h") + edit("kernel/exit.c")
-    assert applied(tree, tmp_path, patch(tmp_path, text)) == ({"include/linux/b.h", "kernel/exit.c"}, ())
+    assert applied(tree, tmp_path, patch(tmp_path, text)) == (
+        {"include/linux/b.h", "kernel/exit.c"},
+        (),
+    )
     assert (tmp_path / "out/include/linux/b.h").readlink() == Path("../a.h")
 
 
@@ -146,7 +152,10 @@ def test_attributes_of_a_patch_do_not_join_conflicts(tree: Path, tmp_path: Path)
     [
         (create("../x"), "outside of the kernel tree"),
         (create("/etc/x", "", ""), "outside of the kernel tree"),
-        (create("x").replace("b/x", '"b/\\056\\056/x"').replace("a/x", '"a/\\056\\056/x"'), "outside"),
+        (
+            create("x").replace("b/x", '"b/\\056\\056/x"').replace("a/x", '"a/\\056\\056/x"'),
+            "outside",
+        ),
         (create(".git/hooks/pre-commit"), "cannot have"),
         (create("include/.GIT/config"), "cannot have"),
         (create("x\x1b]0;y\x07.h"), "cannot have"),
@@ -164,12 +173,17 @@ def test_names_and_modes_that_a_tree_cannot_have_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("a/", "b/"), ("i/", "w/"), ("linux.orig/", "linux/"), ("old/", "new/"), ("", "")]
+    ("old", "new"),
+    [("a/", "b/"), ("i/", "w/"), ("linux.orig/", "linux/"), ("old/", "new/"), ("", "")],
 )
-def test_names_are_stripped_whatever_their_prefix_is(old: str, new: str, tree: Path, tmp_path: Path) -> None:
+def test_names_are_stripped_whatever_their_prefix_is(
+    old: str, new: str, tree: Path, tmp_path: Path
+) -> None:
     text = edit("kernel/exit.c", old, new) + create("include/new.h", old, new)
     later = patch(
-        tmp_path, f"--- {old}include/new.h\n+++ {new}include/new.h\n@@ -1 +1 @@\n-int x;\n+int y;\n", 2
+        tmp_path,
+        f"--- {old}include/new.h\n+++ {new}include/new.h\n@@ -1 +1 @@\n-int x;\n+int y;\n",
+        2,
     )
     found = applied(tree, tmp_path, patch(tmp_path, text), later)
     assert found == ({"kernel/exit.c", "include/new.h"}, ())
@@ -179,9 +193,13 @@ def test_names_are_stripped_whatever_their_prefix_is(old: str, new: str, tree: P
 
 
 def test_names_are_those_that_git_reads(tree: Path, tmp_path: Path) -> None:
-    quoted = create("include/\\303\\244.h", '"a/', '"b/').replace(".h ", '.h" ').replace(".h\n", '.h"\n')
+    quoted = (
+        create("include/\\303\\244.h", '"a/', '"b/').replace(".h ", '.h" ').replace(".h\n", '.h"\n')
+    )
     text = quoted + create("include/ö.h") + create("include/a b.h\t").replace("\t ", " ")
-    rename = "diff --git a/include/a.h b/include/b.h\nsimilarity index 100%\nrename from include/a.h\n"
+    rename = (
+        "diff --git a/include/a.h b/include/b.h\nsimilarity index 100%\nrename from include/a.h\n"
+    )
     text += rename + "rename to include/b.h\n"
     changed, removed = applied(tree, tmp_path, patch(tmp_path, text))
     assert changed == {"include/ä.h", "include/ö.h", "include/a b.h", "include/b.h"}

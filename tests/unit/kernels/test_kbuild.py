@@ -29,7 +29,9 @@ make[3]: *** [../scripts/Makefile.build:478: kernel/power] Error 2
 
 
 def test_the_compilers_errors_are_shown_without_those_of_make() -> None:
-    assert error_lines(LOG) == ["../kernel/power/process.c:42:5: error: expected ';' before '}' token"]
+    assert error_lines(LOG) == [
+        "../kernel/power/process.c:42:5: error: expected ';' before '}' token"
+    ]
 
 
 def test_errors_of_make_are_shown_if_there_are_no_others() -> None:
@@ -57,7 +59,9 @@ def fake_tree(tmp_path: Path, recipe: str) -> Tree:
 
 
 def test_steps_are_counted(tmp_path: Path) -> None:
-    recipe = "echo '  CC      a.o'; echo '  LD [M]  a.ko'; echo 'note: not a step'; echo '  VDSO2C  b.c'"
+    recipe = (
+        "echo '  CC      a.o'; echo '  LD [M]  a.ko'; echo 'note: not a step'; echo '  VDSO2C  b.c'"
+    )
     assert compile_tree(fake_tree(tmp_path, recipe), "x", 3, 3, SilentReporter()) == 3
 
 
@@ -96,7 +100,10 @@ def test_the_progress_of_a_whole_kernel_is_the_share_of_its_time(tmp_path: Path)
 
 
 BUILDS = {
-    "6.12, idle, 2 jobs": (435, {0.2: 81, 0.3: 150, 0.4: 220, 0.5: 274, 0.6: 317, 0.7: 348, 0.8: 392}),
+    "6.12, idle, 2 jobs": (
+        435,
+        {0.2: 81, 0.3: 150, 0.4: 220, 0.5: 274, 0.6: 317, 0.7: 348, 0.8: 392},
+    ),
     "7.2, busy, 2 jobs": (763, {0.3: 320, 0.4: 429, 0.5: 507, 0.6: 591, 0.7: 652, 0.8: 708}),
 }
 """How many seconds builds took, and after how many which share of their steps was done."""
@@ -126,10 +133,10 @@ def test_a_full_disk_is_not_a_build_error(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_no_compiler_running(tmp_path: Path) -> None:
     tree = fake_tree(tmp_path, f"echo $$$$ > {tmp_path}/pid; sleep 1000; true")
     code = (
-        "import sys; from pathlib import Path; from kteardown.kernels.kbuild import Tree, compile_tree;"
-        "from kteardown.progress import SilentReporter;"
-        f"tree = Tree(Path({str(tmp_path)!r}), None, Path({str(tree.logs)!r}), 'x86_64');"
-        "compile_tree(tree, 'x', 3, 3, SilentReporter())"
+        "import sys; from pathlib import Path; from kteardown.kernels.kbuild import Tree, "
+        "compile_tree;from kteardown.progress import SilentReporter;tree = "
+        f"Tree(Path({str(tmp_path)!r}), None, Path({str(tree.logs)!r}), "
+        "'x86_64');compile_tree(tree, 'x', 3, 3, SilentReporter())"
     )
     lab = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.DEVNULL)
     pid = tmp_path / "pid"
@@ -166,7 +173,8 @@ def _runs(pid: int) -> bool:
 def test_the_chosen_compiler_compiles(
     wanted: str, have: tuple[str, ...], calls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is called by the name that tuxmake gives to make, on a host with or without prefixed names."""
+    """It is called by the name that tuxmake gives to make, on a host with or without prefixed
+    names."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in have:
@@ -190,7 +198,8 @@ def test_the_chosen_compiler_compiles(
 def test_ccache_is_not_called_where_it_comes_first_in_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it keeps, and its configuration, could be those that a makefile of another patch has written."""
+    """What it keeps, and its configuration, could be those that a makefile of another patch has
+    written."""
     messages = tmp_path / "messages"
     for folder in ("first", "bin"):
         (tmp_path / folder).mkdir()
@@ -198,7 +207,9 @@ def test_ccache_is_not_called_where_it_comes_first_in_the_path(
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\necho {name} is called\n")
         (tmp_path / "bin" / name).chmod(0o755)
     (tmp_path / "first" / "gcc").symlink_to(tmp_path / "bin" / "ccache")
-    monkeypatch.setenv("PATH", f"{tmp_path}/first{os.pathsep}{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv(
+        "PATH", f"{tmp_path}/first{os.pathsep}{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
+    )
     compile_tree(fake_tree(tmp_path, f"gcc > {messages}"), "x", 3, 3, SilentReporter())
     assert messages.read_text() == "gcc is called\n"
 

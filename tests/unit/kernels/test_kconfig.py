@@ -67,8 +67,11 @@ def symbols(text: str) -> dict[str, tuple[str, bool, int]]:
 def test_a_fragment_is_parsed_into_symbols_values_and_lines() -> None:
     text = '# about A\nCONFIG_A=y\n\n# CONFIG_B is not set\nCONFIG_C=n\nCONFIG_D="a b"\n'
     assert symbols(text) == {
-        "A": ("y", False, 2), "B": ("n", False, 4), "C": ("n", False, 5), "D": ('"a b"', False, 6)
-    }  # fmt: skip
+        "A": ("y", False, 2),
+        "B": ("n", False, 4),
+        "C": ("n", False, 5),
+        "D": ('"a b"', False, 6),
+    }
 
 
 def test_optional_applies_to_the_symbols_directly_below_it() -> None:
@@ -141,13 +144,18 @@ def folder_with(tmp_path: Path, **fragments: str) -> Path:
 
 def test_the_architecture_and_the_fragments_override_the_base(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="CONFIG_A=n\n")
-    assert {w.symbol: w.value for w in wanted_symbols(folder, "x86_64", ["one"])} == {"A": "n", "B": "y"}
+    assert {w.symbol: w.value for w in wanted_symbols(folder, "x86_64", ["one"])} == {
+        "A": "n",
+        "B": "y",
+    }
     assert {w.symbol: w.value for w in wanted_symbols(folder, "x86_64", [])} == {"A": "y", "B": "y"}
 
 
 def test_a_fragment_may_be_one_symbol_which_may_be_optional(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="CONFIG_A=y\n")
-    found = {w.symbol: w for w in wanted_symbols(folder, "x86_64", ["one", "CONFIG_X=y", "CONFIG_Y=m?"])}
+    found = {
+        w.symbol: w for w in wanted_symbols(folder, "x86_64", ["one", "CONFIG_X=y", "CONFIG_Y=m?"])
+    }
     assert (found["X"].value, found["X"].optional) == ("y", False)
     assert (found["Y"].value, found["Y"].optional) == ("m", True)
     with pytest.raises(InputError, match="sets it to n"):
@@ -156,14 +164,18 @@ def test_a_fragment_may_be_one_symbol_which_may_be_optional(tmp_path: Path) -> N
 
 def test_fragments_that_contradict_each_other_are_both_named(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="CONFIG_X=y\n", two="\nCONFIG_X=n\n")
-    with pytest.raises(InputError, match=r"two\.config:2 sets CONFIG_X=n.*one\.config:1 sets it to y"):
+    with pytest.raises(
+        InputError, match=r"two\.config:2 sets CONFIG_X=n.*one\.config:1 sets it to y"
+    ):
         wanted_symbols(folder, "x86_64", ["one", "two"])
 
 
 def test_a_symbol_is_optional_only_if_it_is_in_every_fragment_that_sets_it(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, one="# optional\nCONFIG_X=y\n", two="CONFIG_X=y\n")
     for order in (["one", "two"], ["two", "one"]):
-        assert [w.optional for w in wanted_symbols(folder, "x86_64", order) if w.symbol == "X"] == [False]
+        assert [w.optional for w in wanted_symbols(folder, "x86_64", order) if w.symbol == "X"] == [
+            False
+        ]
 
 
 def test_an_unknown_fragment_suggests_a_known_one(tmp_path: Path) -> None:
@@ -175,24 +187,37 @@ def test_an_unknown_fragment_suggests_a_known_one(tmp_path: Path) -> None:
 def test_a_fragment_of_the_current_folder_is_part_of_the_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, mine = folder_with(tmp_path, suspend="CONFIG_X=y\n"), tmp_path / "mine" / "kernels" / "fragments"
+    folder, mine = (
+        folder_with(tmp_path, suspend="CONFIG_X=y\n"),
+        tmp_path / "mine" / "kernels" / "fragments",
+    )
     mine.mkdir(parents=True)
     (mine / "suspend.config").write_text("CONFIG_X=n\n")
     monkeypatch.chdir(tmp_path / "mine")
     keys = []
     for value in ("y", "m"):
-        (mine / "own.config").write_text(f"# A comment changes nothing: {value}.\nCONFIG_OWN={value}\n")
+        (mine / "own.config").write_text(
+            f"# A comment changes nothing: {value}.\nCONFIG_OWN={value}\n"
+        )
         for name in ("own", str(mine / "own.config")):
             wanted = wanted_symbols(folder, "x86_64", ["suspend", name])
-            assert {w.symbol: w.value for w in wanted if w.symbol in ("X", "OWN")} == {"X": "y", "OWN": value}
-            assert [(w.file, w.line) for w in wanted if w.symbol == "OWN"] == [(str(mine / "own.config"), 2)]
+            assert {w.symbol: w.value for w in wanted if w.symbol in ("X", "OWN")} == {
+                "X": "y",
+                "OWN": value,
+            }
+            assert [(w.file, w.line) for w in wanted if w.symbol == "OWN"] == [
+                (str(mine / "own.config"), 2)
+            ]
             keys.append(key("debian:6.12", (), wanted, "x86_64", "gcc"))
     assert keys[0] == keys[1] != keys[2] == keys[3]
 
 
 def test_a_damaged_fragment_names_its_file(tmp_path: Path) -> None:
     file = tmp_path / "own.config"
-    for content, problem in ((b"\xff\xfe", "cannot be read"), (b"\nNET=y\n", ":2: 'NET=y' is neither")):
+    for content, problem in (
+        (b"\xff\xfe", "cannot be read"),
+        (b"\nNET=y\n", ":2: 'NET=y' is neither"),
+    ):
         file.write_bytes(content)
         with pytest.raises(InputError, match=problem) as damaged:
             wanted_symbols(paths.data_dir("kernels"), "x86_64", [str(file)])
@@ -205,7 +230,9 @@ def test_the_shipped_fragments_parse_and_do_not_contradict_each_other(arch: str)
     fragments = [path.stem for path in (folder / "fragments").glob("*.config")]
     assert {"debug", "kasan", "lockstat", "preempt_rt", "vng"} <= set(fragments)
     wanted = wanted_symbols(folder, "x86_64" if arch == "x86_64" else "arm64", fragments)
-    assert {"SMP", "VIRTIO_CONSOLE", "SUSPEND", "PROVE_LOCKING", "9P_FS"} <= {w.symbol for w in wanted}
+    assert {"SMP", "VIRTIO_CONSOLE", "SUSPEND", "PROVE_LOCKING", "9P_FS"} <= {
+        w.symbol for w in wanted
+    }
 
 
 def test_the_reasons_name_the_dependencies_and_their_values(tree: Path) -> None:
@@ -222,7 +249,9 @@ def test_help_texts_are_not_parsed(tree: Path) -> None:
 
 
 def test_a_symbol_without_a_prompt_is_a_reason(tree: Path) -> None:
-    assert any("has no prompt" in reason for reason in refusal_reasons(tree, "x86_64", "PM_HIDDEN", {}))
+    assert any(
+        "has no prompt" in reason for reason in refusal_reasons(tree, "x86_64", "PM_HIDDEN", {})
+    )
 
 
 def test_a_symbol_without_dependencies_is_reported(tree: Path) -> None:
@@ -242,10 +271,18 @@ def test_kconfig_files_of_other_architectures_are_ignored(tree: Path) -> None:
 
 def test_conditions_of_the_files_that_include_a_file_count(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
-    top = 'if OUTER\nmenu "m"\n\tdepends on MENU # as a comment says\nsource "deep/Kconfig"\nendmenu\nendif\n'
+    top = (
+        "if OUTER\n"
+        'menu "m"\n'
+        "\tdepends on MENU # as a comment says\n"
+        'source "deep/Kconfig"\n'
+        "endmenu\n"
+        "endif\n"
+    )
     (tmp_path / "Kconfig").write_text(top)
     deep = (
-        "endif\nconfig DEEP\n\tbool 'quoted so'\n\tdepends on OWN\n\tselect OTHER\nsource \"deep/Kconfig\"\n"
+        "endif\nconfig DEEP\n\tbool 'quoted so'\n\tdepends on OWN\n\tselect OTHER\nsource "
+        '"deep/Kconfig"\n'
     )
     (tmp_path / "deep" / "Kconfig").write_text(deep)
     assert conditions_of([tmp_path], "x86_64", "DEEP") == (True, ["OWN", "OUTER", "MENU"], [])

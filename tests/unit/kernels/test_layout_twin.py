@@ -1,4 +1,5 @@
-"""The layout twin: the files that get the function, the patch, and the check of the built kernel."""
+"""The layout twin: the files that get the function, the patch, and the check of the built
+kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ HEAD = "From: A\nSubject: [PATCH] x\n---\n"
 
 
 def changing(path: Path, *names: str) -> Path:
-    path.write_text(HEAD + "".join(f"--- a/{n}\n+++ b/{n}\n@@ -1 +1 @@\n-old\n+new\n" for n in names))
+    path.write_text(
+        HEAD + "".join(f"--- a/{n}\n+++ b/{n}\n@@ -1 +1 @@\n-old\n+new\n" for n in names)
+    )
     return path
 
 
@@ -52,7 +55,9 @@ def twin(tree: Path, cache: Path, *patches: Path, unpack: bool = True) -> Kernel
     return layout_twin.request(base, variants, Sources(cache, SilentReporter()), unpack=unpack)
 
 
-def test_touched_files_are_the_c_files_that_a_series_changes_and_none_creates(tmp_path: Path) -> None:
+def test_touched_files_are_the_c_files_that_a_series_changes_and_none_creates(
+    tmp_path: Path,
+) -> None:
     one = changing(tmp_path / "1.patch", "kernel/exit.c", "include/linux/a.h")
     two = changing(tmp_path / "2.patch", "mm/memory.c", "kernel/new.c")
     assert touched_files([[one], [making(tmp_path / "3.patch", "kernel/new.c"), two]]) == (
@@ -76,7 +81,10 @@ def test_the_patch_applies_and_adds_a_differently_named_function_to_the_top_of_e
         text = (tmp_path / "out" / name).read_text()
         assert text.endswith((tree / name).read_text())
         names.append(text.splitlines()[0].split()[-1])
-    assert names == ["kteardown_layout_kernel_exit(void)", "kteardown_layout_kernel_sched_core(void)"]
+    assert names == [
+        "kteardown_layout_kernel_exit(void)",
+        "kteardown_layout_kernel_sched_core(void)",
+    ]
 
 
 def test_series_that_touch_the_same_files_share_one_patch(tree: Path, tmp_path: Path) -> None:
@@ -103,22 +111,35 @@ def image(folder: Path, *symbols: str) -> KernelImage:
     folder.mkdir()
     (folder / "System.map").write_text("".join(f"{symbol}\n" for symbol in symbols))
     return KernelImage(
-        name="", image=folder / "bzImage", source="", series="", arch="x86_64", release="", compiler="",
-        config_hash="", image_hash="",
-    )  # fmt: skip
+        name="",
+        image=folder / "bzImage",
+        source="",
+        series="",
+        arch="x86_64",
+        release="",
+        compiler="",
+        config_hash="",
+        image_hash="",
+    )
 
 
 def test_a_layout_twin_must_move_the_code_after_its_functions(tmp_path: Path) -> None:
     base = image(tmp_path / "base", "1000 T first", "2000 t try_to_freeze_tasks", "9000 D data")
     moved = image(
-        tmp_path / "moved", "1000 T first", "2000 t kteardown_layout_a", "2030 t try_to_freeze_tasks"
+        tmp_path / "moved",
+        "1000 T first",
+        "2000 t kteardown_layout_a",
+        "2030 t try_to_freeze_tasks",
     )
     check(base, moved)
     absent = image(tmp_path / "absent", "1000 T first", "2030 t try_to_freeze_tasks")
     with pytest.raises(BuildError, match="its functions are not in the kernel"):
         check(base, absent)
     behind = image(
-        tmp_path / "behind", "1000 T first", "1800 t kteardown_layout_a", "2000 t try_to_freeze_tasks"
+        tmp_path / "behind",
+        "1000 T first",
+        "1800 t kteardown_layout_a",
+        "2000 t try_to_freeze_tasks",
     )
     with pytest.raises(BuildError, match="at the same addresses as in base"):
         check(base, behind)

@@ -22,8 +22,12 @@ def build(folder: Path, text: str, *options: str, age: int = 0) -> Path:
     source = folder / "one.c"
     source.write_text(text)
     output = folder / "mm" / "one.o"
-    subprocess.run(["gcc", "-O1", "-g1", "-c", *options, "one.c", "-o", str(output)], check=True, cwd=folder)
-    (folder / "mm" / ".one.o.cmd").write_text("savedcmd_mm/one.o := gcc\n\nsource_mm/one.o := ../mm/one.c\n")
+    subprocess.run(
+        ["gcc", "-O1", "-g1", "-c", *options, "one.c", "-o", str(output)], check=True, cwd=folder
+    )
+    (folder / "mm" / ".one.o.cmd").write_text(
+        "savedcmd_mm/one.o := gcc\n\nsource_mm/one.o := ../mm/one.c\n"
+    )
     os.utime(output, ns=(age, age))
     return folder
 
@@ -89,7 +93,9 @@ def test_a_long_name_takes_little_time(name: str, tmp_path: Path) -> None:
     assert changed_objects(base, variant) == ["mm/one.o"]
 
 
-@pytest.mark.parametrize("name", ["-o.o", "\x1b[31m.o", "a\nb.o", "@all.o", "x" * 240 + ".o", "\udcff.o"])
+@pytest.mark.parametrize(
+    "name", ["-o.o", "\x1b[31m.o", "a\nb.o", "@all.o", "x" * 240 + ".o", "\udcff.o"]
+)
 def test_an_object_has_a_name_that_can_be_shown(name: str, tmp_path: Path) -> None:
     base, variant = build(tmp_path / "base", TEXT), build(tmp_path / "variant", TEXT, age=1)
     shutil.copy(variant / "mm/one.o", variant / name)

@@ -62,7 +62,9 @@ def write(tmp_path: Path, data: bytes) -> Path:
 
 
 @given(st.from_regex(r"[0-9]\.[0-9]{1,2}\.[0-9]{1,3}[a-z0-9.+-]{0,20}", fullmatch=True))
-def test_the_release_is_read_from_a_bzimage(tmp_path_factory: pytest.TempPathFactory, release: str) -> None:
+def test_the_release_is_read_from_a_bzimage(
+    tmp_path_factory: pytest.TempPathFactory, release: str
+) -> None:
     path = write(tmp_path_factory.mktemp("i"), bzimage(f"{release} (kteardown@kteardown) #1 SMP"))
     assert read_header(path, "it")[:2] == ("x86_64", release)
 
@@ -88,7 +90,9 @@ def test_the_release_is_read_from_an_arm64_image_compressed_or_not(tmp_path: Pat
     ],
 )
 def test_a_file_that_is_not_a_kernel_is_an_error(tmp_path: Path, data: bytes, reason: str) -> None:
-    with pytest.raises(InputError, match=f"neither an x86-64 bzImage nor an arm64 Image: .*{reason}"):
+    with pytest.raises(
+        InputError, match=f"neither an x86-64 bzImage nor an arm64 Image: .*{reason}"
+    ):
         read_header(write(tmp_path, data), "image:x")
 
 
@@ -102,11 +106,15 @@ def test_an_image_without_an_end_is_an_error(
         read_header(path, "image:x")
 
 
-def test_a_module_without_an_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_without_an_end_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(prebuilt, "_MOST_BYTES", 2 << 20)
     large = lzma.compress(b"\x7fELF" + bytes(8 << 20), preset=0)
     package = deb(tmp_path, {"kernel/virtio_ring.ko.xz": large})
-    with pytest.raises(LabError, match=r"virtio_ring\.ko\.xz: the module is damaged: it has more than 2 MB"):
+    with pytest.raises(
+        LabError, match=r"virtio_ring\.ko\.xz: the module is damaged: it has more than 2 MB"
+    ):
         ensured(tmp_path, KernelRequest("base", f"image:{package}"))
 
 
@@ -115,7 +123,9 @@ def ensured(tmp_path: Path, request: KernelRequest) -> KernelImage:
     return ensure(request, Cache(cache), Sources(cache, SilentReporter()), SilentReporter())
 
 
-def test_an_image_is_copied_so_that_a_rebuild_in_place_does_not_change_a_run(tmp_path: Path) -> None:
+def test_an_image_is_copied_so_that_a_rebuild_in_place_does_not_change_a_run(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path, bzimage("6.12.1 (a@b)"))
     first = ensured(tmp_path, KernelRequest("base", f"image:{path}"))
     path.write_bytes(bzimage("6.12.2 (a@b)"))
@@ -149,7 +159,9 @@ def modules() -> dict[str, bytes]:
     """Compressed virtio modules, like those of a distribution."""
 
     def module(depends: str) -> bytes:
-        return lzma.compress(b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0retpoline=Y\0")
+        return lzma.compress(
+            b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0retpoline=Y\0"
+        )
 
     depends = {
         "virtio": "virtio_ring",
@@ -180,7 +192,8 @@ def deb(tmp_path: Path, builtin: dict[str, bytes] = BUILTIN) -> Path:
 
 
 def split_debs(cache: Path) -> None:
-    """Put a kernel that is split into several packages into the downloads and the answers of ``cache``."""
+    """Put a kernel that is split into several packages into the downloads and the answers of
+    ``cache``."""
     folder = f"usr/lib/modules/{RELEASE}"
     base = f"linux-base-x (= {PACKAGE.version})"
     parts: dict[str, tuple[str, dict[str, bytes]]] = {
@@ -198,14 +211,21 @@ def split_debs(cache: Path) -> None:
         make_deb(deb, files)
         seal.keep(deb, deb)
         answer = {"package": json.dumps(asdict(package(name, depends)))}
-        for spec in (f"{name}={PACKAGE.version}", *(["debian-image:6.12"] if name == PACKAGE.name else [])):
+        for spec in (
+            f"{name}={PACKAGE.version}",
+            *(["debian-image:6.12"] if name == PACKAGE.name else []),
+        ):
             Sources(cache, SilentReporter()).remember(spec, "amd64", partial(dict, answer))
 
 
 def check_whole(found: KernelImage) -> None:
     assert found.release == RELEASE
     assert found.compiler == "gcc 12"
-    assert [path.name for path in found.modules] == ["virtio.ko", "virtio_pci.ko", "virtio_console.ko"]
+    assert [path.name for path in found.modules] == [
+        "virtio.ko",
+        "virtio_pci.ko",
+        "virtio_console.ko",
+    ]
     assert all(path.read_bytes().startswith(b"\x7fELF") for path in found.modules)
     folder = found.image.parent
     assert (folder / "config").read_bytes() == CONFIG
@@ -227,7 +247,8 @@ def test_a_kernel_that_is_split_into_packages_is_put_together(tmp_path: Path) ->
 
 def test_only_what_is_required_in_the_same_version_is_a_part_of_a_package() -> None:
     depends = (
-        "kmod, a | b (= 1-2), linux-base (>= 4), linux-modules-x (= 1-2),c (= 1-3), linux-binary-x (= 1-2)"
+        "kmod, a | b (= 1-2), linux-base (>= 4), linux-modules-x (= 1-2),c (= 1-3), linux-binary-x "
+        "(= 1-2)"
     )
     assert exact_depends(depends, "1-2") == ["linux-modules-x", "linux-binary-x"]
     assert exact_depends("", "1-2") == []
@@ -267,7 +288,10 @@ def test_load_order_puts_dependencies_first_and_names_a_missing_module() -> None
 
 
 def test_dependencies_are_read_from_the_module() -> None:
-    assert module_depends(b"\x7fELF..\0depends=virtio-ring,virtio\0name=x\0") == ("virtio_ring", "virtio")
+    assert module_depends(b"\x7fELF..\0depends=virtio-ring,virtio\0name=x\0") == (
+        "virtio_ring",
+        "virtio",
+    )
     assert module_depends(b"\x7fELF..\0depends=\0") == ()
     assert module_depends(b"\x7fELF") == ()
 

@@ -26,8 +26,11 @@ Answer = Callable[[http.server.BaseHTTPRequestHandler, bytes], None]
 
 @pytest.fixture(scope="module")
 def signed() -> Iterator[Path]:
-    """A folder with a tarball, its signature, and the keyrings of two keys, of which the first has signed."""
-    with tempfile.TemporaryDirectory(prefix="gpg-") as name:  # A short path: gpg has a socket in it.
+    """A folder with a tarball, its signature, and the keyrings of two keys, of which the first has
+    signed."""
+    with tempfile.TemporaryDirectory(
+        prefix="gpg-"
+    ) as name:  # A short path: gpg has a socket in it.
         folder = Path(name)
 
         def gpg(*argv: str) -> bytes:
@@ -201,7 +204,9 @@ def test_the_keys_of_kernel_org_must_have_the_known_fingerprints(
     """A directory of keys that gives a key of its own, which has signed what it offers."""
     monkeypatch.delenv(release.KEYRING)
     monkeypatch.setattr(release, "_KEYS", f"file://{signed}/")
-    strangers = dict(zip(release._SIGNERS, ("torvalds.gpg", "stranger.gpg", "stranger.gpg"), strict=True))
+    strangers = dict(
+        zip(release._SIGNERS, ("torvalds.gpg", "stranger.gpg", "stranger.gpg"), strict=True)
+    )
     monkeypatch.setattr(release, "_SIGNERS", strangers)
     with pytest.raises(LabError, match="no known key has signed it"):
         tree(tmp_path)
@@ -212,7 +217,9 @@ def test_the_keys_of_kernel_org_must_have_the_known_fingerprints(
     assert tree(tmp_path).is_dir()
 
 
-def test_a_release_that_does_not_exist_is_an_error_of_the_input(server: Server, tmp_path: Path) -> None:
+def test_a_release_that_does_not_exist_is_an_error_of_the_input(
+    server: Server, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=r"http://127.0.0.1:\d+/linux/kernel has no release 6.99"):
         tree(tmp_path, "6.99")
 

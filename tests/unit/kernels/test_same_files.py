@@ -20,7 +20,8 @@ def patch(folder: Path, message: str, added: str, *, mode: str = "") -> Path:
     modes = f"old mode 100644\nnew mode {mode}\n" if mode else ""
     path = folder / f"{len(list(folder.iterdir()))}.patch"
     path.write_text(
-        f"Subject: {message}\n\n{message}\n---\ndiff --git a/ours.c b/ours.c\n{modes}{new}+{added}\n"
+        f"Subject: {message}\n\n{message}\n---\ndiff --git a/ours.c "
+        f"b/ours.c\n{modes}{new}+{added}\n"
     )
     return path
 
@@ -72,9 +73,16 @@ def built(cache: Cache, key: str, files: str) -> Path:
         for name in ("bzImage", "vmlinux", "System.map", "config", "build.log"):
             (folder / name).write_text(f"{name} of {key}")
         image = KernelImage(
-            name="", image=folder / "bzImage", source="debian:6.12.117-1", series="v1", arch="x86_64",
-            release="6.12.117", compiler="gcc 12", config_hash="c", image_hash=file_hash(folder / "bzImage"),
-        )  # fmt: skip
+            name="",
+            image=folder / "bzImage",
+            source="debian:6.12.117-1",
+            series="v1",
+            arch="x86_64",
+            release="6.12.117",
+            compiler="gcc 12",
+            config_hash="c",
+            image_hash=file_hash(folder / "bzImage"),
+        )
         cache.describe(folder, image, steps=7, seconds=9.0, changed_objects=["ours.o"], files=files)
     return cache.kernel_path(key)
 

@@ -42,7 +42,9 @@ def test_a_patch_is_left_out(part: str, numbers: tuple[int, ...], tmp_path: Path
 
 
 @pytest.mark.parametrize("part", ["@-0", "@-4", "@1-1", "@0-1"])
-def test_a_suffix_that_selects_no_patch_or_a_missing_one_is_an_error(part: str, tmp_path: Path) -> None:
+def test_a_suffix_that_selects_no_patch_or_a_missing_one_is_an_error(
+    part: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError):
         resolve(f"{three_patches(tmp_path)}{part}")
 

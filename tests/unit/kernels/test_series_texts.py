@@ -1,4 +1,5 @@
-"""The texts of the shipped series: cover letters and messages have the form of mails to a kernel list."""
+"""The texts of the shipped series: cover letters and messages have the form of mails to a kernel
+list."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ SIGNED_OFF = "Signed-off-by: kteardown developers <kteardown@localhost>"
 COVERS = sorted(ROOT.glob("series/*/0000-cover-letter.md"))
 PATCHES = sorted(ROOT.glob("series/**/*.patch"))
 # Tables, code, links, and what scripts/splice.py writes around a table.
-_NOT_PROSE = re.compile(r"\||    |\t|Subject: |.*https?://|Measured with `kteardown |\*\*Not measured\*\*")
+_NOT_PROSE = re.compile(
+    r"\||    |\t|Subject: |.*https?://|Measured with `kteardown |\*\*Not measured\*\*"
+)
 _BASE = re.compile(r"base: v(\d+\.\d+)\.\d+ \(Debian linux-source-\1\)(?:, backport (\S+))?")
 
 
@@ -40,7 +43,8 @@ def too_long(text: str) -> list[str]:
 
 
 def bases(cover: str, backports: Iterable[str] = ()) -> list[str]:
-    """The versions in the last lines of a cover letter. Raises ValueError if a line has another form.
+    """The versions in the last lines of a cover letter. Raises ValueError if a line has another
+    form.
 
     Each backport must be named, and no other.
     """
@@ -78,7 +82,9 @@ def test_every_patch_is_signed_off(patch: Path) -> None:
 @every_cover
 def test_a_cover_letter_ends_with_the_sources_to_which_it_applies(cover: Path) -> None:
     folders = [files[0].parent for files in backports_in(cover.parent)]
-    versions = bases(cover.read_text(), [folder.name for folder in folders if folder != cover.parent])
+    versions = bases(
+        cover.read_text(), [folder.name for folder in folders if folder != cover.parent]
+    )
     assert versions == sorted(set(versions), key=lambda version: [*map(int, version.split("."))])
 
 
@@ -93,12 +99,20 @@ def test_long_prose_is_found_and_what_is_no_prose_is_not() -> None:
     word, long = "word " * 16, "x" * WIDTH
     assert too_long(f"{word}\n- {word}\n   {word}\n") == [word, f"- {word}", f"   {word}"]
     assert too_long(long) == []
-    others = (f"| {long} |", f"    {long}", f"\t{long}", f"Subject: {long}", f"Link: https://a.org/{long}")
+    others = (
+        f"| {long} |",
+        f"    {long}",
+        f"\t{long}",
+        f"Subject: {long}",
+        f"Link: https://a.org/{long}",
+    )
     assert too_long("\n".join((*others, f"Measured with `kteardown run {long}` (1)."))) == []
 
 
 def test_only_the_message_of_a_patch_counts() -> None:
-    assert message(f"Subject: a\n\nText.\n\nSigned-off-by: b\n---\n\n{SIGNED_OFF}\n").endswith(": b")
+    assert message(f"Subject: a\n\nText.\n\nSigned-off-by: b\n---\n\n{SIGNED_OFF}\n").endswith(
+        ": b"
+    )
 
 
 def test_the_base_of_each_source_and_backport_is_found() -> None:

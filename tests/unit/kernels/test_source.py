@@ -34,7 +34,9 @@ def commit(path: Path, *argv: str) -> None:
     subprocess.run(["git", "-C", str(path), *identity, *argv], check=True, capture_output=True)
 
 
-def test_a_repository_in_a_folder_that_all_have_is_named_after_the_one_above(repository: Path) -> None:
+def test_a_repository_in_a_folder_that_all_have_is_named_after_the_one_above(
+    repository: Path,
+) -> None:
     lab = sources(repository.parent)
     commit = lab.identify(f"git:{repository}@v1").id.rpartition("@")[2]
     assert lab.identify(f"git:{repository}/.git@v1").id == f"git:linux@{commit}"
@@ -46,7 +48,9 @@ def sources(tmp_path: Path) -> Sources:
     return Sources(tmp_path / "cache", SilentReporter())
 
 
-def test_a_branch_is_resolved_each_time_and_a_tree_unpacked_once(tmp_path: Path, repository: Path) -> None:
+def test_a_branch_is_resolved_each_time_and_a_tree_unpacked_once(
+    tmp_path: Path, repository: Path
+) -> None:
     lab = sources(tmp_path)
     first = lab.identify(f"git:{repository}@main")
     tree = lab.tree(first)
@@ -66,7 +70,9 @@ def test_a_branch_is_resolved_each_time_and_a_tree_unpacked_once(tmp_path: Path,
 
 
 @pytest.mark.parametrize("packed", ["gz", "xz", "plain"])
-def test_a_tarball_is_identified_by_its_contents(tmp_path: Path, repository: Path, packed: str) -> None:
+def test_a_tarball_is_identified_by_its_contents(
+    tmp_path: Path, repository: Path, packed: str
+) -> None:
     option = {"gz": "-z", "xz": "-J", "plain": "-v"}[packed]
     ball = tmp_path / "linux-6.12.tar"
     argv = ["tar", "-c", option, "-f", str(ball), "-C", str(tmp_path), "--exclude=.git", "linux"]
@@ -78,7 +84,9 @@ def test_a_tarball_is_identified_by_its_contents(tmp_path: Path, repository: Pat
     assert lab.identify(f"tar:{ball}") == first
 
 
-def test_a_tarball_that_was_replaced_by_one_of_equal_size_and_time_is_another(tmp_path: Path) -> None:
+def test_a_tarball_that_was_replaced_by_one_of_equal_size_and_time_is_another(
+    tmp_path: Path,
+) -> None:
     """A program that downloads it sets the time that the server gives."""
     file, sources = tmp_path / "linux.tar", Sources(tmp_path / "cache", SilentReporter())
     ids = []
@@ -99,7 +107,9 @@ def test_a_tarball_that_cannot_be_unpacked_leaves_nothing_behind(tmp_path: Path)
     assert [path.name for path in (tmp_path / "cache/sources").iterdir()] == [".locks"]
 
 
-def test_a_repository_that_is_not_a_kernel_tree_is_an_error(tmp_path: Path, repository: Path) -> None:
+def test_a_repository_that_is_not_a_kernel_tree_is_an_error(
+    tmp_path: Path, repository: Path
+) -> None:
     commit(repository, "rm", "-q", "Kbuild")
     commit(repository, "commit", "-q", "-m", "gone")
     lab = sources(tmp_path)
@@ -152,7 +162,9 @@ def test_a_damaged_answer_is_found_again(tmp_path: Path, damage: bytes) -> None:
     assert lab.remember("x", 1, lambda: {"a": "5"}) == {"a": "4"}, "as an earlier version wrote it"
 
 
-def test_a_tree_that_is_not_what_was_unpacked_is_unpacked_again(tmp_path: Path, repository: Path) -> None:
+def test_a_tree_that_is_not_what_was_unpacked_is_unpacked_again(
+    tmp_path: Path, repository: Path
+) -> None:
     reporter = Notes()
     source = Sources(tmp_path / "cache", reporter).identify(f"git:{repository}@v1")
     tree = Sources(tmp_path / "cache", reporter).tree(source)
@@ -194,12 +206,20 @@ def test_sources_are_distinguished_from_series() -> None:
     assert split("git:a:b@c") == ("git", "a:b@c")
 
 
-def test_nothing_of_the_configuration_of_a_repository_is_executed(tmp_path: Path, repository: Path) -> None:
+def test_nothing_of_the_configuration_of_a_repository_is_executed(
+    tmp_path: Path, repository: Path
+) -> None:
     (repository / ".gitattributes").write_text("* filter=x diff=x\nMakefile export-subst\n")
     (repository / "Makefile").write_text("$Format:%H$\n")
     commit(repository, "add", ".")
     commit(repository, "commit", "-q", "-m", "two")
-    for key in ("filter.x.smudge", "filter.x.process", "diff.external", "diff.x.textconv", "core.fsmonitor"):
+    for key in (
+        "filter.x.smudge",
+        "filter.x.process",
+        "diff.external",
+        "diff.x.textconv",
+        "core.fsmonitor",
+    ):
         commit(repository, "config", key, f"touch {tmp_path}/executed; cat")
     hook = repository / ".git/hooks/post-checkout"
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/executed\n")

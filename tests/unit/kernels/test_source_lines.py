@@ -48,13 +48,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = ["-O1", "-g1", f"-fdebug-prefix-map={build}=.", "-fno-pie", "-no-pie"]
     compiler = ARCHITECTURES["x86_64"].compiler
     subprocess.run([compiler, *flags, "-o", "vmlinux", "../kernel/part.c"], cwd=build, check=True)
-    symbols = subprocess.run(["nm", "vmlinux"], cwd=build, check=True, capture_output=True, text=True).stdout
-    (build / "System.map").write_text("".join(f"{line}\n" for line in symbols.splitlines() if line[0] != " "))
+    symbols = subprocess.run(
+        ["nm", "vmlinux"], cwd=build, check=True, capture_output=True, text=True
+    ).stdout
+    (build / "System.map").write_text(
+        "".join(f"{line}\n" for line in symbols.splitlines() if line[0] != " ")
+    )
     return build
 
 
 def address(folder: Path, name: str) -> int:
-    found = re.search(rf"^([0-9a-f]+) \w {name}$", (folder / "System.map").read_text(), re.MULTILINE)
+    found = re.search(
+        rf"^([0-9a-f]+) \w {name}$", (folder / "System.map").read_text(), re.MULTILINE
+    )
     assert found
     return int(found[1], 16)
 
@@ -63,8 +69,10 @@ def call_of_inner(folder: Path) -> int:
     """The offset in outer() of the instruction after its call."""
     text = subprocess.run(
         ["objdump", "-d", "--disassemble=outer", folder / "vmlinux"],
-        check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     lines = text.splitlines()
     call = next(number for number, line in enumerate(lines) if "call" in line)
     return int(lines[call + 1].split(":")[0], 16) - address(folder, "outer")
@@ -93,9 +101,13 @@ def test_code_of_an_inlined_function_has_the_line_that_calls_it(folder: Path) ->
     start = address(folder, "waits")
     dump = subprocess.run(
         ["objdump", "-d", "--disassemble=waits", folder / "vmlinux"],
-        check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    nop = next(int(line.split(":")[0], 16) for line in dump.splitlines() if re.search(r"\bnop$", line))
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    nop = next(
+        int(line.split(":")[0], 16) for line in dump.splitlines() if re.search(r"\bnop$", line)
+    )
     lines = SourceLines(folder, "x86_64").annotate(
         [f"no record for 5 s, at {nop:016x}", f"RIP: 0010:waits+{nop - start:#x}/0x20"]
     )
@@ -105,7 +117,9 @@ def test_code_of_an_inlined_function_has_the_line_that_calls_it(folder: Path) ->
     )
 
 
-@pytest.mark.parametrize("text", ["unknown_function+0x1/0x2", "no place at all", "at 00000000000000zz", ""])
+@pytest.mark.parametrize(
+    "text", ["unknown_function+0x1/0x2", "no place at all", "at 00000000000000zz", ""]
+)
 def test_other_text_is_unchanged(folder: Path, text: str) -> None:
     assert SourceLines(folder, "x86_64").annotate([text, text]) == (text, text)
 

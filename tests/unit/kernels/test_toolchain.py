@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError, MissingError
-from kteardown.kernels.toolchain import compiler_of, compiler_version, folder_of, installed, need_build_tools
+from kteardown.kernels.toolchain import (
+    compiler_of,
+    compiler_version,
+    folder_of,
+    installed,
+    need_build_tools,
+)
 
 
 def test_every_missing_tool_is_named_with_its_package(
@@ -16,8 +22,12 @@ def test_every_missing_tool_is_named_with_its_package(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError) as caught:
         need_build_tools("arm64")
-    assert caught.value.message == "not installed on this host: aarch64-linux-gnu-gcc, bison, flex, xz"
-    assert caught.value.hint == "install them: apt install bison flex gcc-aarch64-linux-gnu xz-utils"
+    assert (
+        caught.value.message == "not installed on this host: aarch64-linux-gnu-gcc, bison, flex, xz"
+    )
+    assert (
+        caught.value.hint == "install them: apt install bison flex gcc-aarch64-linux-gnu xz-utils"
+    )
     assert isinstance(caught.value, MissingError)
     assert caught.value.packages == ("bison", "flex", "gcc-aarch64-linux-gnu", "xz-utils")
 
@@ -49,7 +59,9 @@ def test_a_host_without_the_prefixed_compiler_uses_its_own(
     assert compiler_of("x86_64") == "x86_64-linux-gnu-gcc"
 
 
-def test_a_compiler_can_be_chosen_by_name_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_can_be_chosen_by_name_or_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("gcc", "gcc-14", "clang-19", "gcc-nm-14", "clang-format-14"):
         program(tmp_path, name)
@@ -62,7 +74,9 @@ def test_a_compiler_can_be_chosen_by_name_or_path(tmp_path: Path, monkeypatch: p
         assert "clang-19, gcc-14" in caught.value.hint
 
 
-def test_a_build_does_not_see_more_than_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_does_not_see_more_than_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for place in ("home/bin", "home/gcc/bin", "bin"):
         (tmp_path / place).mkdir(parents=True)

@@ -45,14 +45,18 @@ def write(folder: Path, content: bytes) -> Path:
 
 
 @every_form
-def test_a_file_is_read_whatever_compressed_it(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_a_file_is_read_whatever_compressed_it(
+    compress: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
     content = os.urandom(MB // 4) + bytes(2 * MB) + b"end"
     assert unpack.read(write(tmp_path, compress(content)), 4 * MB) == content
     assert unpack.read(write(tmp_path, content), 4 * MB) == content
 
 
 @every_form
-def test_what_has_no_end_is_read_up_to_a_limit(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_what_has_no_end_is_read_up_to_a_limit(
+    compress: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
     # A frame after the other: it is as long as it should be, and fast to make.
     file = write(tmp_path, compress(bytes(4 * MB)) * 32)
     tracemalloc.start()
@@ -131,7 +135,9 @@ def special_tar(file: Path) -> None:
         for name in ("Kconfig", "Kbuild"):
             tar.addfile(tarfile.TarInfo(f"linux/{name}"))
         kinds = {"link": tarfile.SYMTYPE, "pipe": tarfile.FIFOTYPE}
-        for name, kind in kinds.items() | ({("zero", tarfile.CHRTYPE)} if os.geteuid() == 0 else set()):
+        for name, kind in kinds.items() | (
+            {("zero", tarfile.CHRTYPE)} if os.geteuid() == 0 else set()
+        ):
             member = tarfile.TarInfo(f"linux/{name}")
             member.type, member.linkname, member.devmajor, member.devminor = kind, "/dev/zero", 1, 5
             member.mode = 0o666

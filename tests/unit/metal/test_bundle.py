@@ -1,4 +1,5 @@
-"""Exported boots and the logs of their machines: six boots of an emulated machine, recorded from its line."""
+"""Exported boots and the logs of their machines: six boots of an emulated machine, recorded from
+its line."""
 
 from __future__ import annotations
 
@@ -25,7 +26,14 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
 from kteardown_metal import bundle, console_records
-from kteardown_metal.console_records import Consoles, LoggedBoot, key_of_boot, mac_of, named, read_logs
+from kteardown_metal.console_records import (
+    Consoles,
+    LoggedBoot,
+    key_of_boot,
+    mac_of,
+    named,
+    read_logs,
+)
 from kteardown_metal.verbs import why_unusable
 
 DATA = Path(__file__).parents[2] / "data" / "bundle"
@@ -49,7 +57,9 @@ def panic_of(number: int) -> bytes:
 @cache
 def boots() -> tuple[bytes, ...]:
     """Return the part of the log of each boot, in the order in which they were booted."""
-    found = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())
+    found = re.findall(
+        rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes()
+    )
     assert len(found) == 6
     return tuple(found)
 
@@ -71,7 +81,8 @@ def again(text: bytes, change: Callable[[bytes], bytes], attempt: bytes = b"") -
     """Return the log of a boot with changed records."""
     lines = text.splitlines(keepends=True)
     return b"".join(
-        changed(line, change, attempt) if line.startswith(b"@kteardown ") else line for line in lines
+        changed(line, change, attempt) if line.startswith(b"@kteardown ") else line
+        for line in lines
     )
 
 
@@ -85,7 +96,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
 
 
 def imported(folder: Path, *logs: bytes, chosen: tuple[int, int] | None = None) -> str:
-    """Import logs, and return what is said of them; ``chosen``: a boot, and the number of its log."""
+    """Import logs, and return what is said of them; ``chosen``: a boot, and the number of its
+    log."""
     files = []
     for number, log in enumerate(logs):
         files.append(folder / f"serial-{number}.log")
@@ -106,7 +118,9 @@ def test_the_whole_log_gives_the_whole_run(run: RunDir, tmp_path: Path) -> None:
     assert outcomes(run) == dict.fromkeys(range(6), "ok")
     starts = [record for record in run.records() if isinstance(record, BootStart)]
     assert {start.acceleration for start in starts} == {METAL}
-    assert run.environment()["sessions"][0]["machine"]["cpu"]["model"] == "QEMU TCG CPU version 2.5+"
+    assert (
+        run.environment()["sessions"][0]["machine"]["cpu"]["model"] == "QEMU TCG CPU version 2.5+"
+    )
     again = imported(tmp_path, *boots())
     assert "imported 0 boots" in again
     assert len(run.records()) == len({record.model_dump_json() for record in run.records()})
@@ -152,7 +166,9 @@ def test_a_line_of_which_one_copy_is_damaged_is_there(data: st.DataObject) -> No
             damaged[position] ^= 1 << data.draw(st.integers(0, 7))
     whole, hurt = (boots_in(part) for part in (text, bytes(damaged) + second))
     (boot,) = [boot for boot in hurt if boot.boot == 0 and boot.lines]
-    missing = {0: whole[0].lines[0]} if 0 not in boot.lines else {}  # The only line that is sent once.
+    missing = (
+        {0: whole[0].lines[0]} if 0 not in boot.lines else {}
+    )  # The only line that is sent once.
     assert {**boot.lines, **missing} == whole[0].lines
 
 
@@ -235,7 +251,10 @@ def test_two_machines_in_one_run_are_refused(run: RunDir, tmp_path: Path) -> Non
     ("change", "why"),
     [
         (lambda record: record.replace(b'"status":0', b'"status":139'), "ended with status 139"),
-        (lambda record: re.sub(rb'"build":"\w+",', b"", record), "its kernel does not say its build ID"),
+        (
+            lambda record: re.sub(rb'"build":"\w+",', b"", record),
+            "its kernel does not say its build ID",
+        ),
         (
             lambda record: re.sub(rb'"cpus_possible":\d+', b'"cpus_possible":0', record),
             "possible CPUs: the machine has 0",
@@ -279,7 +298,9 @@ def test_only_what_is_kept_of_a_log_counts(tmp_path: Path, monkeypatch: pytest.M
         read_logs([tmp_path / "log"], key_of)
 
 
-def test_a_bundle_that_is_not_complete_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_that_is_not_complete_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(_snapshot: object, target: Path, *_: object) -> None:
         (target / "boots").mkdir()
         raise KeyboardInterrupt
@@ -295,7 +316,9 @@ def test_a_bundle_that_is_not_complete_is_removed(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("text", [b"", b"hello\n", boots()[0].replace(TOKEN.encode(), b"0" * 16)])
-def test_a_log_without_a_boot_of_a_known_bundle_is_refused(text: bytes, run: RunDir, tmp_path: Path) -> None:
+def test_a_log_without_a_boot_of_a_known_bundle_is_refused(
+    text: bytes, run: RunDir, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=r"no boot of a bundle|of no run of this host"):
         imported(tmp_path, text)
 
@@ -332,13 +355,16 @@ def forgeries(of: Sequence[int]) -> dict[str, bytes]:
         ),
     }
     for way, line_of in ways.items():
-        made[way] = b"".join(line_of(boot, b"%d" % n, line) for boot in of for n, line in records[boot])
+        made[way] = b"".join(
+            line_of(boot, b"%d" % n, line) for boot in of for n, line in records[boot]
+        )
     return made
 
 
 @pytest.mark.parametrize("way", forgeries([2, 5]))
 def test_no_kernel_forges_the_figures_of_another_one(way: str, run: RunDir, tmp_path: Path) -> None:
-    """Boot 1 prints whole boots before they run: before its own records, between, and after them."""
+    """Boot 1 prints whole boots before they run: before its own records, between, and after
+    them."""
     forged, own = forgeries([2, 5])[way], boots()[1]
     middle = own.index(b"\n", len(own) // 2) + 1
     said = imported(
@@ -346,7 +372,9 @@ def test_no_kernel_forges_the_figures_of_another_one(way: str, run: RunDir, tmp_
     )
     assert "which has 6 of 6" in said
     assert "are not signed with the key of their boot" in said
-    values = [record for record in run.records() if isinstance(record, Sample) and record.value == 1]
+    values = [
+        record for record in run.records() if isinstance(record, Sample) and record.value == 1
+    ]
     assert not [record for record in values if record.boot in (2, 5)]
     assert "void" not in said
 
@@ -354,7 +382,9 @@ def test_no_kernel_forges_the_figures_of_another_one(way: str, run: RunDir, tmp_
 def test_a_boot_with_two_different_ends_is_void_and_its_log_can_be_chosen(
     run: RunDir, tmp_path: Path
 ) -> None:
-    other = again(boots()[2], lambda record: re.sub(rb'"value":[\d.]+', b'"value":1', record), b"0badc0de")
+    other = again(
+        boots()[2], lambda record: re.sub(rb'"value":[\d.]+', b'"value":1', record), b"0badc0de"
+    )
     said = imported(tmp_path, *boots(), other)
     assert said.index("boot 2 is void") < said.index("imported 3 boots")
     assert set(outcomes(run)) == {3, 4, 5}
@@ -367,7 +397,9 @@ def test_different_lines_of_one_boot_make_it_void(run: RunDir, tmp_path: Path) -
     own = boots()[2]
     line = next(line for line in own.splitlines() if b'"sample"' in line)
     said = imported(
-        tmp_path, *boots()[:2], changed(line, lambda r: re.sub(rb'"value":[\d.]+', b'"value":1', r)) + own
+        tmp_path,
+        *boots()[:2],
+        changed(line, lambda r: re.sub(rb'"value":[\d.]+', b'"value":1', r)) + own,
     )
     assert "boot 2 is void" in said
     assert 2 not in outcomes(run)
@@ -393,14 +425,19 @@ def test_a_choice_that_names_no_log_is_refused(asked: str, run: RunDir, tmp_path
     [
         (lambda record: record.replace(b'"trial":0', b'"trial":7'), "zombies begins now"),
         (lambda record: record.replace(b'"type":"bye"', b'"type":"by"'), "not a record"),
-        (lambda record: record.replace(b'"freeze_user_ns"', b'"free_ns"'), "declares no such metric"),
+        (
+            lambda record: record.replace(b'"freeze_user_ns"', b'"free_ns"'),
+            "declares no such metric",
+        ),
     ],
 )
 def test_a_forged_record_of_a_machine_is_a_fault_of_its_boot(
     change: Callable[[bytes], bytes], why: str, run: RunDir, tmp_path: Path
 ) -> None:
     imported(tmp_path, again(boots()[0], change), *boots()[1:])
-    (end,) = [record for record in run.records() if isinstance(record, BootEnd) and record.boot == 0]
+    (end,) = [
+        record for record in run.records() if isinstance(record, BootEnd) and record.boot == 0
+    ]
     assert (end.outcome, end.forged) == ("agent-error", True)
     assert end.detail.startswith("forged record: ")
     assert why in end.detail
@@ -408,7 +445,9 @@ def test_a_forged_record_of_a_machine_is_a_fault_of_its_boot(
 
 def test_no_file_of_a_bundle_has_the_key_of_another_boot(tmp_path: Path) -> None:
     secret = bytes(32)
-    keys = {key_of_boot(secret, TOKEN, number) for number in range(100)} | {key_of_boot(secret, "0" * 16, 0)}
+    keys = {key_of_boot(secret, TOKEN, number) for number in range(100)} | {
+        key_of_boot(secret, "0" * 16, 0)
+    }
     assert len(keys) == 101
     assert secret not in keys
 
@@ -446,7 +485,9 @@ def test_what_a_machine_cannot_measure_is_refused_before_a_build(
 def test_an_argument_that_a_boot_loader_would_execute_is_refused(tmp_path: Path) -> None:
     text = (data_dir("experiments") / "freezer.toml").read_text()
     own = tmp_path / "own.toml"
-    own.write_text(text.replace("[design]", "[machine]\nkernel_args = ['quiet', 'x; reboot']\n[design]", 1))
+    own.write_text(
+        text.replace("[design]", "[machine]\nkernel_args = ['quiet', 'x; reboot']\n[design]", 1)
+    )
     with pytest.raises(InputError, match="'x; reboot' is not plain text for a boot loader"):
         CliRunner().invoke(
             app, ["export-boot", str(own), "--to", str(tmp_path / "b")], catch_exceptions=False

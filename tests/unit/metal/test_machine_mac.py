@@ -39,13 +39,18 @@ def test_lines_of_any_length_have_the_mac_of_python(tmp_path: Path) -> None:
     agent = data_dir("agent")
     sources = [str(tmp_path / "main.c"), str(agent / "machine/sha256.c")]
     subprocess.run(
-        ["gcc", "-O1", "-Wall", "-Werror", "-iquote", agent, "-o", tmp_path / "mac", *sources], check=True
+        ["gcc", "-O1", "-Wall", "-Werror", "-iquote", agent, "-o", tmp_path / "mac", *sources],
+        check=True,
     )
     rng = random.Random(1)
     # Lengths around those of the blocks, and of long lines.
-    cases = [(rng.randbytes(16), rng.randbytes(length)) for length in [*range(200), 4095, 4096, 65537]]
+    cases = [
+        (rng.randbytes(16), rng.randbytes(length)) for length in [*range(200), 4095, 4096, 65537]
+    ]
     asked = b"".join(
         b"%d %d\n%s%s" % (len(text), rng.randint(0, len(text)), key, text) for key, text in cases
     )
-    printed = subprocess.run([tmp_path / "mac"], input=asked, capture_output=True, check=True).stdout
+    printed = subprocess.run(
+        [tmp_path / "mac"], input=asked, capture_output=True, check=True
+    ).stdout
     assert printed.split() == [mac_of(key, text) for key, text in cases]

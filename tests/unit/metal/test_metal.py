@@ -1,4 +1,5 @@
-"""What does not need a machine: its line, its refusals, how boots ended. tests/metal has the machine."""
+"""What does not need a machine: its line, its refusals, how boots ended. tests/metal has the
+machine."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ PROOF = Proof(
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MetalMachine:
-    """A machine whose ssh is a shell script: it prints its last argument, or what the file `says`."""
+    """A machine whose ssh is a shell script: it prints its last argument, or what the file
+    `says`."""
     ssh = tmp_path / "bin" / "ssh"
     ssh.parent.mkdir()
     last = 'for last; do :; done\nprintf %s "$last"'
@@ -54,14 +56,18 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MetalMachine:
     return MetalMachine("box", MachineConfig(serial="true"), Path("/init"), "o", PROOF, print, 60)
 
 
-def test_every_word_is_quoted_for_the_shell_of_the_machine(machine: MetalMachine, tmp_path: Path) -> None:
+def test_every_word_is_quoted_for_the_shell_of_the_machine(
+    machine: MetalMachine, tmp_path: Path
+) -> None:
     command = machine._script("take", "a; touch $HOME 'x", "5")
     printed = subprocess.check_output(["sh", "-c", f"printf '%s\\n' {command}"], text=True)
     assert printed.splitlines() == ["sh", "-s", "take", "a; touch $HOME 'x", "5"]
     assert "take) # OWNER SECONDS" in (tmp_path / "input").read_text()
 
 
-def test_a_refusal_is_an_error_and_a_failure_is_tried_again(machine: MetalMachine, tmp_path: Path) -> None:
+def test_a_refusal_is_an_error_and_a_failure_is_tried_again(
+    machine: MetalMachine, tmp_path: Path
+) -> None:
     (tmp_path / "says").write_text("echo it is locked >&2; exit 3\n")
     with pytest.raises(LabError, match="box is not used: it is locked"):
         machine._script("take")
@@ -98,7 +104,9 @@ def line_of(text: bytes, folder: Path) -> metal._SerialLine:
 
 
 def test_a_boot_is_what_came_between_kexec_and_the_machines_own_kernel(tmp_path: Path) -> None:
-    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    first = re.findall(
+        rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes()
+    )[0]
     before = b"BUG: the machine's own kernel\n[  9.0] kexec_core: Starting new kernel\n"
     line = line_of(before + first, tmp_path)
     assert line.sent(TOKEN)
@@ -114,7 +122,9 @@ def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_sa
 ) -> None:
     monkeypatch.setattr(metal, "_ASK_S", 0.0)
     monkeypatch.setattr(machine, "_up", lambda old: ("another", 100000.5, b""))
-    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    first = re.findall(
+        rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes()
+    )[0]
     (tmp_path / "line").write_bytes(first)
     with metal._serial_line(f"cat {tmp_path}/line; sleep 60", Entry(tmp_path) / "console") as line:
         line.key = KEY
@@ -126,8 +136,11 @@ def test_a_boot_is_whole_if_its_records_are_whatever_the_clock_of_the_machine_sa
 def test_what_comes_while_the_machine_does_not_answer_is_of_the_boot(
     machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A boot that was reset in the middle of its records is repeated; it is no panic of the kernel."""
-    whole = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    """A boot that was reset in the middle of its records is repeated; it is no panic of the
+    kernel."""
+    whole = re.findall(
+        rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes()
+    )[0]
     (tmp_path / "line").write_bytes(whole.partition(b'"sent"')[0].rpartition(b"\n")[0] + b"\n")
     command = f"until [ -e {tmp_path}/asked ]; do sleep 0.05; done; cat {tmp_path}/line; sleep 60"
     with metal._serial_line(command, Entry(tmp_path) / "console") as line:
@@ -151,12 +164,17 @@ def test_what_comes_while_the_machine_does_not_answer_is_of_the_boot(
 def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
     machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    first = re.findall(
+        rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes()
+    )[0]
     boot = line_of(first, tmp_path).boot(TOKEN)
     back = metal.Returned(boot, Ending("powered-off"), 20, 10, powered=False)
     monkeypatch.setattr(MetalMachine, "_until_back", lambda *_: back)
     job = replace(
-        JOB, image=DATA / "serial.log", initramfs=DATA / "serial.log", console=Entry(tmp_path) / "log"
+        JOB,
+        image=DATA / "serial.log",
+        initramfs=DATA / "serial.log",
+        console=Entry(tmp_path) / "log",
     )
     wrong = replace(machine, proof=None, first=DATA / "serial.log")
     with pytest.raises(LabError, match="possible CPUs: the machine has 1, and the plan 32"):
@@ -166,7 +184,9 @@ def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
     assert lines
 
 
-def test_lines_that_came_after_the_start_of_the_own_kernel_are_not_of_the_boot(tmp_path: Path) -> None:
+def test_lines_that_came_after_the_start_of_the_own_kernel_are_not_of_the_boot(
+    tmp_path: Path,
+) -> None:
     line = line_of(b"Kernel panic - not syncing: x\n", tmp_path)
     line._lines.append((time.monotonic() + 5, b"BUG: later"))
     boot = line.boot(TOKEN, until=time.monotonic() + 1)
@@ -206,7 +226,9 @@ def test_a_boot_of_which_records_are_lost_is_repeated(machine: MetalMachine) -> 
     assert boot.end(machine._ending(boot, 20, powered=False)).outcome == "infrastructure-error"
 
 
-def test_a_machine_that_is_not_proved_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_is_not_proved_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
     with pytest.raises(InputError) as refused:
         SshPlace("ssh:root@box").proof()
@@ -244,12 +266,20 @@ def test_what_a_machine_cannot_measure_is_refused_before_a_build(
     file.parent.mkdir(parents=True)
     file.write_text(PROOF.model_dump_json())
     with pytest.raises(InputError, match=why):
-        CliRunner().invoke(app, ["run", "freezer", "--machine", "ssh:box", *options], catch_exceptions=False)
+        CliRunner().invoke(
+            app, ["run", "freezer", "--machine", "ssh:box", *options], catch_exceptions=False
+        )
     assert not (tmp_path / "RUNS").exists()
 
 
 RAMOOPS = {
-    **{"mem_address": 0x18000000, "mem_size": 4 << 20, "mem_type": 0, "record_size": 65536, "ecc": 0},
+    **{
+        "mem_address": 0x18000000,
+        "mem_size": 4 << 20,
+        "mem_type": 0,
+        "record_size": 65536,
+        "ecc": 0,
+    },
     **{"console_size": 1 << 20, "ftrace_size": 0, "pmsg_size": 2 << 20, "max_reason": -1},
 }
 
@@ -279,11 +309,18 @@ def ramoops_of(
         text = text.replace(folder, f"{place}{folder}")
     argv, path = ["sh", "-s", "ramoops"], f"{place}/bin:/usr/bin:/bin"
     return subprocess.run(
-        argv, input=text, text=True, capture_output=True, check=False, env={"PATH": path, "LC_ALL": "C"}
+        argv,
+        input=text,
+        text=True,
+        capture_output=True,
+        check=False,
+        env={"PATH": path, "LC_ALL": "C"},
     )
 
 
-def test_a_kernel_gets_the_place_of_ramoops_of_the_machine_and_what_it_has_is_removed(tmp_path: Path) -> None:
+def test_a_kernel_gets_the_place_of_ramoops_of_the_machine_and_what_it_has_is_removed(
+    tmp_path: Path,
+) -> None:
     said = ramoops_of(tmp_path, RAMOOPS, "memmap=16M@0x30000000 memmap=4M$0x18000000")
     assert said.returncode == 0
     words = {f"ramoops.{name}={size}" for name, size in RAMOOPS.items() if name != "max_reason"}
@@ -294,12 +331,32 @@ def test_a_kernel_gets_the_place_of_ramoops_of_the_machine_and_what_it_has_is_re
 @pytest.mark.parametrize(
     ("sizes", "cmdline", "systemd", "why"),
     [
-        ({}, "memmap=4M$0x18000000", "disabled", "no serial line and no ramoops: its own kernel needs"),
-        (RAMOOPS, "memmap=4M@0x18000000", "disabled", "no memory is reserved for ramoops: its own kernel"),
+        (
+            {},
+            "memmap=4M$0x18000000",
+            "disabled",
+            "no serial line and no ramoops: its own kernel needs",
+        ),
+        (
+            RAMOOPS,
+            "memmap=4M@0x18000000",
+            "disabled",
+            "no memory is reserved for ramoops: its own kernel",
+        ),
         (RAMOOPS, "memmap=4M$0x18000000", "enabled", "systemctl disable systemd-pstore.service"),
-        ({**RAMOOPS, "pmsg_size": 0}, "memmap=4M$1", "disabled", "ramoops.pmsg_size is 0: its own kernel"),
+        (
+            {**RAMOOPS, "pmsg_size": 0},
+            "memmap=4M$1",
+            "disabled",
+            "ramoops.pmsg_size is 0: its own kernel",
+        ),
         ({**RAMOOPS, "mem_address": 0}, "memmap=4M$1", "disabled", "ramoops.mem_address is 0"),
-        ({**RAMOOPS, "ftrace_size": 4096}, "memmap=4M$1", "disabled", "ramoops.ftrace_size is not 0"),
+        (
+            {**RAMOOPS, "ftrace_size": 4096},
+            "memmap=4M$1",
+            "disabled",
+            "ramoops.ftrace_size is not 0",
+        ),
     ],
 )
 def test_a_machine_with_neither_is_refused_with_the_words_that_it_needs(
@@ -312,7 +369,9 @@ def test_a_machine_with_neither_is_refused_with_the_words_that_it_needs(
         assert "arguments memmap=4M$ADDRESS ramoops.mem_address=ADDRESS " in said.stderr
 
 
-def kept(machine: MetalMachine, left: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch) -> metal.Returned:
+def kept(
+    machine: MetalMachine, left: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> metal.Returned:
     """Return what the lab makes of what a machine has in memory after the reset."""
     monkeypatch.setattr(metal, "_ASK_S", 0.0)
     monkeypatch.setattr(metal, "_QUIET_S", 0.0)
@@ -326,16 +385,21 @@ def test_records_and_text_in_memory_are_read_as_those_of_a_line(
     machine: MetalMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.config = MachineConfig()
-    first = re.findall(rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes())[0]
+    first = re.findall(
+        rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes()
+    )[0]
     other = first.replace(TOKEN.encode(), b"0" * 16)
     noise = bytes(range(256)) * 20
-    found = kept(machine, b"WARNING: text\n" + noise + other + noise + b"\n" + first, tmp_path, monkeypatch)
+    found = kept(
+        machine, b"WARNING: text\n" + noise + other + noise + b"\n" + first, tmp_path, monkeypatch
+    )
     assert found.boot.sent is not None
     assert found.ending.how == "powered-off"
     assert (tmp_path / "console").read_bytes().startswith(b"WARNING: text\n")
     damaged = kept(machine, first.replace(b'"sent"', b'"sEnt"'), tmp_path, monkeypatch)
     assert damaged.ending.detail.startswith("of its lines only")
-    # A panic prints the log again, with the command line; the line of the machine is in another zone.
+    # A panic prints the log again, with the command line; the line of the machine is in another
+    # zone.
     described = re.findall(rb"@kteardown [^\n]*machine[^\n]*\n", first)[0]
     again = (
         b"\nKernel panic - not syncing: y\n[ 0.0] kteardown.boot=%s\n[ 2.0] z\n\n"

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.patches.config_of_series import TouchedFile, _is_named, _users_of_headers, built_files
+from kteardown.patches.config_of_series import (
+    TouchedFile,
+    _is_named,
+    _users_of_headers,
+    built_files,
+)
 from kteardown.patches.dependencies import with_dependencies
 
 MAKEFILES = {
@@ -18,11 +23,43 @@ MAKEFILES = {
     "drivers/Makefile": "obj-$(CONFIG_ZRAM) += block/zram/\n",
     "drivers/block/zram/Makefile": "zram-y := zcomp.o zram_drv.o\n"
     "zram-$(CONFIG_ZRAM_LZ4) += lz4.o\nobj-$(CONFIG_ZRAM) += zram.o\n",
-    "Kconfig": 'config NET\n\tbool "net"\n\nconfig INET\n\tbool "inet"\n\tdepends on NET && (A || B)\n\n'
-    'config A\n\tbool "a"\n\nconfig B\n\tbool "b"\n\nmenu "m"\ndepends on BLOCK\n\n'
-    'config ZRAM\n\ttristate "zram"\n\tdepends on !NOZRAM\n\tselect ZS\n\nendmenu\n\n'
-    'config BLOCK\n\tbool "block"\n\nconfig ZRAM_LZ4\n\tbool "lz4"\n\tdepends on ZRAM\n\n'
-    'config ZS\n\ttristate\n\nconfig NOZRAM\n\tbool "no"\n',
+    "Kconfig": (
+        "config NET\n"
+        '\tbool "net"\n'
+        "\n"
+        "config INET\n"
+        '\tbool "inet"\n'
+        "\tdepends on NET && (A || B)\n"
+        "\n"
+        "config A\n"
+        '\tbool "a"\n'
+        "\n"
+        "config B\n"
+        '\tbool "b"\n'
+        "\n"
+        'menu "m"\n'
+        "depends on BLOCK\n"
+        "\n"
+        "config ZRAM\n"
+        '\ttristate "zram"\n'
+        "\tdepends on !NOZRAM\n"
+        "\tselect ZS\n"
+        "\n"
+        "endmenu\n"
+        "\n"
+        "config BLOCK\n"
+        '\tbool "block"\n'
+        "\n"
+        "config ZRAM_LZ4\n"
+        '\tbool "lz4"\n'
+        "\tdepends on ZRAM\n"
+        "\n"
+        "config ZS\n"
+        "\ttristate\n"
+        "\n"
+        "config NOZRAM\n"
+        '\tbool "no"\n'
+    ),
 }
 
 
@@ -35,7 +72,8 @@ ELSEWHERE = {
     "obj-$(CONFIG_KVM_X86) += kvm.o\n",
     "arch/x86/kvm/Kconfig": 'config VIRT\n\tbool "virt"\n\nif VIRT\n\nconfig KVM_X86\n'
     "\tdef_tristate KVM if (INTEL != n || AMD != n)\n\tselect KVM_RING\n\n"
-    'config KVM\n\ttristate "kvm"\n\nconfig INTEL\n\ttristate "intel"\n\nconfig AMD\n\ttristate "amd"\n\n'
+    'config KVM\n\ttristate "kvm"\n\nconfig INTEL\n\ttristate "intel"\n\n'
+    'config AMD\n\ttristate "amd"\n\n'
     "endif\n\nconfig KVM_RING\n\tbool\n",
 }
 """Files that are built from another folder, by a symbol without a prompt that has a default."""
@@ -82,7 +120,9 @@ def test_the_symbols_that_build_a_file_come_from_the_makefiles(
         ("arch/x86/kvm/x86.c", {"KVM", "VIRT", "KVM_X86", "INTEL"}),
     ],
 )
-def test_a_makefile_of_another_folder_may_name_a_file(name: str, symbols: set[str], tmp_path: Path) -> None:
+def test_a_makefile_of_another_folder_may_name_a_file(
+    name: str, symbols: set[str], tmp_path: Path
+) -> None:
     for file, text in ELSEWHERE.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text)
@@ -132,7 +172,9 @@ def test_what_no_configuration_line_compiles_needs_its_symbol(tree: Path, tmp_pa
     patched = tmp_path / "patched"
     for folder, value in ((tree, 1), (patched, 2)):
         (folder / "mm").mkdir(parents=True, exist_ok=True)
-        (folder / "mm" / "filemap.c").write_text(f"int a;\n#ifdef CONFIG_NET\nint b = {value};\n#endif\n")
+        (folder / "mm" / "filemap.c").write_text(
+            f"int a;\n#ifdef CONFIG_NET\nint b = {value};\n#endif\n"
+        )
     (found,) = built_files(["mm/filemap.c"], (patched, tree), {}, "x86_64", None)
     assert (found.built, found.symbols) == (False, ("NET",))
     (found,) = built_files(["mm/filemap.c"], (patched, tree), {"NET": "y"}, "x86_64", None)
@@ -156,7 +198,9 @@ def test_a_symbol_that_makes_another_kernel_is_not_added_for_a_part(
     patched = tmp_path / "patched"
     for folder, value in ((tree, 1), (patched, 2)):
         (folder / "mm").mkdir(parents=True, exist_ok=True)
-        (folder / "mm" / "part.h").write_text(f"int a;\n#ifdef CONFIG_{symbol}\nint b = {value};\n#endif\n")
+        (folder / "mm" / "part.h").write_text(
+            f"int a;\n#ifdef CONFIG_{symbol}\nint b = {value};\n#endif\n"
+        )
         (folder / "mm" / "filemap.c").write_text(f"int a = {value};\n")
     # Here its line compiles nothing else.
     alone, _ = built_files(["mm/part.h", "mm/Kconfig"], (patched, tree), {}, "x86_64", None)
@@ -204,7 +248,9 @@ def test_a_symbol_without_a_prompt_is_set_by_what_selects_it(tree: Path) -> None
 @pytest.mark.parametrize(
     ("config", "more"), [({"SMP": "y"}, set()), ({}, {"ARM"}), ({"X64": "y", "SMP": "y"}, {"ARM"})]
 )
-def test_a_condition_that_holds_needs_no_symbol(config: dict[str, str], more: set[str], tree: Path) -> None:
+def test_a_condition_that_holds_needs_no_symbol(
+    config: dict[str, str], more: set[str], tree: Path
+) -> None:
     symbols = "".join(f'config {name}\n\tbool "one"\n\n' for name in ("SMP", "X64", "ARM", "V"))
     rule = "\tdepends on (SMP && !X64) || ARM\n\tdepends on V || !V\n"
     (tree / "Kconfig").write_text(f'{symbols}config OURS\n\tbool "ours"\n{rule}')

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from kteardown.patches.config_of_series import changed_lines, missing_symbols
+from kteardown.patches.changed_lines import changed_lines, missing_symbols
 
 TEXT = """\
 int always;
@@ -39,7 +39,10 @@ int any;
 )
 def test_the_symbols_around_all_that_is_changed(word: str, missing: list[str]) -> None:
     assert missing_symbols(TEXT, TEXT.replace(f" {word}", f" new_{word}"), {}) == missing
-    assert missing_symbols(TEXT, TEXT.replace(f" {word}", f" new_{word}"), dict.fromkeys(missing, "y")) == []
+    assert (
+        missing_symbols(TEXT, TEXT.replace(f" {word}", f" new_{word}"), dict.fromkeys(missing, "y"))
+        == []
+    )
 
 
 def test_one_line_that_is_compiled_is_enough() -> None:

@@ -48,7 +48,9 @@ def tree(tmp_path: Path) -> Path:
 LINES_NOW = list(LINES)
 
 
-def series(tree: Path, tmp_path: Path, start: str, edits: Sequence[tuple[str, str, str]]) -> list[Path]:
+def series(
+    tree: Path, tmp_path: Path, start: str, edits: Sequence[tuple[str, str, str]]
+) -> list[Path]:
     """Commit each edit (file, old, new) on ``start``, and return the commits as patches."""
     git(tree, "checkout", "-q", start)
     for name, old, new in edits:
@@ -62,7 +64,9 @@ def series(tree: Path, tmp_path: Path, start: str, edits: Sequence[tuple[str, st
     return sorted(out.iterdir())
 
 
-def base(patches: Sequence[Path], tree: Path, tmp_path: Path, *specs: str, commit: str = "") -> Base:
+def base(
+    patches: Sequence[Path], tree: Path, tmp_path: Path, *specs: str, commit: str = ""
+) -> Base:
     cache = tmp_path / "cache"
     named = [f"git:{tree}@{spec}" if spec else f"git:{tree}" for spec in specs]
     return find_base(
@@ -162,8 +166,13 @@ def test_the_advice_names_the_git_tree_that_was_named(tree: Path, tmp_path: Path
     git(tree, "tag", "v7", "main")
     git(tree, "branch", "-D", "main")
     git(tree, "reflog", "expire", "--expire=now", "--all")
-    for commit, hint in (("", "name its commit: --source git:"), ("1" * 40, "made from 111111111111: fetch")):
-        with pytest.raises(BuildError, match="no known source takes this series:\n  git:linux@") as caught:
+    for commit, hint in (
+        ("", "name its commit: --source git:"),
+        ("1" * 40, "made from 111111111111: fetch"),
+    ):
+        with pytest.raises(
+            BuildError, match="no known source takes this series:\n  git:linux@"
+        ) as caught:
             base(patches, tree, tmp_path, "", commit=commit)
         assert hint in caught.value.hint and "name a git tree" not in caught.value.hint
 

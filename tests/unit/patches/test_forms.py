@@ -23,7 +23,8 @@ AUTHOR = "A. Author <author@example.org>"
 
 def hunk(number: int) -> str:
     return (
-        f"@@ -{4 * number + 1},3 +{4 * number + 1},3 @@\n \tint before_{number};\n-\tint old_{number};\n"
+        f"@@ -{4 * number + 1},3 +{4 * number + 1},3 @@\n \tint before_{number};\n-\tint "
+        f"old_{number};\n"
         f"+\tint new_{number};\n \tint after_{number};\n"
     )
 
@@ -33,13 +34,21 @@ def diff(number: int, old: str = "a/kernel/ours.c", new: str = "b/kernel/ours.c"
 
 
 def mail(
-    subject: str, text: str, *, day: int = 1, month: str = "May", sender: str = AUTHOR, name: str = ""
+    subject: str,
+    text: str,
+    *,
+    day: int = 1,
+    month: str = "May",
+    sender: str = AUTHOR,
+    name: str = "",
 ) -> str:
     text = re.sub("^From ", ">From ", text, flags=re.MULTILINE)
     name = name or f"{abs(hash((subject, day, month)))}@example.org"
     return (
-        f"From mboxrd@z Thu Jan  1 00:00:00 1970\nFrom: {sender}\nDate: {day} {month} 2026 10:00:00 +0000\n"
-        f"Subject: {subject}\nMessage-ID: <{name}>\nContent-Type: text/plain; charset=UTF-8\n\n{text}\n"
+        f"From mboxrd@z Thu Jan  1 00:00:00 1970\nFrom: {sender}\nDate: {day} {month} 2026 "
+        "10:00:00 +0000\n"
+        f"Subject: {subject}\nMessage-ID: <{name}>\nContent-Type: text/plain; "
+        f"charset=UTF-8\n\n{text}\n"
     )
 
 
@@ -58,7 +67,9 @@ def tree(tmp_path: Path) -> Path:
     """The file to which every ``diff`` applies."""
     tree = tmp_path / "tree"
     (tree / "kernel").mkdir(parents=True)
-    lines = [f"\tint {word}_{n};\n" for n in range(40) for word in ("before", "old", "after", "between")]
+    lines = [
+        f"\tint {word}_{n};\n" for n in range(40) for word in ("before", "old", "after", "between")
+    ]
     (tree / "kernel" / "ours.c").write_text("".join(lines))
     (tree / "Documentation").mkdir()
     (tree / "Documentation" / "ours.rst").write_text("one\ntwo\nthree\n")
@@ -88,7 +99,9 @@ def test_a_fix_is_applied_after_the_patch_that_it_fixes(tree: Path, tmp_path: Pa
         patch("[PATCH v3 2/3] ours: b", 2),
         mail("[PATCH v3 2/3 fix 1/2] ours: b2", fix.replace("newer_2", "last_2"), day=3),
         mail(
-            "[PATCH v3 3/3 fix] ours: e", fix.replace("_2", "_3").replace("@@ -9,3 +9", "@@ -13,3 +13"), day=2
+            "[PATCH v3 3/3 fix] ours: e",
+            fix.replace("_2", "_3").replace("@@ -9,3 +9", "@@ -13,3 +13"),
+            day=2,
         ),
     ]
     series = posted(mails, tmp_path)
@@ -131,8 +144,16 @@ def test_a_branch_for_fixes_is_not_a_fix(tmp_path: Path) -> None:
             "slab/kernel/ours.c\t2026-05-02 10:00:00 +0000",
             "",
         ),
-        ("slab.orig/kernel/ours.c", "slab/kernel/ours.c", "Index: slab/kernel/ours.c\n" + 67 * "=" + "\n"),
-        ("old/kernel/ours.c", "new/kernel/ours.c", "diff -urN old/kernel/ours.c new/kernel/ours.c\n"),
+        (
+            "slab.orig/kernel/ours.c",
+            "slab/kernel/ours.c",
+            "Index: slab/kernel/ours.c\n" + 67 * "=" + "\n",
+        ),
+        (
+            "old/kernel/ours.c",
+            "new/kernel/ours.c",
+            "diff -urN old/kernel/ours.c new/kernel/ours.c\n",
+        ),
         ("linux-6.12/kernel/ours.c", "linux/kernel/ours.c", ""),
         ("linux/kernel/ours.c", "linux/kernel/ours.c", ""),
         ("kernel/ours.c.orig", "kernel/ours.c", ""),
@@ -161,7 +182,10 @@ def test_every_prefix_of_a_name_is_taken_off(
         + doc
     )
     series = posted(mail("[PATCH] ours: a", f"Why.\n---\n{text}"), tmp_path)
-    assert set(applied(series, tree, tmp_path / "out")) == {"kernel/ours.c", "Documentation/ours.rst"}
+    assert set(applied(series, tree, tmp_path / "out")) == {
+        "kernel/ours.c",
+        "Documentation/ours.rst",
+    }
     kept, dropped = code_only(series.patches)
     assert dropped == ["Documentation/ours.rst"]
     assert b"ours.rst" not in kept[0][1].partition(b"+++ ")[2]
@@ -226,7 +250,9 @@ def test_of_copies_of_one_mail_the_whole_one_is_used(
         ("poster@example.org", "A. Helper <helper@example.org>"),
     ],
 )
-def test_the_author_of_a_series_is_that_of_its_cover(sender: str, shown: str, tmp_path: Path) -> None:
+def test_the_author_of_a_series_is_that_of_its_cover(
+    sender: str, shown: str, tmp_path: Path
+) -> None:
     mails = [
         mail("[PATCH 0/2] ours", "Both.", sender=sender),
         patch("[PATCH 1/2] ours: 1", 1, sender="A. Helper <helper@example.org>"),
@@ -287,7 +313,10 @@ def test_a_cover_without_the_numbers_of_its_patches_is_the_cover(tag: str, tmp_p
         patch("[PATCH 2/2] ours: b", 2),
     ]
     series = posted(mails, tmp_path)
-    assert (series.title, series.cover.strip()) == ("ours: free counters earlier", "It is 10% faster.")
+    assert (series.title, series.cover.strip()) == (
+        "ours: free counters earlier",
+        "It is 10% faster.",
+    )
     assert len(series.patches) == 2
 
 
@@ -299,7 +328,8 @@ def test_many_missing_patches_are_named_in_few_words(tmp_path: Path) -> None:
 
 NOTICE = (
     "The patch below does not apply.\n\n--------- original commit ---------\n\n"
-    f"From {'ab12' * 10} Mon Sep 17 00:00:00 2001\nFrom: {AUTHOR}\nDate: Fri, 1 May 2026 10:00:00 +0000\n"
+    f"From {'ab12' * 10} Mon Sep 17 00:00:00 2001\nFrom: {AUTHOR}\nDate: Fri, 1 May 2026 10:00:00 "
+    "+0000\n"
     f"Subject: [PATCH] ours: a\n\nWhy.\n\n{diff(1)}"
 )
 FAILED = 'FAILED: patch "[PATCH] ours: a" failed to apply to 6.1-stable tree'
@@ -311,7 +341,10 @@ def test_a_notice_that_a_patch_failed_to_apply(tree: Path, tmp_path: Path) -> No
     assert b"does not apply" not in series.patches[0].read_bytes()
     assert applied(series, tree, tmp_path / "out") == ("kernel/ours.c",)
     # What was then posted for that release is used, not the notice.
-    mails = [mail(FAILED, NOTICE.replace("new_1", "no_1")), patch("[PATCH 6.1.y] ours: a", 1, day=3)]
+    mails = [
+        mail(FAILED, NOTICE.replace("new_1", "no_1")),
+        patch("[PATCH 6.1.y] ours: a", 1, day=3),
+    ]
     assert b"new_1" in posted(mails, tmp_path).patches[0].read_bytes()
 
 
@@ -373,7 +406,9 @@ def test_a_subject_that_lost_a_bracket(lost: str, tmp_path: Path) -> None:
         "Does this help?\n\n-- \nR. Eviewer" + diff(1).replace("--- a", "x--- a"),
     ],
 )
-def test_a_diff_that_does_not_begin_at_the_start_of_its_lines_is_named(text: str, tmp_path: Path) -> None:
+def test_a_diff_that_does_not_begin_at_the_start_of_its_lines_is_named(
+    text: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=r"contains no patch.*start of its lines"):
         posted(mail("Re: [PATCH] ours: a", text), tmp_path)
 
@@ -387,7 +422,9 @@ def test_a_diff_that_does_not_begin_at_the_start_of_its_lines_is_named(text: str
         ("\tint after_1;\n", "'\\tint after_1;'"),
     ],
 )
-def test_what_is_in_place_of_the_end_of_a_hunk_is_shown(end: str, shown: str, tmp_path: Path) -> None:
+def test_what_is_in_place_of_the_end_of_a_hunk_is_shown(
+    end: str, shown: str, tmp_path: Path
+) -> None:
     cut = diff(1).replace(" \tint after_1;\n", "")
     text = (cut.replace("+\tint new_1;\n", "") if "new_1" in end else cut) + end
     with pytest.raises(InputError, match=r"ours: a'\) is a damaged patch") as caught:

@@ -31,7 +31,9 @@ def test_a_number_of_patches_that_is_too_large_is_an_error(tag: str, tmp_path: P
 
 
 def test_parts_in_parts_in_parts_are_an_error(tmp_path: Path) -> None:
-    parts = "".join(f'Content-Type: multipart/mixed; boundary="{n}"\n\n--{n}\n' for n in range(2000))
+    parts = "".join(
+        f'Content-Type: multipart/mixed; boundary="{n}"\n\n--{n}\n' for n in range(2000)
+    )
     (tmp_path / "deep.eml").write_text(f"From: a@example.org\nSubject: [PATCH] x\n{parts}\n{DIFF}")
     with pytest.raises(InputError, match=r"deep\.eml is damaged: .*more than 8 deep"):
         read(str(tmp_path / "deep.eml"), cache_dir=tmp_path, reporter=SilentReporter())
@@ -43,7 +45,9 @@ def test_a_compressed_mail_is_read_up_to_a_limit(size: int, tmp_path: Path) -> N
         stream.write(b"Subject: [PATCH] x\n\n")
         for _ in range(size // 1_000_000):
             stream.write(1_000_000 * b" ")
-    with pytest.raises(InputError, match=r"bomb\.gz is damaged: it is larger than 128 MB, or a mail of it"):
+    with pytest.raises(
+        InputError, match=r"bomb\.gz is damaged: it is larger than 128 MB, or a mail of it"
+    ):
         read(str(tmp_path / "bomb.gz"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
@@ -70,7 +74,9 @@ def test_an_empty_name_is_an_error_about_the_name(tmp_path: Path) -> None:
 def test_a_full_disk_of_temporary_files_is_named(
     start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "git").write_text("#!/bin/sh\necho 'fatal: No space left on device' >&2\nexit 128\n")
+    (tmp_path / "git").write_text(
+        "#!/bin/sh\necho 'fatal: No space left on device' >&2\nexit 128\n"
+    )
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     what = mail(tmp_path / "x.mbox")
@@ -140,10 +146,16 @@ HEADERS = {
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS.keys())
-def test_a_long_header_is_an_error(header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_header_is_an_error(
+    header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "CPU_SECONDS", 3)
-    (tmp_path / "long.mail").write_text(f"{header}Date: Thu, 1 Oct 2026 10:00:00 +0000\n\nwhy\n{DIFF}")
-    with pytest.raises(InputError, match=r"long\.mail is damaged: its header \S+ has more than 8,000 bytes"):
+    (tmp_path / "long.mail").write_text(
+        f"{header}Date: Thu, 1 Oct 2026 10:00:00 +0000\n\nwhy\n{DIFF}"
+    )
+    with pytest.raises(
+        InputError, match=r"long\.mail is damaged: its header \S+ has more than 8,000 bytes"
+    ):
         read(str(tmp_path / "long.mail"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
@@ -155,16 +167,25 @@ def test_an_address_in_many_brackets_is_an_error(tmp_path: Path) -> None:
 
 def test_an_author_in_the_text_is_as_limited_as_a_header(tmp_path: Path) -> None:
     what = mail(tmp_path / "x.mail")
-    text = (tmp_path / "x.mail").read_text().replace("\n\nwhy", f"\n\nFrom: A <{9_000 * 'a'}@x.org>\n\nwhy")
+    text = (
+        (tmp_path / "x.mail")
+        .read_text()
+        .replace("\n\nwhy", f"\n\nFrom: A <{9_000 * 'a'}@x.org>\n\nwhy")
+    )
     (tmp_path / "x.mail").write_text(text)
     with pytest.raises(InputError, match="its email has more than 8,000 characters"):
         read(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_charset_that_does_not_exist_leaves_the_subject_as_it_is(tmp_path: Path) -> None:
-    raw = b"From: A <a@example.org>\nSubject: =?\xd1tf-8?b?eA==?= [PATCH] x\n\nwhy\n" + DIFF.encode()
+    raw = (
+        b"From: A <a@example.org>\nSubject: =?\xd1tf-8?b?eA==?= [PATCH] x\n\nwhy\n" + DIFF.encode()
+    )
     (tmp_path / "x.mail").write_bytes(raw)
-    assert "[PATCH] x" in read(str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter()).title
+    assert (
+        "[PATCH] x"
+        in read(str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter()).title
+    )
 
 
 def test_an_mbox_of_many_empty_mails_is_an_error(tmp_path: Path) -> None:
@@ -174,13 +195,17 @@ def test_an_mbox_of_many_empty_mails_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_patch_of_more_files_than_a_tree_has_is_an_error(tmp_path: Path) -> None:
-    names = "".join(f"diff --git a/{n} b/x{n}\nrename from {n}\nrename to x{n}\n" for n in range(20_002))
+    names = "".join(
+        f"diff --git a/{n} b/x{n}\nrename from {n}\nrename to x{n}\n" for n in range(20_002)
+    )
     what = mail(tmp_path / "many.patch", body=f"---\n{names}")
     with pytest.raises(InputError, match="more than 20,000 files"):
         read(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
-def test_a_patch_with_more_lines_between_its_hunks_than_files_need_is_an_error(tmp_path: Path) -> None:
+def test_a_patch_with_more_lines_between_its_hunks_than_files_need_is_an_error(
+    tmp_path: Path,
+) -> None:
     what = mail(tmp_path / "many.patch", body=f"---\n{DIFF}" + "rename to x\n" * 200_001)
     with pytest.raises(InputError, match="more than 200,000 lines outside of hunks"):
         read(what, cache_dir=tmp_path, reporter=SilentReporter())
@@ -194,10 +219,15 @@ def test_a_patch_with_a_line_of_a_megabyte_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(120)
 def test_a_file_that_a_patch_makes_many_times_has_its_hunks_once(tmp_path: Path) -> None:
-    made = "diff --git a/new.c b/new.c\nnew file mode 100644\n--- /dev/null\n+++ b/new.c\n@@ -0,0 +1 @@\n+a\n"
+    made = (
+        "diff --git a/new.c b/new.c\nnew file mode 100644\n--- /dev/null\n+++ b/new.c\n@@ -0,0 +1 "
+        "@@\n+a\n"
+    )
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/new.c").write_text("a\n")
     patch = tmp_path / "0001-x.patch"
     patch.write_text(f"---\n{1_000 * made}")
-    failing = failing_hunks(TriedSource("tree", "tree", "fails"), tmp_path / "tree", [patch]).failing
+    failing = failing_hunks(
+        TriedSource("tree", "tree", "fails"), tmp_path / "tree", [patch]
+    ).failing
     assert len(failing) <= 1_000

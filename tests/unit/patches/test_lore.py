@@ -50,14 +50,18 @@ def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HTTPSer
     thread.join()
 
 
-def test_a_thread_is_fetched_once_and_the_named_revision_is_used(archive: HTTPServer, tmp_path: Path) -> None:
+def test_a_thread_is_fetched_once_and_the_named_revision_is_used(
+    archive: HTTPServer, tmp_path: Path
+) -> None:
     for name in ("lore:202603-1-0@example.org", "lore:<202603-1-0@example.org>"):
         found = read(name, cache_dir=tmp_path, reporter=SilentReporter())
         assert (found.revision, len(found.patches)) == ("", 2)
         archive.shutdown()  # The second time nothing is fetched.
 
 
-def test_a_mail_that_the_archive_does_not_have_is_an_error(archive: HTTPServer, tmp_path: Path) -> None:
+def test_a_mail_that_the_archive_does_not_have_is_an_error(
+    archive: HTTPServer, tmp_path: Path
+) -> None:
     with pytest.raises((InputError, LabError)):
         read("lore:not-there@example.org", cache_dir=tmp_path, reporter=SilentReporter())
 

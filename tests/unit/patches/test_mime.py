@@ -53,7 +53,9 @@ def test_the_parts_are_those_of_the_standard_library(part: bytes) -> None:
     assert of_ours(raw) == of_library(raw)
 
 
-@pytest.mark.parametrize("file", sorted(MAILS.rglob("*.mbox")) + sorted(MAILS.rglob("*.eml")), ids=str)
+@pytest.mark.parametrize(
+    "file", sorted(MAILS.rglob("*.mbox")) + sorted(MAILS.rglob("*.eml")), ids=str
+)
 def test_the_parts_of_the_mails_of_tests_too(file: Path) -> None:
     for mail in file.read_bytes().split(b"\nFrom "):
         raw = mail.partition(b"\n")[2]

@@ -26,7 +26,11 @@ def with_trailer(patches: Sequence[Path], trailer: str, number: int = 0) -> Sequ
         ("Cc: stable@vger.kernel.org # 6.18+", "6.18"),
         ("Cc: <stable@vger.kernel.org> # v6.18.x", "6.18"),
         ("cc: stable@kernel.org # since 7.2", "7.2"),
-        ("Cc: stable@vger.kernel.org # 6.19: 12345678: another\nCc: stable@vger.kernel.org # 6.18", "6.18"),
+        (
+            "Cc: stable@vger.kernel.org # 6.19: 12345678: another\nCc: stable@vger.kernel.org # "
+            "6.18",
+            "6.18",
+        ),
         ("Cc: stable@vger.kernel.org # 6.12.y", ""),
         ("Cc: stable@vger.kernel.org # 5.15+", ""),
         ("Cc: stable@vger.kernel.org", ""),
@@ -46,17 +50,21 @@ def test_the_stable_versions_of_a_patch_are_compared_with_that_of_the_source(
     git(tree, "tag", "v4")
     patches = with_trailer(series(tree, tmp_path, "v1", EDIT[:1]), trailer)
     commit = git(tree, "rev-parse", "v4").strip()
-    expected = f'"change line 10" is for {first} and newer (Cc: stable), and git:linux@{commit} is 6.12'
-    found = base(patches, tree, tmp_path, "v4")
-    assert [text.partition(": ")[2] for text in found.warnings if "VERSION" in text] == [expected] * bool(
-        first
+    expected = (
+        f'"change line 10" is for {first} and newer (Cc: stable), and git:linux@{commit} is 6.12'
     )
+    found = base(patches, tree, tmp_path, "v4")
+    assert [text.partition(": ")[2] for text in found.warnings if "VERSION" in text] == [
+        expected
+    ] * bool(first)
 
 
 def test_a_fix_of_what_the_history_does_not_have_is_named(tree: Path, tmp_path: Path) -> None:  # noqa: F811
     third = git(tree, "rev-parse", "v3").strip()
     patches = series(tree, tmp_path, "v1", EDIT[:1])
-    with_trailer(patches, f'Fixes: {third[:12]} ("v3")\nFixes: {git(tree, "rev-parse", "v1").strip()} ("v1")')
+    with_trailer(
+        patches, f'Fixes: {third[:12]} ("v3")\nFixes: {git(tree, "rev-parse", "v1").strip()} ("v1")'
+    )
     (warning,) = base(patches, tree, tmp_path, "v2").warnings
     second = git(tree, "rev-parse", "v2").strip()[:12]
     what = f'"change line 10" fixes {third[:12]} ("v3")'
@@ -64,7 +72,9 @@ def test_a_fix_of_what_the_history_does_not_have_is_named(tree: Path, tmp_path: 
     assert base(patches, tree, tmp_path, "v3").warnings == ()
     with_trailer(patches, 'Fixes: 123456789abc ("elsewhere")')
     (warning,) = base(patches, tree, tmp_path, "v3").warnings
-    assert warning.endswith(f'fixes 123456789abc ("elsewhere"); {tree} has no such commit to compare with')
+    assert warning.endswith(
+        f'fixes 123456789abc ("elsewhere"); {tree} has no such commit to compare with'
+    )
     # Of a shallow clone, nothing is known.
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{tree}", str(tmp_path / "shallow"))
     assert base(patches, tmp_path / "shallow", tmp_path, "HEAD").warnings == ()
@@ -84,7 +94,9 @@ def test_the_patches_that_a_source_has_are_numbered(tree: Path, tmp_path: Path) 
     git(tree, "checkout", "-q", "v2")
     git(tree, "am", "-q", *map(str, (patches[0], patches[1], patches[3])))
     git(tree, "tag", "v6")
-    (tree / "kernel/exit.c").write_text((tree / "kernel/exit.c").read_text().replace("line 20\n", "other\n"))
+    (tree / "kernel/exit.c").write_text(
+        (tree / "kernel/exit.c").read_text().replace("line 20\n", "other\n")
+    )
     git(tree, "commit", "-qam", "v7")
     git(tree, "tag", "v7")
     with pytest.raises(BuildError, match="1 of 4 hunks fail; it has patch 1-2, 4 already"):
@@ -119,8 +131,10 @@ def test_the_releases_between_which_a_series_was_made_are_named(tree: Path, tmp_
 
 def test_releases_are_compared_in_the_order_of_their_versions() -> None:
     assert by_version(["debian:6.12", "kernel.org:7.3.1", "tar:x", "debian:6.1"]) == [
-        "kernel.org:7.3.1", "debian:6.12", "debian:6.1",
-    ]  # fmt: skip
+        "kernel.org:7.3.1",
+        "debian:6.12",
+        "debian:6.1",
+    ]
     assert made_between({"7.3": "ab", "6.12": "abc", "6.1": "c"}, 4) == (
         "3 of the 4 files that it was made from are those of 6.12"
     )

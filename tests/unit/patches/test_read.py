@@ -41,7 +41,8 @@ def test_mails_are_read_from_the_standard_input(
 
 def hunk(number: int) -> str:
     return (
-        f"@@ -{number},3 +{number},3 @@\n int before_{number};\n-int old_{number};\n+int new_{number};\n"
+        f"@@ -{number},3 +{number},3 @@\n int before_{number};\n-int old_{number};\n+int "
+        f"new_{number};\n"
         f" int after_{number};\n"
     )
 
@@ -101,7 +102,9 @@ def apply(series: PostedSeries, numbers: list[int], tree: Path) -> None:
     identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
     for argv in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "base"]):
         subprocess.run(["git", "-C", str(tree), *argv], check=True)
-    subprocess.run(["git", "-C", str(tree), *identity, "am", "-q", *map(str, series.patches)], check=True)
+    subprocess.run(
+        ["git", "-C", str(tree), *identity, "am", "-q", *map(str, series.patches)], check=True
+    )
     assert (tree / "kernel" / "ours.c").read_text() == text.replace("old_", "new_")
 
 
@@ -127,7 +130,8 @@ def test_author_title_and_date(tmp_path: Path) -> None:
         (
             "thread.mbox",
             [
-                "left out: the diff in a reply, 'Re: [PATCH 2/2] ours: part 2' by reviewer@example.org",
+                "left out: the diff in a reply, 'Re: [PATCH 2/2] ours: part 2' by "
+                "reviewer@example.org",
                 "left out: the diff without [PATCH], '+ ours-part-1.patch added to a tree' by "
                 "maintainer@example.org",
             ],
@@ -135,10 +139,16 @@ def test_author_title_and_date(tmp_path: Path) -> None:
         ("revisions.mbox", ["left out: 2 patches of revision v1"]),
         ("partial-revision.mbox", ["patch 2 is taken from revision v1.1"]),
         ("incomplete.mbox", ["the series is incomplete: patch 2 of 3 is missing"]),
-        ("sent-again.mbox", ["'[PATCH RESEND 2/2] ours: part 2' is there twice; the later mail is used"]),
+        (
+            "sent-again.mbox",
+            ["'[PATCH RESEND 2/2] ours: part 2' is there twice; the later mail is used"],
+        ),
         (
             "unrelated.mbox",
-            ["left out: the diff of another series, '[PATCH 1/3] theirs: another one' by other@example.org"],
+            [
+                "left out: the diff of another series, '[PATCH 1/3] theirs: another one' by "
+                "other@example.org"
+            ],
         ),
         ("in-a-reply.eml", ["the patch is from a reply, because no other mail has a diff"]),
         ("quoted-printable.eml", []),
@@ -183,7 +193,9 @@ def test_a_named_patch_without_a_number_is_a_series_of_its_own() -> None:
     found = choose(mails, "backport-2@example.org")
     assert [mail.title for mail in found.patches] == ["part 2 is fixed"]
     assert len(found.notes) == 2 and "part 3 is fixed" in found.notes[1]
-    assert [mail.title for mail in choose(mails).patches] == [f"part {n} is fixed" for n in (1, 2, 3)]
+    assert [mail.title for mail in choose(mails).patches] == [
+        f"part {n} is fixed" for n in (1, 2, 3)
+    ]
 
 
 def test_a_mail_without_a_patch_is_an_error(tmp_path: Path) -> None:
@@ -199,7 +211,9 @@ def test_a_damaged_patch_is_named_by_the_mail_that_it_is_in(tmp_path: Path) -> N
     file.write_bytes(text.replace(b"\n int after_2;\n", b"\n"))
     with pytest.raises(InputError) as caught:
         read(str(file), cache_dir=tmp_path / "cache", reporter=SilentReporter())
-    assert caught.value.message.startswith(f"{file}, mail 4 of 7 ('[PATCH 2/2] ours: part 2') is a damaged")
+    assert caught.value.message.startswith(
+        f"{file}, mail 4 of 7 ('[PATCH 2/2] ours: part 2') is a damaged"
+    )
     folder.mkdir()
     for number, mail in enumerate(split_mbox(file.read_bytes()), 1):
         (folder / f"{number}.eml").write_bytes(mail)
@@ -240,12 +254,17 @@ ENCODINGS = st.sampled_from(["8bit", "quoted-printable", "base64"])
 
 
 @given(WORDS, st.lists(WORDS, max_size=6), ENCODINGS)
-def test_the_text_of_a_mail_does_not_change_its_diff(title: str, body: list[str], encoding: str) -> None:
+def test_the_text_of_a_mail_does_not_change_its_diff(
+    title: str, body: list[str], encoding: str
+) -> None:
     message = email.message.EmailMessage()
     message["From"] = "A. Author <author@example.org>"
     message["Subject"] = "[PATCH v2 3/4] x" + " ".join(title.split())
     text = "\n".join(f". {line}" for line in body)
-    diff = "diff --git a/kernel/ours.c b/kernel/ours.c\n--- a/kernel/ours.c\n+++ b/kernel/ours.c\n" + hunk(1)
+    diff = (
+        "diff --git a/kernel/ours.c b/kernel/ours.c\n--- a/kernel/ours.c\n+++ b/kernel/ours.c\n"
+        + hunk(1)
+    )
     message.set_content(f"{text}\n---\n{diff}", cte=encoding)
     mail = parse(message.as_bytes(policy=email.policy.SMTPUTF8), "x")
     assert (mail.number, mail.total, mail.revision, mail.is_posted) == (3, 4, (2, 0), True)
@@ -266,7 +285,9 @@ def test_no_mail_ends_the_program(noise: bytes, header: bytes) -> None:
 def test_the_patches_of_a_thread_are_sorted_by_number(order: list[int]) -> None:
     diff = "diff --git a/f b/f\n--- a/f\n+++ b/f\n"
     mails = [
-        parse(f"From: a@x\nSubject: [PATCH {n}/{len(order)}] p\n\n---\n{diff}{hunk(n)}".encode(), "")
+        parse(
+            f"From: a@x\nSubject: [PATCH {n}/{len(order)}] p\n\n---\n{diff}{hunk(n)}".encode(), ""
+        )
         for n in order
     ]
     found = choose(mails).patches

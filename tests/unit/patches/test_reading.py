@@ -75,10 +75,14 @@ def greedy() -> str:
 
 
 @pytest.mark.parametrize("work", [endless, greedy, killed])
-def test_a_limit_is_one_clear_error(work: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_is_one_clear_error(
+    work: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "CPU_SECONDS", 1)
     monkeypatch.setattr(reading, "MEGABYTES", 300)
-    with pytest.raises(InputError, match=r"reading x\.mbox took more than 1 s or 300 MB: it is damaged"):
+    with pytest.raises(
+        InputError, match=r"reading x\.mbox took more than 1 s or 300 MB: it is damaged"
+    ):
         reading.limited("x.mbox", work, TEXT)
 
 
@@ -93,7 +97,9 @@ def test_a_program_that_waits_for_ever_is_ended_too(monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(InputError, match="took more than"):
         reading.limited("x", waiting, TEXT)
-    assert not [one for one in psutil.process_iter(["cmdline"]) if period in (one.info["cmdline"] or [])]
+    assert not [
+        one for one in psutil.process_iter(["cmdline"]) if period in (one.info["cmdline"] or [])
+    ]
 
 
 def test_temporary_files_of_a_process_that_was_killed_are_removed(
@@ -147,9 +153,12 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_ends_both_silently() -> None:
     program = subprocess.Popen(
-        [sys.executable, "-P", "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-P", "-c", PROGRAM],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     assert program.stdout is not None
     assert program.stdout.readline() == "started\n"
     children = psutil.Process(program.pid).children()

@@ -26,7 +26,10 @@ def test_a_path_can_be_a_patch_a_folder_or_a_mailbox(tmp_path: Path) -> None:
     assert parts(found) == []
     found = resolve(str(box), cache_dir=tmp_path / "cache")
     assert found.label == "author-faster"
-    assert [path.name for path in found.patches] == ["0001-ours-part-1.patch", "0002-ours-part-2.patch"]
+    assert [path.name for path in found.patches] == [
+        "0001-ours-part-1.patch",
+        "0002-ours-part-2.patch",
+    ]
     assert found.patch_set.subjects == ("ours: part 1", "ours: part 2")
     assert resolve(str(box), cache_dir=tmp_path / "cache") == found
 

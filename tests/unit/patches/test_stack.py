@@ -57,7 +57,9 @@ def with_lines(tmp_path: Path, name: str, text: str) -> str:
     return str(file)
 
 
-def tried(whats: Sequence[str], tree: Path, tmp_path: Path) -> tuple[posted.PostedSeries, Base, Sources]:
+def tried(
+    whats: Sequence[str], tree: Path, tmp_path: Path
+) -> tuple[posted.PostedSeries, Base, Sources]:
     cache, reporter = tmp_path / "cache", SilentReporter()
     stack = read_stack(whats, cache_dir=cache, reporter=reporter)
     sources = Sources(cache, reporter)
@@ -82,7 +84,9 @@ def test_several_series_are_stacked_in_order(tree: Path, tmp_path: Path) -> None
     # The name is enough to have the same tree in another cache.
     again = Sources(tmp_path / "other", SilentReporter())
     assert again.identify(base.source).id == base.id
-    assert (again.tree(again.identify(base.source)) / FILE).read_text() == (unpacked / FILE).read_text()
+    assert (again.tree(again.identify(base.source)) / FILE).read_text() == (
+        unpacked / FILE
+    ).read_text()
     kernel_source.check(base.source)
 
 
@@ -103,13 +107,19 @@ def test_files_of_one_series_are_no_stack(tree: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("prerequisite-message-id: <20260501-a-v1-0@example.org>", ("20260501-a-v1-0@example.org",)),
+        (
+            "prerequisite-message-id: <20260501-a-v1-0@example.org>",
+            ("20260501-a-v1-0@example.org",),
+        ),
         ("prerequisite-message-id: a@example.org\nprerequisite-patch-id: 12ab", ("a@example.org",)),
         (
             "prerequisite-change-id: 20260501-ours:v2\nprerequisite-patch-id: 12ab",
             ("change-id 20260501-ours:v2",),
         ),
-        ("prerequisite-patch-id: 12ab\nprerequisite-patch-id: 34cd", ("patch-id 12ab", "patch-id 34cd")),
+        (
+            "prerequisite-patch-id: 12ab\nprerequisite-patch-id: 34cd",
+            ("patch-id 12ab", "patch-id 34cd"),
+        ),
         ("Based-on: <a@example.org>\n^ (ours: A)", ("a@example.org",)),
         ("This depends on https://lore.kernel.org/all/a@example.org/.", ("a@example.org",)),
         ("It applies on top of\n<a-1@example.org>, which frees them.", ("a-1@example.org",)),
@@ -120,7 +130,8 @@ def test_files_of_one_series_are_no_stack(tree: Path, tmp_path: Path) -> None:
         ),
         (
             "Depends on:\npatch 2/2:\n- theirs [1]\npatch 1/2:\n- <b-1@example.org>\n\nSee [2].\n\n"
-            "[1] https://lore.kernel.org/r/a@example.org\n[2] https://lore.kernel.org/r/c@example.org",
+            "[1] https://lore.kernel.org/r/a@example.org\n[2] "
+            "https://lore.kernel.org/r/c@example.org",
             ("a@example.org", "b-1@example.org"),
         ),
         ("Depends on:\nCONFIG_OURS\n\nSee https://lore.kernel.org/all/a@example.org/", ()),
@@ -161,7 +172,11 @@ def archive(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """An archive with the three series: each names the one before it."""
     files = {}
     for name, needs in (("A", ""), ("B", "A"), ("C", "B")):
-        text = f"prerequisite-message-id: <{needs}@x>\nprerequisite-patch-id: 12ab" if needs else "Why."
+        text = (
+            f"prerequisite-message-id: <{needs}@x>\nprerequisite-patch-id: 12ab"
+            if needs
+            else "Why."
+        )
         files[f"{name}@x"] = Path(with_lines(tmp_path, name, text))
 
     def fetch(message_id: str, *_: object) -> Path:
@@ -189,7 +204,9 @@ def test_what_the_source_has_already_is_not_applied_again(tree: Path, tmp_path: 
     assert len(series.notes) == 1
 
 
-def test_series_that_name_each_other_end(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_series_that_name_each_other_end(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {
         f"{name}@x": Path(with_lines(tmp_path, name, f"Based-on: <{other}@x>"))
         for name, other in ("AB", "BA")

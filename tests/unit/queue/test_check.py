@@ -18,7 +18,9 @@ from kteardown.queue import check, jobs
 DATA = Path(__file__).parents[2] / "data/mail"
 NO_PATCH = (DATA / "no-patch.eml").read_bytes()
 PATCH = (DATA / "quoted-printable.eml").read_bytes()
-COMMAND = shlex.join([sys.executable, "-P", "-m", "kteardown", "try", "-", "--format", "b4-check", "--full"])
+COMMAND = shlex.join(
+    [sys.executable, "-P", "-m", "kteardown", "try", "-", "--format", "b4-check", "--full"]
+)
 
 
 @pytest.fixture
@@ -31,7 +33,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def of_b4(raw: bytes, topdir: Path) -> list[dict[str, str]]:
-    mail = email.message_from_bytes(raw, policy=email.policy.EmailPolicy(utf8=True, cte_type="8bit"))
+    mail = email.message_from_bytes(
+        raw, policy=email.policy.EmailPolicy(utf8=True, cte_type="8bit")
+    )
     return checks.run_series_checks(("x@example.org", mail), [COMMAND], str(topdir))
 
 
@@ -46,7 +50,11 @@ def test_b4_gets_queued_and_then_the_answer(folder: Path, tmp_path: Path) -> Non
     (job.folder / "page.md").write_text("the page\n")
     (job.folder / "ended.json").write_text('{"exit_code": 0, "at": "2026-01-01T00:00:00Z"}')
     (found,) = of_b4(PATCH, tmp_path)
-    assert (found["status"], found["summary"], found["details"]) == ("fail", "worse: all of it", "the page\n")
+    assert (found["status"], found["summary"], found["details"]) == (
+        "fail",
+        "worse: all of it",
+        "the page\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +75,9 @@ def test_the_status_is_that_of_the_series(
     folder: Path, outcome: str | None, exit_code: int, status: str
 ) -> None:
     job = jobs.add(folder, "one", ["mail"], [], b"x")
-    (job.folder / "ended.json").write_text(f'{{"exit_code": {exit_code}, "at": "2026-01-01T00:00:00Z"}}')
+    (job.folder / "ended.json").write_text(
+        f'{{"exit_code": {exit_code}, "at": "2026-01-01T00:00:00Z"}}'
+    )
     answer = {"headline": "first\nsecond"} | ({"outcome": outcome} if outcome else {})
     (job.folder / "answer.json").write_text(json.dumps(answer))
     assert check.status_of(job) == (status, "first")
@@ -106,7 +116,10 @@ def test_the_title_of_a_mail_cannot_act_on_the_terminal_of_b4(folder: Path) -> N
 def test_a_cover_letter_is_fetched_unless_b4_has_applied_the_series(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cover = b"From: A <a@example.org>\nSubject: [PATCH 0/2] two\nMessage-ID: <x-0@example.org>\n\ntext\n"
+    cover = (
+        b"From: A <a@example.org>\nSubject: [PATCH 0/2] two\nMessage-ID: "
+        b"<x-0@example.org>\n\ntext\n"
+    )
     with jobs._only_one(folder):
         check.check(cover, [], folder)
     assert [job.asked.what for job in jobs.jobs(folder)] == [["lore:x-0@example.org"]]
@@ -125,7 +138,9 @@ def test_a_cover_letter_is_fetched_unless_b4_has_applied_the_series(
     first = git("rev-parse", "HEAD~2")
     tracking = tmp_path / "tracking.json"
     tracking.write_text(
-        json.dumps({"series": {"change-id": "20260305-two", "first-patch-commit": first}, "patches": []})
+        json.dumps(
+            {"series": {"change-id": "20260305-two", "first-patch-commit": first}, "patches": []}
+        )
     )
     monkeypatch.setenv(check.TRACKING, str(tracking))
     with jobs._only_one(folder):

@@ -1,4 +1,5 @@
-"""The queue with real processes: `kteardown try` waits for a lock that a test holds, or ends at once."""
+"""The queue with real processes: `kteardown try` waits for a lock that a test holds, or ends at
+once."""
 
 from __future__ import annotations
 
@@ -69,10 +70,15 @@ def test_an_id_is_too_long_for_two_series_with_one(folder: Path) -> None:
 
 def test_what_is_added_by_several_at_once_is_one_job(folder: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: jobs.add(folder, "one", ["mail"], ["--full"], MAIL), range(32)))
+        found = list(
+            pool.map(lambda _: jobs.add(folder, "one", ["mail"], ["--full"], MAIL), range(32))
+        )
     assert len({job.id for job in found}) == 1
     assert [path.name for path in folder.iterdir()] == [found[0].id]
-    others = {jobs.add(folder, "one", ["mail"], [], MAIL).id, jobs.add(folder, "one", ["mail"], [], b"x").id}
+    others = {
+        jobs.add(folder, "one", ["mail"], [], MAIL).id,
+        jobs.add(folder, "one", ["mail"], [], b"x").id,
+    }
     assert len(others - {found[0].id}) == 2
 
 
@@ -150,7 +156,9 @@ def test_a_job_that_waits_is_cancelled_and_never_tried(folder: Path) -> None:
         jobs.cancel(folder, "")
 
 
-def test_jobs_wait_while_the_disk_is_nearly_full(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_wait_while_the_disk_is_nearly_full(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs, "_LEAST_FREE", 10**18)
     job = jobs.add(folder, "one", ["mail"], [], NO_PATCH)
     notes: list[str] = []
@@ -209,10 +217,16 @@ def test_a_job_that_another_has_put_there_is_not_executed(
         theirs.setenv("XDG_DATA_HOME", str(tmp_path / "theirs"))
         foreign = jobs.add(folder, "theirs", ["mail"], ["--unsafe-build"], NO_PATCH)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "mine"))
-    changed = [jobs.add(folder, str(number), ["mail"], [], NO_PATCH + b"\n" * number) for number in range(4)]
+    changed = [
+        jobs.add(folder, str(number), ["mail"], [], NO_PATCH + b"\n" * number)
+        for number in range(4)
+    ]
     mine = changed.pop()
     (changed[0].folder / "mail").write_bytes(MAIL)
-    for job, field, value in ((changed[1], "cwd", "/"), (changed[2], "arguments", ["--unsafe-build"])):
+    for job, field, value in (
+        (changed[1], "cwd", "/"),
+        (changed[2], "arguments", ["--unsafe-build"]),
+    ):
         file = job.folder / "job.json"
         file.write_text(json.dumps({**json.loads(file.read_text()), field: value}))
     assert jobs.work(folder, lambda _: None) == 5

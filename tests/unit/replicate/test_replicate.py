@@ -47,7 +47,9 @@ def test_the_points_of_the_posting_are_run_also_with_quick(tmp_path: Path) -> No
     (sweep,) = experiment.workloads
     assert sweep.params["zombies"] == tuple(range(3000, 30001, 3000))
     assert (experiment.design.seeds, experiment.source) == (3, "debian:6.12")
-    assert [kernel.name for kernel in resolve(experiment).series] == [tmp_path.name.replace("_", "-")]
+    assert [kernel.name for kernel in resolve(experiment).series] == [
+        tmp_path.name.replace("_", "-")
+    ]
 
 
 @pytest.mark.parametrize("name", posting_names())

@@ -37,7 +37,9 @@ def claim(before: float, after: float) -> Claim:
         ((0.30, 1.10), "undecided"),
     ],
 )
-def test_the_findings_for_a_claimed_change_from_100_to_40(ci: tuple[float, float], finding: str) -> None:
+def test_the_findings_for_a_claimed_change_from_100_to_40(
+    ci: tuple[float, float], finding: str
+) -> None:
     ours = MeasuredClaim((ci[0] * ci[1]) ** 0.5, ci)
     assert judge(claim(100, 40), ours)[0] == finding
     # A claim about a rate, which gets higher, is the same with all ratios inverted.
@@ -54,7 +56,10 @@ def test_a_claim_of_no_change(ci: tuple[float, float], finding: str) -> None:
 
 
 def test_the_reason_says_how_large_the_change_is() -> None:
-    assert judge(claim(100, 25), MeasuredClaim(0.5, (0.5, 0.5))) == ("smaller", "0.50 of the claimed change")
+    assert judge(claim(100, 25), MeasuredClaim(0.5, (0.5, 0.5))) == (
+        "smaller",
+        "0.50 of the claimed change",
+    )
     finding, reason = judge(claim(100, 50), MeasuredClaim(0.9, (0.8, 1.1)))
     assert (finding, reason) == (
         "undecided",
@@ -73,7 +78,10 @@ def test_the_resolution_of_posted_figures_counts() -> None:
     assert judge(small, MeasuredClaim(0.8, (0.8, 0.8)))[0] == "undecided"
     large = claim(18, 7).model_copy(update={"step": 1.0})
     assert large.least == (17.5, 7.5)
-    assert judge(large, MeasuredClaim(0.43, (0.43, 0.43))) == ("replicates", "1.00 of the claimed change")
+    assert judge(large, MeasuredClaim(0.43, (0.43, 0.43))) == (
+        "replicates",
+        "1.00 of the claimed change",
+    )
     assert claim(7, 18).model_copy(update={"step": 1.0}).least == (7.5, 17.5)
 
 
@@ -130,22 +138,29 @@ def simulated() -> Result:
 
 
 def posting(*claims: Claim, cannot: str = "") -> Posting:
-    return Posting(name="x", source=PublishedSource(title="x", posted="x"), claims=claims, cannot=cannot)
+    return Posting(
+        name="x", source=PublishedSource(title="x", posted="x"), claims=claims, cannot=cannot
+    )
 
 
 def at(zombies: int, before: float, after: float, **more: object) -> Claim:
     fields = {"metric": "freeze_user_ns", "point": {"zombies": zombies}} | more
-    return Claim.model_validate({"what": "x", "before": before, "after": after, "unit": "s"} | fields)
+    return Claim.model_validate(
+        {"what": "x", "before": before, "after": after, "unit": "s"} | fields
+    )
 
 
 def test_claims_are_compared_at_their_points() -> None:
     result = simulated()
     (ours,) = [
-        c.ratio for c in result.comparisons if c.metric == "freeze_user_ns" and c.point["zombies"] == 3000
+        c.ratio
+        for c in result.comparisons
+        if c.metric == "freeze_user_ns" and c.point["zombies"] == 3000
     ]
     assert ours is not None
     found = replicate(
-        posting(at(3000, 1, ours), at(3000, ours, 1), at(3000, 1, ours**3), at(6000, 1, ours)), result
+        posting(at(3000, 1, ours), at(3000, ours, 1), at(3000, 1, ours**3), at(6000, 1, ours)),
+        result,
     )
     assert [one.finding for one in found] == ["replicates", "opposite", "smaller", "undecided"]
     assert found[3].reason == "not measured at this point"
@@ -153,7 +168,9 @@ def test_claims_are_compared_at_their_points() -> None:
 
 def test_the_size_of_a_script_has_the_place_of_the_posted_parameter() -> None:
     result = simulated()
-    claims = posting(at(3000, 2, 1, point={"holders": 3000}), at(3000, 2, 1, point={"a": 1, "b": 3000}))
+    claims = posting(
+        at(3000, 2, 1, point={"holders": 3000}), at(3000, 2, 1, point={"a": 1, "b": 3000})
+    )
     assert {one.reason for one in replicate(claims, result)} == {"not measured at this point"}
     measured, several = replicate(claims, result, "zombies")
     assert measured.ours.ci is not None
@@ -170,7 +187,8 @@ def test_a_claim_that_cannot_be_measured_says_why() -> None:
     found = replicate(posting(at(3000, 2, 1, cannot="arm64"), at(3000, 2, 1, metric="")), result)
     assert [one.reason for one in found] == ["arm64", "no workload measures it"]
     assert (
-        replicate(posting(at(3000, 2, 1), cannot="DragonFly"), None)[0].reason == "the posting cannot be run"
+        replicate(posting(at(3000, 2, 1), cannot="DragonFly"), None)[0].reason
+        == "the posting cannot be run"
     )
     assert replicate(posting(at(3000, 2, 1)), None)[0].reason == "not measured"
 
@@ -203,12 +221,15 @@ def law(kernel: str, per_unit: float, half: float, ratio: float | None = None) -
 
 
 @pytest.mark.parametrize(
-    ("changed", "finding"), [(17.0, "replicates"), (18.5, "smaller"), (20.0, "absent"), (23.0, "opposite")]
+    ("changed", "finding"),
+    [(17.0, "replicates"), (18.5, "smaller"), (20.0, "absent"), (23.0, "opposite")],
 )
 def test_a_difference_of_what_one_more_costs(changed: float, finding: str) -> None:
     result = simulated()
     variant = result.requested[0]
-    result = result.model_copy(update={"laws": (law("base", 20, 0.1), law(variant, changed, 0.1, 0.9))})
+    result = result.model_copy(
+        update={"laws": (law("base", 20, 0.1), law(variant, changed, 0.1, 0.9))}
+    )
     difference = at(0, 8, 5, metric="slab_kb", per="cgroups", difference=True, point={})
     (one,) = replicate(posting(difference), result)
     assert one.finding == finding

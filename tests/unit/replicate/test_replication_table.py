@@ -8,7 +8,9 @@ from kteardown_replicate.table import claim_row, replication_table
 
 
 def claim(**more: object) -> Claim:
-    return Claim.model_validate({"what": "freezing", "before": 0.043, "after": 0.016, "unit": "s"} | more)
+    return Claim.model_validate(
+        {"what": "freezing", "before": 0.043, "after": 0.016, "unit": "s"} | more
+    )
 
 
 def posting() -> Posting:
@@ -26,7 +28,9 @@ def test_a_claim_of_a_figure_has_the_name_of_its_metric() -> None:
 
 def test_a_row_has_the_posted_values_and_both_changes() -> None:
     ours = MeasuredClaim(0.3, (0.29, 0.31))
-    found = Replicated(claim(machine="a phone"), ours, "replicates", "1.22 times the claimed change")
+    found = Replicated(
+        claim(machine="a phone"), ours, "replicates", "1.22 times the claimed change"
+    )
     texts = claim_row(found, posting())
     assert texts == {
         "claim": "freezing (a phone)",
@@ -40,7 +44,9 @@ def test_a_row_has_the_posted_values_and_both_changes() -> None:
 
 def test_a_difference_has_its_unit() -> None:
     slope = claim(before=8.192, after=5.312, unit="kB", per="cgroups", difference=True)
-    texts = claim_row(Replicated(slope, MeasuredClaim(-2.5, (-2.6, -2.4)), "replicates", ""), posting())
+    texts = claim_row(
+        Replicated(slope, MeasuredClaim(-2.5, (-2.6, -2.4)), "replicates", ""), posting()
+    )
     assert (texts["claimed"], texts["here"]) == ("-2.88 kB", "-2.500 [-2.600, -2.400] kB")
 
 
@@ -51,4 +57,8 @@ def test_what_differs_is_below_the_table() -> None:
     assert any("one virtual CPU" in note for note in replication_table(freezer, [], None).notes)
     table = replication_table(pipes, replicate(pipes, None), None)
     assert table.notes[0] == "undecided: the change is of the DragonFly BSD kernel"
-    assert [cell.text for cell in table.keys.rows[0]][3:] == ["-", "undecided", "the posting cannot be run"]
+    assert [cell.text for cell in table.keys.rows[0]][3:] == [
+        "-",
+        "undecided",
+        "the posting cannot be run",
+    ]

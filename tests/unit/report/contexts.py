@@ -1,11 +1,12 @@
-"""Materials of reports with a known truth: simulated runs, an ablation of three patches, a profile."""
+"""Materials of reports with a known truth: simulated runs, an ablation of three patches, a
+profile."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-from kteardown.analysis.conclude import gather
+from kteardown.analysis.evidence import gather
 from kteardown.inputs.published import load_posting
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
@@ -24,7 +25,8 @@ ENTRY = "entry_SYSCALL_64"
 
 @cache
 def instructions() -> Material:
-    """The freezer on the instruction clock: eleven points, two variants, five seeds of three samples."""
+    """The freezer on the instruction clock: eleven points, two variants, five seeds of three
+    samples."""
     return simulated(freezer(cgroup=True), Noise(boot=0.002, sample=0.001))
 
 
@@ -39,7 +41,9 @@ def wall() -> Material:
 def rich() -> Material:
     """The material of ``instructions`` with an ablation, a histogram and a profile."""
     plain = instructions()
-    result = plain.result.model_copy(update={"ablations": (ablation(),), "distributions": distributions()})
+    result = plain.result.model_copy(
+        update={"ablations": (ablation(),), "distributions": distributions()}
+    )
     evidence = Evidence(plain.evidence.samples, stacks())
     return Material(plain.name, result, plain.workloads, plain.reference, evidence)
 
@@ -84,16 +88,25 @@ def ablation() -> Ablation:
 
 
 def stacks() -> tuple[Stacks, ...]:
-    """Base spends half its time in the freezer; the variant does not, and spends a little more elsewhere."""
+    """Base spends half its time in the freezer; the variant does not, and spends a little more
+    elsewhere."""
     of = {
-        "base": {(ENTRY, "freeze_task"): 500.0, (ENTRY, "do_wait"): 400.0, (ENTRY,): 99.0, ("tiny",): 1.0},
+        "base": {
+            (ENTRY, "freeze_task"): 500.0,
+            (ENTRY, "do_wait"): 400.0,
+            (ENTRY,): 99.0,
+            ("tiny",): 1.0,
+        },
         "freezer-skip-exited": {(ENTRY, "do_wait"): 450.0, (ENTRY,): 50.0},
     }
-    return tuple(Stacks(kernel, "zombies", "zombies", {"zombies": 30000}, ns) for kernel, ns in of.items())
+    return tuple(
+        Stacks(kernel, "zombies", "zombies", {"zombies": 30000}, ns) for kernel, ns in of.items()
+    )
 
 
 def write_both(root: Path) -> RunFolder:
-    """Write what measuring the freezer on both clocks would produce: two variants at three points."""
+    """Write what measuring the freezer on both clocks would produce: two variants at three
+    points."""
     folder = new_folder(root, "freezer")
     for clock, boots in zip(CLOCKS, (3, 6), strict=True):
         write_run(root, freezer(clock, zombies=(0, 3000, 15000), boots=boots), folder / clock)
@@ -107,7 +120,8 @@ def write_run(
     cost: Cost = freezer_cost,
     started: str = "2026-03-01",
 ) -> RunDir:
-    """Write the run directory that measuring ``experiment`` would produce: two variants at three points.
+    """Write the run directory that measuring ``experiment`` would produce: two variants at three
+    points.
 
     It is a new folder of ``root``, or ``at``.
     """
@@ -116,7 +130,9 @@ def write_run(
     facts = dict.fromkeys(("source", "compiler", "config_hash", "image_hash"), "simulated")
     image = {**facts, "release": "6.12.117", "arch": "x86_64", "image": "bzImage", "modules": []}
     environment = {"command": "kteardown run freezer", "machine": {"cpu": {"model": "simulated"}}}
-    fill(run, wanted, wanted.variants, dict.fromkeys(("base", *wanted.variants), image), environment)
+    fill(
+        run, wanted, wanted.variants, dict.fromkeys(("base", *wanted.variants), image), environment
+    )
     with run.records_file.path.open("w", encoding="utf-8") as stream:
         for boot in simulate(wanted, cost, Noise(boot=0.002, sample=0.001)):
             start = boot.start.model_copy(update={"started_at": f"{started}T12:30:59.000+00:00"})
@@ -132,4 +148,6 @@ def simulated(experiment: Experiment, noise: Noise) -> Material:
     used = {sweep.workload: WORKLOADS[sweep.workload] for sweep in experiment.workloads}
     evidence = gather(experiment, used, points_of(experiment, used), boots, (), experiment.variants)
     reference = load_posting("freezer")
-    return Material("20260301-123059-freezer", analysed(experiment, boots), used, reference, evidence)
+    return Material(
+        "20260301-123059-freezer", analysed(experiment, boots), used, reference, evidence
+    )

@@ -18,4 +18,6 @@ def _text(form: str, material: Measured) -> str:
     return written(material, form)
 
 
-TEXTS: Mapping[str, Callable[[Measured], str]] = {form: partial(_text, form) for form in formats.FORMATS}
+TEXTS: Mapping[str, Callable[[Measured], str]] = {
+    form: partial(_text, form) for form in formats.FORMATS
+}

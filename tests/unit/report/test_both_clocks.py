@@ -43,7 +43,11 @@ def test_where_the_clocks_disagree_is_first() -> None:
     summary = clock_summary(opposed(), WORKLOADS)
     assert summary is not None
     first, *rest = [[cell.text for cell in row] for row in summary.keys.rows]
-    assert (first[0], first[1], first[4]) == ("freeze_remaining_ns", "freezer-skip-nofreeze", "agree")
+    assert (first[0], first[1], first[4]) == (
+        "freeze_remaining_ns",
+        "freezer-skip-nofreeze",
+        "agree",
+    )
     assert first[5].startswith("1 disagree, ")
     assert summary.keys.rows[0][5].tone == "worse"
     assert rest
@@ -62,7 +66,8 @@ def test_a_table_has_a_row_for_each_point_with_the_smallest_change_that_could_be
     tables = clock_tables(both().both, WORKLOADS)
     first = tables[1]
     assert first.title.startswith(
-        "zombies: freezing user space (freeze_user_ns) with freezer-skip-exited, change on both clocks"
+        "zombies: freezing user space (freeze_user_ns) with freezer-skip-exited, change on both "
+        "clocks"
     )
     assert first.keys.columns == ("zombies", "instructions", "wall clock", "mde", "reading")
     assert len(first.keys.rows) == 11
@@ -71,7 +76,9 @@ def test_a_table_has_a_row_for_each_point_with_the_smallest_change_that_could_be
     missing = first.keys.rows[0]
     assert [cell.text for cell in missing[2:]] == ["-", "-", "undecided"]
     assert "8 undecided: the wall clock has no such comparison" in first.notes
-    assert first.notes[-1].startswith("smallest change that the wall clock could have seen (80% power): ")
+    assert first.notes[-1].startswith(
+        "smallest change that the wall clock could have seen (80% power): "
+    )
     (_, narrow, *_) = clock_tables(both().both, WORKLOADS, narrow=True)
     assert "mde" not in narrow.keys.columns
 
@@ -81,9 +88,14 @@ def test_a_table_has_a_row_for_each_point_with_the_smallest_change_that_could_be
     [
         (
             0.12,
-            "one instruction of freezing user space took 2.500 ns on this machine, with a residual of 12.0%",
+            "one instruction of freezing user space took 2.500 ns on this machine, with a residual "
+            "of 12.0%",
         ),
-        (0.4, "instructions of freezing user space cannot be converted to time: one took 2.000 to 3.000 ns"),
+        (
+            0.4,
+            "instructions of freezing user space cannot be converted to time: one took 2.000 to "
+            "3.000 ns",
+        ),
     ],
 )
 def test_a_rate_is_given_with_its_residual_or_not_at_all(residual: float, words: str) -> None:
@@ -104,7 +116,9 @@ def test_a_rate_is_given_with_its_residual_or_not_at_all(residual: float, words:
 
 def test_nothing_that_both_clocks_measured_is_said() -> None:
     empty = BothClocks(readings=(), rates=(), notes=(), results={})
-    assert [line.text for line in clock_faults(empty)] == ["nothing could be compared on both clocks"]
+    assert [line.text for line in clock_faults(empty)] == [
+        "nothing could be compared on both clocks"
+    ]
     assert clock_summary(empty, WORKLOADS) is None
 
 

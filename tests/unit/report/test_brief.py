@@ -23,7 +23,11 @@ def printed(material: Material | BothMaterial, width: int) -> list[str]:
 @pytest.mark.parametrize("width", [80, 120])
 def test_it_fits_on_a_terminal_and_names_the_rest(width: int) -> None:
     both = side_by_side("RUN", instructions(), wall())
-    for material, name in ((instructions(), instructions().name), (wall(), wall().name), (both, "RUN")):
+    for material, name in (
+        (instructions(), instructions().name),
+        (wall(), wall().name),
+        (both, "RUN"),
+    ):
         shown = printed(material, width)
         assert len(shown) <= text.LINES
         assert max(map(len, shown[:-2])) <= width
@@ -37,7 +41,10 @@ def test_many_variants_are_cut_and_counted() -> None:
     one = instructions()
     first = one.result.requested[0]
     names = [f"variant-{n}" for n in range(60)]
-    kernels = {"base": one.result.kernels["base"], **dict.fromkeys(names, one.result.kernels[first])}
+    kernels = {
+        "base": one.result.kernels["base"],
+        **dict.fromkeys(names, one.result.kernels[first]),
+    }
     update = {
         "kernels": kernels,
         **{

@@ -113,7 +113,11 @@ def test_the_side_that_is_better_depends_on_the_metric() -> None:
     page = html_report(wall())
     assert sides("better", "worse") in page and sides("worse", "better") not in page
     rates = result.model_copy(
-        update={"comparisons": tuple(c.model_copy(update={"better": "higher"}) for c in result.comparisons)}
+        update={
+            "comparisons": tuple(
+                c.model_copy(update={"better": "higher"}) for c in result.comparisons
+            )
+        }
     )
     page = html_report(replace(wall(), result=rates))
     assert sides("worse", "better") in page and sides("better", "worse") not in page
@@ -140,21 +144,29 @@ def test_every_chart_is_drawn_with_all_its_marks(make: Callable[[], Material]) -
 
 def test_logarithmic_axes_have_only_positive_numbers() -> None:
     gallery = growth_galleries(instructions())[0]
-    linear, logarithmic = (series_of(gallery.charts["all", axes])[0] for axes in ("linear", "logarithmic"))
+    linear, logarithmic = (
+        series_of(gallery.charts["all", axes])[0] for axes in ("linear", "logarithmic")
+    )
     assert linear.marks[0].x == 0
     assert logarithmic.marks == tuple(replace(mark, text="") for mark in linear.marks[1:])
     drawn = gallery.charts["all", "logarithmic"].drawn
     assert isinstance(drawn, Plot)
     assert (drawn.x.log, drawn.y.log) == (True, True)
     assert "logarithmic" in drawn.y.title
-    nothing = replace(drawn, series=tuple(replace(one, marks=one.marks[:0]) for one in drawn.series))
+    nothing = replace(
+        drawn, series=tuple(replace(one, marks=one.marks[:0]) for one in drawn.series)
+    )
     assert nothing.logarithmic() is None
 
 
 @given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12), st.booleans(), st.booleans())
 @example(5e-324, 5e-324, False, False)
-def test_an_axis_has_a_few_distinct_ticks_in_order(one: float, other: float, log: bool, zero: bool) -> None:
-    axis = numeric([abs(one) or 1.0, abs(other) or 2.0] if log else [one, other], log=log, zero=zero)
+def test_an_axis_has_a_few_distinct_ticks_in_order(
+    one: float, other: float, log: bool, zero: bool
+) -> None:
+    axis = numeric(
+        [abs(one) or 1.0, abs(other) or 2.0] if log else [one, other], log=log, zero=zero
+    )
     shares = [share for share, _ in axis.ticks]
     assert shares == sorted(shares)
     assert all(-1e-6 <= share <= 1 + 1e-6 for share in shares)
@@ -198,8 +210,12 @@ def test_growth_shows_the_medians_their_intervals_and_the_law() -> None:
     base = next(one for one in series_of(gallery.charts["all", "linear"]) if one.name == "base")
     expected = [c for c in material.result.asked_for if c.metric == "freeze_user_ns"][:6:2]
     assert [mark.x for mark in base.marks] == [3000, 15000, 30000]
-    assert [mark.y for mark in base.marks] == pytest.approx([c.base.median / 1000 for c in expected])
-    assert all(m.low is not None and m.high is not None and m.low < m.y < m.high for m in base.marks)
+    assert [mark.y for mark in base.marks] == pytest.approx(
+        [c.base.median / 1000 for c in expected]
+    )
+    assert all(
+        m.low is not None and m.high is not None and m.low < m.y < m.high for m in base.marks
+    )
     every = series_of(growth_galleries(instructions())[0].charts["all", "linear"])
     assert [one.marks[-1].x for one in every if "extrapolated" in one.name] == [60000] * 3
 
@@ -234,7 +250,9 @@ def test_every_sample_is_drawn_in_a_column_for_each_boot() -> None:
             assert all(max(before) < min(after) for before, after in pairwise(columns))
 
 
-def test_the_tooltip_of_a_boot_has_its_samples_or_their_range(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tooltip_of_a_boot_has_its_samples_or_their_range(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     material = instructions()
     first = material.evidence.samples[0]
     values = next(iter(first.boots.values()))
@@ -246,8 +264,12 @@ def test_the_tooltip_of_a_boot_has_its_samples_or_their_range(monkeypatch: pytes
             one for one in series_of(next(iter(gallery.charts.values()))) if one.symbol == "median"
         )
         assert all(text in medians.marks[0].text for text in expected)
-        other = next(chart for (name, _), chart in gallery.charts.items() if name.startswith("thawing"))
-        assert not any(mark.text for one in series_of(other) for mark in one.marks), "no headline metric"
+        other = next(
+            chart for (name, _), chart in gallery.charts.items() if name.startswith("thawing")
+        )
+        assert not any(mark.text for one in series_of(other) for mark in one.marks), (
+            "no headline metric"
+        )
 
 
 def test_the_percentiles_of_all_boots_are_drawn_for_each_kernel() -> None:
@@ -267,7 +289,8 @@ def test_the_percentiles_of_all_boots_are_drawn_for_each_kernel() -> None:
 def test_metrics_of_one_name_have_charts_of_their_own() -> None:
     material = rich()
     metrics = {
-        key: spec.model_copy(update={"name": "time"}) for key, spec in WORKLOADS["zombies"].metrics.items()
+        key: spec.model_copy(update={"name": "time"})
+        for key, spec in WORKLOADS["zombies"].metrics.items()
     }
     workload = WORKLOADS["zombies"].model_copy(update={"metrics": metrics})
     alike = replace(material, workloads={**material.workloads, "zombies": workload})
@@ -275,7 +298,9 @@ def test_metrics_of_one_name_have_charts_of_their_own() -> None:
     assert apart is not None
     assert together is not None
     assert len(together.charts) == len(apart.charts)
-    assert {chart.name for chart in together.charts.values()} == {c.name for c in apart.charts.values()}
+    assert {chart.name for chart in together.charts.values()} == {
+        c.name for c in apart.charts.values()
+    }
     assert together.choices[0][1:] == (
         "metric",
         ["time (zombies freeze_user_ns)", *together.choices[0][2][1:]],
@@ -297,7 +322,8 @@ def test_a_flame_graph_adds_up_and_shows_the_difference() -> None:
     gallery = flame_gallery(rich())
     assert gallery is not None
     assert set(gallery.charts) == {
-        ("freezer-skip-exited", "zombies zombies=30,000", width) for width in ("base", "freezer-skip-exited")
+        ("freezer-skip-exited", "zombies zombies=30,000", width)
+        for width in ("base", "freezer-skip-exited")
     }
     drawn = gallery.charts["freezer-skip-exited", "zombies zombies=30,000", "base"].drawn
     assert isinstance(drawn, tuple)
@@ -317,7 +343,9 @@ def test_a_card_leads_with_the_change_and_counts_the_verdicts() -> None:
     assert first.figure.startswith("-57.")
     assert first.where.startswith("freezing user space over all 11 points [-58.")
     assert dict(first.counts) == {"better": 2, "same": 1}
-    titles = [title for s in first.strips for title in re.findall("<title>(.*?)</title>", s.picture)]
+    titles = [
+        title for s in first.strips for title in re.findall("<title>(.*?)</title>", s.picture)
+    ]
     assert len(titles) == 11 + 11 + 3, "the points of the three headline metrics"
     assert titles[1].startswith("zombies=3,000: -5")
 
@@ -333,7 +361,9 @@ def test_without_samples_the_other_charts_are_drawn() -> None:
 
 
 @given(st.floats(1e-4, 1.0), st.floats(1.0, 1e4))
-def test_ticks_of_ratios_are_inside_the_range_distinct_and_include_no_change(low: float, high: float) -> None:
+def test_ticks_of_ratios_are_inside_the_range_distinct_and_include_no_change(
+    low: float, high: float
+) -> None:
     span = ratio_range([low, high])
     ticks, texts = zip(*ratio_ticks(*span), strict=True)
     assert 1.0 in ticks
@@ -349,7 +379,10 @@ def test_ticks_of_ratios_are_inside_the_range_distinct_and_include_no_change(low
         *((name, ground, 4.5) for name in ("ink", "muted", "link") for ground in ("page", "panel")),
         *((name, "panel", 4.5) for name in ("better", "worse", "same", "inconclusive")),
         *((name, f"{name}-soft", 4.5) for name in ("better", "worse", "same", "inconclusive")),
-        *((name, "panel", 3.0) for name in ("base", "kernel0", "kernel1", "kernel2", "kernel3", "kernel4")),
+        *(
+            (name, "panel", 3.0)
+            for name in ("base", "kernel0", "kernel1", "kernel2", "kernel3", "kernel4")
+        ),
         *(("flame-ink", f"flame-{name}", 4.5) for name in ("less", "none", "more")),
     ],
 )

@@ -40,16 +40,25 @@ def test_differences_of_environment_and_kernels_are_listed(freezer_result: Resul
     kernels = json.loads(result_file.dumps(freezer_result))["kernels"]
     kernels["base"]["compiler"] = "gcc 14"
     kernels["mine"] = kernels.pop("freezer-skip-nofreeze")
-    other = side(freezer_result, {"kernels": kernels, "machine": {"cpu": "other", "qemu": "7.2.22"}})
-    found = compare_results(side(freezer_result), other, ("a", "b"), ("guest of base: CPU model: A / B",))
-    assert [sentence.partition(":")[0] for sentence in found.environment] == ["cpu", "guest of base"]
+    other = side(
+        freezer_result, {"kernels": kernels, "machine": {"cpu": "other", "qemu": "7.2.22"}}
+    )
+    found = compare_results(
+        side(freezer_result), other, ("a", "b"), ("guest of base: CPU model: A / B",)
+    )
+    assert [sentence.partition(":")[0] for sentence in found.environment] == [
+        "cpu",
+        "guest of base",
+    ]
     assert [sentence.partition(": ")[0] for sentence in found.kernels] == [
         "base",
         "freezer-skip-nofreeze",
         "mine",
     ]
     assert found.kernels[0].endswith("/ gcc 14")
-    assert "mine: only in B" in found.kernels and "freezer-skip-nofreeze: only in A" in found.kernels
+    assert (
+        "mine: only in B" in found.kernels and "freezer-skip-nofreeze: only in A" in found.kernels
+    )
 
 
 def test_disjoint_intervals_are_found(freezer_result: Result) -> None:
@@ -59,15 +68,23 @@ def test_disjoint_intervals_are_found(freezer_result: Result) -> None:
     first |= {"ci": [high * 1.01, high * 1.02], "ratio": high * 1.015, "verdict": "worse"}
     first["base"]["median"] *= 2
     rows[1]["ci"] = None
-    found = compare_results(side(freezer_result), side(freezer_result, {"comparisons": rows}), ("a", "b"))
-    assert (found.rows[0].agree, found.rows[0].same_verdict, found.rows[0].base_ratio) == (False, False, 2.0)
+    found = compare_results(
+        side(freezer_result), side(freezer_result, {"comparisons": rows}), ("a", "b")
+    )
+    assert (found.rows[0].agree, found.rows[0].same_verdict, found.rows[0].base_ratio) == (
+        False,
+        False,
+        2.0,
+    )
     assert found.rows[1].agree is None
     assert found.rows[0].a.ci == (low, high)
 
 
 def test_comparisons_that_only_one_side_has_are_listed(freezer_result: Result) -> None:
     rows = comparisons(freezer_result)
-    found = compare_results(side(freezer_result), side(freezer_result, {"comparisons": rows[1:]}), ("a", "b"))
+    found = compare_results(
+        side(freezer_result), side(freezer_result, {"comparisons": rows[1:]}), ("a", "b")
+    )
     assert len(found.only_a) == 1 and not found.only_b
     name = WORKLOADS["zombies"].metrics[rows[0]["metric"]].name
     assert found.only_a == (f"{rows[0]['variant']} on zombies: {name} at zombies=0",)
@@ -76,28 +93,43 @@ def test_comparisons_that_only_one_side_has_are_listed(freezer_result: Result) -
 def test_metrics_have_the_names_that_the_results_recorded(freezer_result: Result) -> None:
     facts = [fact.model_dump() for fact in metrics_in_words(freezer_result, WORKLOADS)]
     renamed = [fact | {"name": "a name of then"} for fact in facts]
-    found = compare_results(side(freezer_result, {"metrics": renamed}), side(freezer_result), ("a", "b"))
+    found = compare_results(
+        side(freezer_result, {"metrics": renamed}), side(freezer_result), ("a", "b")
+    )
     assert {row.name for row in found.rows} == {"a name of then"}
-    nameless = compare_results(side(freezer_result, {"metrics": []}), side(freezer_result), ("a", "b"))
+    nameless = compare_results(
+        side(freezer_result, {"metrics": []}), side(freezer_result), ("a", "b")
+    )
     assert "freeze user time" in {row.name for row in nameless.rows}
 
 
-def test_base_values_of_different_clocks_have_no_ratio(freezer_result: Result, wall_result: Result) -> None:
+def test_base_values_of_different_clocks_have_no_ratio(
+    freezer_result: Result, wall_result: Result
+) -> None:
     found = compare_results(side(freezer_result), side(wall_result), ("a", "b"))
     assert "clock: instructions / wall, which measure different things" in found.environment
     assert found.rows and all(row.base_ratio is None for row in found.rows)
 
 
 def test_the_json_has_the_values_of_each_row_and_the_sentences(freezer_result: Result) -> None:
-    found = compare_results(side(freezer_result), side(freezer_result), ("a", "b")).model_dump(mode="json")
+    found = compare_results(side(freezer_result), side(freezer_result), ("a", "b")).model_dump(
+        mode="json"
+    )
     first, row = freezer_result.comparisons[0], found["rows"][0]
     assert (row["better"], row["unit"]) == (first.better, first.unit)
     assert (row["a"]["base"], row["b"]["changed"]) == (first.base.median, first.changed.median)
     assert row["a"]["value_unit"] == "instructions"
     rows = len(freezer_result.comparisons)
-    agreed = f"{rows} comparisons in both results: 0 with disjoint intervals, 0 with different verdicts."
+    agreed = (
+        f"{rows} comparisons in both results: 0 with disjoint intervals, 0 with different verdicts."
+    )
     assert found["sentence"] == agreed
-    assert found["sentence_a"] == found["sentence_b"] == in_words(freezer_result, WORKLOADS).sentence != ""
+    assert (
+        found["sentence_a"]
+        == found["sentence_b"]
+        == in_words(freezer_result, WORKLOADS).sentence
+        != ""
+    )
 
 
 def test_fields_of_a_newer_version_are_ignored(freezer_result: Result) -> None:
@@ -120,14 +152,17 @@ V2 = "freezer-skip-nofreeze"
 
 
 def of_variant(result: Result, variant: str, name: str, **verdicts: dict[str, Any]) -> Result:
-    """Return the side with one variant under another name; by metric, what its verdict is instead."""
+    """Return the side with one variant under another name; by metric, what its verdict is
+    instead."""
     fields = json.loads(result_file.dumps(in_words(result, WORKLOADS)))
     for key in ("comparisons", "metric_verdicts"):
         fields[key] = [{**row, "variant": name} for row in fields[key] if row["variant"] == variant]
     fields["metric_verdicts"] = [
         {**row, **verdicts.get(row["metric"], {})} for row in fields["metric_verdicts"]
     ]
-    fields["kernels"] = {name if key == variant else key: facts for key, facts in fields["kernels"].items()}
+    fields["kernels"] = {
+        name if key == variant else key: facts for key, facts in fields["kernels"].items()
+    }
     return read(json.dumps(fields), "r.json")
 
 
@@ -148,8 +183,8 @@ def test_sole_variants_are_paired_and_the_revision_is_in_words(freezer_result: R
         (
             {"freeze_remaining_ns": {"verdict": "worse", "ratio": 1.058, "ci": [1.05, 1.06]}},
             {"freeze_remaining_ns": {"verdict": "same", "ratio": 1.0, "ci": [0.99, 1.01]}},
-            "v2 keeps all of v1's gain (freezing user space -57.8%) and loses its +5.8% on freezing the "
-            "remaining tasks (now same)",
+            "v2 keeps all of v1's gain (freezing user space -57.8%) and loses its +5.8% on "
+            "freezing the remaining tasks (now same)",
         ),
         (
             {"freeze_user_ns": {"ratio": 0.25, "ci": [0.24, 0.26]}},

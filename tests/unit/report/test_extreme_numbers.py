@@ -47,7 +47,13 @@ NUMBERS = st.one_of(
     st.integers(-(2**63), LARGE),
     st.floats(-(2.0**64), 2.0**64, allow_subnormal=False),
 )
-PLACES = ("samples", "samples of the variant", "samples of one metric", "one sample in ten", "all others")
+PLACES = (
+    "samples",
+    "samples of the variant",
+    "samples of one metric",
+    "one sample in ten",
+    "all others",
+)
 """Where the numbers are put. Histograms have them each time."""
 INDEXES = ("boot", "attempt", "trial", "repetition", "block")
 
@@ -87,7 +93,10 @@ def changed(lines: Sequence[dict[str, Any]], numbers: Iterator[float], place: st
         elif place == "all others":
             new = {key: other(key, value, numbers) for key, value in line.items()}
             if line["type"] == "trial_end":
-                new |= {"at_s": next(numbers), "lost": {"elapsed_s": next(numbers), "steal_s": next(numbers)}}
+                new |= {
+                    "at_s": next(numbers),
+                    "lost": {"elapsed_s": next(numbers), "steal_s": next(numbers)},
+                }
         if line["type"] == "trial_end":
             yield json.dumps(histogram(line, numbers)) + "\n"
         try:
@@ -113,7 +122,8 @@ def histogram(end: dict[str, Any], numbers: Iterator[float]) -> dict[str, Any]:
 
 
 def other(key: str, value: object, numbers: Iterator[float]) -> object:
-    """Return another number for ``value`` if it is one, and no index that says where the record belongs."""
+    """Return another number for ``value`` if it is one, and no index that says where the record
+    belongs."""
     if isinstance(value, bool) or key in INDEXES:
         return value
     if isinstance(value, int):
@@ -188,12 +198,22 @@ def test_many_numbers_of_a_record_can_be_reported(
     check(runs[clock], numbers, place)
 
 
-SAMPLE = '{"type":"sample","boot":0,"attempt":0,"trial":%s,"repetition":%s,"metric":"x_ns","value":%s}'
+SAMPLE = (
+    '{"type":"sample","boot":0,"attempt":0,"trial":%s,"repetition":%s,"metric":"x_ns","value":%s}'
+)
 
 
 @pytest.mark.parametrize(
     "fields",
-    [(0, 0, 5e-324), (0, 0, -1e-300), (0, 0, "1e999"), (0, 0, 2**65), (-1, 0, 1), (0, -1, 1), (0, 0, "NaN")],
+    [
+        (0, 0, 5e-324),
+        (0, 0, -1e-300),
+        (0, 0, "1e999"),
+        (0, 0, 2**65),
+        (-1, 0, 1),
+        (0, -1, 1),
+        (0, 0, "NaN"),
+    ],
 )
 def test_other_numbers_are_no_record(fields: tuple[object, ...]) -> None:
     with pytest.raises(ValidationError):

@@ -51,10 +51,13 @@ def test_a_cover_letter_has_72_columns_of_plain_text(make: object) -> None:
 def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
     plain = instructions()
     long = {"a_parameter_with_a_long_name": "and-a-value-that-is-as-long-as-the-name"}
-    comparisons = tuple(c.model_copy(update={"point": {**long, **c.point}}) for c in plain.result.comparisons)
+    comparisons = tuple(
+        c.model_copy(update={"point": {**long, **c.point}}) for c in plain.result.comparisons
+    )
     other = {"another_parameter": 12, "a_third_parameter": "three"}
     comparisons += tuple(
-        c.model_copy(update={"point": {**long, **other, **c.point}}) for c in plain.result.comparisons
+        c.model_copy(update={"point": {**long, **other, **c.point}})
+        for c in plain.result.comparisons
     )
     text = cover.of_run(
         Material("x", plain.result.model_copy(update={"comparisons": comparisons}), plain.workloads)
@@ -68,7 +71,10 @@ def test_limits_name_the_clock_the_boots_and_the_failures() -> None:
     assert "5 boots of each kernel with a seed each" in counted
     one = tuple(
         c.model_copy(
-            update={side: getattr(c, side).model_copy(update={"boots": 1}) for side in ("base", "changed")}
+            update={
+                side: getattr(c, side).model_copy(update={"boots": 1})
+                for side in ("base", "changed")
+            }
         )
         for c in instructions().result.comparisons
     )
@@ -114,7 +120,9 @@ def broken(material: Material) -> Material:
         excerpt=("\x1b[31mKernel panic", "```", "<here>"),
     )
     result = material.result.model_copy(update={"faults": (fault,)})
-    lost = Uncompared(variant=fault.kernel, workload="zombies", point={"zombies": 1}, reason="boot: panic")
+    lost = Uncompared(
+        variant=fault.kernel, workload="zombies", point={"zombies": 1}, reason="boot: panic"
+    )
     return replace(material, result=result.model_copy(update={"uncompared": (lost,)}))
 
 
@@ -125,7 +133,8 @@ def test_a_comment_is_folded_and_fits(tmp_path: Path) -> None:
     assert text.count("<details>") == text.count("</details>") > 5
     assert "did not fit" not in text
     many = {
-        f"m{n}_ns": [c for c in rich().result.comparisons if c.metric == "freeze_user_ns"] for n in range(60)
+        f"m{n}_ns": [c for c in rich().result.comparisons if c.metric == "freeze_user_ns"]
+        for n in range(60)
     }
     rows = tuple(c.model_copy(update={"metric": name}) for name, mine in many.items() for c in mine)
     metrics = {name: Metric(help=name, headline=True) for name in many}
@@ -154,7 +163,9 @@ def test_junit_fails_where_the_gate_does() -> None:
     unsure = sum(c.verdict == "inconclusive" for c in headline)
     unsure += sum(m.verdict == "inconclusive" for m in metrics)
     assert root.get("skipped") == str(unsure)
-    rows = tuple(c.model_copy(update={"verdict": "worse"}) for c in instructions().result.comparisons[:3])
+    rows = tuple(
+        c.model_copy(update={"verdict": "worse"}) for c in instructions().result.comparisons[:3]
+    )
     result = instructions().result.model_copy(update={"comparisons": rows})
     worse = Xml.fromstring(TEXTS["junit"](replace(instructions(), result=result)))
     assert int(worse.get("failures", "0")) == sum(c.metric != "thaw_ns" for c in rows)
@@ -180,6 +191,8 @@ def test_junit_of_a_broken_kernel_is_xml_whatever_the_console_has() -> None:
         ("per_s", "wall", 279.0, "279 1/s"),
     ],
 )
-def test_no_time_is_printed_for_instructions(unit: str, clock: Clock, value: float, text: str) -> None:
+def test_no_time_is_printed_for_instructions(
+    unit: str, clock: Clock, value: float, text: str
+) -> None:
     found = scale(unit, clock, [value])
     assert f"{found.text(value)} {found.unit}" == text

@@ -1,4 +1,5 @@
-"""The HTML report as text: complete without JavaScript, self-contained, and with escaped content."""
+"""The HTML report as text: complete without JavaScript, self-contained, and with escaped
+content."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from unit.simulation import Noise, freezer
 
 
 class Page(HTMLParser):
-    """Every element with its attributes, ids, the text outside of scripts, and whether tags close."""
+    """Every element with its attributes, ids, the text outside of scripts, and whether tags
+    close."""
 
     VOID = frozenset(("meta", "link", "input", "br"))
 
@@ -83,9 +85,14 @@ def test_the_name_of_a_metric_is_a_link_to_what_it_is(page: Page) -> None:
 def test_the_page_loads_nothing_from_elsewhere(page: Page) -> None:
     assert page.values("src") == []
     elsewhere = [
-        (tag, attrs["href"]) for tag, attrs in page.elements if str(attrs.get("href", "#"))[0] != "#"
+        (tag, attrs["href"])
+        for tag, attrs in page.elements
+        if str(attrs.get("href", "#"))[0] != "#"
     ]
-    assert {(tag, str(href).split(":")[0]) for tag, href in elsewhere} == {("link", "data"), ("a", "https")}
+    assert {(tag, str(href).split(":")[0]) for tag, href in elsewhere} == {
+        ("link", "data"),
+        ("a", "https"),
+    }
     style = re.findall(r"<style>.*?</style>", html_report(instructions()), re.DOTALL)
     assert not re.search(r"url\(|@import", "".join(style))
 
@@ -96,7 +103,9 @@ def test_the_verdict_is_first_and_every_comparison_is_in_a_table(page: Page) -> 
     assert "With freezer-skip-exited, freezing user space takes " in text
     rows = [attrs for tag, attrs in page.elements if tag == "tr" and attrs.get("data-verdict")]
     expected = [(c.variant, c.metric, c.verdict) for c in rich().result.asked_for]
-    assert [(row["data-variant"], row["data-verdict"]) for row in rows] == [one[::2] for one in expected]
+    assert [(row["data-variant"], row["data-verdict"]) for row in rows] == [
+        one[::2] for one in expected
+    ]
     bodies = [attrs["data-metric"] for tag, attrs in page.elements if tag == "tbody" and attrs]
     metrics = dict.fromkeys(metric for _, metric, _ in expected)
     assert bodies[: len(metrics)] == list(metrics)
@@ -123,10 +132,15 @@ def test_every_ratio_is_a_row_of_the_forest_plot_in_words(page: Page) -> None:
 
 def test_every_chart_is_in_the_page_as_a_picture(page: Page) -> None:
     plots = [attrs for _, attrs in page.elements if attrs.get("class") == "plot"]
-    drawn = [attrs for _, attrs in page.elements if str(attrs.get("class", "")).startswith("canvas")]
-    # The forest plots are elements of the page. Those of which a script shows one are all there without it.
+    drawn = [
+        attrs for _, attrs in page.elements if str(attrs.get("class", "")).startswith("canvas")
+    ]
+    # The forest plots are elements of the page. Those of which a script shows one are all there
+    # without it.
     charts = [chart for chart in all_charts(rich()) if not chart.name.startswith("forest")]
-    assert sorted(str(plot["aria-label"]) for plot in plots) == sorted(chart.about for chart in charts)
+    assert sorted(str(plot["aria-label"]) for plot in plots) == sorted(
+        chart.about for chart in charts
+    )
     assert len(plots) > len([g for g in page.values("id") if g.startswith("chart-")])
     assert len(drawn) >= len(plots)
     used = {href for href in page.values("href") if href.startswith("#m-")}
@@ -166,7 +180,9 @@ def test_pictures_and_tables_have_labels_for_screen_readers(page: Page) -> None:
     assert len(pictures) > 10
     assert all(attrs.get("aria-label") for attrs in pictures)
     assert ("html", {"lang": "en"}) in page.elements
-    assert all(attrs.get("scope") in ("col", "rowgroup") for tag, attrs in page.elements if tag == "th")
+    assert all(
+        attrs.get("scope") in ("col", "rowgroup") for tag, attrs in page.elements if tag == "th"
+    )
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
     assert levels[0] == 1
     assert all(after <= before + 2 for before, after in pairwise(levels))
@@ -221,9 +237,13 @@ def disturbed() -> Material:
     ],
     ids=["many boots", "one seed", "one boot", "disturbed"],
 )
-def test_options_are_in_whole_commands_and_not_in_sentences(material: Material, further: list[str]) -> None:
+def test_options_are_in_whole_commands_and_not_in_sentences(
+    material: Material, further: list[str]
+) -> None:
     page = Page(html_report(material))
-    assert [text for text in (*page.prose, *page.values("title")) if re.search(r"(?<!\S)\(?--\w", text)] == []
+    assert [
+        text for text in (*page.prose, *page.values("title")) if re.search(r"(?<!\S)\(?--\w", text)
+    ] == []
     command = material.result.command
     assert page.code[-2 - len(further) : -1] == [
         command,

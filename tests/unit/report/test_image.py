@@ -62,7 +62,9 @@ def test_without_fonts_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draws = resvg_py.svg_to_bytes
-    monkeypatch.setattr(resvg_py, "svg_to_bytes", lambda **options: draws(**options, skip_system_fonts=True))
+    monkeypatch.setattr(
+        resvg_py, "svg_to_bytes", lambda **options: draws(**options, skip_system_fonts=True)
+    )
     with pytest.raises(LabError) as caught:
         draw(all_charts(rich())[:1], "png", tmp_path)
     assert "apt-get install fonts-dejavu-core" in str(caught.value.hint)

@@ -11,7 +11,9 @@ from kteardown.report.formatting import change, decimals
 WORKLOADS = {name: load_workload(name) for name in ("zombies", "zombies_cgroup")}
 
 
-def test_every_headline_metric_and_variant_has_a_row(freezer_result: Result, wall_result: Result) -> None:
+def test_every_headline_metric_and_variant_has_a_row(
+    freezer_result: Result, wall_result: Result
+) -> None:
     for result in (freezer_result, wall_result):
         groups = headlines(result, WORKLOADS)
         assert len(interim_rows(result, WORKLOADS)) == len(groups) * len(variants(result)) > 2

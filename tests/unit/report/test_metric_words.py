@@ -1,4 +1,5 @@
-"""The verdict of a metric in words: first the metric, then its points; opposite changes before all else."""
+"""The verdict of a metric in words: first the metric, then its points; opposite changes before all
+else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Metrics have names where people read, their keys in one place, and the unit that the clock gives."""
+"""Metrics have names where people read, their keys in one place, and the unit that the clock
+gives."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ READ: Mapping[str, Callable[[Material], str]] = {
 
 @pytest.mark.parametrize("form", READ)
 @pytest.mark.parametrize("make", [rich, wall], ids=["instructions", "wall"])
-def test_a_key_is_only_in_parentheses_after_the_name(form: str, make: Callable[[], Material]) -> None:
+def test_a_key_is_only_in_parentheses_after_the_name(
+    form: str, make: Callable[[], Material]
+) -> None:
     # The lines that begin a report have keys only.
     shown = re.sub(r"worse: .*?; \d+ points(?: \(\w+\))?", "", " ".join(READ[form](make()).split()))
     found = set(_KEY.findall(shown))

@@ -21,7 +21,17 @@ from unit.report.rendered import TEXTS
 def test_the_keys_are_those_of_every_command() -> None:
     output = json.loads(TEXTS["json"](instructions()))
     assert list(output) == [
-        *("format", "kteardown", "command", "headline", "outcome", "exit_code", "error", "runs", "details"),
+        *(
+            "format",
+            "kteardown",
+            "command",
+            "headline",
+            "outcome",
+            "exit_code",
+            "error",
+            "runs",
+            "details",
+        ),
     ]
     assert (output["format"], output["command"], output["exit_code"]) == (FORMAT, "run", 0)
     (run,) = output["runs"]
@@ -45,7 +55,10 @@ def test_a_result_is_in_it_as_it_is_saved() -> None:
 def test_what_is_written_is_read_again() -> None:
     for material in (instructions(), wall(), side_by_side("R", instructions(), wall())):
         text = TEXTS["json"](material)
-        assert CommandOutput.model_validate_json(text).model_dump_json(indent=1, by_alias=True) + "\n" == text
+        assert (
+            CommandOutput.model_validate_json(text).model_dump_json(indent=1, by_alias=True) + "\n"
+            == text
+        )
         clocks = [one.result.clock for one in material.clocks]
         assert [one.clock for one in results_in(text, "r.json")] == clocks
 
@@ -84,7 +97,10 @@ def test_other_files_are_refused() -> None:
     none["runs"] = []
     two = formats.render("json", replace(publication, materials=(wall(), instructions())))
     for text, message in (
-        (json.dumps(later), f"r.json has format {FORMAT + 1}; this kteardown reads format {FORMAT}"),
+        (
+            json.dumps(later),
+            f"r.json has format {FORMAT + 1}; this kteardown reads format {FORMAT}",
+        ),
         (json.dumps(none), "r.json has 0 runs"),
         (two, "r.json has 2 runs"),
         ("{}", "r.json is not a result.json"),

@@ -1,7 +1,7 @@
 """The HTML report in headless Chromium.
 
-It loads, its charts are drawn, its filters work, and it can be read on a phone, in the dark theme, on paper,
-by keyboard and without JavaScript.
+It loads, its charts are drawn, its filters work, and it can be read on a phone, in the dark theme,
+on paper, by keyboard and without JavaScript.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ CONTRASTS = """() => {
     if (!element.checkVisibility() || !element.textContent.trim()) continue;
     const [ink, paper] = [light(parts(getComputedStyle(element).color)), light(ground(element))];
     const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
-    if (contrast < 4.5) low.push([element.tagName, element.textContent.trim().slice(0, 40), contrast]);
+    if (contrast < 4.5)
+      low.push([element.tagName, element.textContent.trim().slice(0, 40), contrast]);
   }
   return low;
 }"""
@@ -61,14 +62,19 @@ def open_page(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
     """Open a page; at the end of the test there must be no console errors and no requests."""
     contexts, wrong = [], []
 
-    def opened(name: str = "rich", file: Path | None = None, script: str = "", **options: Any) -> Page:
+    def opened(
+        name: str = "rich", file: Path | None = None, script: str = "", **options: Any
+    ) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on(
-            "request", lambda r: wrong.append(r.url) if r.url[:5] not in ("file:", "data:", "blob:") else None
+            "request",
+            lambda r: wrong.append(r.url) if r.url[:5] not in ("file:", "data:", "blob:") else None,
         )
         if script:
             page.add_init_script(script)
@@ -86,7 +92,9 @@ def rows(page: Page) -> int:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_every_chart_is_a_picture_before_anything_is_scrolled(open_page: Open, scripts: bool) -> None:
+def test_every_chart_is_a_picture_before_anything_is_scrolled(
+    open_page: Open, scripts: bool
+) -> None:
     page = open_page(java_script_enabled=scripts)
     plots = page.locator(f"figure.chart:not(.forest) {'.on ' if scripts else ''}.plot")
     assert plots.count() > 5
@@ -121,7 +129,8 @@ def test_filters_by_verdict_metric_and_variant(open_page: Open) -> None:
     page.locator("#filters select").select_option("freeze_remaining_ns")
     assert rows(page) == sum(c.metric == "freeze_remaining_ns" for c in comparisons)
     page.wait_for_function(
-        "document.querySelector('#samples .title').textContent.includes('freezing the remaining tasks')"
+        "document.querySelector('#samples .title').textContent.includes('freezing the remaining "
+        "tasks')"
     )
     page.get_by_role("checkbox", name="freezer-skip-nofreeze").uncheck()
     for part in ("article", "figure.forest", "#growth .on .plot g", "#growth .on .legend li"):
@@ -165,14 +174,18 @@ def test_a_choice_that_has_no_chart_with_the_others_changes_them(open_page: Open
 
 def test_a_mark_and_the_column_of_a_boot_have_their_values_as_tooltips(open_page: Open) -> None:
     page = open_page()
-    for place in ("#growth .on [data-variant=freezer-skip-nofreeze] use", "#samples .on .hits rect"):
+    for place in (
+        "#growth .on [data-variant=freezer-skip-nofreeze] use",
+        "#samples .on .hits rect",
+    ):
         mark = page.locator(place).first
         mark.scroll_into_view_if_needed()
         box = mark.bounding_box()
         assert box is not None
         middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         found = page.evaluate(
-            "([x, y]) => document.elementFromPoint(x, y).querySelector('title')?.textContent", middle
+            "([x, y]) => document.elementFromPoint(x, y).querySelector('title')?.textContent",
+            middle,
         )
         assert found == mark.locator("title").text_content()
 
@@ -183,7 +196,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(open_page: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(OVERFLOWS) == []
     widths = page.evaluate(
-        "[...document.querySelectorAll('.canvas, .picture')].map((e) => e.getBoundingClientRect().width)"
+        "[...document.querySelectorAll('.canvas, .picture')].map((e) => "
+        "e.getBoundingClientRect().width)"
     )
     assert max(widths) <= PHONE["width"]
 
@@ -220,9 +234,9 @@ def test_in_print_every_table_is_open_and_the_theme_is_light(open_page: Open) ->
     assert page.evaluate("window.printed") == 0
     assert page.evaluate("window.after") == before
     page.emulate_media(media="print", color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.querySelector('#growth .paths .grid')).stroke") == (
-        "rgb(233, 236, 240)"
-    )
+    assert page.evaluate(
+        "getComputedStyle(document.querySelector('#growth .paths .grid')).stroke"
+    ) == ("rgb(233, 236, 240)")
     assert page.locator("#samples .view:visible").count() == 1
 
 

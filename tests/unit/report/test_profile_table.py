@@ -44,7 +44,13 @@ SCAN = ProfiledFunction(
     callers=("do_group_exit", "get_signal"),
     costs=(
         cost("base", exponent=2.06, exponent_ci=(1.95, 2.17), grows=True, no_interrupts=0.97),
-        cost("gate", self_share=0.01, difference_ns=-1100.0, difference_ci=(-1200.0, -1000.0), differs=True),
+        cost(
+            "gate",
+            self_share=0.01,
+            difference_ns=-1100.0,
+            difference_ci=(-1200.0, -1000.0),
+            differs=True,
+        ),
     ),
 )
 FREE = ProfiledFunction(
@@ -102,12 +108,11 @@ def test_claims_are_in_the_notes(freezer_result: Result) -> None:
     (table,) = profile_tables(result(freezer_result, profile(SCAN, FREE)))
     grows, differs, *about = table.notes
     assert grows == (
-        "base: do_exit grows faster than things: exponent 2.1 [1.9, 2.2], 10.0% of the time at the smallest "
-        "point and 50.0% at the largest; 97% of its time without interrupts"
+        "base: do_exit grows faster than things: exponent 2.1 [1.9, 2.2], 10.0% of the time at the "
+        "smallest point and 50.0% at the largest; 97% of its time without interrupts"
     )
-    assert (
-        differs
-        == "gate: do_exit differs from base by -1,100 [-1,200, -1,000] instructions for each of things"
+    assert differs == (
+        "gate: do_exit differs from base by -1,100 [-1,200, -1,000] instructions for each of things"
     )
     assert len(about) == 5
     assert about[3].startswith("one boot of several CPUs")

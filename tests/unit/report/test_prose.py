@@ -29,7 +29,9 @@ def test_a_point_in_words(point: dict[str, ParamValue], words: str) -> None:
 
 def test_a_sentence_has_the_figures_and_what_one_more_adds() -> None:
     (first, *others), *_ = change_sentences(instructions())
-    assert first.startswith("With freezer-skip-exited, at 30,000 zombies, freezing user space takes ")
+    assert first.startswith(
+        "With freezer-skip-exited, at 30,000 zombies, freezing user space takes "
+    )
     assert "instructions instead of" in first and "; each zombie adds " in first
     assert all(text.endswith(".") for text in (first, *others))
 
@@ -57,7 +59,11 @@ def test_what_is_unclear_says_what_would_decide_it() -> None:
 def test_a_name_that_begins_with_a_capital_keeps_it() -> None:
     material = instructions()
     zombies = material.workloads["zombies"]
-    metrics = {key: spec.model_copy(update={"name": "CPU time"}) for key, spec in zombies.metrics.items()}
+    metrics = {
+        key: spec.model_copy(update={"name": "CPU time"}) for key, spec in zombies.metrics.items()
+    }
     named = {**material.workloads, "zombies": zombies.model_copy(update={"metrics": metrics})}
-    text = " ".join(" ".join(texts) for texts in change_sentences(replace(material, workloads=named)))
+    text = " ".join(
+        " ".join(texts) for texts in change_sentences(replace(material, workloads=named))
+    )
     assert "CPU time" in text and "cPU" not in text

@@ -64,12 +64,18 @@ def test_the_table_has_published_figures_ours_and_verdicts(wall_result: Result) 
     assert last[5:] == ["90,000 (1,000)", "89,100 (900.0)", "+1.00%", "same"]
 
 
-def test_posted_rows_that_were_not_measured_are_counted_and_the_thread_is_linked(wall_result: Result) -> None:
+def test_posted_rows_that_were_not_measured_are_counted_and_the_thread_is_linked(
+    wall_result: Result,
+) -> None:
     ours = comparison(1, side(15_000, 750), side(16_500, 800), "inconclusive")
     result = wall_result.model_copy(update={"comparisons": (ours,), "ablations": (), "laws": ()})
     posting = load_posting("throttle")
     assert posting is not None
-    notes = [note for table in published_tables(Material("", result, {}, posting)) for note in table.notes]
+    notes = [
+        note
+        for table in published_tables(Material("", result, {}, posting))
+        for note in table.notes
+    ]
     assert "6 posted rows at points that were not measured here" in notes
     assert f"https://lore.kernel.org/all/{posting.source.message_id}/" in notes[-1]
 

@@ -46,9 +46,13 @@ def test_the_markdown_equals_the_golden_file(wall_result: Result) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
-def test_no_line_is_wider_than_the_terminal(freezer_result: Result, wall_result: Result, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(
+    freezer_result: Result, wall_result: Result, width: int
+) -> None:
     for result in (freezer_result, wall_result):
-        too_wide = [line for line in lines(printed(result, width)).splitlines() if len(line) > width]
+        too_wide = [
+            line for line in lines(printed(result, width)).splitlines() if len(line) > width
+        ]
         assert [line for line in too_wide if not line.startswith("  kteardown")] == []
 
 
@@ -61,8 +65,12 @@ def test_cells_are_complete_at_every_width(freezer_result: Result, width: int) -
 
 
 def test_variants_are_side_by_side_if_the_width_allows_it(freezer_result: Result) -> None:
-    wide = [line for line in printed(freezer_result, 120).splitlines() if line.startswith("zombies ")]
-    narrow = [line for line in printed(freezer_result, 80).splitlines() if line.startswith("zombies ")]
+    wide = [
+        line for line in printed(freezer_result, 120).splitlines() if line.startswith("zombies ")
+    ]
+    narrow = [
+        line for line in printed(freezer_result, 80).splitlines() if line.startswith("zombies ")
+    ]
     assert any("skip-exited" in line and "skip-nofreeze" in line for line in wide)
     assert not any("skip-exited" in line and "skip-nofreeze" in line for line in narrow)
 
@@ -77,19 +85,27 @@ def test_verdicts_are_coloured_and_no_color_is_respected(
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", printed(freezer_result, colours=True))
 
 
-def test_the_report_begins_with_the_verdict_and_ends_with_the_command(freezer_result: Result) -> None:
+def test_the_report_begins_with_the_verdict_and_ends_with_the_command(
+    freezer_result: Result,
+) -> None:
     report = printed(freezer_result).splitlines()
-    assert report[0].startswith("With freezer-skip-exited, freezing user space takes 58% fewer instructions")
+    assert report[0].startswith(
+        "With freezer-skip-exited, freezing user space takes 58% fewer instructions"
+    )
     assert any(
-        line.startswith("With freezer-skip-nofreeze, freezing user space takes") for line in report[:4]
+        line.startswith("With freezer-skip-nofreeze, freezing user space takes")
+        for line in report[:4]
     )
     assert report[-1] == f"  {freezer_result.command}"
 
 
-def test_the_report_says_what_the_clock_does_not_show(freezer_result: Result, wall_result: Result) -> None:
+def test_the_report_says_what_the_clock_does_not_show(
+    freezer_result: Result, wall_result: Result
+) -> None:
     assert "does not show seconds, caches" in printed(freezer_result, 200)
-    assert "zombies: freezing user space (freeze_user_ns) in instructions, lower is better" in printed(
-        freezer_result
+    assert (
+        "zombies: freezing user space (freeze_user_ns) in instructions, lower is better"
+        in printed(freezer_result)
     )
     assert "base twice (A/A)" in printed(wall_result, 200)
     assert "A/A" in printed(wall_result)
@@ -114,9 +130,15 @@ def test_missing_trials_are_listed() -> None:
     boots = [b if b.start.kernel == "base" else replace(b, end=end, records=()) for b in boots]
     report = printed(analysed(experiment, boots), 200)
     assert "BROKEN: freezer-skip-exited: it panics, in 2 of 2 boots, outside of a trial" in report
-    assert "freezer-skip-exited: 2 of 2 points could not be compared: the boot ended in a panic" in report
+    assert (
+        "freezer-skip-exited: 2 of 2 points could not be compared: the boot ended in a panic"
+        in report
+    )
     assert "2 ok, 4 panic" in report
-    assert "freezer-skip-exited: 4 trials lost at 2 points of zombies: the boot ended in a panic" in report
+    assert (
+        "freezer-skip-exited: 4 trials lost at 2 points of zombies: the boot ended in a panic"
+        in report
+    )
 
 
 def test_a_run_of_base_alone_has_a_report() -> None:
@@ -135,7 +157,9 @@ def test_an_empty_run_has_a_report() -> None:
 
 def test_a_run_without_comparisons_says_what_is_missing() -> None:
     result = analysed(freezer(), [])
-    void = VoidTrials(kernel="base", workload="zombies", point={}, status="void", detail="check", count=3)
+    void = VoidTrials(
+        kernel="base", workload="zombies", point={}, status="void", detail="check", count=3
+    )
     lost = result.model_copy(update={"boots": {"ok": 1, "hang": 1}, "voids": (void,)})
     assert contents.verdicts(Material("", lost, WORKLOADS))[0].text == (
         "nothing could be compared: 1 of 2 boots failed, and 3 trials could not be used"
@@ -179,7 +203,12 @@ def test_numbers_have_four_digits_and_separators(value: float, expected_text: st
 
 
 def test_percents_have_no_negative_zero() -> None:
-    assert [percent(r) for r in (0.39, 1.0, 0.9999, 12.5)] == ["-61.0%", "+0.0%", "+0.0%", "+1,150.0%"]
+    assert [percent(r) for r in (0.39, 1.0, 0.9999, 12.5)] == [
+        "-61.0%",
+        "+0.0%",
+        "+0.0%",
+        "+1,150.0%",
+    ]
 
 
 @pytest.mark.parametrize(

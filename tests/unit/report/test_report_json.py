@@ -19,9 +19,20 @@ def test_the_fields_keep_their_names(freezer_result: Result) -> None:
     assert {"kernels", "comparisons", "laws", "boots"} <= fields.keys()
     comparison = fields["comparisons"][0]
     assert {
-        "workload", "variant", "metric", "unit", "better", "point", "base", "changed", "ratio", "ci",
-        "confidence", "mde", "verdict",
-    } <= comparison.keys()  # fmt: skip
+        "workload",
+        "variant",
+        "metric",
+        "unit",
+        "better",
+        "point",
+        "base",
+        "changed",
+        "ratio",
+        "ci",
+        "confidence",
+        "mde",
+        "verdict",
+    } <= comparison.keys()
     assert comparison["point"] == {"zombies": 0}
     assert {"median", "mean", "sd", "n"} <= comparison["base"].keys()
     law = fields["laws"][0]
@@ -36,7 +47,14 @@ def test_the_fields_keep_their_names(freezer_result: Result) -> None:
         "exponent",
         "r2",
     } <= (law.keys())
-    assert list(fields["boots"]) == ["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
+    assert list(fields["boots"]) == [
+        "ok",
+        "panic",
+        "hang",
+        "oom",
+        "agent-error",
+        "infrastructure-error",
+    ]
     assert {"release", "source", "config_hash", "image_hash"} <= fields["kernels"]["base"].keys()
 
 
@@ -58,7 +76,11 @@ def test_equal_records_give_equal_bytes() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "not a result.json"), ("{}", "experiment"), ('{"schema": 1, "boot": {}}', "not a result.json")],
+    [
+        ("", "not a result.json"),
+        ("{}", "experiment"),
+        ('{"schema": 1, "boot": {}}', "not a result.json"),
+    ],
 )
 def test_other_files_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -51,7 +51,10 @@ def rows(report: str, title: str) -> list[list[str]]:
     lines = report.split(title, 1)[1].splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("─"))
     end = next((n for n in range(first, len(lines)) if not lines[n].strip()), len(lines))
-    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines[first - 1 : end]]
+    return [
+        [cell.strip() for cell in line.split("  ") if cell.strip()]
+        for line in lines[first - 1 : end]
+    ]
 
 
 def with_comparisons(result: Result, **changed: Any) -> Result:
@@ -70,8 +73,16 @@ def test_on_the_wall_clock_the_twins_mde_and_rank_test_are_next_to_the_verdict(
     report = printed(with_comparisons(wall_result, layout_ci=(0.93, 1.01)))
     header, _, row, *_ = rows(report, "zombies: freezing user space (freeze_user_ns) in ")
     assert header == [
-        "zombies", "base", "A/A", "layout", "changed", "freezer-skip-exited", "mde", "rank p", "verdict"
-    ]  # fmt: skip
+        "zombies",
+        "base",
+        "A/A",
+        "layout",
+        "changed",
+        "freezer-skip-exited",
+        "mde",
+        "rank p",
+        "verdict",
+    ]
     assert row[3] == "[-7.0, +1.0]"
     found = first(wall_result)
     assert row[6:] == [share(found.mde), probability(found.p_rank), found.verdict]
@@ -94,12 +105,16 @@ def test_the_twins_are_shown_at_a_small_width(wall_result: Result, width: int) -
 
 
 def test_equivalence_has_the_p_value_of_its_test(wall_result: Result) -> None:
-    same = with_comparisons(wall_result, verdict="same", reason="within 2%", p_same=0.0123, exact=False)
+    same = with_comparisons(
+        wall_result, verdict="same", reason="within 2%", p_same=0.0123, exact=False
+    )
     assert "6 same: within 2% (TOST p <= 0.012)" in printed(same)
 
 
 def test_a_rank_test_that_disagrees_is_noted_under_the_table(wall_result: Result) -> None:
-    doubted = with_comparisons(wall_result, verdict="better", reason="the rank test does not find a change")
+    doubted = with_comparisons(
+        wall_result, verdict="better", reason="the rank test does not find a change"
+    )
     assert "6 better: the rank test does not find a change" in printed(doubted)
 
 
@@ -110,7 +125,9 @@ def test_a_percentile_has_its_own_table_and_sentence(wall_result: Result) -> Non
         for c in wall_result.comparisons
         if c.metric == "freeze_user_ns"
     ]
-    report = printed(wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)}))
+    report = printed(
+        wall_result.model_copy(update={"comparisons": (*wall_result.comparisons, *high)})
+    )
     assert "better: freeze_user_ns p99" in report or "freezing user space (p99)" in report
     title = "zombies: freezing user space (p99) (freeze_user_ns p99) in ms, lower is better"
     assert f"{title}; change with 95% interval" in report
@@ -121,13 +138,17 @@ def test_a_percentile_has_its_own_table_and_sentence(wall_result: Result) -> Non
     assert posted.split("Published figures")[1] == again.split("Published figures")[1]
 
 
-def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_result: Result) -> None:
+def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(
+    wall_result: Result,
+) -> None:
     whole, step = wall_result.kernels["freezer-skip-exited"], "freezer-skip-exited@1"
     both = PatchSet(series="freezer-skip-exited", patches=(1, 2), total=2, subjects=("a", "b"))
     second = both.model_copy(update={"patches": (2,)})
     first_of = both.model_copy(update={"patches": (1,), "for_ablation": True})
     sets = {"freezer-skip-exited": both, step: first_of, "freezer-skip-exited@-1": second}
-    kernels = {name: whole.model_copy(update={"patch_set": patches}) for name, patches in sets.items()}
+    kernels = {
+        name: whole.model_copy(update={"patch_set": patches}) for name, patches in sets.items()
+    }
     measured = [c for c in wall_result.comparisons if c.variant == "freezer-skip-exited"]
     ours = [
         c.model_copy(update={"variant": name, "ratio": 0.8, "ci": (0.5, 1.0)})
@@ -135,7 +156,10 @@ def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_res
         for c in measured
     ]
     result = wall_result.model_copy(
-        update={"comparisons": tuple(ours), "kernels": {"base": wall_result.kernels["base"], **kernels}}
+        update={
+            "comparisons": tuple(ours),
+            "kernels": {"base": wall_result.kernels["base"], **kernels},
+        }
     )
     reference = load_posting("freezer")
     assert reference is not None
@@ -146,10 +170,17 @@ def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(wall_res
         Material("", result, WORKLOADS, reference.model_copy(update={"figures": figures}))
     )
     posted = report.split("Published figures")[1]
-    columns = [c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")]
-    assert [c for c in columns if "speedup" in c or "base," in c][:2] == ["posted speedup", "here: base, us"]
+    columns = [
+        c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")
+    ]
+    assert [c for c in columns if "speedup" in c or "base," in c][:2] == [
+        "posted speedup",
+        "here: base, us",
+    ]
     assert [c for c in columns if c[:1] in "f@" and c] == ["@&#8203;1", "freezer-skip-exited"]
-    first_row = "".join(line for line in posted.splitlines() if line.replace(" ", "").startswith("|3,000|"))
+    first_row = "".join(
+        line for line in posted.splitlines() if line.replace(" ", "").startswith("|3,000|")
+    )
     assert first_row.count("1.25x [1.00, 2.00]") == 2
 
 
@@ -180,11 +211,14 @@ def test_a_law_has_a_prediction_or_the_reason_for_its_refusal(wall_result: Resul
     assert base[-1] == "31.00 (28.00 to 35.00)"
     assert other[-1] == "-"
     assert (
-        "no prediction at 900,000 for freezer-skip-exited, freezer-skip-nofreeze: 3 points are too few for "
+        "no prediction at 900,000 for freezer-skip-exited, freezer-skip-nofreeze: 3 points are too "
+        "few for "
         "a growth law" in report
     )
     none = tuple(law.model_copy(update={"predictions": (refused,)}) for law in wall_result.laws)
-    assert "no prediction at 900,000 for any kernel" in printed(wall_result.model_copy(update={"laws": none}))
+    assert "no prediction at 900,000 for any kernel" in printed(
+        wall_result.model_copy(update={"laws": none})
+    )
 
 
 def test_an_unknown_law_has_its_reason_below_the_table(wall_result: Result) -> None:
@@ -199,7 +233,8 @@ def test_an_unknown_law_has_its_reason_below_the_table(wall_result: Result) -> N
     assert (base[column], other[column]) == ("linear", "unknown")
     assert other[column - 1] != "-"
     assert (
-        "law of freezer-skip-exited, freezer-skip-nofreeze unknown: too few points, or too much noise, "
+        "law of freezer-skip-exited, freezer-skip-nofreeze unknown: too few points, or too much "
+        "noise, "
         "to show one" in report
     )
 
@@ -232,7 +267,9 @@ def test_outlier_boots_are_listed_the_farthest_first(wall_result: Result) -> Non
 
 
 def part(share_of: float) -> Part:
-    return Part(ratio=0.8, ci=(0.75, 0.85), share=share_of, share_ci=(share_of - 0.05, share_of + 0.05))
+    return Part(
+        ratio=0.8, ci=(0.75, 0.85), share=share_of, share_ci=(share_of - 0.05, share_of + 0.05)
+    )
 
 
 MISSING = Unavailable(
@@ -243,13 +280,18 @@ MISSING = Unavailable(
 
 
 def ablated(result: Result) -> Result:
-    """Return the result with an ablation of the first variant at two points, and a kernel built for it."""
+    """Return the result with an ablation of the first variant at two points, and a kernel built for
+    it."""
     whole = [
-        c for c in result.comparisons if c.variant == "freezer-skip-exited" and c.metric == "freeze_user_ns"
+        c
+        for c in result.comparisons
+        if c.variant == "freezer-skip-exited" and c.metric == "freeze_user_ns"
     ]
     parts = [c.model_copy(update={"variant": "freezer-skip-exited@1"}) for c in whole]
     patches = (
-        PatchParts(patch=1, subject="freezer: a" + "b" * 60, step=part(-0.1), leave_out=Part(reason="gone")),
+        PatchParts(
+            patch=1, subject="freezer: a" + "b" * 60, step=part(-0.1), leave_out=Part(reason="gone")
+        ),
         PatchParts(patch=2, subject="freezer: skip", step=part(1.1), leave_out=part(0.5)),
     )
     ablations = tuple(
@@ -280,7 +322,9 @@ def ablated(result: Result) -> Result:
     )
 
 
-def test_an_ablation_shows_the_effect_of_each_patch_at_the_largest_point(wall_result: Result) -> None:
+def test_an_ablation_shows_the_effect_of_each_patch_at_the_largest_point(
+    wall_result: Result,
+) -> None:
     report = printed(ablated(wall_result), 150)
     assert (
         "freezer-skip-exited: patch 2 of 2 accounts for 110.0% [105.0, 115.0] of the change of "
@@ -352,15 +396,32 @@ def test_a_result_without_the_newer_fields_can_be_read(wall_result: Result) -> N
         ([11.0, 12.0], ">1,000%"),
     ],
 )
-def test_the_smallest_detectable_changes_of_a_table_are_one_statement(mdes: list[float], text: str) -> None:
+def test_the_smallest_detectable_changes_of_a_table_are_one_statement(
+    mdes: list[float], text: str
+) -> None:
     assert detectable_span(mdes) == text
 
 
 def test_texts_of_probabilities_and_shares() -> None:
-    assert [probability(p) for p in (None, 0.0004, 0.0312, 1.0)] == ["-", "<0.001", "0.031", "1.000"]
-    assert [share(value) for value in (None, 0.0612, 1.5, 12.0)] == ["-", "6.1%", "150.0%", ">1,000%"]
+    assert [probability(p) for p in (None, 0.0004, 0.0312, 1.0)] == [
+        "-",
+        "<0.001",
+        "0.031",
+        "1.000",
+    ]
+    assert [share(value) for value in (None, 0.0612, 1.5, 12.0)] == [
+        "-",
+        "6.1%",
+        "150.0%",
+        ">1,000%",
+    ]
     assert [share(value) for value in (0.0, 0.0004, 0.0005)] == ["0.0%", "<0.05%", "0.1%"]
-    assert [detectable(mde) for mde in (None, 0.0, 0.0004, 0.012)] == ["-", "<0.05%", "<0.05%", "1.2%"]
+    assert [detectable(mde) for mde in (None, 0.0, 0.0004, 0.012)] == [
+        "-",
+        "<0.05%",
+        "<0.05%",
+        "1.2%",
+    ]
     assert portion(Part(reason="why")) == "-"
     assert portion(Part(share=0.651, share_ci=(0.651, 0.651), exact=True)) == "65.1% exact"
     assert portion(Part(share=-0.0001, share_ci=(-0.0002, 0.0001))) == "0.0% [0.0, 0.0]"

@@ -72,14 +72,17 @@ def _check_line(answer: VariantAnswer, line: VariantLine) -> None:
         assert headlines <= {name for name in headlines if name in text}
     unsure = [finding for finding in answer.headlines if finding.outcome == "unsure"]
     said = ("inconclusive: ", "it is unclear", "in opposite directions")
-    assert any(words in text for words in said) == any(not finding.is_turned("better") for finding in unsure)
+    assert any(words in text for words in said) == any(
+        not finding.is_turned("better") for finding in unsure
+    )
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(results(), results())
 def test_both_clocks_are_in_one_line(exact: Result, wall: Result) -> None:
     sides = [
-        one.model_copy(update={"clock": clock}) for one, clock in ((exact, "instructions"), (wall, "wall"))
+        one.model_copy(update={"clock": clock})
+        for one, clock in ((exact, "instructions"), (wall, "wall"))
     ]
     both = both_clocks(*sides)
     answers = judge(both, KNOWN).variants
@@ -112,8 +115,14 @@ def test_a_long_name_is_cut_and_nothing_bad_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("ratios", "said"),
     [
-        (dict.fromkeys((0, 3000, 6000), 1 / 3.2), "69% fewer instructions on average over 3 points; ~worse."),
-        ({0: 0.95, 3000: 0.5, 6000: 0.4}, "43% fewer instructions on average over 3 points; ~worse."),
+        (
+            dict.fromkeys((0, 3000, 6000), 1 / 3.2),
+            "69% fewer instructions on average over 3 points; ~worse.",
+        ),
+        (
+            {0: 0.95, 3000: 0.5, 6000: 0.4},
+            "43% fewer instructions on average over 3 points; ~worse.",
+        ),
         ({3000: 0.5, 6000: 0.4}, "42% fewer instructions on average over 3 points; ~worse."),
         (
             dict.fromkeys((0, 3000, 6000), 1.058),
@@ -125,8 +134,8 @@ def test_a_long_name_is_cut_and_nothing_bad_is_left_out() -> None:
         ),
         (
             {0: 1.3, 3000: 0.5, 6000: 0.5},
-            "30% more instructions at zombies=0; freezing user space takes 50% fewer instructions at "
-            "zombies=3,000 and zombies=6,000.",
+            "30% more instructions at zombies=0; freezing user space takes 50% fewer instructions "
+            "at zombies=3,000 and zombies=6,000.",
         ),
         ({0: 1.001}, "V does not change freezing user space by more than 2%."),
         ({}, "V does not change freezing user space: every figure is equal to the digit."),
@@ -143,13 +152,18 @@ def test_the_line_of_exact_counts(ratios: Mapping[int, float], said: str) -> Non
     whole = tuple(m for m in result.metric_verdicts if m.metric == "freeze_user_ns")
     result = result.model_copy(update={"comparisons": only, "metric_verdicts": whole})
     said = said if said.startswith("V") else f"With V, freezing user space takes {said}"
-    assert sentence(result, KNOWN) == said.replace("V", VARIANT).replace("~", "nothing got measurably ")
+    assert sentence(result, KNOWN) == said.replace("V", VARIANT).replace(
+        "~", "nothing got measurably "
+    )
 
 
 def test_one_seed_or_boot_says_which_option_gives_a_verdict() -> None:
     remedies: dict[Clock, tuple[str, str]] = {
         "instructions": ("one seed gives no interval, add --seeds 2", ""),
-        "wall": ("one boot gives no interval, add --boots 2", " (on the instruction clock --seeds 2)"),
+        "wall": (
+            "one boot gives no interval, add --boots 2",
+            " (on the instruction clock --seeds 2)",
+        ),
     }
     for clock, (remedy, other) in remedies.items():
         wanted = freezer(clock, boots=1, zombies=(3000, 15000), variants=("v",))
@@ -169,13 +183,15 @@ def test_what_is_undecided_has_the_smallest_detectable_change_if_it_fits() -> No
     wanted = freezer("wall", boots=4, zombies=(3000,), variants=("v",))
     result = analysed(wanted, simulate(wanted, lambda *_: 1e6, noise=Noise(boot=0.3, sample=0.01)))
     said = sentence(result, KNOWN)
-    assert re.search(r"unclear whether v changes .* \(changes below [\w .]+%? may go unseen\)", said)
+    assert re.search(
+        r"unclear whether v changes .* \(changes below [\w .]+%? may go unseen\)", said
+    )
 
 
 def test_a_loss_is_in_the_direction_of_its_metric_and_the_largest_is_first() -> None:
     assert sentence(with_losses({"freeze_user_ns": 1.2, "rate_per_s": 0.4}), KNOWN) == (
-        "With v, rate got 60% lower on average over 2 points and freezing user space takes 20% more "
-        "instructions on average over 2 points; nothing got measurably better."
+        "With v, rate got 60% lower on average over 2 points and freezing user space takes 20% "
+        "more instructions on average over 2 points; nothing got measurably better."
     )
 
 
@@ -198,12 +214,25 @@ def test_a_revision_says_what_it_keeps_of_the_one_before() -> None:
 
 def with_losses(ratios: Mapping[str, float], variant: str = "v") -> Result:
     """Return a result with these metrics worse at two points each."""
-    facts = KernelFacts(release="6.12", source="s", arch="x86_64", compiler="", config_hash="", image_hash="")
+    facts = KernelFacts(
+        release="6.12", source="s", arch="x86_64", compiler="", config_hash="", image_hash=""
+    )
     comparisons, metrics = [], []
     for name, ratio in ratios.items():
         spec = WORKLOAD.metrics[name]
-        about: dict[str, Any] = {"workload": "zombies", "variant": variant, "metric": name, "unit": spec.unit}
-        about |= {"better": spec.better, "ratio": ratio, "ci": None, "confidence": 0.95, "mde": None}
+        about: dict[str, Any] = {
+            "workload": "zombies",
+            "variant": variant,
+            "metric": name,
+            "unit": spec.unit,
+        }
+        about |= {
+            "better": spec.better,
+            "ratio": ratio,
+            "ci": None,
+            "confidence": 0.95,
+            "mde": None,
+        }
         about |= {"verdict": "worse"}
         sides: dict[str, Any] = {"base": summary_of(1000), "changed": summary_of(1000 * ratio)}
         comparisons += [Comparison(**about, **sides, point=point) for point in POINTS[:2]]

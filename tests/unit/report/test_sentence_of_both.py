@@ -51,7 +51,9 @@ def _result(
 
 def _both(exact: Result, wall: Result) -> BothMaterial:
     return side_by_side(
-        "R", Material("R/instructions", exact, _ONE_HEADLINE), Material("R/wall", wall, _ONE_HEADLINE)
+        "R",
+        Material("R/instructions", exact, _ONE_HEADLINE),
+        Material("R/wall", wall, _ONE_HEADLINE),
     )
 
 
@@ -79,15 +81,21 @@ def _fault(status: FaultStatus) -> Fault:
         (
             0.32,
             0.5,
-            "68% fewer instructions on average over 2 points on the instruction clock and 50% less ",
+            "68% fewer instructions on average over 2 points on the instruction clock and 50% "
+            "less ",
         ),
         (
             1.6,
             2.0,
-            "60% more instructions on average over 2 points on the instruction clock and 2 times as ",
+            "60% more instructions on average over 2 points on the instruction clock and 2 times "
+            "as ",
         ),
         (1.0, 1.0, "does not change freezing user space by more than 2%."),
-        (0.5, 1.0, "takes 50% fewer instructions on average over 2 points on the instruction clock; "),
+        (
+            0.5,
+            1.0,
+            "takes 50% fewer instructions on average over 2 points on the instruction clock; ",
+        ),
         (1.0, 0.5, "takes 50% less time on average over 2 points on the wall clock; "),
         (0.5, 2.0, "takes 2 times as long on average over 2 points on the wall clock; "),
     ],
@@ -110,7 +118,9 @@ def test_no_gain_of_what_is_broken_on_one_clock() -> None:
 
 def test_a_loss_beside_the_headline_metrics_is_named_with_its_clocks() -> None:
     exact, wall = _result("instructions", 0.5), _result("wall", 0.5, 2.0)
-    said = "other metrics: thawing all tasks takes 2 times as long at all 2 points on the wall clock"
+    said = (
+        "other metrics: thawing all tasks takes 2 times as long at all 2 points on the wall clock"
+    )
     assert said in _said(exact, wall)
 
 
@@ -136,7 +146,8 @@ def test_a_revision_says_once_what_it_keeps() -> None:
 def test_every_report_of_both_clocks_begins_with_it(tmp_path: Path) -> None:
     folder = write_both(tmp_path)
     materials = [
-        Material(run.name, pipeline.analyse_and_save(load(run)), dict(WORKLOADS)) for run in folder.runs
+        Material(run.name, pipeline.analyse_and_save(load(run)), dict(WORKLOADS))
+        for run in folder.runs
     ]
     found = side_by_side(folder.name, *materials)
     said = sentence(found.both, WORKLOADS)

@@ -15,7 +15,15 @@ from kteardown.patches.find_base import Base, TriedSource
 from kteardown.patches.posted import PostedSeries
 from kteardown.report import formats
 from kteardown.report.material import Material
-from kteardown.report.try_page import Chosen, Exercise, MeasuredWorkload, Tried, page, plan, publication
+from kteardown.report.try_page import (
+    Chosen,
+    Exercise,
+    MeasuredWorkload,
+    Tried,
+    page,
+    plan,
+    publication,
+)
 from unit.report.contexts import instructions
 
 POSTED = PostedSeries(
@@ -47,7 +55,9 @@ def tried(exercised: bool | None = True, material: Material | None = None) -> Tr
     measured = MeasuredWorkload(
         "zombies", "named with --workload", "run", material or instructions(), exercise
     )
-    base = Base("debian:7.2", "debian:7.2.12-1", "merged", POSTED.patches, ATTEMPTS, ("MAINTAINERS",))
+    base = Base(
+        "debian:7.2", "debian:7.2.12-1", "merged", POSTED.patches, ATTEMPTS, ("MAINTAINERS",)
+    )
     command = "kteardown try ./thread.mbox"
     chosen = Chosen(not_executed=("g (mm/g.c)",))
     return Tried(POSTED, base, SeriesConfig(files), chosen, command, (measured,), ("kernel/a.o",))
@@ -81,7 +91,10 @@ def test_the_page_has_the_answer_first_and_72_columns() -> None:
 
 def test_a_page_shows_what_is_hostile_on_its_own_line() -> None:
     evil = replace(
-        POSTED, title="nice\x1b]52;c;eA==\x07", message_id="x1@\n\tBcc: e@example.org", author="E\x1b[2J"
+        POSTED,
+        title="nice\x1b]52;c;eA==\x07",
+        message_id="x1@\n\tBcc: e@example.org",
+        author="E\x1b[2J",
     )
     for made in (page(replace(tried(), posted=evil)), plan(replace(tried(), posted=evil))):
         assert made.splitlines()[:3] == [
@@ -93,7 +106,9 @@ def test_a_page_shows_what_is_hostile_on_its_own_line() -> None:
 
 def test_what_no_metric_can_show_is_only_counted() -> None:
     cost = PathCost("tasks", (1204.0,), (1131.0,))
-    error = NotExercisedError("executed, but not measured by anything here: it is 0.5%", hint="a script.")
+    error = NotExercisedError(
+        "executed, but not measured by anything here: it is 0.5%", hint="a script."
+    )
     measured = MeasuredWorkload(
         "pipechain", "executes f", exercise=Exercise((), True, 0.005, cost), only_counted=True
     )
@@ -109,9 +124,12 @@ def same_everywhere() -> Material:
     whole = instructions()
     verdict: Verdict = "same"
     update = {
-        "comparisons": tuple(c.model_copy(update={"verdict": verdict}) for c in whole.result.comparisons),
+        "comparisons": tuple(
+            c.model_copy(update={"verdict": verdict}) for c in whole.result.comparisons
+        ),
         "metric_verdicts": tuple(
-            m.model_copy(update={"verdict": verdict, "reason": ""}) for m in whole.result.metric_verdicts
+            m.model_copy(update={"verdict": verdict, "reason": ""})
+            for m in whole.result.metric_verdicts
         ),
     }
     return replace(whole, result=whole.result.model_copy(update=update))
@@ -127,8 +145,8 @@ def test_the_cost_of_the_changed_functions_comes_first() -> None:
     cost = PathCost("zombies", (68.0, 68.5, 67.5), (21.0, 21.0, 21.0), 0.25)
     answer = facts_of(with_cost(cost))
     assert answer["costs"] == [
-        "zombies: 68.00 -> 21.00 instructions for one more of zombies in the changed functions and what they "
-        "call (-69.1%; 3 seeds: 67.50 to 68.50 -> 21.00 to 21.00)."
+        "zombies: 68.00 -> 21.00 instructions for one more of zombies in the changed functions and "
+        "what they call (-69.1%; 3 seeds: 67.50 to 68.50 -> 21.00 to 21.00)."
     ]
     assert "68.00" not in answer["headline"]
     assert answer["workloads"][0]["cost"] == {
@@ -141,17 +159,21 @@ def test_the_cost_of_the_changed_functions_comes_first() -> None:
     }
     assert page(with_cost(cost)).split("\n\n")[1].startswith("zombies: 68.00 -> 21.00 instructions")
     # A function that only the series has costs base nothing.
-    assert "0 -> 21.00 instructions in a stretch in" in page(with_cost(PathCost("", (0.0,), (21.0,))))
+    assert "0 -> 21.00 instructions in a stretch in" in page(
+        with_cost(PathCost("", (0.0,), (21.0,)))
+    )
     assert "they call (1 seed)." in " ".join(page(with_cost(PathCost("", (0.0,), (21.0,)))).split())
     assert "instructions for one more" not in page(with_cost(cost, exercised=False))
 
 
 def test_work_that_is_only_done_later_is_named() -> None:
-    cost = PathCost("zombies", (68.0,) * 3, (21.0,) * 3, 0.25, (-91.0, -90.0, -89.0), (89.0, 92.0, 90.5))
+    cost = PathCost(
+        "zombies", (68.0,) * 3, (21.0,) * 3, 0.25, (-91.0, -90.0, -89.0), (89.0, 92.0, 90.5)
+    )
     assert facts_of(with_cost(cost))["costs"][1] == (
-        "zombies: for one more of zombies, the whole kernel executes 90.00 instructions fewer in the stretch "
-        "and 90.50 instructions more afterwards, until the guest is quiet (3 seeds: -91.00 to -89.00, and "
-        "89.00 to 92.00)."
+        "zombies: for one more of zombies, the whole kernel executes 90.00 instructions fewer in "
+        "the stretch and 90.50 instructions more afterwards, until the guest is quiet (3 seeds: "
+        "-91.00 to -89.00, and 89.00 to 92.00)."
     )
     # What differs by no more than the seeds is no difference.
     same = replace(cost, later=(-4.0, 5.0, 4.5))

@@ -49,7 +49,11 @@ def test_in_ci_it_is_no_pass_and_no_failure_of_the_patch() -> None:
 def test_it_replicates_no_claim() -> None:
     posting = load_posting("freezer")
     assert posting is not None
-    about = [one for one in replicate(posting, result_of(FORGED)) if one.claim.metric.startswith("freeze_")]
+    about = [
+        one
+        for one in replicate(posting, result_of(FORGED))
+        if one.claim.metric.startswith("freeze_")
+    ]
     assert "replicates" not in {one.finding for one in about}
     assert [one for one in about if WHY in one.reason]
 

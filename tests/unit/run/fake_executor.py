@@ -13,7 +13,8 @@ from kteardown.rundir.writer import RecordWriter
 
 
 class FakeExecutor(Executor):
-    """``outcome`` says how each boot ends; ``choose`` picks, of so many that run, which one ends next."""
+    """``outcome`` says how each boot ends; ``choose`` picks, of so many that run, which one ends
+    next."""
 
     def __init__(
         self,
@@ -68,7 +69,9 @@ class FakeExecutor(Executor):
                 host_load=0,
                 started_at="",
             )
-            end = BootEnd(outcome=outcome, duration_s=1, first_record_s=0.5, command=[], host_load=0)
+            end = BootEnd(
+                outcome=outcome, duration_s=1, first_record_s=0.5, command=[], host_load=0
+            )
             attempt = self._log.next_attempt(boot.index)
             self._log.append(start, boot=boot.index, attempt=attempt)
             self._log.append(end, boot=boot.index, attempt=attempt)

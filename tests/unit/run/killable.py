@@ -1,4 +1,5 @@
-"""A kteardown process to be killed: the real runner, records and analysis, with a slow fake machine."""
+"""A kteardown process to be killed: the real runner, records and analysis, with a slow fake
+machine."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from unit.run_dirs import fill
 VARIANT = "freezer-skip-exited"
 METRICS = ("freeze_user_ns", "freeze_remaining_ns", "thaw_ns")
 PAUSE_S = 0.001
-"""The pause before each line, which is most of the time, so that most kills are in the middle of trials."""
+"""The pause before each line, which is most of the time, so that most kills are in the middle of
+trials."""
 
 
 def make_run(root: Path, clock: Clock) -> RunDir:
@@ -92,8 +94,11 @@ def _guest(job: BootJob) -> FakeBoot:
 
 
 def _lines(job: BootJob) -> Iterator[dict[str, object]]:
-    """Yield the lines of the agent for the plan of ``job``; they depend on kernel, seed and point only."""
-    trials = re.findall(rb"^trial (\d+) zombies 1 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE)
+    """Yield the lines of the agent for the plan of ``job``; they depend on kernel, seed and point
+    only."""
+    trials = re.findall(
+        rb"^trial (\d+) zombies 1 2 zombies=(\d+)", job.initramfs.read_bytes(), re.MULTILINE
+    )
     for index, zombies in ((int(index), int(zombies)) for index, zombies in trials):
         params = {"zombies": zombies, "make": "shared", "until": "freezer"}
         yield {"type": "trial_start", "trial": index, "workload": "zombies", "params": params}

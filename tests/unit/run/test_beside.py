@@ -39,7 +39,12 @@ def guests() -> repeat._Guests:
 
 
 def test_a_patient_guest_waits_for_an_idle_cpu(guests: repeat._Guests) -> None:
-    assert [guests.begin(patient=patient, most=2) for patient in (False, False, True, False)] == [1, 1, 0, 1]
+    assert [guests.begin(patient=patient, most=2) for patient in (False, False, True, False)] == [
+        1,
+        1,
+        0,
+        1,
+    ]
     guests.end(patient=True)
     assert not guests.begin(patient=True, most=2)
     guests.end(patient=True)

@@ -28,9 +28,13 @@ KERNELS = ("base", "broken", "fine")
 
 
 def _plan(blocks: int) -> Plan:
-    trial = PlannedTrial(index=0, workload="zombies", params={"zombies": 3}, warmup=0, repetitions=1)
+    trial = PlannedTrial(
+        index=0, workload="zombies", params={"zombies": 3}, warmup=0, repetitions=1
+    )
     boots = tuple(
-        PlannedBoot(index=block * len(KERNELS) + n, block=block, kernel=kernel, seed=7, trials=(trial,))
+        PlannedBoot(
+            index=block * len(KERNELS) + n, block=block, kernel=kernel, seed=7, trials=(trial,)
+        )
         for block in range(blocks)
         for n, kernel in enumerate(KERNELS)
     )
@@ -85,7 +89,10 @@ def test_a_failed_boot_is_recorded_and_after_two_its_kernel_is_skipped(
     _execute(run, lab(lambda job: panic if job.image == Path("broken") else GOOD), blocks=4)
     assert _kernels(run).count("broken") == 2
     assert _kernels(run).count("base") == 4
-    assert [boot.end.outcome for boot in run.boots() if boot.start.kernel == "broken"] == ["panic", "panic"]
+    assert [boot.end.outcome for boot in run.boots() if boot.start.kernel == "broken"] == [
+        "panic",
+        "panic",
+    ]
 
 
 def test_a_boot_that_fails_because_of_the_host_is_attempted_again(
@@ -148,8 +155,17 @@ def test_a_swept_machine_is_booted_and_is_a_parameter_of_every_trial(
     boots = (plan.boots[0].model_copy(update={"machine": {"possible_cpus": 32}}), plan.boots[2])
     plan = plan.model_copy(update={"boots": boots, "numa_nodes": 1})
     with open_writer(run) as log:
-        execute(plan, {name: Bootable(Path(name)) for name in KERNELS}, lab(script), log, SilentReporter())
-    assert [(job.cpus, job.possible_cpus, job.numa_nodes) for job in jobs] == [(1, 32, 1), (1, None, 1)]
+        execute(
+            plan,
+            {name: Bootable(Path(name)) for name in KERNELS},
+            lab(script),
+            log,
+            SilentReporter(),
+        )
+    assert [(job.cpus, job.possible_cpus, job.numa_nodes) for job in jobs] == [
+        (1, 32, 1),
+        (1, None, 1),
+    ]
     params = [record.params for record in run.records() if isinstance(record, TrialStart)]
     assert params == [{"possible_cpus": 32, "zombies": 3}, {"zombies": 3}]
 
@@ -172,7 +188,10 @@ class _Host:
 def _two_trials(job: BootJob) -> FakeBoot:
     """Return a guest that runs the trials of its plan."""
     indices = re.findall(rb"^trial (\d+)", job.initramfs.read_bytes(), re.MULTILINE)
-    started = [{"type": "trial_start", "trial": int(i), "workload": "zombies", "params": {}} for i in indices]
+    started = [
+        {"type": "trial_start", "trial": int(i), "workload": "zombies", "params": {}}
+        for i in indices
+    ]
     ended = [{"type": "trial_end", "trial": int(i), "status": "ok"} for i in indices]
     both = [line for pair in zip(started, ended, strict=True) for line in pair]
     return FakeBoot(lines=tuple(json.dumps(line).encode() for line in both))
@@ -185,7 +204,8 @@ def _on_the_wall_clock(
     monkeypatch.setattr(_Host, "lost", iter(lost), raising=False)
     monkeypatch.setattr("kteardown.run.execute.HostWatch", _Host)
     trials = tuple(
-        PlannedTrial(index=n, workload="zombies", params={}, warmup=0, repetitions=1) for n in range(2)
+        PlannedTrial(index=n, workload="zombies", params={}, warmup=0, repetitions=1)
+        for n in range(2)
     )
     boot = PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=trials)
     plan = Plan(boots=(boot,), cpus=1, memory_mb=64, silence_s=1)
@@ -213,9 +233,15 @@ def test_only_the_trials_that_lost_too_much_run_again(
     assert [(t.index, t.status) for t in counted_trials(boot.records)] == [(0, "ok"), (1, "ok")]
 
 
-def test_a_trial_is_not_repeated_for_ever(run: RunDir, lab: MakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_is_not_repeated_for_ever(
+    run: RunDir, lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limited = replace(lab(_two_trials), acceleration="mttcg", lost_limit=0.05)
-    assert _on_the_wall_clock(run, limited, [0.01, 0.5, 0.5, 0.5], monkeypatch) == [[0.01, 0.5], [0.5], [0.5]]
+    assert _on_the_wall_clock(run, limited, [0.01, 0.5, 0.5, 0.5], monkeypatch) == [
+        [0.01, 0.5],
+        [0.5],
+        [0.5],
+    ]
     (boot,) = run.boots()
     assert [(t.index, t.status, t.detail) for t in counted_trials(boot.records)] == [
         (0, "ok", ""),
@@ -240,12 +266,16 @@ def test_on_the_instruction_clock_the_host_is_not_watched(
 
 def _script(index: int, params: dict[str, int | str]) -> PlannedTrial:
     read = {"wait_ns": "printed wait"}
-    return PlannedTrial(index=index, workload="mine", params=params, warmup=0, repetitions=1, script=read)
+    return PlannedTrial(
+        index=index, workload="mine", params=params, warmup=0, repetitions=1, script=read
+    )
 
 
 def test_the_plan_of_a_script_names_it_and_its_environment() -> None:
     trials = (_script(0, {}), _script(1, {"N": 5, "MODE": "fast"}), _plan(1).boots[0].trials[0])
-    plan = guest_plan(PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=trials), ["/modules/a.ko"])
+    plan = guest_plan(
+        PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=trials), ["/modules/a.ko"]
+    )
     assert plan.splitlines() == [
         "kteardown-plan 1",
         "seed 7",
@@ -263,9 +293,23 @@ def test_a_script_is_recorded_with_its_name_its_parameters_and_its_samples(
     lines = [
         {"type": "trial_start", "trial": 0, "workload": "script", "params": agents},
         {"type": "sample", "trial": 0, "repetition": 0, "metric": "whole_ns", "value": 9},
-        {"type": "output", "trial": 0, "repetition": 0, "source": "script", "at_ns": 1, "text": "wait 3 us"},
+        {
+            "type": "output",
+            "trial": 0,
+            "repetition": 0,
+            "source": "script",
+            "at_ns": 1,
+            "text": "wait 3 us",
+        },
         {"type": "ended", "trial": 0, "repetition": 0, "how": "exit", "code": 0, "dropped": 0},
-        {"type": "check", "trial": 0, "repetition": 0, "name": "ended", "ok": True, "detail": "exit 0"},
+        {
+            "type": "check",
+            "trial": 0,
+            "repetition": 0,
+            "name": "ended",
+            "ok": True,
+            "detail": "exit 0",
+        },
         {"type": "trial_end", "trial": 0, "status": "ok"},
     ]
     boot = PlannedBoot(index=0, block=0, kernel="base", seed=7, trials=(_script(0, {"N": 5}),))

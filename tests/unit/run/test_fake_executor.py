@@ -1,4 +1,5 @@
-"""Whichever boots a cluster runs first, the same ones count as one after another on this machine."""
+"""Whichever boots a cluster runs first, the same ones count as one after another on this
+machine."""
 
 from __future__ import annotations
 

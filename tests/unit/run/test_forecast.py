@@ -30,12 +30,17 @@ from kteardown.rundir.writer import open_writer
 EXECUTIONS = 6
 
 
-def experiment(*zombies: int, seeds: int = 2, repetitions: int = 5, **params: ParamValue) -> Experiment:
+def experiment(
+    *zombies: int, seeds: int = 2, repetitions: int = 5, **params: ParamValue
+) -> Experiment:
     sweep = Sweep(
-        workload="zombies", params={"zombies": zombies, **{name: (v,) for name, v in params.items()}}
+        workload="zombies",
+        params={"zombies": zombies, **{name: (v,) for name, v in params.items()}},
     )
     freezer = load_experiment("freezer")
-    design = freezer.design.model_copy(update={"seeds": seeds, "repetitions": repetitions, "warmup": 1})
+    design = freezer.design.model_copy(
+        update={"seeds": seeds, "repetitions": repetitions, "warmup": 1}
+    )
     return freezer.model_copy(update={"workloads": (sweep,), "variants": (), "design": design})
 
 
@@ -58,9 +63,13 @@ def earlier(points: dict[int, float], **more: object) -> SeenBoot:
         for zombies, seconds in points.items()
     )
     fields = {
-        "run": "r1", "acceleration": "icount", "memory_mb": 512,
-        "overhead_s": 4.0, "peak_rss_kb": 100_000, "trials": trials,
-    }  # fmt: skip
+        "run": "r1",
+        "acceleration": "icount",
+        "memory_mb": 512,
+        "overhead_s": 4.0,
+        "peak_rss_kb": 100_000,
+        "trials": trials,
+    }
     return SeenBoot(**{**fields, **more})  # type: ignore[arg-type]
 
 
@@ -69,7 +78,9 @@ def forecast_from(wanted: Experiment, *boots: SeenBoot, jobs: int = 1) -> Foreca
 
 
 def test_a_measured_point_is_expected_to_take_the_same_time() -> None:
-    found = forecast_from(experiment(0, 3000), earlier({0: 1, 3000: 7}), earlier({0: 3, 3000: 9}, run="r2"))
+    found = forecast_from(
+        experiment(0, 3000), earlier({0: 1, 3000: 7}), earlier({0: 3, 3000: 9}, run="r2")
+    )
     assert found.seconds == pytest.approx(2 * (4 + 2 + 8))
     assert (found.boots, found.runs, found.points, found.carried) == (2, ("r1", "r2"), 2, 0)
     assert found.guest_kb == 100_000
@@ -87,8 +98,12 @@ def test_other_points_are_interpolated_and_extrapolated() -> None:
 
 
 def test_one_point_is_extrapolated_in_proportion_and_never_downward() -> None:
-    assert forecast_from(experiment(3000, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 6)
-    assert forecast_from(experiment(500, seeds=1), earlier({1000: 2})).seconds == pytest.approx(4 + 2)
+    assert forecast_from(experiment(3000, seeds=1), earlier({1000: 2})).seconds == pytest.approx(
+        4 + 6
+    )
+    assert forecast_from(experiment(500, seeds=1), earlier({1000: 2})).seconds == pytest.approx(
+        4 + 2
+    )
 
 
 def test_more_executions_take_longer_and_fewer_take_the_same_time() -> None:
@@ -119,8 +134,12 @@ def test_the_time_of_a_trial_begins_at_the_end_of_the_one_before() -> None:
     ends: tuple[Record, ...] = tuple(
         TrialEnd(trial=n, status="ok", at_s=at) for n, at in enumerate((5.0, 12.0))
     )
-    start = BootStart(kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at="")
-    end = BootEnd(outcome="ok", duration_s=13, first_record_s=3, command=[], host_load=0, peak_rss_kb=7)
+    start = BootStart(
+        kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at=""
+    )
+    end = BootEnd(
+        outcome="ok", duration_s=13, first_record_s=3, command=[], host_load=0, peak_rss_kb=7
+    )
     found = seen_boot("r", BootRecords(0, 0, start, end, ends), plan)
     assert found is not None
     assert [seconds for _, seconds in found.trials] == [2, 7]
@@ -151,7 +170,9 @@ def test_runs_of_another_kind_and_damaged_ones_are_ignored(tmp_path: Path) -> No
 
 
 def _record(run: RunDir) -> None:
-    start = BootStart(kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at="")
+    start = BootStart(
+        kernel="base", block=0, seed=1, acceleration="icount", host_load=0, started_at=""
+    )
     end = BootEnd(outcome="ok", duration_s=9, first_record_s=1, command=[], host_load=0)
     run.save(run.environment_file, '{"command": "", "machine": {}}')
     with open_writer(run) as log:
@@ -163,13 +184,17 @@ def test_a_rehearsal_forecasts_a_script_that_no_run_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    wanted = experiment(100, 200, 400, seeds=2, repetitions=1).model_copy(update={"folder": str(tmp_path)})
+    wanted = experiment(100, 200, 400, seeds=2, repetitions=1).model_copy(
+        update={"folder": str(tmp_path)}
+    )
     workloads, plan = load_workloads(wanted), planned(wanted)
     assert forecast_of(wanted, workloads, plan, 1).seconds is None
     keep_rehearsal(earlier({100: 1.0, 200: 2.0}, run=REHEARSAL), tmp_path)
     found = forecast_of(wanted, workloads, plan, 1)
     assert found.seconds == pytest.approx(len(plan.boots) * (4 + 1 + 2 + 4))
-    assert "of measuring, from the rehearsal; 3 of 3 points extrapolated" in measuring(found, 512)[0]
+    assert (
+        "of measuring, from the rehearsal; 3 of 3 points extrapolated" in measuring(found, 512)[0]
+    )
     wall = wanted.model_copy(update={"design": wanted.design.model_copy(update={"clock": "wall"})})
     assert forecast_of(wall, workloads, plan, 1).seconds is None
     (tmp_path / "rehearsal.json").write_text("{")

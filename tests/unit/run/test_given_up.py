@@ -1,4 +1,5 @@
-"""The skipped boots of a failing kernel are the same after any interruption and with any number of jobs."""
+"""The skipped boots of a failing kernel are the same after any interruption and with any number of
+jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ PLAN = Plan(boots=BOOTS, cpus=1, memory_mb=64, silence_s=1)
 
 
 def booted(folder: Path, fails: tuple[bool, ...], jobs: int, dies_after: int) -> dict[int, Outcome]:
-    """Return the outcomes of a run that is interrupted once, after ``dies_after`` boots, and resumed."""
+    """Return the outcomes of a run that is interrupted once, after ``dies_after`` boots, and
+    resumed."""
     left = [dies_after]
 
     def script(job: BootJob) -> FakeBoot:
@@ -81,15 +83,22 @@ def test_a_third_boot_is_decided_when_the_first_two_ended(
 
 def _one_by_one(boot: PlannedBoot, ended: dict[int, Outcome]) -> bool | None:
     """Return the same from the definition: try both outcomes of every boot that has not ended."""
-    before = [other.index for other in BOOTS if other.kernel == boot.kernel and other.index < boot.index]
+    before = [
+        other.index for other in BOOTS if other.kernel == boot.kernel and other.index < boot.index
+    ]
     answers = set()
     for guess in itertools.product(("ok", "panic"), repeat=len(before)):
-        if all(ended.get(index, outcome) == outcome for index, outcome in zip(before, guess, strict=True)):
+        if all(
+            ended.get(index, outcome) == outcome
+            for index, outcome in zip(before, guess, strict=True)
+        ):
             answers.add("panic panic" in " ".join(guess))
     return answers.pop() if len(answers) == 1 else None
 
 
-@given(st.permutations(range(6)), st.lists(st.sampled_from(["ok", "panic"]), min_size=6, max_size=6))
+@given(
+    st.permutations(range(6)), st.lists(st.sampled_from(["ok", "panic"]), min_size=6, max_size=6)
+)
 def test_each_decision_is_that_of_the_definition(order: list[int], outcomes: list[Outcome]) -> None:
     given_up, ended = GivenUp(PLAN), dict[int, Outcome]()
     for block in order:

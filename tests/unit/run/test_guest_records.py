@@ -1,4 +1,5 @@
-"""What a guest may send next: whole sequences of every sort pass, and no forgery of one of them does."""
+"""What a guest may send next: whole sequences of every sort pass, and no forgery of one of them
+does."""
 
 from __future__ import annotations
 
@@ -28,7 +29,11 @@ from kteardown_hunt.plan import REPORTS as HUNT
 Fields = dict[str, Any]
 DATA = Path(__file__).parents[2] / "data"
 MINE = Workload(
-    name="mine", summary="", silence_s=1, script=Script(command="x"), metrics={"printed_ns": Metric(help="")}
+    name="mine",
+    summary="",
+    silence_s=1,
+    script=Script(command="x"),
+    metrics={"printed_ns": Metric(help="")},
 )
 REPORTS = {
     **reports_of({"mine": MINE}),
@@ -70,7 +75,14 @@ def built(trial: PlannedTrial) -> Iterator[Fields]:
         for metric, value in (("a_ns", 5), ("b_ns", 6), ("b_ns", 7.5)):
             yield {"type": "sample", **at, "metric": metric, "value": value, **warm}
         for buckets in ([[1, 2], [5, 1]], [[6, 1]]):
-            yield {"type": "histogram", **at, "metric": "h_ns", "bits": 8, "buckets": buckets, **warm}
+            yield {
+                "type": "histogram",
+                **at,
+                "metric": "h_ns",
+                "bits": 8,
+                "buckets": buckets,
+                **warm,
+            }
         yield {"type": "check", **at, "name": "holds", "ok": True, "detail": ""}
         if trial.profile_ns and not warm:
             sampled = {"period_ns": 9, "stretch_ns": 90, "cpus": 1, "samples": 3, "lost": 0}
@@ -113,7 +125,11 @@ def sequences(draw: st.DrawFn) -> tuple[PlannedBoot, list[Fields]]:
     lines: list[Fields] = [HELLO, *([SETTLED] if draw(st.booleans()) else [])]
     for trial in trials:
         body = scripted(trial) if is_script else built(trial)
-        lines += [start_of(trial), *body, {"type": "trial_end", "trial": trial.index, "status": "ok"}]
+        lines += [
+            start_of(trial),
+            *body,
+            {"type": "trial_end", "trial": trial.index, "status": "ok"},
+        ]
     return boot_of(*trials), [*lines, {"type": "bye", "trials": len(trials)}]
 
 
@@ -244,7 +260,9 @@ def test_the_warm_up_is_that_of_the_plan(
 ) -> None:
     boot, lines = sequence
     at = data.draw(
-        st.sampled_from([n for n, line in enumerate(lines) if line["type"] in ("sample", "histogram")])
+        st.sampled_from(
+            [n for n, line in enumerate(lines) if line["type"] in ("sample", "histogram")]
+        )
     )
     lines[at] = {**lines[at], "warmup": not lines[at].get("warmup", False)}
     with pytest.raises(ForgedError, match="warm-up"):
@@ -252,13 +270,19 @@ def test_the_warm_up_is_that_of_the_plan(
 
 
 SCRIPT = PlannedTrial(
-    index=0, workload="mine", params={"N": 5}, warmup=1, repetitions=2, script={"printed_ns": "printed x"}
+    index=0,
+    workload="mine",
+    params={"N": 5},
+    warmup=1,
+    repetitions=2,
+    script={"printed_ns": "printed x"},
 )
 
 
 @pytest.mark.parametrize("after", range(len(list(scripted(SCRIPT)))))
 def test_a_script_forges_no_part_of_its_own_report(after: int) -> None:
-    """Whatever a process of a script sends while it runs, the agent sends afterwards: a second time."""
+    """Whatever a process of a script sends while it runs, the agent sends afterwards: a second
+    time."""
     lines = [*scripted(SCRIPT)]
     is_running = [n for n, line in enumerate(lines) if line["type"] == "alive"]
     for at in is_running:
@@ -266,7 +290,10 @@ def test_a_script_forges_no_part_of_its_own_report(after: int) -> None:
         if forged["type"] == "alive":
             continue
         with pytest.raises(ForgedError):
-            take(boot_of(SCRIPT), [HELLO, start_of(SCRIPT), *lines[: at + 1], forged, *lines[at + 1 :]])
+            take(
+                boot_of(SCRIPT),
+                [HELLO, start_of(SCRIPT), *lines[: at + 1], forged, *lines[at + 1 :]],
+            )
 
 
 def test_a_whole_forged_repetition_is_refused_by_the_real_one() -> None:
@@ -289,7 +316,9 @@ def test_a_script_shares_no_boot_with_another_workload() -> None:
 
 
 def test_of_a_script_only_the_agent_measures_and_counts() -> None:
-    counted = MINE.model_copy(update={"metrics": {**MINE.metrics, **METRICS}, "invariants": {"counted": ""}})
+    counted = MINE.model_copy(
+        update={"metrics": {**MINE.metrics, **METRICS}, "invariants": {"counted": ""}}
+    )
     plain, with_counts = reports_of({"mine": MINE})["mine"], reports_of({"mine": counted})["mine"]
     assert plain.metrics == {"whole_ns", "cpu_us", "all_gone_ns"}
     assert with_counts.metrics == plain.metrics | METRICS.keys()
@@ -312,7 +341,9 @@ def test_every_shipped_workload_declares_what_its_c_files_report() -> None:
     for name in {*workload_names(), *stress_names()}:
         reports = reports_of({name: load_workload(name)})[name]
         places = [data_dir("agent") / kind for kind in ("workloads", "stress")]
-        files = [file for place in places for file in (place / f"{name}.c", *(place / name).glob("*.c"))]
+        files = [
+            file for place in places for file in (place / f"{name}.c", *(place / name).glob("*.c"))
+        ]
         text = "".join(file.read_text() for file in files if file.is_file())
         assert text, name
         sampled = set(re.findall(r'wl_sample(?:_ratio)?\(t,\s*"(\w+)"', text))
@@ -329,10 +360,16 @@ def guest_lines(records: Sequence[Record], boot: PlannedBoot) -> Iterator[Fields
     """Yield recorded records as the guest sent them."""
     for record in records:
         fields = json.loads(record.model_dump_json(exclude_unset=True))
-        added = {"boot", "attempt", *({"at_s", "lost", "disturbed"} if record.type == "trial_end" else ())}
+        added = {
+            "boot",
+            "attempt",
+            *({"at_s", "lost", "disturbed"} if record.type == "trial_end" else ()),
+        }
         fields = {name: value for name, value in fields.items() if name not in added}
         if isinstance(record, TrialStart):
-            fields["params"] = {name: v for name, v in fields["params"].items() if name not in boot.machine}
+            fields["params"] = {
+                name: v for name, v in fields["params"].items() if name not in boot.machine
+            }
         yield fields
 
 
@@ -342,8 +379,12 @@ def plan_from(records: Sequence[Record]) -> PlannedBoot:
     for start in (record for record in records if isinstance(record, TrialStart)):
         mine = [record for record in records if getattr(record, "trial", None) == start.trial]
         repetitions = {getattr(record, "repetition", 0) for record in mine}
-        warm = {getattr(record, "repetition", 0) for record in mine if getattr(record, "warmup", False)}
-        period = max((record.period_ns for record in mine if isinstance(record, ProfileStretch)), default=0)
+        warm = {
+            getattr(record, "repetition", 0) for record in mine if getattr(record, "warmup", False)
+        }
+        period = max(
+            (record.period_ns for record in mine if isinstance(record, ProfileStretch)), default=0
+        )
         trials.append(
             PlannedTrial(
                 index=start.trial,
@@ -372,17 +413,35 @@ def test_recorded_boots_of_a_hunt_pass(stage: str) -> None:
     """The data leaves out some kinds, so the last record counts more trials."""
     for attempt in counting.attempts(RunDir(DATA / "hunt/recorded" / stage).records()):
         boot = plan_from(attempt.records)
-        take(boot, [line for line in guest_lines(attempt.records, boot) if line["type"] != "bye"], HUNT)
+        take(
+            boot,
+            [line for line in guest_lines(attempt.records, boot) if line["type"] != "bye"],
+            HUNT,
+        )
 
 
 @pytest.mark.parametrize("sent", ["profile", "nothing"])
 def test_a_script_that_does_not_end_fails_its_trial_and_is_not_forged(sent: str) -> None:
     """If SIGKILL does not end it, the agent reports only what it measures around the repetition."""
     trial = PlannedTrial(
-        index=0, workload="mine", params={}, warmup=0, repetitions=2, profile_ns=9, script={"a_ns": "a"}
+        index=0,
+        workload="mine",
+        params={},
+        warmup=0,
+        repetitions=2,
+        profile_ns=9,
+        script={"a_ns": "a"},
     )
     at: Fields = {"trial": 0, "repetition": 0}
-    profile = {"type": "profile", **at, "period_ns": 9, "stretch_ns": 90, "cpus": 1, "samples": 1, "lost": 0}
+    profile = {
+        "type": "profile",
+        **at,
+        "period_ns": 9,
+        "stretch_ns": 90,
+        "cpus": 1,
+        "samples": 1,
+        "lost": 0,
+    }
     around = [profile, {"type": "stack", **at, "stack": "a;b", "count": 1, "ns": 9}]
     body = around if sent == "profile" else []
     failed = {"type": "trial_end", "trial": 0, "status": "failed", "detail": "processes are left"}

@@ -1,4 +1,5 @@
-"""The lab of a run that counts (``--counts``): its agent, its notes, and its errors before a guest boots."""
+"""The lab of a run that counts (``--counts``): its agent, its notes, and its errors before a guest
+boots."""
 
 from __future__ import annotations
 
@@ -90,11 +91,17 @@ def test_a_host_without_counters_is_an_error(
     HERE.check_experiment(counted(arch="arm64", clock="instructions"), kvm=False)
 
 
-def test_a_host_that_would_emulate_is_refused_if_kvm_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = acceleration.WallAcceleration("mttcg", "KVM is not used: this user may not open /dev/kvm.")
+def test_a_host_that_would_emulate_is_refused_if_kvm_is_required(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = acceleration.WallAcceleration(
+        "mttcg", "KVM is not used: this user may not open /dev/kvm."
+    )
     monkeypatch.setattr(acceleration, "best_wall_acceleration", lambda arch, cache: found)
     wall = counted(counts=False)
-    with pytest.raises(LabError, match=r"--require kvm: the wall clock would be emulated: .*may not open"):
+    with pytest.raises(
+        LabError, match=r"--require kvm: the wall clock would be emulated: .*may not open"
+    ):
         HERE.check_experiment(wall, kvm=True)
     HERE.check_experiment(wall, kvm=False)
     HERE.check_experiment(counted(arch="arm64", clock="instructions"), kvm=True)
@@ -104,14 +111,19 @@ def test_a_host_that_would_emulate_is_refused_if_kvm_is_required(monkeypatch: py
 
 @pytest.mark.parametrize(
     "command",
-    [["run", "freezer"], ["compare", "zombies", "--source", "debian:6.12", "--series", "exit-linear"]],
+    [
+        ["run", "freezer"],
+        ["compare", "zombies", "--source", "debian:6.12", "--series", "exit-linear"],
+    ],
 )
 def test_a_host_without_kvm_is_an_error_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     found = acceleration.WallAcceleration("mttcg", "no KVM")
     monkeypatch.setattr(acceleration, "best_wall_acceleration", lambda arch, cache: found)
-    monkeypatch.setattr("kteardown.pipeline.start", lambda *_, **__: pytest.fail("something is built"))
+    monkeypatch.setattr(
+        "kteardown.pipeline.start", lambda *_, **__: pytest.fail("something is built")
+    )
     done = CliRunner().invoke(app, [*command, "--clock", "wall", "--counts"])
     assert isinstance(done.exception, LabError)
     assert "emulation has no counters" in done.exception.message
@@ -121,10 +133,14 @@ def test_a_workload_without_a_stretch_is_noted(
     built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_kvm(monkeypatch, "")
-    monkeypatch.setattr("kteardown.inputs.counts.marks_stretch", lambda name, folder="": name == "zombies")
+    monkeypatch.setattr(
+        "kteardown.inputs.counts.marks_stretch", lambda name, folder="": name == "zombies"
+    )
     reporter = Notes()
     lab.make_lab(snapshot(counted(), tmp_path), reporter, Where())
-    assert reporter.notes == ["--counts: zombies_cgroup is not counted, because it marks no stretch"]
+    assert reporter.notes == [
+        "--counts: zombies_cgroup is not counted, because it marks no stretch"
+    ]
 
 
 def test_the_run_directory_keeps_the_metrics(tmp_path: Path) -> None:

@@ -80,7 +80,9 @@ def test_with_the_option_the_layout_twin_is_booted_in_every_block() -> None:
 
 
 @given(boots=st.integers(2, 12), blocks=st.integers(1, 12))
-def test_blocks_of_the_layout_twin_are_added_after_the_unchanged_plan(boots: int, blocks: int) -> None:
+def test_blocks_of_the_layout_twin_are_added_after_the_unchanged_plan(
+    boots: int, blocks: int
+) -> None:
     experiment = _freezer(clock="wall", boots=boots)
     workloads = load_workloads(experiment)
     plan = make_plan(experiment, workloads, ["v"])
@@ -96,7 +98,9 @@ def test_blocks_of_the_layout_twin_are_added_after_the_unchanged_plan(boots: int
 
 
 @given(seed=st.integers(0, 2**32), clock=st.sampled_from(["wall", "instructions"]))
-def test_a_swept_machine_boots_every_kernel_on_every_machine_in_every_block(seed: int, clock: str) -> None:
+def test_a_swept_machine_boots_every_kernel_on_every_machine_in_every_block(
+    seed: int, clock: str
+) -> None:
     experiment = _freezer(clock=clock, boots=2, seeds=2, seed=seed)
     machine = MachineSpec(cpus=2, possible_cpus=(2, 32), numa_nodes=(1, 2))
     experiment = experiment.model_copy(update={"machine": machine})
@@ -105,7 +109,9 @@ def test_a_swept_machine_boots_every_kernel_on_every_machine_in_every_block(seed
     for block in range(2):
         boots = [boot for boot in plan.boots if boot.block == block]
         machines = [(boot.machine["possible_cpus"], boot.machine["numa_nodes"]) for boot in boots]
-        assert set(Counter(machines).items()) == {((p, n), kernels) for p in (2, 32) for n in (1, 2)}
+        assert set(Counter(machines).items()) == {
+            ((p, n), kernels) for p in (2, 32) for n in (1, 2)
+        }
         # Kernels on one machine, which are compared with each other, are booted one after another.
         assert sum(a != b for a, b in pairwise(machines)) == 3
     assert (plan.cpus, plan.possible_cpus, plan.numa_nodes) == (2, 32, 2)
@@ -116,9 +122,9 @@ def test_each_point_of_a_script_has_guests_of_its_own(tmp_path: Path) -> None:
     script.write_text("mkdir $N\n")
     described = describe(str(script), Scripted(), {"N": (1, 2, 4)})
     workload = described.workload
-    experiment = experiment_of_script(workload.name, "debian:6.12", keep(described, tmp_path)).model_copy(
-        update={"workloads": (Sweep(workload=workload.name, params={"N": (1, 2, 4)}),)}
-    )
+    experiment = experiment_of_script(
+        workload.name, "debian:6.12", keep(described, tmp_path)
+    ).model_copy(update={"workloads": (Sweep(workload=workload.name, params={"N": (1, 2, 4)}),)})
     plan = make_plan(experiment, {workload.name: workload}, ["v"])
     for block in range(blocks_of(experiment.design)):
         boots = [boot for boot in plan.boots if boot.block == block]
@@ -128,5 +134,7 @@ def test_each_point_of_a_script_has_guests_of_its_own(tmp_path: Path) -> None:
         assert len({boot.seed for boot in boots}) == 1
     assert [boot.index for boot in plan.boots] == list(range(len(plan.boots)))
     assert not rests(plan)
-    ended = plan.model_copy(update={"boots": (*plan.boots, plan.boots[0].model_copy(update={"index": 99}))})
+    ended = plan.model_copy(
+        update={"boots": (*plan.boots, plan.boots[0].model_copy(update={"index": 99}))}
+    )
     assert rests(ended) == {99}

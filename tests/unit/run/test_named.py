@@ -1,4 +1,5 @@
-"""What a stranger's run or hunt names on this host is not compiled, executed or reached until it is typed."""
+"""What a stranger's run or hunt names on this host is not compiled, executed or reached until it is
+typed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ VARIANT = "freezer-skip-exited"
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """A folder of this host whose files write ``executed`` when they run, and show a secret if compiled."""
+    """A folder of this host whose files write ``executed`` when they run, and show a secret if
+    compiled."""
     folder = tmp_path / "theirs"
     canary, secret = folder / "executed", tmp_path / "secret"
     secret.write_text(f"{SECRET}\n")
@@ -67,7 +69,9 @@ def missing_variant(run: RunDir, **fields: object) -> None:
     base = json.loads(run.kernels_file.text())["base"]
     run.kernels_file.replace(json.dumps({"base": base}))
     request = {"source": "debian:6.12", "patches": [], "fragments": [], "series": VARIANT, **fields}
-    (run.folder / "requests.json").replace(json.dumps({"base": {"source": "debian:6.12"}, VARIANT: request}))
+    (run.folder / "requests.json").replace(
+        json.dumps({"base": {"source": "debian:6.12"}, VARIANT: request})
+    )
 
 
 def own_workload(run: RunDir, folder: str) -> None:
@@ -143,20 +147,28 @@ def test_a_run_is_sent_to_a_machine_only_if_that_is_typed(tmp_path: Path, run: R
     ],
 )
 def test_what_a_hunt_names_is_used_only_if_it_is_typed(
-    theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, object], word: str
+    theirs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fields: dict[str, object],
+    word: str,
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     folder = HuntFolder.begin(Request(source="debian-image:6.12", command="kteardown hunt"))
     change(folder.folder / "hunt.json", **fields)
     done = kteardown("hunt", "--resume", "last", home=tmp_path, cwd=theirs)
-    assert done.returncode == 2 and f"kteardown hunt --resume last {word}" in " ".join(done.stderr.split())
+    assert done.returncode == 2 and f"kteardown hunt --resume last {word}" in " ".join(
+        done.stderr.split()
+    )
     assert not (theirs / "executed").exists()
     named.need(folder.request().named, word.removeprefix("--own ").split(" --own "), "", "")
 
 
 def test_a_hunt_of_shipped_things_needs_no_name() -> None:
     request = Request(
-        source="debian:6.12", against=("exit-linear", "exit-linear@1 on debian:7.3"), compiler="gcc-14"
+        source="debian:6.12",
+        against=("exit-linear", "exit-linear@1 on debian:7.3"),
+        compiler="gcc-14",
     )
     assert request.named == []
 
@@ -168,7 +180,9 @@ def test_a_link_and_dots_do_not_lead_out_of_what_is_typed(tmp_path: Path) -> Non
     named.need(wanted, [f"{tmp_path}/b"], "", "")
 
 
-def test_a_bisection_takes_up_only_a_run_that_names_what_was_typed(run: RunDir, theirs: Path) -> None:
+def test_a_bisection_takes_up_only_a_run_that_names_what_was_typed(
+    run: RunDir, theirs: Path
+) -> None:
     experiment = load(run).experiment
     found = begun_run(run.name, experiment)
     assert found is not None and found.path == run.path
@@ -180,7 +194,9 @@ def test_a_bisection_takes_up_only_a_run_that_names_what_was_typed(run: RunDir, 
 
 
 @pytest.mark.parametrize("field", ["image", "modules"])
-def test_only_kernels_and_modules_of_the_cache_are_booted(run: RunDir, tmp_path: Path, field: str) -> None:
+def test_only_kernels_and_modules_of_the_cache_are_booted(
+    run: RunDir, tmp_path: Path, field: str
+) -> None:
     kernel, secret = tmp_path / "cache" / "kernels" / "x" / "bzImage", tmp_path / "secret"
     kernel.parent.mkdir(parents=True)
     for file in (kernel, secret):
@@ -196,7 +212,9 @@ def test_only_kernels_and_modules_of_the_cache_are_booted(run: RunDir, tmp_path:
 
 @pytest.mark.parametrize("path", ["/etc/hostname", "../../secret", "series/../../secret"])
 @pytest.mark.parametrize("field", ["patches", "fragments"])
-def test_patches_and_fragments_are_only_those_that_the_run_keeps(run: RunDir, field: str, path: str) -> None:
+def test_patches_and_fragments_are_only_those_that_the_run_keeps(
+    run: RunDir, field: str, path: str
+) -> None:
     missing_variant(run, **{field: [path]})
     with pytest.raises(InputError, match="leads out of the folder"):
         create.missing_kernels(run)
@@ -242,7 +260,9 @@ def test_what_is_read_to_count_a_series_is_typed(run: RunDir, tmp_path: Path) ->
     assert [one.text for one in named.of_runs(RunFolder.of(run))] == [f"{tmp_path}/linux"]
 
 
-@pytest.mark.parametrize("damage", [{"image": 5}, {"modules": []}, {"image": "\0", "modules": 5}, []])
+@pytest.mark.parametrize(
+    "damage", [{"image": 5}, {"modules": []}, {"image": "\0", "modules": 5}, []]
+)
 def test_a_damaged_list_of_kernels_is_an_error(run: RunDir, damage: object) -> None:
     run.kernels_file.replace(json.dumps({"base": damage}))
     with pytest.raises(InputError, match=r"kernels\.json"):

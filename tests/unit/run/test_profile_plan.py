@@ -47,7 +47,9 @@ def test_the_smallest_the_middle_and_the_largest_point_are_sampled() -> None:
         assert [trial.index for trial in boot.trials] == list(range(len(boot.trials)))
         zombies = [trial.params["zombies"] for trial in boot.trials if trial.workload == "zombies"]
         assert zombies == [3000, 18_000, 30_000]
-        groups = [trial.params["zombies"] for trial in boot.trials if trial.workload == "zombies_cgroup"]
+        groups = [
+            trial.params["zombies"] for trial in boot.trials if trial.workload == "zombies_cgroup"
+        ]
         assert groups == [15_000, 30_000]
 
 

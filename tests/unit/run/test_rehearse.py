@@ -1,4 +1,5 @@
-"""What a rehearsal says: the errors of scripts that failed, the metrics that it finds, and its notes."""
+"""What a rehearsal says: the errors of scripts that failed, the metrics that it finds, and its
+notes."""
 
 from __future__ import annotations
 
@@ -67,19 +68,29 @@ def script(
             "install umonut on this host",
         ),
         (
-            ran(printed("/files/x.sh: line 37: /usr/local/bin/tar: No such file or directory"), code=127),
+            ran(
+                printed("/files/x.sh: line 37: /usr/local/bin/tar: No such file or directory"),
+                code=127,
+            ),
             "/usr/local/bin/tar is not in the guest",
             "install /usr/local/bin/tar",
         ),
         (ran(printed("sh: tail: not found"), code=127), "tail is not", "--programs tail"),
-        (ran(printed("env: 'tail': No such file or directory"), code=127), "tail is not", "--programs tail"),
+        (
+            ran(printed("env: 'tail': No such file or directory"), code=127),
+            "tail is not",
+            "--programs tail",
+        ),
         (
             ran(printed("FileNotFoundError: [Errno 2] No such file or directory: 'tail'"), code=1),
             "tail is not",
             "--programs tail",
         ),
         (
-            ran(printed("/files/x.sh: line 3: /sys/fs/cgroup/foo: No such file or directory"), code=1),
+            ran(
+                printed("/files/x.sh: line 3: /sys/fs/cgroup/foo: No such file or directory"),
+                code=1,
+            ),
             "it ended with exit status 1",
             "--allow 'exit 1'",
         ),
@@ -96,7 +107,13 @@ def script(
         ),
         (
             ran(
-                logged((5, "__vm_enough_memory: pid: 77, bytes: 9 not enough memory for the allocation")),
+                logged(
+                    (
+                        5,
+                        "__vm_enough_memory: pid: 77, bytes: 9 not enough memory for the "
+                        "allocation",
+                    )
+                ),
                 how="signal",
                 code=11,
             ),
@@ -120,7 +137,9 @@ def script(
         ),
     ],
 )
-def test_a_failure_has_its_most_certain_reason(run: Rehearsal, says: str, hint: str, tmp_path: Path) -> None:
+def test_a_failure_has_its_most_certain_reason(
+    run: Rehearsal, says: str, hint: str, tmp_path: Path
+) -> None:
     error = failure(script(tmp_path).workload, run)
     assert says in error.message and hint in error.hint
     for line in run.lines():
@@ -144,7 +163,9 @@ def test_the_metrics_are_of_the_best_kind_that_there_is(tmp_path: Path) -> None:
     grown = [[delta("meminfo", "Slab", 40 * n)] for n in (100, 200)]
 
     def found(output: Sequence[OutputLine], again: int = 4000) -> set[str]:
-        runs = [ran(output, params={"N": n}, deltas=d) for n, d in zip((100, 200), grown, strict=True)]
+        runs = [
+            ran(output, params={"N": n}, deltas=d) for n, d in zip((100, 200), grown, strict=True)
+        ]
         other = ran(deltas=[delta("meminfo", "Slab", again)])
         return set(chosen_metrics(described, both(*runs, again=other), ()))
 
@@ -219,9 +240,12 @@ def test_processes_that_were_left_and_killed_are_said(tmp_path: Path) -> None:
 def test_the_notes_say_what_is_not_found_and_what_looks_like_it(tmp_path: Path) -> None:
     metric = {"time_ns": Metric(help="time", read="/Took: ([0-9.]+)/ s")}
     lines = said(
-        with_headlines(script(tmp_path), metric), ran(printed("Time taken by reclamation: 0.0073 seconds"))
+        with_headlines(script(tmp_path), metric),
+        ran(printed("Time taken by reclamation: 0.0073 seconds")),
     )
-    assert lines[1].startswith("time_ns: nothing matches /Took: ([0-9.]+)/ s; did you mean --metric '")
+    assert lines[1].startswith(
+        "time_ns: nothing matches /Took: ([0-9.]+)/ s; did you mean --metric '"
+    )
     assert "reclamation: ([0-9.]+)" in lines[1]
 
 
@@ -235,16 +259,19 @@ def test_lines_that_look_like_a_metric_are_named_if_no_line_is_read(tmp_path: Pa
     slab = {"slab_kb": Metric(help="slab", read="delta meminfo Slab")}
     assert any("looks like" in line for line in said(with_headlines(script(tmp_path), slab), run))
     read = {"in_per_s": Metric(help="x", unit="per_s", read="/bandwidth: ([0-9]+)/")}
-    assert not any("looks like" in line for line in said(with_headlines(script(tmp_path), read), run))
+    assert not any(
+        "looks like" in line for line in said(with_headlines(script(tmp_path), read), run)
+    )
 
 
-def test_the_notes_say_that_several_values_are_repetitions_and_warn_of_a_trend(tmp_path: Path) -> None:
+def test_the_notes_say_that_several_values_are_repetitions_and_warn_of_a_trend(
+    tmp_path: Path,
+) -> None:
     metric = {"time_ns": Metric(help="time", read="/Time: ([0-9.]+)/ s")}
     rising = printed(*(f"Time: 0.{n}" for n in range(1, 10)))
     lines = said(with_headlines(script(tmp_path), metric), ran(rising))
-    assert (
-        lines[1]
-        == "time_ns: 100,000,000, in steps of 100,000,000, the first of 9, which count as repetitions"
+    assert lines[1] == (
+        "time_ns: 100,000,000, in steps of 100,000,000, the first of 9, which count as repetitions"
     )
     assert "they may be points" in lines[2]
     same = said(with_headlines(script(tmp_path), metric), ran(printed("Time: 0.1", "Time: 0.1")))
@@ -257,9 +284,15 @@ def test_errors_of_a_script_that_went_on_are_shown_once(tmp_path: Path) -> None:
         "mount: /mnt: mount point does not exist.",
         *(f"rmdir: failed to remove '{n}'" for n in range(9)),
     )
-    lines = [line for line in said(script(tmp_path), ran(output, dropped=1200)) if "_" not in line[:8]]
+    lines = [
+        line for line in said(script(tmp_path), ran(output, dropped=1200)) if "_" not in line[:8]
+    ]
     assert lines[2:4] == [
-        "make printed, and went on: /files/04-proc-cgroups.sh: line 4: echo: write error: Invalid argument",
+        "make printed, and went on: /files/04-proc-cgroups.sh: line 4: echo: write error: Invalid "
+        "argument",
         "make printed, and went on: mount: /mnt: mount point does not exist.",
     ]
-    assert lines[-2:] == ["and 6 more lines like these", "1,200 lines of its output were more than are kept"]
+    assert lines[-2:] == [
+        "and 6 more lines like these",
+        "1,200 lines of its output were more than are kept",
+    ]

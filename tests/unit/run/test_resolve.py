@@ -21,8 +21,11 @@ def freezer(*variants: str, **design: object) -> Experiment:
 def test_base_is_first_and_a_series_has_its_patches() -> None:
     resolved = resolve(freezer("freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2"))
     assert [kernel.name for kernel in resolved.kernels] == [
-        "base", "freezer-skip-exited", "freezer-skip-exited@1", "debian:7.2",
-    ]  # fmt: skip
+        "base",
+        "freezer-skip-exited",
+        "freezer-skip-exited@1",
+        "debian:7.2",
+    ]
     sets = [kernel.patch_set for kernel in resolved.kernels]
     assert sets[0] is None
     assert sets[3] is None
@@ -39,12 +42,16 @@ def test_an_ablation_adds_the_parts_of_series_that_are_not_variants() -> None:
     )
     added = resolved.kernels[4:]
     assert [kernel.name for kernel in added] == ["freezer-skip-exited@-1"]
-    assert all(kernel.optional and kernel.patch_set and kernel.patch_set.for_ablation for kernel in added)
+    assert all(
+        kernel.optional and kernel.patch_set and kernel.patch_set.for_ablation for kernel in added
+    )
     assert not any(kernel.optional for kernel in resolved.kernels[:4])
 
 
 def test_a_series_can_be_on_another_source_than_base() -> None:
-    resolved = resolve(freezer("freezer-skip-exited", "freezer-skip-exited@1 on debian:7.2"), ablate=True)
+    resolved = resolve(
+        freezer("freezer-skip-exited", "freezer-skip-exited@1 on debian:7.2"), ablate=True
+    )
     there = resolved.kernels[2]
     assert (there.name, there.source) == ("freezer-skip-exited@1 on debian:7.2", "debian:7.2")
     assert (there.series, len(there.patches)) == ("freezer-skip-exited@1", 1)
@@ -107,7 +114,10 @@ def test_two_revisions_of_one_patch_are_compared_at_once(
         files.append(str(file))
     names = [kernel.name for kernel in resolve(freezer(*files)).kernels]
     assert names == ["base", "freezer-skip-v1", "freezer-skip-v2", "freezer-skip-v3"]
-    assert [kernel.name for kernel in resolve(freezer(files[1])).kernels] == ["base", "freezer-skip"]
+    assert [kernel.name for kernel in resolve(freezer(files[1])).kernels] == [
+        "base",
+        "freezer-skip",
+    ]
     with pytest.raises(
         InputError, match=f"two kernels are called 'freezer-skip-v2': {files[1]}, {files[1]}$"
     ):

@@ -1,4 +1,5 @@
-"""The kernels of a run, built after it was planned: from the same patches, source and configuration."""
+"""The kernels of a run, built after it was planned: from the same patches, source and
+configuration."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def git(tree: Path, *argv: str) -> str:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A kernel tree in a git repository, and the kernel configuration in a folder that may be changed."""
+    """A kernel tree in a git repository, and the kernel configuration in a folder that may be
+    changed."""
     tree = tmp_path / "linux"
     tree.mkdir()
     for name in ("Kconfig", "Kbuild"):
@@ -105,9 +107,16 @@ def test_a_run_keeps_what_its_variants_are_built_from(
     def ensure(requests: Sequence[KernelRequest], **_: object) -> Built:
         (base,) = requests
         image = KernelImage(
-            name=BASE, image=tmp_path / "bzImage", source=base.source, series="", arch="x86_64", release="6",
-            compiler="gcc", config_hash="c", image_hash="i",
-        )  # fmt: skip
+            name=BASE,
+            image=tmp_path / "bzImage",
+            source=base.source,
+            series="",
+            arch="x86_64",
+            release="6",
+            compiler="gcc",
+            config_hash="c",
+            image_hash="i",
+        )
         # Base takes minutes to build.
         git(tree, "commit", "-q", "--allow-empty", "-m", "two")
         return Built({BASE: image}, {})
@@ -165,7 +174,8 @@ def test_a_run_keeps_the_fragments_that_are_not_shipped(
     assert resolved.base.exact and plain.base.exact
     assert resolved.base.exact.config != plain.base.exact.config
     run, _ = saved(resolved, tmp_path)
-    # It is finished elsewhere, from a run directory that was moved, and the user has removed the file.
+    # It is finished elsewhere, from a run directory that was moved, and the user has removed the
+    # file.
     mine.unlink()
     monkeypatch.chdir(tmp_path)
     moved = RunDir(run.path.rename(tmp_path / "moved"))
@@ -185,7 +195,9 @@ def test_the_patch_of_the_layout_twin_is_kept_to_the_byte(tree: Path, tmp_path: 
     assert b"\xa9 one" in kept and b"\xc2\xa9" not in kept
 
 
-def test_a_file_in_the_way_of_the_patches_is_an_error_with_a_hint(tree: Path, tmp_path: Path) -> None:
+def test_a_file_in_the_way_of_the_patches_is_an_error_with_a_hint(
+    tree: Path, tmp_path: Path
+) -> None:
     run = RunDir.create(tmp_path / "runs", "x")
     (run.path / "series").write_text("")
     with pytest.raises(LabError, match=r"series/.*: cannot be written") as refused:

@@ -27,8 +27,11 @@ Trials = dict[tuple[int, int], list[Record]]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder, in memory if possible: a kill cannot undo a write, and syncing a disk is slow."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path) as name:
+    """Return a folder, in memory if possible: a kill cannot undo a write, and syncing a disk is
+    slow."""
+    with tempfile.TemporaryDirectory(
+        dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path
+    ) as name:
         yield Path(name)
 
 
@@ -50,7 +53,8 @@ def unbroken(labs: ForkServerContext, run: RunDir) -> float:
 def kill_until_done(
     labs: ForkServerContext, run: RunDir, moments: random.Random, span: float
 ) -> tuple[int, Trials]:
-    """Measure a run with one process after another, each killed at a random moment unless it finishes.
+    """Measure a run with one process after another, each killed at a random moment unless it
+    finishes.
 
     Return the number of kills and the completed trials that were seen after them.
     """
@@ -74,7 +78,9 @@ def kill_until_done(
 
 
 def counted(run: RunDir) -> Trials:
-    return {(b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()}
+    return {
+        (b.boot, trial): lines for b in run.boots() for trial, lines in by_trial(b.records).items()
+    }
 
 
 def nothing_left_behind(run: RunDir) -> bool:
@@ -84,7 +90,10 @@ def nothing_left_behind(run: RunDir) -> bool:
 @pytest.mark.parametrize(
     ("clock", "wanted"),
     [("instructions", 30), ("wall", 10)]
-    + [pytest.param(*kills, marks=pytest.mark.full) for kills in (("instructions", 100), ("wall", 30))],
+    + [
+        pytest.param(*kills, marks=pytest.mark.full)
+        for kills in (("instructions", 100), ("wall", 30))
+    ],
 )
 def test_kills_at_random_moments_lose_no_completed_trial(
     labs: ForkServerContext, folder: Path, clock: Clock, wanted: int
@@ -105,7 +114,8 @@ def test_kills_at_random_moments_lose_no_completed_trial(
         assert nothing_left_behind(run)
         if clock == "instructions":
             assert all(
-                as_guest_wrote(final[trial]) == as_guest_wrote(records) for trial, records in seen.items()
+                as_guest_wrote(final[trial]) == as_guest_wrote(records)
+                for trial, records in seen.items()
             )
             assert run.result_file.path.read_bytes() == whole.result_file.path.read_bytes()
         else:

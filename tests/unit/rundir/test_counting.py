@@ -23,7 +23,12 @@ from kteardown.rundir.writer import RecordWriter, open_writer
 
 def start(acceleration: str) -> BootStart:
     return BootStart(
-        kernel="base", block=0, seed=7, acceleration=acceleration, host_load=0.5, started_at="2026-03-01"
+        kernel="base",
+        block=0,
+        seed=7,
+        acceleration=acceleration,
+        host_load=0.5,
+        started_at="2026-03-01",
     )
 
 
@@ -114,9 +119,12 @@ def test_on_the_instruction_clock_the_whole_boot_is_repeated_and_compared(run: R
 
 
 @pytest.mark.parametrize(
-    ("again", "where"), [([*trial(0, 10), *trial(1, 12)], 1), ([*trial(0, 99)], 0), (trial(0, 10), 1)]
+    ("again", "where"),
+    [([*trial(0, 10), *trial(1, 12)], 1), ([*trial(0, 99)], 0), (trial(0, 10), 1)],
 )
-def test_a_repeated_boot_that_differs_is_found(run: RunDir, again: list[Record], where: int) -> None:
+def test_a_repeated_boot_that_differs_is_found(
+    run: RunDir, again: list[Record], where: int
+) -> None:
     with open_writer(run) as log:
         write(log, 0, start("icount"), *trial(0, 10), *trial(1, 11, whole=False))
         write(log, 1, start("icount"), *again, end())
@@ -130,7 +138,9 @@ def disturbed(index: int, value: int) -> list[Record]:
     return [*begun, ended.model_copy(update={"disturbed": "other work of the host"})]
 
 
-def test_disturbed_trials_of_a_boot_that_ended_ok_are_repeated_and_the_repetition_counts(run: RunDir) -> None:
+def test_disturbed_trials_of_a_boot_that_ended_ok_are_repeated_and_the_repetition_counts(
+    run: RunDir,
+) -> None:
     with open_writer(run) as log:
         write(log, 0, start("kvm"), *trial(0, 10), *disturbed(1, 11), *disturbed(2, 12), end())
         assert log.completed(0) == {0}
@@ -157,7 +167,11 @@ def test_a_trial_that_is_disturbed_in_every_try_is_void(run: RunDir) -> None:
         assert log.finished().keys() == {0}
         assert log.completed(0) == {0}
     (found,) = trials(run.boots()[0].records)
-    assert (found.status, found.detail, found.usable) == ("disturbed", "other work of the host", False)
+    assert (found.status, found.detail, found.usable) == (
+        "disturbed",
+        "other work of the host",
+        False,
+    )
 
 
 def test_a_repetition_that_the_host_fails_changes_nothing_and_is_tried_again(run: RunDir) -> None:
@@ -185,7 +199,13 @@ def test_a_repetition_that_hangs_is_how_the_boot_ended(run: RunDir) -> None:
 def test_a_problem_of_the_kernel_is_not_hidden_by_a_repetition(run: RunDir) -> None:
     warned = KernelProblem(kind="warning", line="WARNING: CPU: 0", trials=(1,))
     with open_writer(run) as log:
-        write(log, 0, start("kvm"), *disturbed(1, 11), end().model_copy(update={"problems": (warned,)}))
+        write(
+            log,
+            0,
+            start("kvm"),
+            *disturbed(1, 11),
+            end().model_copy(update={"problems": (warned,)}),
+        )
         write(log, 1, start("kvm"), *trial(1, 21), end())
     (boot,) = run.boots()
     assert boot.end.problems == (warned,)

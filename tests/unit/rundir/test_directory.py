@@ -24,7 +24,12 @@ NOW = datetime(2026, 3, 1, 12, 30, 59)
 
 def start(kernel: str = "base") -> BootStart:
     return BootStart(
-        kernel=kernel, block=0, seed=7, acceleration="icount", host_load=0.5, started_at="2026-03-01T12:30:59"
+        kernel=kernel,
+        block=0,
+        seed=7,
+        acceleration="icount",
+        host_load=0.5,
+        started_at="2026-03-01T12:30:59",
     )
 
 
@@ -43,7 +48,11 @@ def run(tmp_path: Path) -> RunDir:
 
 def test_names_have_time_and_experiment_and_are_unique(tmp_path: Path) -> None:
     names = [RunDir.create(tmp_path, "freezer", now=NOW).name for _ in range(3)]
-    assert names == ["20260301-123059-freezer", "20260301-123059-freezer-2", "20260301-123059-freezer-3"]
+    assert names == [
+        "20260301-123059-freezer",
+        "20260301-123059-freezer-2",
+        "20260301-123059-freezer-3",
+    ]
 
 
 def test_a_folder_of_runs_that_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -116,7 +125,9 @@ def test_a_run_cut_at_any_byte_can_be_read_and_continued(
     assert values == [*range(kept), 99]
 
 
-@pytest.mark.parametrize("bad", [b"{broken", b"", b'{"type":"sample"}', b'{"type":"unknown"}', b"\x00\xff"])
+@pytest.mark.parametrize(
+    "bad", [b"{broken", b"", b'{"type":"sample"}', b'{"type":"unknown"}', b"\x00\xff"]
+)
 def test_the_error_of_a_corrupt_line_names_the_line(run: RunDir, bad: bytes) -> None:
     with open_writer(run) as log:
         for _ in range(3):
@@ -134,14 +145,18 @@ def test_the_error_of_a_corrupt_line_names_the_line(run: RunDir, bad: bytes) -> 
 def test_a_second_process_is_refused_and_the_first_continues(run: RunDir) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom kteardown.errors import InputError\n"
-        "from kteardown.rundir.directory import RunDir\nfrom kteardown.rundir.writer import open_writer\n"
+        "from kteardown.rundir.directory import RunDir\nfrom kteardown.rundir.writer import "
+        "open_writer\n"
         "try:\n    with open_writer(RunDir(Path(sys.argv[1]))): print('in')\n"
         "except InputError as error: print(error.message)\n"
     )
 
     def second() -> str:
         return subprocess.run(
-            [sys.executable, "-P", "-c", script, str(run.path)], capture_output=True, text=True, check=True
+            [sys.executable, "-P", "-c", script, str(run.path)],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.strip()
 
     with open_writer(run) as log:

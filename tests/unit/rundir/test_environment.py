@@ -75,12 +75,15 @@ def notes(run: RunDir) -> list[str]:
         ({"qemu": {"x86_64": "9.0"}}, "QEMU x86_64: 7.2.22 / 9.0"),
     ],
 )
-def test_a_difference_that_can_change_a_figure_is_a_sentence(facts: dict[str, Any], sentence: str) -> None:
+def test_a_difference_that_can_change_a_figure_is_a_sentence(
+    facts: dict[str, Any], sentence: str
+) -> None:
     assert differences(HOST, changed(**facts), arch="x86_64") == [sentence]
 
 
 @pytest.mark.parametrize(
-    "facts", [{}, {"os": "Debian 13"}, {"memory_kb": 999_000}, {"qemu": {"arm64": "9.0"}}, {"new_fact": 1}]
+    "facts",
+    [{}, {"os": "Debian 13"}, {"memory_kb": 999_000}, {"qemu": {"arm64": "9.0"}}, {"new_fact": 1}],
 )
 def test_a_difference_that_cannot_change_a_figure_is_left_out(facts: dict[str, Any]) -> None:
     assert differences(HOST, changed(**facts), arch="x86_64") == []
@@ -124,7 +127,9 @@ def boot(
         started_at="2026-03-01",
         machine={} if possible_cpus is None else {"possible_cpus": possible_cpus},
     )
-    last = BootEnd(outcome=outcome, duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1)
+    last = BootEnd(
+        outcome=outcome, duration_s=2.5, first_record_s=1.0, command=[], host_load=load + 1
+    )
     with open_writer(run, host) as log:
         log.agent_hash = agent
         for record in (first, *(records or (HELLO,)), *([last] if ended else [])):
@@ -156,7 +161,9 @@ def test_equal_sessions_and_guests_have_no_notes(run: RunDir) -> None:
 def test_a_run_resumed_with_another_qemu_has_a_note(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(qemu={"x86_64": "9.0"}, kernel="6.2"))
-    assert notes(run) == ["measured on different machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"]
+    assert notes(run) == [
+        "measured on different machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"
+    ]
 
 
 def test_on_the_instruction_clock_another_host_has_no_note(run: RunDir) -> None:
@@ -208,7 +215,8 @@ def test_kernels_with_different_mitigations_are_noted(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, hello(mitigations={}, release="7.2"), kernel="debian:7.2")
     assert notes(run) == [
-        "the guests of base and debian:7.2 differ in: mitigation meltdown: Mitigation: PTI / not recorded"
+        "the guests of base and debian:7.2 differ in: mitigation meltdown: Mitigation: PTI / not "
+        "recorded"
     ]
 
 

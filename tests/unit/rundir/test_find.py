@@ -74,7 +74,9 @@ def test_every_run_is_listed_with_those_of_both_clocks(both: RunFolder, tmp_path
 @pytest.mark.parametrize(
     "name", ["from-the-author", "20991231-000000-other-zone", "20000101-000000-clock-set-back"]
 )
-def test_the_last_run_is_the_one_that_began_last_whatever_its_name(name: str, both: RunFolder) -> None:
+def test_the_last_run_is_the_one_that_began_last_whatever_its_name(
+    name: str, both: RunFolder
+) -> None:
     folder = both.path.parent
     other = write_run(folder, at=folder / name)
     began(other, "2001-01-01T00:00:00+00:00")

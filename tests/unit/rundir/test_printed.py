@@ -14,7 +14,9 @@ def line(text: str, source: Literal["script", "log"] = "script") -> OutputLine:
 
 
 def boot(number: int, kernel: str, *records: Record) -> BootRecords:
-    start = BootStart(kernel=kernel, block=0, seed=1, acceleration="icount", host_load=0, started_at="")
+    start = BootStart(
+        kernel=kernel, block=0, seed=1, acceleration="icount", host_load=0, started_at=""
+    )
     end = BootEnd(outcome="ok", duration_s=1, first_record_s=1, command=[], host_load=0)
     return BootRecords(number, 0, start, end, records)
 
@@ -48,8 +50,12 @@ def test_the_log_is_not_of_the_script_and_long_lines_are_cut() -> None:
 
 def test_a_note_names_all_kernels_that_printed_the_same() -> None:
     lines = [line(f"error {number}") for number in range(5)]
-    notes = list(printed_notes([boot(0, "base", *lines), boot(1, "mine", *lines), boot(2, "quiet")]))
-    assert notes == ["on base, mine the script printed: error 0; error 1; error 2, and 2 more lines"]
+    notes = list(
+        printed_notes([boot(0, "base", *lines), boot(1, "mine", *lines), boot(2, "quiet")])
+    )
+    assert notes == [
+        "on base, mine the script printed: error 0; error 1; error 2, and 2 more lines"
+    ]
 
 
 def test_only_the_first_boot_of_a_kernel_is_read() -> None:

@@ -30,7 +30,10 @@ from unit.report.contexts import write_run
 RECORDED = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
 FORMATS = ("text", "html", "cover", "markdown", "json", "comment", "junit")
 READING = (
-    *(("report", "last", "--format", form, *(("-o", "-") if form == "html" else ())) for form in FORMATS),
+    *(
+        ("report", "last", "--format", form, *(("-o", "-") if form == "html" else ()))
+        for form in FORMATS
+    ),
     ("show", "last"),
     ("show", "freezer"),
     ("show", "last", "--console", "0"),
@@ -84,7 +87,8 @@ def with_names(path: Path, home: Path) -> Path:
 
 
 def without_shipped_files(monkeypatch: pytest.MonkeyPatch, nowhere: Path) -> None:
-    """Let every module that has been imported look for shipped files in a folder that does not exist."""
+    """Let every module that has been imported look for shipped files in a folder that does not
+    exist."""
     for name, module in list(sys.modules.items()):
         if name.startswith("kteardown") and hasattr(module, "data_dir"):
             monkeypatch.setattr(module, "data_dir", lambda kind: nowhere / kind)
@@ -143,7 +147,9 @@ def test_an_analysis_whose_folder_cannot_be_made_is_an_error_with_a_hint(home: P
         saved.write(run, result, load(run), run.folder / "analysis-1")
 
 
-def test_a_later_change_of_a_workload_changes_no_report(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_change_of_a_workload_changes_no_report(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_run(home / "runs")
     output("analyse", "last")
     before = output("report", "last", "--format", "json")
@@ -151,12 +157,16 @@ def test_a_later_change_of_a_workload_changes_no_report(home: Path, monkeypatch:
 
     def upside_down(name: str, folder: str = "") -> object:
         workload = original(name, folder)
-        metrics = {n: m.model_copy(update={"better": "higher"}) for n, m in workload.metrics.items()}
+        metrics = {
+            n: m.model_copy(update={"better": "higher"}) for n, m in workload.metrics.items()
+        }
         return workload.model_copy(update={"metrics": metrics})
 
     monkeypatch.setattr(inputs_load, "load_workload", upside_down)
     assert output("report", "last", "--format", "json") == before
-    assert output("analyse", "last").endswith("nothing changed: both results are identical byte for byte\n")
+    assert output("analyse", "last").endswith(
+        "nothing changed: both results are identical byte for byte\n"
+    )
 
 
 def test_a_new_analysis_of_a_run_keeps_the_first_result(home: Path) -> None:
@@ -223,7 +233,9 @@ def with_unknown_key(file: Path, *where: str | int) -> None:
         ("profile/plan.json", ()),
     ],
 )
-def test_a_key_of_a_newer_version_is_named(name: str, where: tuple[str | int, ...], home: Path) -> None:
+def test_a_key_of_a_newer_version_is_named(
+    name: str, where: tuple[str | int, ...], home: Path
+) -> None:
     run = write_run(home / "runs")
     run.profile.path.mkdir(exist_ok=True)
     run.profile.plan_file.path.write_bytes(run.plan_file.path.read_bytes())
@@ -240,7 +252,9 @@ def test_a_wrong_value_is_named_by_its_key(home: Path) -> None:
     fields = json.loads(run.plan_file.path.read_bytes())
     del fields["boots"][1]["kernel"]
     run.plan_file.path.write_text(json.dumps(fields))
-    with pytest.raises(InputError, match=r"plan\.json: cannot be read: boots\.1\.kernel: Field required"):
+    with pytest.raises(
+        InputError, match=r"plan\.json: cannot be read: boots\.1\.kernel: Field required"
+    ):
         load(run)
 
 
@@ -254,7 +268,9 @@ def test_published_figures_that_are_no_numbers_are_refused(value: str, home: Pat
     assert not place
     fields["result"][key][1] = "@"
     run.published_file.path.write_text(json.dumps(fields).replace('"@"', value))
-    with pytest.raises(InputError, match=r"published\.json: cannot be read: .*figures\.0") as refused:
+    with pytest.raises(
+        InputError, match=r"published\.json: cannot be read: .*figures\.0"
+    ) as refused:
         load(run)
     assert "\n" not in refused.value.message
 
@@ -314,7 +330,9 @@ def test_a_damaged_result_is_analysed_again(damage: str, home: Path) -> None:
     before = run.result_file.path.read_bytes()
     run.result_file.path.write_text(damage)
     assert result_in(output("report", "last", "--format", "json")) == json.loads(before)
-    assert "the saved result is replaced, not compared: not a result.json" in output("analyse", "last")
+    assert "the saved result is replaced, not compared: not a result.json" in output(
+        "analyse", "last"
+    )
     assert run.result_file.path.read_bytes() == before
 
 
@@ -331,7 +349,10 @@ def test_a_result_of_fewer_boots_is_not_reused(home: Path) -> None:
     now = result_in(output("report", "last", "--format", "json"))
     assert now["boots"]["ok"] == early["boots"]["ok"] + 3
     printed = output("analyse", "last")
-    assert "the saved result is replaced, not compared: boots have ended since it was written" in printed
+    assert (
+        "the saved result is replaced, not compared: boots have ended since it was written"
+        in printed
+    )
     assert json.loads(run.result_file.path.read_bytes()) == now
     assert not (run.path / "analysis-1").exists()
     assert "nothing changed" in output("analyse", "last")
@@ -353,9 +374,16 @@ def test_kernels_are_in_the_order_of_the_report_whichever_was_built_first(home: 
     fields = {"patch_set": None}
     run.save(run.folder / "requests.json", json.dumps(dict.fromkeys(names, fields)))
     image = KernelImage(
-        name="", image=home / "bzImage", source="s", series="", arch="x86_64", release="6", compiler="gcc",
-        config_hash="c", image_hash="i",
-    )  # fmt: skip
+        name="",
+        image=home / "bzImage",
+        source="s",
+        series="",
+        arch="x86_64",
+        release="6",
+        compiler="gcc",
+        config_hash="c",
+        image_hash="i",
+    )
     create.save_built(run, Built({"base": image, "second": image}, {}))
     create.save_built(run, Built({"first": image}, {}))
     assert tuple(json.loads(run.kernels_file.path.read_bytes())) == names
@@ -366,9 +394,16 @@ def test_a_variant_of_another_state_of_the_source_is_refused(home: Path) -> None
     snapshot = load(run)
     base = snapshot.kernels["base"]
     image = KernelImage(
-        name="", image=home / "bzImage", source="git:/linux@2", series="x", arch="x86_64", release="6",
-        compiler=base.compiler, config_hash="c", image_hash="i",
-    )  # fmt: skip
+        name="",
+        image=home / "bzImage",
+        source="git:/linux@2",
+        series="x",
+        arch="x86_64",
+        release="6",
+        compiler=base.compiler,
+        config_hash="c",
+        image_hash="i",
+    )
     request = KernelRequest("x", snapshot.experiment.source)
     fields = {**asdict(request), "series": ""}
     run.save(run.folder / "requests.json", json.dumps({"base": fields}))

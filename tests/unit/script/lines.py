@@ -20,7 +20,10 @@ def printed(*texts: str) -> list[OutputLine]:
 
 def logged(*texts: tuple[int, str]) -> list[OutputLine]:
     """Lines of the log, with their times in us."""
-    return [OutputLine(trial=0, repetition=0, source="log", at_ns=1000 * at, text=text) for at, text in texts]
+    return [
+        OutputLine(trial=0, repetition=0, source="log", at_ns=1000 * at, text=text)
+        for at, text in texts
+    ]
 
 
 def delta(file: str, name: str, change: int, before: int = 1000) -> Delta:

@@ -28,7 +28,11 @@ def output(program: bytes, folder: Path) -> str:
 
 
 def test_a_program_needs_no_libraries_and_runs(tmp_path: Path) -> None:
-    text = '#include <stdio.h>\n#include <math.h>\nint main(int c, char **v) { printf("%.0f", sqrt(c)); }\n'
+    text = (
+        "#include <stdio.h>\n"
+        "#include <math.h>\n"
+        'int main(int c, char **v) { printf("%.0f", sqrt(c)); }\n'
+    )
     program, added = compiled(tmp_path / "x.c", text)
     elf = read_elf(program, "x")
     assert (elf.interpreter, elf.needed, added) == ("", (), ())
@@ -36,14 +40,20 @@ def test_a_program_needs_no_libraries_and_runs(tmp_path: Path) -> None:
 
 
 def test_missing_headers_are_added_and_named(tmp_path: Path) -> None:
-    text = '#include <unistd.h>\nint main(void) { FILE *f = stdout; fprintf(f, "%d", strlen("abc")); }\n'
+    text = (
+        "#include <unistd.h>\n"
+        'int main(void) { FILE *f = stdout; fprintf(f, "%d", strlen("abc")); }\n'
+    )
     program, added = compiled(tmp_path / "x.c", text)
     assert added == tuple(name for name in HEADERS if name != "unistd.h")
     assert output(program, tmp_path) == "3"
 
 
 def test_a_pointer_is_whole_without_its_header(tmp_path: Path) -> None:
-    text = 'int main(void) { wait(0); printf("%s", strchr(getenv("HOME"), \'/\')); fflush(0); _exit(0); }\n'
+    text = (
+        'int main(void) { wait(0); printf("%s", strchr(getenv("HOME"), \'/\')); fflush(0); '
+        "_exit(0); }\n"
+    )
     program, added = compiled(tmp_path / "x.c", text)
     assert added == HEADERS
     assert output(program, tmp_path).startswith("/")
@@ -67,10 +77,14 @@ def test_an_error_has_the_lines_of_the_compiler(tmp_path: Path) -> None:
 def test_the_compiler_sees_no_other_file_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("int secret;\n")
     with pytest.raises(BuildError, match="secret"):
-        compiled(tmp_path / "x.c", f'#include "{tmp_path}/secret"\nint main(void) {{ return secret; }}\n')
+        compiled(
+            tmp_path / "x.c", f'#include "{tmp_path}/secret"\nint main(void) {{ return secret; }}\n'
+        )
 
 
-@pytest.mark.skipif(shutil.which("aarch64-linux-gnu-gcc") is None, reason="no cross compiler is installed")
+@pytest.mark.skipif(
+    shutil.which("aarch64-linux-gnu-gcc") is None, reason="no cross compiler is installed"
+)
 def test_a_program_for_another_architecture_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text("int main(void) { return 0; }\n")
     program, _ = compile_static(tmp_path / "x.c", "arm64", SilentReporter())

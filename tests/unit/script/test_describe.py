@@ -43,9 +43,14 @@ def test_words_that_are_names(word: str) -> None:
 
 def test_a_script_is_described(script: Path) -> None:
     workload = describe(str(script), Scripted(), {"N": (1000, 2000)}).workload
-    assert workload.name == "make_cgroups" and workload.law == "N" and workload.config == ("userland",)
+    assert (
+        workload.name == "make_cgroups" and workload.law == "N" and workload.config == ("userland",)
+    )
     assert workload.parameters["N"].default == 1000
-    assert [key for key, metric in workload.metrics.items() if metric.headline] == ["whole_ns", "cpu_us"]
+    assert [key for key, metric in workload.metrics.items() if metric.headline] == [
+        "whole_ns",
+        "cpu_us",
+    ]
     assert workload.script is not None and workload.script.file == "Make-cgroups.sh"
 
 
@@ -60,7 +65,9 @@ def test_what_is_written_is_loaded_again(script: Path, tmp_path: Path) -> None:
     loaded = load_workload("make_cgroups", str(tmp_path / "own"))
     assert loaded == found.workload
     assert (tmp_path / "own/workloads/helper.c").read_text() == further.read_text()
-    assert [path.name for path in own_sources({"make_cgroups": loaded}, str(tmp_path / "own"))] == ["script"]
+    assert [path.name for path in own_sources({"make_cgroups": loaded}, str(tmp_path / "own"))] == [
+        "script"
+    ]
     assert loaded.script is not None and loaded.script.allow == ("signal 2", "exit 3")
     assert loaded.script.limit_s == 120
 
@@ -77,7 +84,11 @@ def test_metrics_that_are_found_are_the_headlines(script: Path) -> None:
     assert headlines(with_headlines(described, slab, asked=True)) == ["slab_kb"]
     mark = {"freeze_ns": Metric(help="freeze", headline=True, read="mark freeze")}
     assert headlines(with_headlines(described, mark)) == ["freeze_ns"]
-    assert with_headlines(describe(str(script), Scripted(), {}), {}).workload.metrics["whole_ns"].headline
+    assert (
+        with_headlines(describe(str(script), Scripted(), {}), {})
+        .workload.metrics["whole_ns"]
+        .headline
+    )
 
 
 def test_the_folder_in_the_cache_follows_from_the_contents(script: Path, tmp_path: Path) -> None:
@@ -100,11 +111,17 @@ def test_the_folder_in_the_cache_follows_from_the_contents(script: Path, tmp_pat
             "#include <x.h>\n/* 40 */\n#define SIZE 500\n",
             'write atoi(getenv("N")) in place of 500 in line 3: #define SIZE 500.',
         ),
-        ("x.pl", "f(20, 30)", "write $ENV{N} in place of 20 in line 1: f(20, 30); or $ENV{N} in place of 30"),
+        (
+            "x.pl",
+            "f(20, 30)",
+            "write $ENV{N} in place of 20 in line 1: f(20, 30); or $ENV{N} in place of 30",
+        ),
         ("x.sh", "echo 1\n", "write $N where the value belongs, or remove --set."),
     ],
 )
-def test_a_parameter_that_the_text_does_not_use(name: str, text: str, hint: str, tmp_path: Path) -> None:
+def test_a_parameter_that_the_text_does_not_use(
+    name: str, text: str, hint: str, tmp_path: Path
+) -> None:
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(InputError, match=r"--set N: .* neither \$N nor \$1") as caught:
@@ -114,7 +131,12 @@ def test_a_parameter_that_the_text_does_not_use(name: str, text: str, hint: str,
 
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("1", ""), ("N-1", ""), ("N!", ""), ("40", "; so write ${N:-40} in place of 40 in line 2: head -40.")],
+    [
+        ("1", ""),
+        ("N-1", ""),
+        ("N!", ""),
+        ("40", "; so write ${N:-40} in place of 40 in line 2: head -40."),
+    ],
 )
 def test_a_parameter_is_a_variable(name: str, place: str, tmp_path: Path) -> None:
     path = tmp_path / "x.sh"
@@ -200,9 +222,15 @@ def test_any_text_of_a_command_is_written_as_toml(text: str, tmp_path: Path) -> 
 
 
 def test_keys_that_toml_quotes(script: Path, tmp_path: Path) -> None:
-    parameter = Parameter(help="x", default="a.b", choices=("a.b",), programs={'a.b"]\nname = "x': ("p",)})
-    found = describe(str(script), Scripted(), {}).workload.model_copy(update={"parameters": {"N": parameter}})
-    assert tomllib.loads(as_toml(found))["parameters"]["N"]["programs"] == {'a.b"]\nname = "x': ["p"]}
+    parameter = Parameter(
+        help="x", default="a.b", choices=("a.b",), programs={'a.b"]\nname = "x': ("p",)}
+    )
+    found = describe(str(script), Scripted(), {}).workload.model_copy(
+        update={"parameters": {"N": parameter}}
+    )
+    assert tomllib.loads(as_toml(found))["parameters"]["N"]["programs"] == {
+        'a.b"]\nname = "x': ["p"]
+    }
 
 
 def test_text_that_is_not_utf_8(script: Path) -> None:
@@ -262,7 +290,9 @@ def test_a_description_cannot_name_files_elsewhere(tmp_path: Path, file: str) ->
     (own / "sub").mkdir(parents=True)
     (tmp_path / "outside").write_text("secret")
     (own / "link").symlink_to("../outside")
-    workload = describe("true x", Scripted(), {}).workload.model_copy(update={"script": Script(file=file)})
+    workload = describe("true x", Scripted(), {}).workload.model_copy(
+        update={"script": Script(file=file)}
+    )
     with pytest.raises(InputError, match="is not a file beside the description"):
         known(workload, tmp_path)
 

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.script.elf import MACHINES, default_folders, elf_of, find_library, libraries, read_elf
+from kteardown.script.elf import (
+    MACHINES,
+    default_folders,
+    elf_of,
+    find_library,
+    libraries,
+    read_elf,
+)
 
 MACHINE = MACHINES["x86_64"]
 
@@ -44,7 +51,9 @@ def at(count: int) -> int:
 def test_a_program_of_this_host_is_read_as_readelf_does() -> None:
     path = shutil.which("bash") or ""
     elf = read_elf(program(), path)
-    text = subprocess.run(["readelf", "-ld", path], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["readelf", "-ld", path], capture_output=True, text=True, check=True
+    ).stdout
     assert f"interpreter: {elf.interpreter}]" in text
     assert elf.needed and all(f"[{name}]" in text for name in elf.needed)
     assert text.count("(NEEDED)") == len(elf.needed)
@@ -101,7 +110,13 @@ def test_too_many_libraries_are_an_error() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x01\x01" + bytes(100), b"\x7fELF\x02\x02" + bytes(100)],
+    [
+        b"",
+        b"#!/bin/sh\n",
+        b"\x7fELF",
+        b"\x7fELF\x01\x01" + bytes(100),
+        b"\x7fELF\x02\x02" + bytes(100),
+    ],
 )
 def test_other_files_are_an_input_error(data: bytes) -> None:
     with pytest.raises(InputError, match="not a program that a guest can run"):
@@ -127,9 +142,12 @@ _numbers = st.integers(0, 400) | st.integers(0, 2**64 - 1)
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([0, 1, 5, 10, 15, 29]), _numbers), max_size=12), st.binary(max_size=60)
+    st.lists(st.tuples(st.sampled_from([0, 1, 5, 10, 15, 29]), _numbers), max_size=12),
+    st.binary(max_size=60),
 )
-def test_any_dynamic_section_is_read_or_an_input_error(tags: list[tuple[int, int]], strings: bytes) -> None:
+def test_any_dynamic_section_is_read_or_an_input_error(
+    tags: list[tuple[int, int]], strings: bytes
+) -> None:
     try:
         elf = read_elf(small(tags, strings), "x")
     except InputError:

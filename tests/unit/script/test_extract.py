@@ -19,10 +19,15 @@ from kteardown.script.suggest import found, suggested
 from unit.script.lines import RECORDED, delta, logged, printed
 
 FREEZE = "/Freezing user space processes$/../completed/"
-TAIL = (r"Freezing user space processes", r"Freezing user space processes completed (elapsed 0.001 seconds)")
+TAIL = (
+    r"Freezing user space processes",
+    r"Freezing user space processes completed (elapsed 0.001 seconds)",
+)
 
 
-def of(spec: str, unit: Unit, output: list[OutputLine], deltas: list[Delta] | None = None) -> list[float]:
+def of(
+    spec: str, unit: Unit, output: list[OutputLine], deltas: list[Delta] | None = None
+) -> list[float]:
     return [one.value for one in values(parse_reading(spec), unit, output, deltas or [])]
 
 
@@ -71,7 +76,9 @@ def test_a_slash_in_an_expression_needs_no_escape() -> None:
 
 
 def test_the_step_is_that_of_the_last_printed_digit() -> None:
-    (value,) = values(parse_reading("/elapsed ([0-9.]+) s/ s"), "ns", printed("elapsed 0.001 seconds"), [])
+    (value,) = values(
+        parse_reading("/elapsed ([0-9.]+) s/ s"), "ns", printed("elapsed 0.001 seconds"), []
+    )
     assert value == Value(1_000_000, 1_000_000, 0, "elapsed 0.001 seconds")
     assert isinstance(value.value, int)
     (value,) = values(parse_reading("/took ([0-9.e+]+)/ ms"), "ns", printed("took 1.50e+2"), [])
@@ -80,13 +87,15 @@ def test_the_step_is_that_of_the_last_printed_digit() -> None:
     assert (value.value, value.resolution) == (1_234_500, 1)
 
 
-@given(st.decimals(0, 10**9, places=3), st.sampled_from([("s", 10**9), ("ms", 10**6), ("us", 1000)]))
+@given(
+    st.decimals(0, 10**9, places=3), st.sampled_from([("s", 10**9), ("ms", 10**6), ("us", 1000)])
+)
 def test_a_time_is_converted_exactly(number: object, unit: tuple[str, int]) -> None:
     word, factor = unit
     (value,) = values(parse_reading("/t=([0-9.]+)(\\w+)/"), "ns", printed(f"t={number}{word}"), [])
-    assert round(float(str(number)) * factor) == round(value.value, -1) or value.value == pytest.approx(
-        float(str(number)) * factor
-    )
+    assert round(float(str(number)) * factor) == round(
+        value.value, -1
+    ) or value.value == pytest.approx(float(str(number)) * factor)
     assert value.resolution == pytest.approx(factor / 1000)
 
 
@@ -101,7 +110,11 @@ def test_without_a_unit_a_value_is_in_the_unit_of_the_metric() -> None:
 
 
 def test_output_and_log_are_searched_in_their_order() -> None:
-    assert of("/n=([0-9]+)/", "count", [*printed("n=1"), *logged((5, "n=2")), *printed("n=3")]) == [1, 2, 3]
+    assert of("/n=([0-9]+)/", "count", [*printed("n=1"), *logged((5, "n=2")), *printed("n=3")]) == [
+        1,
+        2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("text", ["n=", "n=.", "n=1.2.3", "n=9" + "9" * 50, "n=1e99", "n=,,"])
@@ -156,7 +169,9 @@ def test_a_time_is_between_lines_of_the_log() -> None:
 
 
 def test_marks_are_whole_lines_of_the_log() -> None:
-    log = logged((1, "kt-begin load"), (3, "kt-begin loader"), (8, "kt-end loader"), (9, "kt-end load"))
+    log = logged(
+        (1, "kt-begin load"), (3, "kt-begin loader"), (8, "kt-end loader"), (9, "kt-end load")
+    )
     assert of("mark load", "ns", log) == [8000]
     assert of("mark loader", "ns", log) == [5000]
     assert of("mark l.*d", "ns", log) == []
@@ -168,7 +183,9 @@ def test_printed_lines_have_a_name_a_value_and_perhaps_a_unit() -> None:
         *logged((1, "rate 5")),
     ]
     assert of("printed rate", "per_s", lines) == [10, 12]
-    assert of("printed wait ms", "ns", printed("wait 2", "wait 3 us", "wait 1 beat", "wait 4 kB")) == [
+    assert of(
+        "printed wait ms", "ns", printed("wait 2", "wait 3 us", "wait 1 beat", "wait 4 kB")
+    ) == [
         2_000_000,
         3000,
         1_000_000,
@@ -182,7 +199,9 @@ def test_a_counter_that_did_not_change_is_zero_if_its_file_was_read() -> None:
     assert of("delta meminfo Percpu", "kb", [], deltas) == [0]
     assert of("delta vmstat pswpout", "count", [], deltas) == []
     assert of("delta memory.stat slab", "kb", [], [delta("memory.stat", "slab", 8192)]) == [8]
-    assert of("delta cpu.stat system_usec", "ns", [], [delta("cpu.stat", "system_usec", 5)]) == [5000]
+    assert of("delta cpu.stat system_usec", "ns", [], [delta("cpu.stat", "system_usec", 5)]) == [
+        5000
+    ]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +239,9 @@ def test_a_metric_that_cannot_be_is_an_error() -> None:
 
 def test_candidates_are_found_in_what_was_printed() -> None:
     lines = [
-        *printed("Running 4 tasks", "Time: 0.006", "free 12 MB", "(elapsed 0.001 seconds)", "total 48"),
+        *printed(
+            "Running 4 tasks", "Time: 0.006", "free 12 MB", "(elapsed 0.001 seconds)", "total 48"
+        ),
         *logged((1, "kt-begin load"), (2, "CPU: 0 PID: 1")),
     ]
     # Without a unit it may be the output of a command, such as `total 48` of ls.
@@ -239,7 +260,11 @@ def test_only_the_first_lines_and_their_beginnings_are_searched_for_suggestions(
     assert suggested(printed("1.2.3", "x: 1.2.3", "x: " + "9" * 50, "kernel 6")) == []
 
 
-@given(st.lists(st.text(max_size=60) | st.from_regex(r"\A[a-z:]{1,5} {0,3}[0-9.]{1,5} ?(ms|kB|ops/s)?\Z")))
+@given(
+    st.lists(
+        st.text(max_size=60) | st.from_regex(r"\A[a-z:]{1,5} {0,3}[0-9.]{1,5} ?(ms|kB|ops/s)?\Z")
+    )
+)
 def test_each_candidate_is_a_metric_with_a_value(texts: list[str]) -> None:
     lines = printed(*texts)
     pairs = [one.split("=", 1) for one in suggested(lines)]
@@ -249,7 +274,8 @@ def test_each_candidate_is_a_metric_with_a_value(texts: list[str]) -> None:
 
 
 def dying_cgroups(number: int) -> list[Delta]:
-    """The counters after a script that leaves this many dying cgroups, each with a file in /dev/shm.
+    """The counters after a script that leaves this many dying cgroups, each with a file in
+    /dev/shm.
 
     They are of a guest with one CPU.
     """
@@ -282,7 +308,9 @@ def test_objects_that_are_there_at_one_size_only_are_not_of_the_script() -> None
 
 def test_what_two_boots_of_one_size_differ_by_is_no_growth() -> None:
     """The dentries, in their slabs of 21, that a loop of /bin/true left behind at seeds 1 and 2."""
-    small, large = ([delta("slabinfo", "dentry", n), delta("meminfo", "Shmem", n)] for n in (105, 147))
+    small, large = (
+        [delta("slabinfo", "dentry", n), delta("meminfo", "Shmem", n)] for n in (105, 147)
+    )
     again = [delta("slabinfo", "dentry", 231), delta("meminfo", "Shmem", 101)]
     assert {name for _, name, _ in growing(small, large, 10, 20)} == {"dentry", "Shmem"}
     assert growing(small, large, 10, 20, again) == [("meminfo", "Shmem", 4.2)]
@@ -312,10 +340,17 @@ def test_nothing_grows_where_the_size_does_not() -> None:
 
 
 @given(
-    st.lists(st.integers(-(10**9), 10**9), min_size=12, max_size=12), st.integers(0, 99), st.integers(1, 99)
+    st.lists(st.integers(-(10**9), 10**9), min_size=12, max_size=12),
+    st.integers(0, 99),
+    st.integers(1, 99),
 )
-def test_at_most_six_counters_grow_and_each_increases(changes: list[int], small_n: int, more: int) -> None:
-    large = [delta("meminfo" if n % 2 else "slabinfo", f"f{n}", change) for n, change in enumerate(changes)]
+def test_at_most_six_counters_grow_and_each_increases(
+    changes: list[int], small_n: int, more: int
+) -> None:
+    large = [
+        delta("meminfo" if n % 2 else "slabinfo", f"f{n}", change)
+        for n, change in enumerate(changes)
+    ]
     grown = growing([], large, small_n, small_n + more)
     assert len(grown) <= 6
     assert all(per_n * more >= 16 for _, _, per_n in grown)

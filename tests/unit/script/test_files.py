@@ -41,24 +41,44 @@ class Lab:
         )
 
     def made(self, busybox: Path | None = None) -> GuestFiles:
-        return guest_files(self.workloads, self.folder, arch=HOST, reporter=SilentReporter(), busybox=busybox)
+        return guest_files(
+            self.workloads, self.folder, arch=HOST, reporter=SilentReporter(), busybox=busybox
+        )
 
     def lines(self, name: str) -> list[str]:
         members = {entry.path: entry for entry in read(self.made().archive)}
         return members[f"script/{name}"].data.decode().splitlines()
 
     def argv(self, name: str) -> list[str]:
-        return [line.removeprefix("argument ") for line in self.lines(name) if line.startswith("argument ")]
+        return [
+            line.removeprefix("argument ")
+            for line in self.lines(name)
+            if line.startswith("argument ")
+        ]
 
     def run(self, name: str, *more: str) -> subprocess.CompletedProcess[str]:
         """Unpack the archive, and run the workload in it."""
         root = self.folder / "root"
         root.mkdir()
         (self.folder / "archive").write_bytes(self.made().archive)
-        subprocess.run(["cpio", "-idm", "--quiet", "-F", self.folder / "archive"], cwd=root, check=True)
-        environment = [line.split(" ", 1)[1].split("=", 1) for line in self.lines(name) if line[:4] == "envi"]
+        subprocess.run(
+            ["cpio", "-idm", "--quiet", "-F", self.folder / "archive"], cwd=root, check=True
+        )
+        environment = [
+            line.split(" ", 1)[1].split("=", 1) for line in self.lines(name) if line[:4] == "envi"
+        ]
         words = [word for pair in environment for word in ("--setenv", *pair)]
-        box = ["bwrap", "--unshare-all", "--bind", str(root), "/", "--proc", "/proc", "--dev", "/dev"]
+        box = [
+            "bwrap",
+            "--unshare-all",
+            "--bind",
+            str(root),
+            "/",
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+        ]
         argv = [*box, "--clearenv", *words, "--chdir", "/files", *self.argv(name), *more]
         return subprocess.run(argv, capture_output=True, text=True, check=False)
 
@@ -71,7 +91,8 @@ def lab(tmp_path: Path) -> Lab:
 def test_a_bash_script_runs_with_the_programs_that_it_names_and_busybox(lab: Lab) -> None:
     lab.write(
         "x.sh",
-        "#!/bin/bash -e\nfor ((i = 0; i < 2; i++)); do date +%N; done\nsort --version | head -n 1\nvi\n",
+        "#!/bin/bash -e\nfor ((i = 0; i < 2; i++)); do date +%N; done\nsort --version | head -n "
+        "1\nvi\n",
     )
     text = lab.folder / "workloads/x.sh"
     text.write_text(text.read_text().replace("vi\n", "echo $1 | rev\ncat data\n"))
@@ -81,7 +102,9 @@ def test_a_bash_script_runs_with_the_programs_that_it_names_and_busybox(lab: Lab
     assert done.returncode == 0, done.stderr
     first, second, version, word, data = done.stdout.splitlines()
     assert (
-        len(first) == len(second) == 9 and "GNU coreutils" in version and (word, data) == ("cba", "content")
+        len(first) == len(second) == 9
+        and "GNU coreutils" in version
+        and (word, data) == ("cba", "content")
     )
     assert lab.argv("x") == ["/bin/bash", "-e", "/files/x.sh"]
 
@@ -93,7 +116,9 @@ def test_a_guest_has_the_usual_places_to_mount_at(lab: Lab) -> None:
 
 
 def test_a_script_that_names_the_first_process_does_not_replace_it(lab: Lab) -> None:
-    lab.write("x.sh", "#!/bin/sh\nmount -t tmpfs none /mnt\ncd /mnt\nexec chroot . /init\n/own/rev\n")
+    lab.write(
+        "x.sh", "#!/bin/sh\nmount -t tmpfs none /mnt\ncd /mnt\nexec chroot . /init\n/own/rev\n"
+    )
     lab.add("x", file="x.sh")
     paths = {entry.path for entry in read(lab.made().archive)}
     assert "own/rev" in paths
@@ -105,7 +130,9 @@ def test_the_directives_say_all_that_the_agent_needs(lab: Lab) -> None:
     lab.add("x", file="x", allow=["exit 3", "signal 2"], limit_s=1.5)
     lines = lab.lines("x")
     assert lines[1] == "argument /files/x" and lines[0].endswith("/sh")
-    assert {"environment HOME=/root", "environment LC_ALL=C", "positional", "limit_ms 1500"} <= set(lines)
+    assert {"environment HOME=/root", "environment LC_ALL=C", "positional", "limit_ms 1500"} <= set(
+        lines
+    )
     assert lines[-3:-1] == ["allow exit 3", "allow signal 2"]
 
 
@@ -115,9 +142,16 @@ def test_the_archive_has_what_a_guest_needs_and_is_the_same_again(lab: Lab) -> N
     made = lab.made()
     members = {entry.path: entry for entry in read(made.archive)}
     assert lab.made() == made
-    assert {"dev", "proc", "sys", "run", "root", "var/tmp", "etc/passwd", "usr/bin/busybox"} <= set(members)
-    assert stat.S_IMODE(members["tmp"].mode) == 0o1777 and stat.S_IMODE(members["files/x.sh"].mode) == 0o755
-    assert set(made.hashes) == {f"/{path}" for path, each in members.items() if stat.S_ISREG(each.mode)}
+    assert {"dev", "proc", "sys", "run", "root", "var/tmp", "etc/passwd", "usr/bin/busybox"} <= set(
+        members
+    )
+    assert (
+        stat.S_IMODE(members["tmp"].mode) == 0o1777
+        and stat.S_IMODE(members["files/x.sh"].mode) == 0o755
+    )
+    assert set(made.hashes) == {
+        f"/{path}" for path, each in members.items() if stat.S_ISREG(each.mode)
+    }
     assert stat.S_ISLNK(members["bin"].mode) == os.path.islink("/bin")
     for path in members:
         above = path.rpartition("/")[0]
@@ -148,7 +182,9 @@ def test_a_large_program_is_added_only_where_it_is_run(lab: Lab) -> None:
     assert any("MB: " in note and "python3" in note for note in lab.made().notes)
 
 
-def test_the_users_folder_of_programs_comes_first(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_folder_of_programs_comes_first(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = lab.folder / "own"
     own.mkdir()
     (own / "schbench").write_text("#!/bin/sh\necho own\n")
@@ -167,7 +203,12 @@ def test_sudo_runs_the_command(lab: Lab) -> None:
 
 @pytest.mark.parametrize(
     ("command", "expected"),
-    [("echo a", "a\n"), ("seq 2 | wc -l", "2\n"), ("printf a\nprintf b\n", "ab"), ("./tool 'a b'", "a b\n")],
+    [
+        ("echo a", "a\n"),
+        ("seq 2 | wc -l", "2\n"),
+        ("printf a\nprintf b\n", "ab"),
+        ("./tool 'a b'", "a b\n"),
+    ],
 )
 def test_a_command_runs_directly_or_in_a_shell(command: str, expected: str, lab: Lab) -> None:
     lab.write("tool", '#!/bin/sh\necho "$1"\n', 0o755)
@@ -179,12 +220,16 @@ def test_a_command_runs_directly_or_in_a_shell(command: str, expected: str, lab:
 
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="this host's Python is elsewhere")
 def test_python_has_its_library(lab: Lab) -> None:
-    lab.write("x.py", "#!/usr/bin/env python3\nimport json, re, subprocess\nprint(json.dumps([1]))\n")
+    lab.write(
+        "x.py", "#!/usr/bin/env python3\nimport json, re, subprocess\nprint(json.dumps([1]))\n"
+    )
     lab.add("x", file="x.py")
     assert lab.run("x").stdout == "[1]\n"
 
 
-@pytest.mark.skipif(not list(Path("/usr/lib").glob("*/perl-base")), reason="perl is packaged differently")
+@pytest.mark.skipif(
+    not list(Path("/usr/lib").glob("*/perl-base")), reason="perl is packaged differently"
+)
 def test_perl_has_its_library(lab: Lab) -> None:
     lab.write("x.pl", "#!/usr/bin/perl -w\nuse strict; use POSIX; print POSIX::floor(1.5);\n")
     lab.add("x", file="x.pl")
@@ -192,7 +237,10 @@ def test_perl_has_its_library(lab: Lab) -> None:
 
 
 def test_c_files_are_compiled(lab: Lab) -> None:
-    lab.write("x.c", 'int main(int c, char **v) { puts(v[1]); fflush(stdout); return system("./helper"); }\n')
+    lab.write(
+        "x.c",
+        'int main(int c, char **v) { puts(v[1]); fflush(stdout); return system("./helper"); }\n',
+    )
     lab.write("helper.c", 'int main(void) { write(1, "h\\n", 2); return 0; }\n')
     lab.write("y.sh", "#!/bin/sh\n./helper\n")
     lab.add("x", file="x.c")
@@ -215,16 +263,24 @@ def test_c_files_are_compiled(lab: Lab) -> None:
         ({"file": "a\nb"}, "not a file beside"),
         ({"file": "folder"}, "not a file of at most"),
         ({"file": "zsh.sh"}, "/bin/no-such-shell, which runs zsh.sh"),
-        ({"command": "true", "programs": ["no-such-program-here"]}, "no program no-such-program-here"),
+        (
+            {"command": "true", "programs": ["no-such-program-here"]},
+            "no program no-such-program-here",
+        ),
         ({"command": "true", "programs": ["/etc/passwd"]}, "neither an ELF file nor a script"),
-        ({"command": "no-such-program-here 1"}, "no-such-program-here, which runs the command of x"),
+        (
+            {"command": "no-such-program-here 1"},
+            "no-such-program-here, which runs the command of x",
+        ),
         ({"command": "./none"}, "not in the guest"),
         ({"command": "a\0"}, "byte 0"),
         ({"command": "true", "files": ["../../etc/passwd"]}, "not a file beside"),
         ({"command": "true", "root": "none"}, "cannot read the root"),
     ],
-)  # fmt: skip
-def test_wrong_descriptions_are_input_errors(script: dict[str, object], message: str, lab: Lab) -> None:
+)
+def test_wrong_descriptions_are_input_errors(
+    script: dict[str, object], message: str, lab: Lab
+) -> None:
     lab.write("zsh.sh", "#!/bin/no-such-shell\n")
     (lab.folder / "workloads/link").symlink_to("/etc/passwd")
     (lab.folder / "workloads/folder").mkdir()
@@ -297,11 +353,19 @@ def test_a_guest_of_another_architecture_has_only_busybox(lab: Lab) -> None:
     busybox = lab.write("foreign", bytes(data))
     lab.write("x.sh", "#!/bin/sh\ndate\n")
     lab.add("x", file="x.sh")
-    made = guest_files(lab.workloads, lab.folder, arch=OTHER, reporter=SilentReporter(), busybox=busybox)
+    made = guest_files(
+        lab.workloads, lab.folder, arch=OTHER, reporter=SilentReporter(), busybox=busybox
+    )
     members = {entry.path: entry for entry in read(made.archive)}
     assert members["usr/bin/date"].data == members["usr/bin/sh"].data == b"busybox"
-    programs = [path for path, each in members.items() if path.startswith("usr/") and stat.S_ISREG(each.mode)]
+    programs = [
+        path
+        for path, each in members.items()
+        if path.startswith("usr/") and stat.S_ISREG(each.mode)
+    ]
     assert programs == ["usr/bin/busybox"]
     lab.write("x.sh", "#!/bin/bash\n")
     with pytest.raises(InputError, match=f"not on this host for {OTHER}"):
-        guest_files(lab.workloads, lab.folder, arch=OTHER, reporter=SilentReporter(), busybox=busybox)
+        guest_files(
+            lab.workloads, lab.folder, arch=OTHER, reporter=SilentReporter(), busybox=busybox
+        )

@@ -48,7 +48,8 @@ def test_the_archive_of_a_run_is_used_again_without_the_script(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", "{}", '{"archive": 3}', '{"archive": null}', "[" * 100_000, "\udcff"]
+    "text",
+    ["", "{", "[]", "null", "{}", '{"archive": 3}', '{"archive": null}', "[" * 100_000, "\udcff"],
 )
 def test_damaged_hashes_are_named(own: dict[str, Workload], tmp_path: Path, text: str) -> None:
     archives(own, tmp_path)

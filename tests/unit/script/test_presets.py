@@ -60,7 +60,11 @@ def test_a_preset_is_found_by_the_program(command: str, program: str) -> None:
         (
             "stress-ng",
             "stress-ng",
-            {"real_time_ns": [68_200_000], "system_time_ns": [20_297_000], "operations_per_s": [1466.278391]},
+            {
+                "real_time_ns": [68_200_000],
+                "system_time_ns": [20_297_000],
+                "operations_per_s": [1466.278391],
+            },
         ),
         (
             "perf bench",
@@ -79,7 +83,9 @@ def test_a_preset_is_found_by_the_program(command: str, program: str) -> None:
         ),
     ],
 )
-def test_a_preset_reads_its_benchmark(program: str, recording: str, expected: dict[str, list[float]]) -> None:
+def test_a_preset_reads_its_benchmark(
+    program: str, recording: str, expected: dict[str, list[float]]
+) -> None:
     output = recorded(recording)
     metrics = preset_metrics(program, output)
     read = {
@@ -88,7 +94,8 @@ def test_a_preset_reads_its_benchmark(program: str, recording: str, expected: di
     }
     assert read == expected
     assert all(
-        metric.better == ("higher" if key.endswith("per_s") else "lower") for key, metric in metrics.items()
+        metric.better == ("higher" if key.endswith("per_s") else "lower")
+        for key, metric in metrics.items()
     )
 
 
@@ -104,16 +111,22 @@ def test_the_table_of_stress_ng_is_read_where_there_is_no_yaml() -> None:
 
 
 def test_the_older_schbench_is_read() -> None:
-    old = printed("Latency percentiles (usec)", "\t50.0000th: 22", "\t*99.0000th: 2132", "\tmin=0, max=25313")
+    old = printed(
+        "Latency percentiles (usec)", "\t50.0000th: 22", "\t*99.0000th: 2132", "\tmin=0, max=25313"
+    )
     metrics = preset_metrics("schbench", old)
-    assert {key: values(parse_reading(one.read), "ns", old, [])[0].value for key, one in metrics.items()} == {
+    assert {
+        key: values(parse_reading(one.read), "ns", old, [])[0].value for key, one in metrics.items()
+    } == {
         "wakeup_p50_ns": 22_000,
         "wakeup_p99_ns": 2_132_000,
     }
 
 
 def test_every_entry_of_a_preset_is_a_metric() -> None:
-    found = [(name, spec) for of in PRESETS.values() for name, forms in of.items() for spec in forms]
+    found = [
+        (name, spec) for of in PRESETS.values() for name, forms in of.items() for spec in forms
+    ]
     assert len(found) == 21
     for name, spec in found:
         metric_of(name, spec)
@@ -140,6 +153,7 @@ def test_a_failed_result_of_tap_is_a_failure(lines: list[str], failures: list[st
 def test_a_script_has_the_preset_of_the_first_program_that_it_runs() -> None:
     assert preset_of((data_dir("postings") / "scripts" / "throttle.sh").read_text()) == "schbench"
     assert (
-        preset_of("#!/bin/sh\n# schbench runs later\necho 'it is\n\tperf bench sched pipe\n") == "perf bench"
+        preset_of("#!/bin/sh\n# schbench runs later\necho 'it is\n\tperf bench sched pipe\n")
+        == "perf bench"
     )
     assert preset_of("") == ""

@@ -56,7 +56,10 @@ def test_an_archive_is_packed_as_it_is(how: str, tmp_path: Path) -> None:
         == ["bin", "etc", "etc/name", "usr", "usr/bin", "usr/bin/other", "usr/bin/su"]
     )
     assert found["bin"].data == b"usr/bin" and stat.S_ISLNK(found["bin"].mode)
-    assert found["usr/bin/other"].data == b"x" * 4096 and found["usr/bin/su"].same_as == "usr/bin/other"
+    assert (
+        found["usr/bin/other"].data == b"x" * 4096
+        and found["usr/bin/su"].same_as == "usr/bin/other"
+    )
     assert stat.S_IMODE(found["usr/bin/su"].mode) == 0o4755
     assert found["etc/name"].data == b"n"
 
@@ -74,7 +77,7 @@ def test_an_archive_is_packed_as_it_is(how: str, tmp_path: Path) -> None:
         ([member("l", tarfile.LNKTYPE, to="../../etc/shadow")], "name that no root may have"),
         ([member("l", tarfile.SYMTYPE, to="")], "refers to nothing"),
     ],
-)  # fmt: skip
+)
 def test_hostile_archives_are_refused(
     members: list[tuple[tarfile.TarInfo, bytes]], message: str, tmp_path: Path
 ) -> None:
@@ -134,7 +137,9 @@ def test_a_compressed_archive_without_an_end_is_refused(tmp_path: Path) -> None:
         lambda data: b"\x28\xb5\x2f\xfd" + data,
     ],
 )
-def test_a_damaged_archive_is_an_input_error(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_a_damaged_archive_is_an_input_error(
+    damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
     path = packed(tmp_path / "root.tar", member("a", data=b"x" * 2000))
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError):
@@ -183,7 +188,8 @@ def test_a_folder_is_packed_without_following_links(tmp_path: Path) -> None:
 def test_a_hard_link_of_a_link_is_a_link_of_its_own(tmp_path: Path) -> None:
     members = (member("a", tarfile.SYMTYPE, to="x"), member("b", tarfile.LNKTYPE, to="a"))
     assert [
-        (each.data, each.same_as) for each in entries(packed(tmp_path / "root.tar", *members)).values()
+        (each.data, each.same_as)
+        for each in entries(packed(tmp_path / "root.tar", *members)).values()
     ] == [
         (b"x", ""),
         (b"x", ""),

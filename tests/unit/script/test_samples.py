@@ -13,7 +13,9 @@ from unit.script.lines import delta, logged, printed
 SCRIPT = {"wait_ns": "printed wait", "slab_kb": "delta meminfo Slab", "part_ns": "mark part"}
 
 
-def planned(index: int = 0, *, warmup: int = 0, repetitions: int = 1, script: bool = True) -> PlannedTrial:
+def planned(
+    index: int = 0, *, warmup: int = 0, repetitions: int = 1, script: bool = True
+) -> PlannedTrial:
     return PlannedTrial(
         index=index,
         workload="mine",
@@ -41,7 +43,11 @@ def test_the_end_of_a_repetition_makes_samples_of_all_that_came_before() -> None
     left = LeftBehind([planned()])
     assert kept(left, [*output, delta("meminfo", "Slab", 12)]) == []
     found = kept(left, [ended(dropped=2)])
-    assert sampled(found) == [("wait_ns", 3000, False), ("slab_kb", 12, False), ("part_ns", 3000, False)]
+    assert sampled(found) == [
+        ("wait_ns", 3000, False),
+        ("slab_kb", 12, False),
+        ("part_ns", 3000, False),
+    ]
     assert found[:3] == output and isinstance(found[3], Delta)
     assert found[-1] == ended(dropped=2)
 
@@ -70,7 +76,12 @@ def test_of_many_lines_those_with_a_value_are_kept(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(left_behind, "_KEPT", 2)
     output = printed("a", "b", "c", "wait 3 ns", "d")
     found = kept(LeftBehind([planned()]), [*output, *logged((1, "of the log")), ended(dropped=1)])
-    assert [one.text for one in found if isinstance(one, OutputLine)] == ["a", "b", "wait 3 ns", "of the log"]
+    assert [one.text for one in found if isinstance(one, OutputLine)] == [
+        "a",
+        "b",
+        "wait 3 ns",
+        "of the log",
+    ]
     assert found[-1] == ended(dropped=3)
 
 
@@ -80,12 +91,18 @@ def test_what_a_guest_writes_without_an_end_is_limited(monkeypatch: pytest.Monke
     left = LeftBehind([planned()])
     kept(left, [*printed(*"abcde"), *(delta("vmstat", name, 1) for name in "abc")])
     found = kept(left, [ended()])
-    assert [type(one).__name__ for one in found] == [*["OutputLine"] * 3, *["Delta"] * 2, "ScriptEnd"]
+    assert [type(one).__name__ for one in found] == [
+        *["OutputLine"] * 3,
+        *["Delta"] * 2,
+        "ScriptEnd",
+    ]
     assert found[-1] == ended(dropped=2)
 
 
 def test_a_value_too_large_for_a_record_is_none() -> None:
-    found = kept(LeftBehind([planned()]), [*printed("wait 1e99 s", f"wait {2**63 - 1} ns"), ended()])
+    found = kept(
+        LeftBehind([planned()]), [*printed("wait 1e99 s", f"wait {2**63 - 1} ns"), ended()]
+    )
     assert sampled(found) == [("wait_ns", 2**63 - 1, False)]
 
 
@@ -100,7 +117,9 @@ def test_a_trial_with_a_failed_test_is_void() -> None:
     assert isinstance(end, TrialEnd) and end.status == "void"
     assert end.detail == "a test failed: not ok 2 b; not ok 3 b; not ok 4 b; and 2 more"
     # Another trial of the same boot is its own.
-    assert kept(left, [ended(trial=1), TrialEnd(trial=1, status="ok")])[-1] == TrialEnd(trial=1, status="ok")
+    assert kept(left, [ended(trial=1), TrialEnd(trial=1, status="ok")])[-1] == TrialEnd(
+        trial=1, status="ok"
+    )
 
 
 def test_a_trial_that_failed_stays_failed() -> None:

@@ -79,7 +79,9 @@ def test_any_word_is_read(word: str) -> None:
         ("B", "kb", 1.5 / 1024),
     ],
 )
-def test_a_number_is_converted_to_the_unit_of_the_metric(word: str, unit: Unit, result: float | None) -> None:
+def test_a_number_is_converted_to_the_unit_of_the_metric(
+    word: str, unit: Unit, result: float | None
+) -> None:
     assert convert(Decimal("1.5"), word, unit) == result
 
 

@@ -20,7 +20,18 @@ END
 case $1 in make) ;; esac
 seq 1 10 | xargs -n 1 kill
 """
-COMMANDS = {"mkdir", "sleep", "timeout", "date", "grep", "/sbin/swapon", "cat", "head", "seq", "xargs"}
+COMMANDS = {
+    "mkdir",
+    "sleep",
+    "timeout",
+    "date",
+    "grep",
+    "/sbin/swapon",
+    "cat",
+    "head",
+    "seq",
+    "xargs",
+}
 
 
 def likely_in(text: str) -> set[str]:
@@ -64,7 +75,9 @@ def test_words_of_a_quoted_assignment_are_no_commands(value: str) -> None:
     assert likely_in(f"controllers={value} mkdir x\nfoo={value}\n") == {"mkdir"}
 
 
-@pytest.mark.parametrize("line", ["echo '# a' ; pkill x", 'test "a # b" && pkill x', "x=${#y}; pkill x"])
+@pytest.mark.parametrize(
+    "line", ["echo '# a' ; pkill x", 'test "a # b" && pkill x', "x=${#y}; pkill x"]
+)
 def test_a_hash_in_quotes_or_in_a_word_is_no_comment(line: str) -> None:
     assert "pkill" in candidates(line)
 
@@ -90,7 +103,9 @@ def test_any_text_gives_words_of_the_text_that_are_no_builtins(text: str) -> Non
             assert BUILTINS.isdisjoint(named)
 
 
-@given(st.from_regex(r"[a-z][a-z0-9_]{3,8}", fullmatch=True).filter(lambda word: word not in BUILTINS))
+@given(
+    st.from_regex(r"[a-z][a-z0-9_]{3,8}", fullmatch=True).filter(lambda word: word not in BUILTINS)
+)
 def test_a_command_is_found_and_in_a_comment_it_is_not(word: str) -> None:
     assert candidates(f"true; {word} --option")[word]
     assert word not in candidates(f"true  # {word} --option")
@@ -177,5 +192,7 @@ def test_any_first_line_is_read_or_an_input_error(data: bytes) -> None:
         ("", None),
     ],
 )
-def test_a_command_that_needs_no_shell_is_split(command: str, words: tuple[str, ...] | None) -> None:
+def test_a_command_that_needs_no_shell_is_split(
+    command: str, words: tuple[str, ...] | None
+) -> None:
     assert direct(command) == words

@@ -80,9 +80,13 @@ def test_a_series_affects_the_guests_that_name_it() -> None:
     assert "tests/vm/test_masskill.py" not in guests
 
 
-def test_changed_are_new_files_and_those_of_the_last_commit_if_there_are_no_others(tmp_path: Path) -> None:
+def test_changed_are_new_files_and_those_of_the_last_commit_if_there_are_no_others(
+    tmp_path: Path,
+) -> None:
     def git(*words: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True
+        )
 
     git("init", "-q")
     for name in ("first", "second"):

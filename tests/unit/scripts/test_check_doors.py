@@ -42,6 +42,9 @@ def test_what_opens_none_is_not(tmp_path: Path) -> None:
 
 
 def test_a_module_or_a_function_may_be_listed(tmp_path: Path) -> None:
-    text = "def write_text(file):\n    file.write_text('')\n\n\ndef other(file):\n    file.write_text('')\n"
+    text = (
+        "def write_text(file):\n    file.write_text('')\n\n\ndef other(file):\n    "
+        "file.write_text('')\n"
+    )
     assert found(text, tmp_path, "cli/new.py") == 0
     assert found(text, tmp_path, "cli/options.py") == 1

@@ -38,7 +38,9 @@ const struct thing things[] = {{
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "line", "around"), [("a.py", PYTHON, 5, 1), ("a.c", C, 11, 4)], ids=["python", "c"]
+    ("name", "text", "line", "around"),
+    [("a.py", PYTHON, 5, 1), ("a.c", C, 11, 4)],
+    ids=["python", "c"],
 )
 @pytest.mark.parametrize("over", [0, 1])
 def test_only_a_function_past_the_limit_is_found(

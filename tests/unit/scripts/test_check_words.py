@@ -58,7 +58,10 @@ def test_the_table_is_the_last_one_with_every_word_of_a_row() -> None:
         ("the gnome's hat, `gnome`, (gnome)", ["gnome"] * 3),
         ("sits upon a chair; sits down", ["sits upon", "sits"]),
         ("sits_upon sits-upon sits  upon", ["sits_upon", "sits-upon", "sits upon"]),
-        ("the tall wait; test_the_tall_wait; the tall taskset", ["the tall", "the_tall", "the tall"]),
+        (
+            "the tall wait; test_the_tall_wait; the tall taskset",
+            ["the tall", "the_tall", "the tall"],
+        ),
         ("the tall tasks, the tall_process, the tall\n * cgroup", []),
         ("see https://example.org/gnome and go", []),
         ('since 0123456789ab ("gnome: sits upon a thing") a gnome', ["gnome"]),
@@ -110,7 +113,13 @@ diff --git a/mm/gnome.c b/mm/gnome.c
 
 def test_of_a_patch_the_message_and_the_added_lines_are_ours() -> None:
     assert [line for line, _ in found(PATCH, "series/a/0001-a.patch")] == [1, 4, 6, 14]
-    assert [line for line, _ in found(PATCH.replace("> ", ""), "series/a/0001-a.patch")] == [1, 3, 4, 6, 14]
+    assert [line for line, _ in found(PATCH.replace("> ", ""), "series/a/0001-a.patch")] == [
+        1,
+        3,
+        4,
+        6,
+        14,
+    ]
     of_two = [line for line, _ in found(PATCH * 2, "two.patch")]
     assert of_two == [1, 4, 6, 14, 17, 20, 22, 30]
 

@@ -1,4 +1,5 @@
-"""A coverage map is stale when a workload, the agent or the plugin has changed since it was made."""
+"""A coverage map is stale when a workload, the agent or the plugin has changed since it was
+made."""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ def unit_passed(tree: Path) -> str:
 def recorded(tree: Path) -> Path:
     """The tree after a full run that passed."""
     assert full_run.begin(tree) == 0
-    assert full_run.record(tree, [unit_passed(tree), journaled(tree, "vm", a="passed", b="passed")]) == 0
+    assert (
+        full_run.record(tree, [unit_passed(tree), journaled(tree, "vm", a="passed", b="passed")])
+        == 0
+    )
     return tree
 
 
@@ -87,7 +90,10 @@ def test_a_release_is_refused_where_the_full_run_is_older(
     recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dry = subprocess.run(
-        ["make", "-n", "-C", full_run.ROOT, "release-check"], capture_output=True, text=True, check=True
+        ["make", "-n", "-C", full_run.ROOT, "release-check"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "scripts/full_run.py check" in dry.stdout
     monkeypatch.setattr(full_run, "ROOT", recorded)
@@ -209,7 +215,8 @@ def test_a_run_is_continued_from_what_was_kept_in_the_tree(
     }
     with file.open("a") as stream:
         stream.write(
-            json.dumps({"test": "b", "outcome": "passed", "duration_s": 1.0, "date": "2026-01-03"}) + "\n"
+            json.dumps({"test": "b", "outcome": "passed", "duration_s": 1.0, "date": "2026-01-03"})
+            + "\n"
         )
     full_run.begin(tree)
     assert full_run.record(tree, ["vm"]) == 0

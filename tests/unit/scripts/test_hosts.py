@@ -18,11 +18,16 @@ def test_a_host_has_the_time_of_each_step_and_what_failed(tmp_path: Path) -> Non
     columns = [cell.strip() for cell in head.split("|")]
     cells = dict(zip(columns, (cell.strip() for cell in first.split("|")), strict=True))
     assert (cells["Python"], cells["demo"], cells["try"], cells["hunt"]) == (
-        "3.13.5", "61 s", "**failed** (3)", "",
-    )  # fmt: skip
+        "3.13.5",
+        "61 s",
+        "**failed** (3)",
+        "",
+    )
     assert "refused, names the packages" in second
     assert compiler == "| gcc-15 | no-sudo | **failed** (3) |"
 
 
 def test_each_host_has_steps_that_are_known() -> None:
-    assert {step for host in hosts.MATRIX.values() for step in host.steps.split()} == set(hosts.STEPS)
+    assert {step for host in hosts.MATRIX.values() for step in host.steps.split()} == set(
+        hosts.STEPS
+    )

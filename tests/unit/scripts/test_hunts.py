@@ -11,12 +11,26 @@ import pytest
 import confirm
 import hunts
 from kteardown_hunt import RULES
-from kteardown_hunt.result import CaseResult, Find, FunctionResult, GrowthResult, HuntResult, OwnersResult
+from kteardown_hunt.result import (
+    CaseResult,
+    Find,
+    FunctionResult,
+    GrowthResult,
+    HuntResult,
+    OwnersResult,
+)
 
 GROWTH = GrowthResult(
-    verdict="superlinear", reason="", exponent=1.9, sizes=(10, 20), costs=(50.0, 200.0), confirmed=True
+    verdict="superlinear",
+    reason="",
+    exponent=1.9,
+    sizes=(10, 20),
+    costs=(50.0, 200.0),
+    confirmed=True,
 )
-FUNCTION = FunctionResult(name="walk", share=0.9, exponent=1.9, callers=(), no_interrupts=0.0, place="walk()")
+FUNCTION = FunctionResult(
+    name="walk", share=0.9, exponent=1.9, callers=(), no_interrupts=0.0, place="walk()"
+)
 
 
 @pytest.fixture
@@ -33,7 +47,10 @@ def root(tmp_path: Path) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("int x;\n")
     (tmp_path / "agent/hunt/hunt.c").write_text('#include "lib/lockstat.h"\n')
-    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]):
+    for command in (
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"],
+    ):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     find = Find(
         kind="flocks",
@@ -104,7 +121,9 @@ def test_in_short_a_text_has_the_counts_and_what_other_kernels_do_not_have(root:
     update = {"finds": (find,), "against": ("old", "new", "older")}
     file.write_text(result.model_copy(update=update).model_dump_json())
     text = table(root, "short")
-    assert " Superlinear on old, new, older too, as far as that could be measured: 0 of the 1" in text
+    assert (
+        " Superlinear on old, new, older too, as far as that could be measured: 0 of the 1" in text
+    )
     assert "| flocks, exit | release | superlinear | linear | not measured |" in text
 
 
@@ -124,10 +143,14 @@ def test_the_releases_by_several_processes_are_a_table_of_their_own(root: Path) 
         verdict="parallel",
         alone="linear",
     )
-    wait = both.model_copy(update={"way": "random", "ratio": 1.9, "ci": (1.8, 2.0), "verdict": "serial"})
+    wait = both.model_copy(
+        update={"way": "random", "ratio": 1.9, "ci": (1.8, 2.0), "verdict": "serial"}
+    )
     file.write_text(result.model_copy(update={"owners": (both, wait)}).model_dump_json())
     text = table(root, "processes")
-    assert "| flocks, random | 2 | 10 | 1.90 [1.80, 2.00] | serial | linear |" in re.sub(" +", " ", text)
+    assert "| flocks, random | 2 | 10 | 1.90 [1.80, 2.00] | serial | linear |" in re.sub(
+        " +", " ", text
+    )
     assert "| flocks, exit |" not in text
     assert "\nAll: 1 parallel, 1 serial; " in text
     assert "## Several processes" in page(root)
@@ -156,7 +179,9 @@ def test_a_hunt_is_older_after_a_change_of_what_its_guests_run(
     assert page(root) == before
 
 
-def test_a_hunt_is_older_after_a_change_of_its_rules(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hunt_is_older_after_a_change_of_its_rules(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(hunts, "RULES", RULES + 1)
     (one,) = hunts.hunts(root)
     assert one.moved == ["rules"]

@@ -32,7 +32,8 @@ def test_ran_before(): pass
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit status and the output of pytest on the suite, with the options of this project's tests."""
+    """The exit status and the output of pytest on the suite, with the options of this project's
+    tests."""
     command = [
         sys.executable,
         "-P",
@@ -46,7 +47,9 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
     ]
     # Load only the plugin that the options need, not all that are installed.
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
-    done = subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=alone, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -58,7 +61,8 @@ def test_a_run_continues_with_what_did_not_pass(tmp_path: Path, processes: list[
     (tmp_path / "journal.py").write_text((tests.parent / "scripts/journal.py").read_text())
     status, _ = run(tmp_path, *processes)
     outcomes = {
-        name.split("::")[1]: entry["outcome"] for name, entry in journal.read(tmp_path / "journal").items()
+        name.split("::")[1]: entry["outcome"]
+        for name, entry in journal.read(tmp_path / "journal").items()
     }
     assert status == 1
     assert outcomes == {

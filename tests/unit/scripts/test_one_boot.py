@@ -59,7 +59,9 @@ def test_samples_of_a_boot_make_no_boot_outside_more_often(inside: float) -> Non
 
 
 @given(st.lists(st.floats(0, 1), min_size=12, max_size=40), st.integers(2, 9))
-def test_a_moderated_spread_is_between_the_least_and_the_largest(sds: list[float], boots: int) -> None:
+def test_a_moderated_spread_is_between_the_least_and_the_largest(
+    sds: list[float], boots: int
+) -> None:
     found = moderated([Spread(sd, boots - 1) for sd in sds])
     assert all(math.isfinite(each.sd) and each.df >= boots - 1 for each in found)
     assert all(min(sds) * 0.99 <= each.sd <= 3 * max(*sds, 5e-4) for each in found)

@@ -25,7 +25,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def edit(root: Path, file: str, key: str, value: Any, metric: str = "") -> None:
-    """Set a field of ``other``: of the file, or the median on base in every comparison of a metric."""
+    """Set a field of ``other``: of the file, or the median on base in every comparison of a
+    metric."""
     path = root / "results/other" / file
     fields = json.loads(path.read_text())
     fields[key] = value if not metric else fields[key]

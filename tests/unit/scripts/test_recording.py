@@ -32,10 +32,18 @@ def test_a_program_is_recorded_in_a_terminal(tmp_path: Path) -> None:
 
 
 def test_of_the_report_the_first_paragraphs_are_kept() -> None:
-    events = [(0.0, "progress\x1b[?25h"), (1.0, "one\r\n\r\ntwo\r\n"), (1.1, "\r\nthree\r\n\r\nfour")]
+    events = [
+        (0.0, "progress\x1b[?25h"),
+        (1.0, "one\r\n\r\ntwo\r\n"),
+        (1.1, "\r\nthree\r\n\r\nfour"),
+    ]
     assert recording.cut(events, 2) == [events[0], (1.1, "one\r\n\r\ntwo")]
     joined = [(0.0, "a"), (1.0, "progress\x1b[?25hone\r\n\r\ntwo"), (1.1, "\r\n\r\nthree")]
-    assert recording.cut(joined, 2) == [joined[0], (1.0, "progress\x1b[?25h"), (1.1, "one\r\n\r\ntwo")]
+    assert recording.cut(joined, 2) == [
+        joined[0],
+        (1.0, "progress\x1b[?25h"),
+        (1.1, "one\r\n\r\ntwo"),
+    ]
 
 
 def test_what_is_kept_of_the_report_is_on_one_screen_with_its_verdicts() -> None:

@@ -60,14 +60,18 @@ text = "Thawing costs {SERIES_COST} instructions a zombie instead of {{per_unit 
 """
 TEXTS = {
     PAGE: "# Page\n\n<!-- results: zombie thaw -->\n<!-- end of results -->\nAfter.\n",
-    COVER: "# Cover\n\n## Figures\nInstructions for a freeze,\nby zombies:\n\n| old |\n|---|\n\nAfter.\n",
+    COVER: (
+        "# Cover\n\n## Figures\nInstructions for a freeze,\nby zombies:\n\n"
+        "| old |\n|---|\n\nAfter.\n"
+    ),
 }
 MESSAGE = "Subject: thaw\n\nThawing costs 1,234 instructions a\nzombie instead of 5.\n---\n\n"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a source tree in git: a claim that is not measured, a page, a cover letter, a patch."""
+    """A folder with a source tree in git: a claim that is not measured, a page, a cover letter, a
+    patch."""
     folder = tmp_path_factory.mktemp("made")
     tree = folder / "tree"
     for name in ("agent", "workloads", "kernels", "experiments", "postings", SERIES):
@@ -86,14 +90,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def commit(tree: Path) -> str:
     """Commit the tree as it is, and return the short hash."""
-    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]):
+    for command in (
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"],
+    ):
         subprocess.run(["git", *command], cwd=tree, check=True)
     return content_ids.tree_commit(tree)
 
 
 @pytest.fixture(scope="module")
 def done(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same after the claim was measured: the recorded run is complete, and only had to be kept."""
+    """The same after the claim was measured: the recorded run is complete, and only had to be
+    kept."""
     folder = copied(made, tmp_path_factory.mktemp("done"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KTEARDOWN_RUNS", str(folder / "runs"))
@@ -139,12 +147,18 @@ def replace(file: Path, old: str, new: str) -> None:
 
 
 def change_series(tree: Path) -> None:
-    replace(tree / PATCH, "+\t\tif (READ_ONCE(p->exit_state))", "+\t\tif (READ_ONCE(p->exit_state) != 0)")
+    replace(
+        tree / PATCH,
+        "+\t\tif (READ_ONCE(p->exit_state))",
+        "+\t\tif (READ_ONCE(p->exit_state) != 0)",
+    )
 
 
 def change_experiment(tree: Path) -> None:
     (tree / "experiments/freezer.toml").write_text(
-        (tree / "experiments/freezer.toml").read_text().replace("repetitions = 9", "repetitions = 8")
+        (tree / "experiments/freezer.toml")
+        .read_text()
+        .replace("repetitions = 9", "repetitions = 8")
     )
 
 
@@ -153,7 +167,9 @@ def change_workload(tree: Path) -> None:
 
 
 def change_agent(tree: Path) -> None:
-    replace(tree / "agent/workload.h", "#include <stdint.h>", "#include <stdint.h>\n#include <float.h>")
+    replace(
+        tree / "agent/workload.h", "#include <stdint.h>", "#include <stdint.h>\n#include <float.h>"
+    )
 
 
 def change_library(tree: Path) -> None:
@@ -302,7 +318,9 @@ def test_a_result_belongs_to_a_commit(measured: Path) -> None:
     assert claim.measured.command == COMMAND
     known = claim.measured.commit
     assert len(known) == 7 and f" at {known})." in (measured / COVER).read_text()
-    assert content_ids.tree_commit(measured) == known, "the texts were written since, and nothing that is run"
+    assert content_ids.tree_commit(measured) == known, (
+        "the texts were written since, and nothing that is run"
+    )
     change_library(measured)
     assert content_ids.tree_commit(measured) == f"{known}+"
     assert commit(measured) != known
@@ -354,7 +372,9 @@ def test_everything_that_is_older_is_renewed_and_a_failure_does_not_end_it(
     before = (measured / "results/zombie/measured.json").read_text()
     other = measured / "results/other/claim.toml"
     other.parent.mkdir()
-    other.write_text('about = "No such experiment"\ncommand = "kteardown run freezer --source tar:no"\n')
+    other.write_text(
+        'about = "No such experiment"\ncommand = "kteardown run freezer --source tar:no"\n'
+    )
     monkeypatch.setattr(analysis, "RULES", analysis.RULES + 1)
     (failed,) = results.renew(measured)
     assert failed.startswith("other: kteardown run freezer --source tar:no ended with ")
@@ -363,17 +383,23 @@ def test_everything_that_is_older_is_renewed_and_a_failure_does_not_end_it(
 
 
 def test_a_series_on_another_source_is_depended_on(tree: Path) -> None:
-    found = claims.ids(tree, "kteardown run freezer --variant 'freezer-skip-exited@1 on debian:7.2'")
+    found = claims.ids(
+        tree, "kteardown run freezer --variant 'freezer-skip-exited@1 on debian:7.2'"
+    )
     assert found[SERIES] == claims.load(tree, "zombie").now[SERIES]
 
 
 def test_both_clocks_are_depended_on(tree: Path) -> None:
     both = "kteardown run freezer --clock both"
-    designs = {claims.ids(tree, f"{both} {more}")["design"] for more in ("", "--boots 8", "--seeds 8")}
+    designs = {
+        claims.ids(tree, f"{both} {more}")["design"] for more in ("", "--boots 8", "--seeds 8")
+    }
     assert len(designs) == 3
     one = claims.ids(tree, "kteardown run freezer --clock wall")
     assert (
-        one["guest"] != claims.ids(tree, both)["guest"] != claims.ids(tree, "kteardown run freezer")["guest"]
+        one["guest"]
+        != claims.ids(tree, both)["guest"]
+        != claims.ids(tree, "kteardown run freezer")["guest"]
     )
 
 
@@ -382,7 +408,9 @@ def test_the_files_that_count_are_depended_on_where_it_is_asked_for(tree: Path) 
     before = [claims.ids(tree, command) for command in (plain, f"{plain} --counts")]
     assert before[0]["agent"] != before[1]["agent"] and before[0]["design"] != before[1]["design"]
     replace(
-        tree / "agent/counts/counters.h", "#include <stdint.h>", "#include <stdint.h>\n#include <float.h>"
+        tree / "agent/counts/counters.h",
+        "#include <stdint.h>",
+        "#include <stdint.h>\n#include <float.h>",
     )
     after = [claims.ids(tree, command) for command in (plain, f"{plain} --counts")]
     assert after[0] == before[0]
@@ -433,13 +461,30 @@ def test_a_table_that_was_never_measured_says_so_and_has_no_figure(tree: Path) -
         (PAGE, "<!-- end of results -->", "", "a block of results has no end"),
         (COVER, "Instructions for", "Cycles for", "0 paragraphs, not one"),
         (PATCH, "Thawing costs", "Thawing takes", "0 sentences, not one"),
-        ("results/zombie/claim.toml", "{per_unit thaw_ns base}", "{per_unit thaw_ns twin}", "no such figure"),
-        ("results/zombie/claim.toml", "[tables.thaw]", "[tables.other]", "no table thaw in results/zombie"),
-        ("results/zombie/claim.toml", 'rows = ["zombies"]', "row = []", "results/zombie/claim.toml: "),
+        (
+            "results/zombie/claim.toml",
+            "{per_unit thaw_ns base}",
+            "{per_unit thaw_ns twin}",
+            "no such figure",
+        ),
+        (
+            "results/zombie/claim.toml",
+            "[tables.thaw]",
+            "[tables.other]",
+            "no table thaw in results/zombie",
+        ),
+        (
+            "results/zombie/claim.toml",
+            'rows = ["zombies"]',
+            "row = []",
+            "results/zombie/claim.toml: ",
+        ),
         ("results/zombie/claim.toml", " --seeds 3", " --seeds 0", "--seeds 0 .*greater than"),
     ],
 )
-def test_a_place_that_is_wrong_is_named(measured: Path, name: str, old: str, new: str, problem: str) -> None:
+def test_a_place_that_is_wrong_is_named(
+    measured: Path, name: str, old: str, new: str, problem: str
+) -> None:
     replace(measured / name, old, new)
     with pytest.raises((results.Refused, ValueError), match=problem):
         results.write_tables(measured)
@@ -490,11 +535,14 @@ def test_the_part_of_a_report_on_a_terminal(measured: Path) -> None:
 
 def test_a_claim_of_a_script_depends_on_its_files_and_not_on_how_it_is_called(tree: Path) -> None:
     command = (
-        "kteardown compare postings/scripts/pipes.sh --file postings/scripts/pipes.c --source debian:6.12"
+        "kteardown compare postings/scripts/pipes.sh --file postings/scripts/pipes.c --source "
+        "debian:6.12"
     )
     command += f" --series ./{SERIES} --set N=10,20"
     before = claims.ids(tree, command)
-    assert {"agent", "analysis", "design", "guest", "kernels", SERIES, "workloads/pipes"} == set(before)
+    assert {"agent", "analysis", "design", "guest", "kernels", SERIES, "workloads/pipes"} == set(
+        before
+    )
     replace(tree / "postings/scripts/pipes.c", "sleep(1);", "sleep(2);")
     now = claims.ids(tree, command)
     assert [name for name in now if now[name] != before[name]] == ["workloads/pipes"]
@@ -515,7 +563,14 @@ def test_every_claim_of_this_tree_can_be_read_and_its_places_exist() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.016234, "0.0162"), (4.66, "4.66"), (68.0, "68"), (99.96, "100"), (1028754.2, "1,028,754")],
+    [
+        (0, "0"),
+        (0.016234, "0.0162"),
+        (4.66, "4.66"),
+        (68.0, "68"),
+        (99.96, "100"),
+        (1028754.2, "1,028,754"),
+    ],
 )
 def test_a_number_has_three_digits_or_all_before_the_point(value: float, text: str) -> None:
     assert result_tables.brief(value) == text
@@ -549,9 +604,9 @@ def test_a_value_can_be_divided_and_only_some_kernels_shown(measured: Path) -> N
         if c.point == {"zombies": 1200} and c.metric == "freeze_user_ns"
     }
     assert result_tables.table(spec, claim).splitlines()[-1].split("|")[2].strip() == f"{base:,.0f}"
-    assert result_tables.table(divided, claim).splitlines()[-1].split("|")[2].strip() == result_tables.brief(
-        base / 1200
-    )
+    assert result_tables.table(divided, claim).splitlines()[-1].split("|")[
+        2
+    ].strip() == result_tables.brief(base / 1200)
     with pytest.raises(result_tables.NoFigure):
         result_tables.table(spec.model_copy(update={"metrics": ("no_ns",)}), claim)
 
@@ -573,7 +628,9 @@ def test_every_posting_has_a_line_with_its_findings(tree: Path) -> None:
     replace(tree / "results/zombie/claim.toml", COMMAND, "kteardown replicate freezer --quick")
     lines = replications.overview(tree, claims.claims(tree)).splitlines()
     assert len(lines) == 2 + len(posting_names())
-    assert "replicate freezer`, not measured yet" in next(line for line in lines if "[freezer]" in line)
+    assert "replicate freezer`, not measured yet" in next(
+        line for line in lines if "[freezer]" in line
+    )
     assert "DragonFly BSD" in next(line for line in lines if "| pipes" in line)
 
 
@@ -600,7 +657,10 @@ def test_the_table_of_both_clocks(measured: Path) -> None:
         result_tables.table(spec, claim)
     (counted,) = claim.results.values()
     # The same changes on the other clock: both agree.
-    vars(claim)["results"] = {"instructions": counted, "wall": counted.model_copy(update={"clock": "wall"})}
+    vars(claim)["results"] = {
+        "instructions": counted,
+        "wall": counted.model_copy(update={"clock": "wall"}),
+    }
     lines = result_tables.table(spec, claim).splitlines()
     assert lines[0].endswith("change on both clocks; lower is better:")
     (row,) = (line for line in lines if line.startswith("|   1,200 |"))
@@ -621,13 +681,17 @@ def test_the_point_that_is_booted_is_one_that_a_table_shows_and_has_objects(meas
     assert point.shown == {"zombies": 1200}
 
 
-def counted(claim: claims.Claim, factor: float = 1, failure: str = "") -> dict[str, confirm.Counted]:
+def counted(
+    claim: claims.Claim, factor: float = 1, failure: str = ""
+) -> dict[str, confirm.Counted]:
     """What boots at 1,200 zombies counted: what is published, times a factor."""
     found: dict[str, dict[str, float]] = {}
     for c in claim.results["instructions"].comparisons:
         if c.point == {"zombies": 1200} and not failure:
             for kernel, summary in (("base", c.base), (c.variant, c.changed)):
-                found.setdefault(f"zombies zombies=1200, {kernel}", {})[c.metric] = summary.median * factor
+                found.setdefault(f"zombies zombies=1200, {kernel}", {})[c.metric] = (
+                    summary.median * factor
+                )
     places = [f"zombies zombies=1200, {kernel}" for kernel in ("base", "freezer-skip-exited")]
     return {place: confirm.Counted(found.get(place, {}), failure, 1) for place in places}
 
@@ -660,7 +724,15 @@ def test_the_first_boots_of_the_tree_that_measured_are_the_reference(measured: P
 def keep_confirmed(claim: claims.Claim, state: str, found: Mapping[str, confirm.Counted]) -> None:
     """Keep what boots counted, without other boots as their reference."""
     values = {place: each.values for place, each in found.items()}
-    fields = {"state": state, "note": "", "commit": "", "date": "", "agent": "", "ids": {}, "values": values}
+    fields = {
+        "state": state,
+        "note": "",
+        "commit": "",
+        "date": "",
+        "agent": "",
+        "ids": {},
+        "values": values,
+    }
     claims.write_json(claim.folder / "confirmed.json", claims.Confirmed.model_validate(fields))
 
 

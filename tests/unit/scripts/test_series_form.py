@@ -1,4 +1,5 @@
-"""Each C file that a series touches is compiled, and with a clang that is new enough for the source."""
+"""Each C file that a series touches is compiled, and with a clang that is new enough for the
+source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A copy of the agent's sources that compiles in a sixth of the time: with two workloads, not optimized."""
+"""A copy of the agent's sources that compiles in a sixth of the time: with two workloads, not
+optimized."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ KEPT = ("zombies", "zombies_cgroup")
 
 def copy_agent(target: Path) -> Path:
     """Copy the sources to ``target``, which must not exist, and return it."""
-    shutil.copytree(data_dir("agent"), target, ignore=shutil.ignore_patterns("hunt", "stress", "tests"))
+    shutil.copytree(
+        data_dir("agent"), target, ignore=shutil.ignore_patterns("hunt", "stress", "tests")
+    )
     for path in (target / "workloads").iterdir():
         if path.is_dir() and path.name not in KEPT:
             shutil.rmtree(path)

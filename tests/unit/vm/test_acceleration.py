@@ -35,7 +35,8 @@ echo once >>"$0.calls"
 
 @pytest.fixture
 def probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
-    """Find the acceleration with a QEMU that does what the argument says; return how often it ran so far."""
+    """Find the acceleration with a QEMU that does what the argument says; return how often it ran
+    so far."""
     machine = platform.machine()
     arch = next(arch for arch, known in ARCHITECTURES.items() if known.machine == machine)
     qemu = tmp_path / "bin" / ARCHITECTURES[arch].qemu

@@ -88,7 +88,9 @@ def test_the_agent_is_built_again_only_when_the_sources_change(
     assert "zombies:" in listed and "zombies_cgroup" not in listed
 
 
-def test_the_agent_that_counts_is_another_one_with_the_same_workloads(cache: Path, shared: Path) -> None:
+def test_the_agent_that_counts_is_another_one_with_the_same_workloads(
+    cache: Path, shared: Path
+) -> None:
     plain = build("x86_64", cache, shared)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kteardown.vm.agent.data_dir", lambda kind: shared)
@@ -107,7 +109,9 @@ def test_concurrent_builds_make_one_agent(tmp_path: Path, sources: Path) -> None
     with ThreadPoolExecutor(3) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr("kteardown.vm.agent.data_dir", lambda kind: sources)
         paths = set(
-            pool.map(lambda _: build_agent("x86_64", cache=tmp_path, reporter=SilentReporter()), range(3))
+            pool.map(
+                lambda _: build_agent("x86_64", cache=tmp_path, reporter=SilentReporter()), range(3)
+            )
         )
     assert len(paths) == 1
     subprocess.run([paths.pop(), "--help"], check=True, capture_output=True)

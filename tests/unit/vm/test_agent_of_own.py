@@ -1,4 +1,5 @@
-"""Agents with C files that are not shipped: these see no other file, and execute nothing on the host."""
+"""Agents with C files that are not shipped: these see no other file, and execute nothing on the
+host."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ static const struct kind *const listed __attribute__((used, section("kinds"))) =
 def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The agent's sources with two workloads and one kind, which are compiled in a moment."""
     folder = copy_agent(tmp_path_factory.mktemp("sources") / "agent")
-    ignored = shutil.ignore_patterns("[a-oq-z]*.c", "p[a-hj-z]*.c", "pi[a-oq-z]*.c", "pipe_*.c", "*_*.c")
+    ignored = shutil.ignore_patterns(
+        "[a-oq-z]*.c", "p[a-hj-z]*.c", "pi[a-oq-z]*.c", "pipe_*.c", "*_*.c"
+    )
     shutil.copytree(data_dir("agent") / "hunt" / "kinds", folder / "hunt" / "kinds", ignore=ignored)
     for part in ("", "lib"):
         for file in (data_dir("agent") / "hunt" / part).glob("*.[ch]"):
@@ -106,7 +109,9 @@ def test_a_constructor_of_a_kind_has_no_effect_on_the_host(tmp_path: Path, mine:
     assert not canary.exists()
     # It is executed, where it sees nothing: the same program on the host makes the file.
     (program,) = (
-        file for file in (cache_dir() / "agent").glob("*-kinds") if str(canary).encode() in file.read_bytes()
+        file
+        for file in (cache_dir() / "agent").glob("*-kinds")
+        if str(canary).encode() in file.read_bytes()
     )
     subprocess.run([program], check=True, capture_output=True)
     assert canary.exists()

@@ -14,7 +14,15 @@ import pytest
 from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.vm.job import BootJob
-from kteardown.vm.qemu_library import _NO_RIGHTS, _OTHER_USER, _ROOT, USER, WITH_LAB, confinement, opened
+from kteardown.vm.qemu_library import (
+    _NO_RIGHTS,
+    _OTHER_USER,
+    _ROOT,
+    USER,
+    WITH_LAB,
+    confinement,
+    opened,
+)
 from unit.vm.test_qemu_command import JOB
 
 IS_ROOT = os.geteuid() == 0
@@ -46,7 +54,9 @@ def output(words: list[str], inherit: Sequence[int] = ()) -> str:
 
 
 def test_the_process_has_no_rights_that_it_does_not_need() -> None:
-    status = dict(line.split(":\t", 1) for line in output(["cat", "/proc/self/status"]).splitlines())
+    status = dict(
+        line.split(":\t", 1) for line in output(["cat", "/proc/self/status"]).splitlines()
+    )
     assert status["NoNewPrivs"] == "1"
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
     assert output(["sh", "-c", "ulimit -c"]) == "0\n"

@@ -33,13 +33,31 @@ def recorded(name: str) -> str:
             "agent-error",
             "kteardown-agent: error: loading module /modules/",
         ),
-        ("exit", STARTED, RESET, "agent-error", "exited with 3: Kernel panic - not syncing: Attempted"),
+        (
+            "exit",
+            STARTED,
+            RESET,
+            "agent-error",
+            "exited with 3: Kernel panic - not syncing: Attempted",
+        ),
         ("crash", STARTED, RESET, "agent-error", "killed by signal 11"),
         ("no-init", RecordsSeen(), RESET, "panic", "not syncing: No working init found"),
         ("oom", STARTED, RESET, "oom", "System is deadlocked on memory"),
         ("reset", STARTED, RESET, "panic", "last on the console: reboot: Restarting system"),
-        ("reset", STARTED, Ending("flooded", "printed too much"), "agent-error", "printed too much; last on"),
-        ("oom", STARTED, Ending("flooded", "printed too much"), "oom", "System is deadlocked on memory"),
+        (
+            "reset",
+            STARTED,
+            Ending("flooded", "printed too much"),
+            "agent-error",
+            "printed too much; last on",
+        ),
+        (
+            "oom",
+            STARTED,
+            Ending("flooded", "printed too much"),
+            "oom",
+            "System is deadlocked on memory",
+        ),
         ("hang", STARTED, Ending("silent", "no record for 15 s"), "hang", "no record for 15 s"),
     ],
 )
@@ -63,7 +81,13 @@ def test_a_guest_that_goes_on_after_the_text_of_a_panic_has_not_panicked() -> No
 
 def written(at_us: int, text: str, **fields: object) -> bytes:
     """The record of a message that user space wrote to the log."""
-    fields = {"type": "output", "trial": 10, "repetition": 0, "source": "log", "facility": 1} | fields
+    fields = {
+        "type": "output",
+        "trial": 10,
+        "repetition": 0,
+        "source": "log",
+        "facility": 1,
+    } | fields
     return json.dumps(fields | {"at_ns": at_us * 1000, "text": text}).encode()
 
 
@@ -77,7 +101,8 @@ def test_what_a_script_wrote_to_the_log_is_no_report_of_the_kernel() -> None:
     ):
         seen.note(raw)
     left = without_written(recorded("forged"), seen.written)
-    # No record is about the stall; the panic, which did not come through the log, counts as a part of it.
+    # No record is about the stall; the panic, which did not come through the log, counts as a part
+    # of it.
     assert [(one.kind, one.trials) for one in problems(left)] == [("stall", (10,))]
     assert "trial 99" not in left and "reboot: Power down" in left
 
@@ -86,7 +111,9 @@ def test_a_message_of_the_kernel_at_the_time_of_another_of_user_space_is_kept() 
     seen = RecordsSeen()
     seen.note(written(1_000_001, "forged"))
     seen.note(written(2_000_000, "BUG: by the kernel: 0", facility=0))
-    console = "[    1.000001] WARNING: real\n[    1.000001] forged\n[    2.000000] BUG: by the kernel: 0"
+    console = (
+        "[    1.000001] WARNING: real\n[    1.000001] forged\n[    2.000000] BUG: by the kernel: 0"
+    )
     assert without_written(console, seen.written) == console.replace("[    1.000001] forged\n", "")
 
 
@@ -133,7 +160,9 @@ def test_the_reason_of_a_hang_is_the_kernels_complaint_rather_than_the_last_line
 
 
 def test_a_cut_record_is_reported() -> None:
-    assert classify("", RecordsSeen(cut=12), RESET)[1].endswith("the last record was cut after 12 bytes")
+    assert classify("", RecordsSeen(cut=12), RESET)[1].endswith(
+        "the last record was cut after 12 bytes"
+    )
 
 
 def test_a_cut_console_without_bye_is_never_ok() -> None:
@@ -144,7 +173,11 @@ def test_a_cut_console_without_bye_is_never_ok() -> None:
         assert detail
 
 
-@given(st.binary(max_size=400), st.sampled_from(["powered-off", "reset", "silent", "broken"]), st.booleans())
+@given(
+    st.binary(max_size=400),
+    st.sampled_from(["powered-off", "reset", "silent", "broken"]),
+    st.booleans(),
+)
 def test_any_bytes_have_an_outcome(console: bytes, how: str, bye: bool) -> None:
     ending = Ending(how, "why")  # type: ignore[arg-type]
     outcome, detail = classify(console.decode(errors="replace"), RecordsSeen(bye=bye), ending)

@@ -27,9 +27,13 @@ def hosts(draw: st.DrawFn) -> list[Cpu]:
 
 
 @given(hosts(), st.integers(1, 6))
-def test_a_guest_has_cores_of_its_own_on_one_node_with_free_siblings(cpus: list[Cpu], vcpus: int) -> None:
+def test_a_guest_has_cores_of_its_own_on_one_node_with_free_siblings(
+    cpus: list[Cpu], vcpus: int
+) -> None:
     known = {cpu.number: cpu for cpu in cpus}
-    by_node = {node: {cpu.core for cpu in cpus if cpu.node == node} for node in {cpu.node for cpu in cpus}}
+    by_node = {
+        node: {cpu.core for cpu in cpus if cpu.node == node} for node in {cpu.node for cpu in cpus}
+    }
     found = choose(cpus, vcpus)
     assert (found is None) == all(len(cores) <= vcpus for cores in by_node.values())
     if found is None:
@@ -48,7 +52,9 @@ def test_the_choice_does_not_depend_on_the_order(cpus: list[Cpu], vcpus: int) ->
     assert choose(cpus, vcpus) == choose(sorted(cpus, key=lambda cpu: cpu.number), vcpus)
 
 
-def at(vcpus: tuple[int, ...], siblings: tuple[int, ...], others: tuple[int, ...], node: int) -> Placed:
+def at(
+    vcpus: tuple[int, ...], siblings: tuple[int, ...], others: tuple[int, ...], node: int
+) -> Placed:
     return Placed(vcpus=vcpus, siblings=siblings, others=others, node=node)
 
 
@@ -97,7 +103,11 @@ def two_sockets(tmp_path: Path) -> Path:
     put(tmp_path, f"{cpu}/online", "0-2,4-10,12-15\n")
     put(tmp_path, f"{cpu}/isolated", "\n")
     for number in range(16):
-        put(tmp_path, f"{cpu}/cpu{number}/topology/core_cpus_list", f"{number % 8},{number % 8 + 8}\n")
+        put(
+            tmp_path,
+            f"{cpu}/cpu{number}/topology/core_cpus_list",
+            f"{number % 8},{number % 8 + 8}\n",
+        )
     put(tmp_path, "sys/devices/system/node/node0/cpulist", "0-2,8-10\n")
     put(tmp_path, "sys/devices/system/node/node1/cpulist", "4-7,12-15\n")
     put(tmp_path, "proc/self/cgroup", "0::/lab\n")

@@ -12,7 +12,9 @@ from unit.fake_machine import HELLO, FakeBoot, FakeMachine
 
 def job(folder: Path, seed: int) -> BootJob:
     nothing = folder / "none"
-    return BootJob(nothing, nothing, "x86_64", "icount", 1, 64, seed, Entry(folder) / f"console-{seed}", 1.0)
+    return BootJob(
+        nothing, nothing, "x86_64", "icount", 1, 64, seed, Entry(folder) / f"console-{seed}", 1.0
+    )
 
 
 def test_the_fake_machine_follows_its_script(tmp_path: Path) -> None:

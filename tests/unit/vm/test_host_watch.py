@@ -35,7 +35,11 @@ def tree(tmp_path: Path) -> Path:
     put(tmp_path, "proc/8/schedstat", "0 0 0\n")
     put(tmp_path, "proc/self/cgroup", "0::/user.slice/lab.scope\n")
     group = "sys/fs/cgroup/user.slice"
-    put(tmp_path, f"{group}/lab.scope/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 1500000\n")
+    put(
+        tmp_path,
+        f"{group}/lab.scope/cpu.stat",
+        "usage_usec 5\nnr_throttled 1\nthrottled_usec 1500000\n",
+    )
     put(tmp_path, f"{group}/cpu.stat", "usage_usec 5\nnr_throttled 9\nthrottled_usec 2500000\n")
     heat = "sys/devices/system/cpu/cpu0/thermal_throttle"
     put(tmp_path, f"{heat}/core_throttle_total_time_ms", "40\n")
@@ -55,7 +59,12 @@ def test_a_host_without_counters_is_no_error(tmp_path: Path) -> None:
     found = read([7], [0], tmp_path)
     assert (found.threads, found.steal_s, found.throttled_s, found.hot_s) == ({}, {}, None, {})
     lost = lost_between(found, read([7], [0], tmp_path))
-    assert (lost.run_delay_s, lost.steal_s, lost.throttled_s, lost.hot_s) == (None, None, None, None)
+    assert (lost.run_delay_s, lost.steal_s, lost.throttled_s, lost.hot_s) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert lost.share == 0
 
 
@@ -65,7 +74,11 @@ def test_steal_is_only_that_of_the_usable_cpus() -> None:
 
 
 def test_groups_of_version_1_are_found_too(tmp_path: Path) -> None:
-    put(tmp_path, "sys/fs/cgroup/cpu,cpuacct/box/cpu.stat", "nr_throttled 1\nthrottled_time 3000000000\n")
+    put(
+        tmp_path,
+        "sys/fs/cgroup/cpu,cpuacct/box/cpu.stat",
+        "nr_throttled 1\nthrottled_time 3000000000\n",
+    )
     cgroups = "5:memory:/other\n4:cpu,cpuacct:/box\n0::/\n"
     assert own_groups(cgroups, tmp_path) == [tmp_path / "sys/fs/cgroup/cpu,cpuacct/box"]
     put(tmp_path, "proc/self/cgroup", cgroups)
@@ -104,7 +117,9 @@ def test_a_share_is_between_nothing_and_all(elapsed_s: float, parts: list[float]
 @given(st.lists(st.tuples(seconds, st.integers(0, 1000), seconds, st.integers(0, 1000))))
 def test_nothing_lost_is_negative(threads: list[tuple[float, int, float, int]]) -> None:
     before = {n: (delay, runs) for n, (delay, runs, _, _) in enumerate(threads)}
-    after = {n: (delay + more, runs + again) for n, (delay, runs, more, again) in enumerate(threads)}
+    after = {
+        n: (delay + more, runs + again) for n, (delay, runs, more, again) in enumerate(threads)
+    }
     lost = lost_between(counters(0, before), counters(1, after))
     assert lost.run_delay_s is None if not threads else (lost.run_delay_s or 0) >= 0
     assert lost.steal_s == 0

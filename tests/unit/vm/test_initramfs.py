@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from kteardown.door import Entry
 from kteardown.errors import InputError
-from kteardown.vm.initramfs import ArchiveEntry, archive, character_device, file, folder, pack, symlink
+from kteardown.vm.initramfs import (
+    ArchiveEntry,
+    archive,
+    character_device,
+    file,
+    folder,
+    pack,
+    symlink,
+)
 
 _names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=40)
 
@@ -31,14 +39,20 @@ def read(data: bytes) -> list[ArchiveEntry]:
             assert start == len(data)
             return entries
         entries.append(
-            ArchiveEntry(name[:-1].decode(), mode, data[start : start + size], (field[9], field[10]))
+            ArchiveEntry(
+                name[:-1].decode(), mode, data[start : start + size], (field[9], field[10])
+            )
         )
         at = (start + size + 3) & ~3
 
 
 @given(st.lists(st.tuples(_names, st.binary(max_size=300), st.sampled_from([0o644, 0o755, 0o600]))))
 def test_every_member_survives_writing_and_parsing(files: list[tuple[str, bytes, int]]) -> None:
-    entries = [folder("a"), character_device("a/c", 5, 1), *(file(f"a/{n}", d, p) for n, d, p in files)]
+    entries = [
+        folder("a"),
+        character_device("a/c", 5, 1),
+        *(file(f"a/{n}", d, p) for n, d, p in files),
+    ]
     assert read(archive(entries)) == entries
 
 
@@ -48,7 +62,9 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     first = pack(Entry(tmp_path) / "one", agent=agent, plan="kteardown-plan 1\n").read_bytes()
     agent.touch()
     agent.chmod(0o600)
-    assert pack(Entry(tmp_path) / "two", agent=agent, plan="kteardown-plan 1\n").read_bytes() == first
+    assert (
+        pack(Entry(tmp_path) / "two", agent=agent, plan="kteardown-plan 1\n").read_bytes() == first
+    )
 
 
 def test_pack_contains_agent_plan_modules_and_console(tmp_path: Path) -> None:
@@ -57,7 +73,9 @@ def test_pack_contains_agent_plan_modules_and_console(tmp_path: Path) -> None:
     module.write_bytes(b"module")
     members = {
         e.path: e
-        for e in read(pack(Entry(tmp_path) / "i", agent=agent, plan="p\n", modules=[module]).read_bytes())
+        for e in read(
+            pack(Entry(tmp_path) / "i", agent=agent, plan="p\n", modules=[module]).read_bytes()
+        )
     }
     assert members["init"].data == b"agent" and members["init"].mode == stat.S_IFREG | 0o755
     assert members["plan"].data == b"p\n"

@@ -18,8 +18,14 @@ CONSOLES = Path(__file__).parents[2] / "data/console"
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        ("WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 try_to_freeze_tasks+0x2f9/0x300", "warning"),
-        ("WARNING: kernel/power/process.c:52 at try_to_freeze_tasks+0x2f9/0x300, CPU#0: agent/1", "warning"),
+        (
+            "WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 try_to_freeze_tasks+0x2f9/0x300",
+            "warning",
+        ),
+        (
+            "WARNING: kernel/power/process.c:52 at try_to_freeze_tasks+0x2f9/0x300, CPU#0: agent/1",
+            "warning",
+        ),
         (
             "workqueue: work func psi_release_fn enqueued on deprecated workqueue. "
             "Use system_{percpu|dfl}_wq instead.",
@@ -34,14 +40,24 @@ CONSOLES = Path(__file__).parents[2] / "data/console"
         ("WARNING: lock held when returning to user space!", "lockdep"),
         ("WARNING: suspicious RCU usage", "lockdep"),
         ("WARNING: HARDIRQ-safe -> HARDIRQ-unsafe lock order detected", "lockdep"),
-        ("BUG: sleeping function called from invalid context at kernel/locking/mutex.c:579", "lockdep"),
+        (
+            "BUG: sleeping function called from invalid context at kernel/locking/mutex.c:579",
+            "lockdep",
+        ),
         ("BUG: kernel NULL pointer dereference, address: 0000000000000008", "oops"),
-        ("Unable to handle kernel NULL pointer dereference at virtual address 0000000000000008", "oops"),
+        (
+            "Unable to handle kernel NULL pointer dereference at virtual address 0000000000000008",
+            "oops",
+        ),
         ("kernel BUG at kernel/power/process.c:150!", "oops"),
         ("BUG: KASAN: slab-use-after-free in try_to_freeze_tasks+0x10/0x20", "corruption"),
         ("list_add corruption. prev->next should be next (ffff), but was dead.", "corruption"),
         ("BUG task_struct (Not tainted): Poison overwritten", "corruption"),
-        ("BUG kmalloc-64 (Not tainted): Objects remaining in kmalloc-64 on __kmem_cache_shutdown()", "leak"),
+        (
+            "BUG kmalloc-64 (Not tainted): Objects remaining in kmalloc-64 on "
+            "__kmem_cache_shutdown()",
+            "leak",
+        ),
         ("kteardown: kmemleak: 3 unreferenced objects, the first:", "leak"),
         ("BUG: Bad rss-counter state mm:00000000a type:MM_ANONPAGES val:1", "leak"),
         ("rcu: INFO: rcu_sched self-detected stall on CPU", "stall"),
@@ -65,19 +81,25 @@ def test_a_problem_knows_the_trial_in_which_it_was_reported() -> None:
         "[ 1.0] kteardown: trial 0: zombies zombies=0\n"
         "[ 1.5] kteardown: trial 4: zombies zombies=6000\n"
         "[ 2.0] ------------[ cut here ]------------\n"
-        "[ 2.0] WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 try_to_freeze_tasks+0x2f9/0x300\n"
+        "[ 2.0] WARNING: CPU: 0 PID: 1 at kernel/power/process.c:52 "
+        "try_to_freeze_tasks+0x2f9/0x300\n"
         "[ 2.0] Call Trace:\n"
         "[ 2.0] ---[ end trace 0000000000000000 ]---\n"
         "[ 2.5] Freezing user space processes\n"
     )
     (found,) = problems(console)
     assert (found.kind, found.trials) == ("warning", (4,))
-    assert found.excerpt[0].startswith("WARNING: ") and found.excerpt[-1].startswith("---[ end trace")
+    assert found.excerpt[0].startswith("WARNING: ") and found.excerpt[-1].startswith(
+        "---[ end trace"
+    )
     assert len(found.excerpt) == 3
 
 
 def test_a_problem_that_is_reported_twice_is_one_problem_of_both_trials() -> None:
-    line = "WARNING: CPU: 0 PID: {} at kernel/power/process.c:{} f+0x2f9/0x300\n---[ end trace 0 ]---\n"
+    line = (
+        "WARNING: CPU: 0 PID: {} at kernel/power/process.c:{} f+0x2f9/0x300\n---[ end trace 0 "
+        "]---\n"
+    )
     console = (
         f"kteardown: trial 1: x\n{line.format(7, 52)}kteardown: trial 2: x\n{line.format(9, 53)}"
         "WARNING: possible recursive locking detected\n"
@@ -89,7 +111,8 @@ def test_a_problem_that_is_reported_twice_is_one_problem_of_both_trials() -> Non
 
 def test_an_oops_and_its_panic_are_one_problem() -> None:
     console = (
-        "BUG: kernel NULL pointer dereference, address: 8\nOops: Oops: 0002 [#1]\nRIP: 0010:f+0x1/0x2\n"
+        "BUG: kernel NULL pointer dereference, address: 8\nOops: Oops: 0002 [#1]\nRIP: "
+        "0010:f+0x1/0x2\n"
         "Kernel panic - not syncing: Fatal exception\n"
     )
     (found,) = problems(console)
@@ -103,7 +126,9 @@ def test_a_good_boot_has_no_problems() -> None:
 
 def test_the_end_of_a_panic_is_its_beginning_not_the_log_that_is_printed_again() -> None:
     again = "".join(f"[ {n}.0] line {n}\n" for n in range(90))
-    lines = last_lines_of(f"{again}[ 91.0] Kernel panic - not syncing: why\n[ 91.0] Call Trace:\n{again}")
+    lines = last_lines_of(
+        f"{again}[ 91.0] Kernel panic - not syncing: why\n[ 91.0] Call Trace:\n{again}"
+    )
     assert lines[:2] == ("Kernel panic - not syncing: why", "Call Trace:")
     assert len(lines) == 40
 
@@ -139,12 +164,26 @@ def test_where_the_cpus_are_idle_the_blocked_tasks_are_shown() -> None:
                 "zombies/77 is trying to acquire lock:",
                 "ffff888 (a_lock){+.+.}-{3:3}, at: f+0x1/0x2",
             ),
-            (CIRCULAR, "init/1 is trying to acquire lock:", "ffff999 (a_lock){+.+.}-{3:3}, at: f+0x9/0x20"),
+            (
+                CIRCULAR,
+                "init/1 is trying to acquire lock:",
+                "ffff999 (a_lock){+.+.}-{3:3}, at: f+0x9/0x20",
+            ),
         ),
         (
             "leak",
-            (LEAK.format(1), "unreferenced object 0xffff888 (size 1024):", "kmalloc+0x1/0x2", "f+0x1/0x2"),
-            (LEAK.format(600), "unreferenced object 0xffff999 (size 1024):", "kmalloc+0x1/0x2", "f+0x3/0x9"),
+            (
+                LEAK.format(1),
+                "unreferenced object 0xffff888 (size 1024):",
+                "kmalloc+0x1/0x2",
+                "f+0x1/0x2",
+            ),
+            (
+                LEAK.format(600),
+                "unreferenced object 0xffff999 (size 1024):",
+                "kmalloc+0x1/0x2",
+                "f+0x3/0x9",
+            ),
         ),
     ],
 )
@@ -189,7 +228,9 @@ def test_a_second_report_in_the_next_trial_or_after_a_rule_is_another_problem() 
 
 def test_the_log_that_a_panic_prints_again_is_not_read() -> None:
     log = f"[ 0.0] Linux version 6.12\n[ 0.1] {WARNING}\n[ 1.0] kteardown: trial 0: x\n"
-    found = problems(f"{log}[ 2.0] Kernel panic - not syncing: why\n{log}[ 2.1] ---[ end Kernel panic\n")
+    found = problems(
+        f"{log}[ 2.0] Kernel panic - not syncing: why\n{log}[ 2.1] ---[ end Kernel panic\n"
+    )
     assert [(p.kind, p.trials) for p in found] == [("warning", ()), ("panic", (0,))]
 
 

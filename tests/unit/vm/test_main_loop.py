@@ -1,4 +1,5 @@
-"""The library that keeps QEMU's main loop from running beside the virtual CPUs is loaded into QEMU."""
+"""The library that keeps QEMU's main loop from running beside the virtual CPUs is loaded into
+QEMU."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ EXACT = replace(JOB, acceleration="icount")
 REPLACED = {"ppoll", "pthread_cond_wait", "pthread_cond_signal", "pthread_cond_broadcast", "write"}
 
 
-def test_the_library_replaces_only_what_qemu_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_replaces_only_what_qemu_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path))
     built = library(SilentReporter())
     listing = subprocess.check_output(["nm", "--dynamic", "--defined-only", str(built)], text=True)
@@ -36,7 +39,9 @@ def test_it_is_loaded_beside_others_from_a_path_with_any_characters(
     with preloaded(EXACT) as (prefix, inherit):
         assert prefix[1].endswith(f":{others}" if others else f"/{inherit[0]}")
         command = [*prefix, "cat", "/proc/self/maps"]
-        loaded = subprocess.check_output(command, pass_fds=inherit, stderr=subprocess.DEVNULL, text=True)
+        loaded = subprocess.check_output(
+            command, pass_fds=inherit, stderr=subprocess.DEVNULL, text=True
+        )
     assert "main_loop-" in loaded
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(inherit[0])
@@ -47,7 +52,9 @@ def test_in_real_time_nothing_is_loaded() -> None:
         assert start == ((), ())
 
 
-def test_without_a_compiler_the_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingError, match=r"cannot build main_loop\.c for QEMU: no C compiler"):
         build_library("main_loop", cache=tmp_path, reporter=SilentReporter())

@@ -17,7 +17,9 @@ def test_a_host_without_names_of_descriptors_is_refused(tmp_path: Path) -> None:
     assert f"ln -s /proc/self/fd {tmp_path / 'missing'}" in error.value.hint
 
 
-@pytest.mark.skipif(not shutil.which("qemu-system-x86_64"), reason="it needs the emulator of x86-64")
+@pytest.mark.skipif(
+    not shutil.which("qemu-system-x86_64"), reason="it needs the emulator of x86-64"
+)
 def test_the_firmware_of_a_guest_is_not_that_of_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

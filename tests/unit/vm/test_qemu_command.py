@@ -77,7 +77,10 @@ def test_fewer_possible_than_online_cpus_are_an_error() -> None:
 
 
 def test_the_jobs_own_kernel_arguments_come_last() -> None:
-    assert kernel_arguments(replace(JOB, kernel_args=("loglevel=8", "x=1")))[-2:] == ["loglevel=8", "x=1"]
+    assert kernel_arguments(replace(JOB, kernel_args=("loglevel=8", "x=1")))[-2:] == [
+        "loglevel=8",
+        "x=1",
+    ]
 
 
 def test_the_seed_is_an_argument_of_the_kernel() -> None:
@@ -113,7 +116,9 @@ def test_memory_is_divided_among_nodes_and_cpus_are_assigned_round_robin() -> No
 
 
 def test_a_node_without_a_cpu_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"machine\.numa_nodes = 3 is more than the possible CPUs, 2"):
+    with pytest.raises(
+        InputError, match=r"machine\.numa_nodes = 3 is more than the possible CPUs, 2"
+    ):
         qemu_command(replace(JOB, numa_nodes=3))
 
 
@@ -153,5 +158,7 @@ def test_the_wall_clock_keeps_the_apic_timer(acceleration: Acceleration) -> None
     ("fields", "skipped"),
     [({}, True), ({"has_own_programs": True}, False), ({"acceleration": "kvm"}, False)],
 )
-def test_a_script_can_read_the_formats_of_tracepoints(fields: dict[str, object], skipped: bool) -> None:
+def test_a_script_can_read_the_formats_of_tracepoints(
+    fields: dict[str, object], skipped: bool
+) -> None:
     assert ("initcall_blacklist=trace_eval_init" in kernel_arguments(one_cpu(**fields))) is skipped

@@ -1,4 +1,5 @@
-"""What the cache has for guests and QEMU is checked before it is used, and made again if it is damaged."""
+"""What the cache has for guests and QEMU is checked before it is used, and made again if it is
+damaged."""
 
 from __future__ import annotations
 

@@ -75,7 +75,8 @@ def test_a_guest_that_runs_as_usual_on_a_busy_host_has_its_whole_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clocks = Clocks(monkeypatch)
-    # A thirtieth of a CPU, 200 million instructions a CPU second: an hour of the host is six seconds of it.
+    # A thirtieth of a CPU, 200 million instructions a CPU second: an hour of the host is six
+    # seconds of it.
     assert polls(clocks, rule(clocks), 0.1, most=240, share=1 / 30) is None
 
 
@@ -128,7 +129,9 @@ def test_halted_cpus_without_a_timer_are_a_hang(monkeypatch: pytest.MonkeyPatch)
     assert found is not None and "halted" in found[1]
 
 
-def test_a_qemu_that_executes_nothing_is_not_a_hang_of_the_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_qemu_that_executes_nothing_is_not_a_hang_of_the_guest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clocks = Clocks(monkeypatch)
     with pytest.raises(QemuStuckError, match="executed nothing"):
         polls(clocks, rule(clocks), 0)

@@ -1,4 +1,5 @@
-"""Boots of a real QEMU that are stopped at each moment at which they wait: nothing is printed or left."""
+"""Boots of a real QEMU that are stopped at each moment at which they wait: nothing is printed or
+left."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ pytestmark = pytest.mark.skipif(
 
 
 class StoppedMachine(QemuMachine):
-    """A machine that is stopped when its boot waits for the so many-th time, for each of ``moments``."""
+    """A machine that is stopped when its boot waits for the so many-th time, for each of
+    ``moments``."""
 
     def __init__(self, *moments: int) -> None:
         super().__init__()
@@ -77,7 +79,8 @@ def complaints(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 
 
 def stopped(folder: Path, code: bytes, *moments: int) -> int:
-    """Boot, stop at ``moments``, and return how often the boot waited. One that halts is stopped at last."""
+    """Boot, stop at ``moments``, and return how often the boot waited. One that halts is stopped at
+    last."""
     machine = StoppedMachine(*moments)
 
     def runs(_: Sequence[int]) -> None:

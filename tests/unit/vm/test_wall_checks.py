@@ -109,7 +109,9 @@ def test_steal_is_measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.state.startswith("0.10 s in the last")
 
 
-def test_a_host_that_is_a_guest_and_has_no_counters(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_is_a_guest_and_has_no_counters(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(host, "why_no_counters", lambda: "this user may not count events")
     facts = {**QUIET, "hypervisor": "QEMU", "clocksource": "hpet", "mitigations": {}}
     found = {check.name: check for check in host.wall_checks(facts, tree)}
@@ -146,7 +148,9 @@ def test_guests_have_counters_that_the_user_may_not_use(
     )
 
 
-def test_kvm_can_be_set_to_give_guests_no_counters(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kvm_can_be_set_to_give_guests_no_counters(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(host, "_counter_error", lambda: 0)
     put(tree, "sys/module/kvm/parameters/enable_pmu", "N\n")
     assert "enable_pmu is off" in host.why_guests_have_no_counters(tree)

@@ -52,7 +52,9 @@ def epoch(folder: Path, mails: list[bytes], date: str = "") -> Path:
         (folder / "m").write_bytes(mail)
         for argv in (["add", "m"], ["commit", "-qm", "mail"]):
             environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), **dates}
-            subprocess.run(["git", "-C", str(folder), *identity, *argv], check=True, env=environment)
+            subprocess.run(
+                ["git", "-C", str(folder), *identity, *argv], check=True, env=environment
+            )
     return folder
 
 
@@ -71,8 +73,13 @@ def test_a_thread_has_its_patches_and_no_replies() -> None:
 
 def test_a_later_revision_in_the_thread_of_the_first_is_of_that_thread() -> None:
     first = b"Subject: [PATCH] one\nMessage-ID: <1@example.org>\n\ntext"
-    second = b"Subject: [PATCH v2] one\nMessage-ID: <2@example.org>\nReferences: <1@example.org>\n\ntext"
-    third = b"Subject: [PATCH v3] one\nMessage-ID: <3@example.org>\nIn-Reply-To: <2@example.org>\n\ntext"
+    second = (
+        b"Subject: [PATCH v2] one\nMessage-ID: <2@example.org>\nReferences: <1@example.org>\n\ntext"
+    )
+    third = (
+        b"Subject: [PATCH v3] one\nMessage-ID: <3@example.org>\nIn-Reply-To: "
+        b"<2@example.org>\n\ntext"
+    )
     assert threads([third, second, first]) == [[third, second, first]]
 
 
@@ -84,7 +91,9 @@ def test_mails_that_answer_each_other_in_a_circle_end() -> None:
     assert sum(map(len, threads(mails))) == 3
 
 
-@pytest.mark.parametrize("text", [b"", b"\x00", b"Subject: [PATCH]\n\n", b"\xff" * 100, b"Message-ID: <\n\n"])
+@pytest.mark.parametrize(
+    "text", [b"", b"\x00", b"Subject: [PATCH]\n\n", b"\xff" * 100, b"Message-ID: <\n\n"]
+)
 def test_a_mail_that_cannot_be_read_is_left_out(text: bytes) -> None:
     assert threads([text]) == []
 
@@ -111,7 +120,9 @@ def test_an_mbox_keeps_each_mail(tmp_path: Path) -> None:
     assert raw_mails(file) == once
 
 
-def test_a_repository_has_the_mails_of_the_last_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_has_the_mails_of_the_last_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree = epoch(tmp_path / "0", [b"old"], "2020-01-01T00:00:00Z")
     epoch(tree, [FREEZER, b"x" * 100_000])
     found = mails_of_list(str(tree), 7, tmp_path / "cache", SilentReporter())
@@ -133,7 +144,9 @@ def test_a_folder_in_the_place_of_a_mail_is_left_out(tmp_path: Path) -> None:
     assert mails_of_list(str(tree), 7, tmp_path / "cache", SilentReporter()) == [FREEZER]
 
 
-def test_a_list_is_fetched_with_its_last_epochs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_is_fetched_with_its_last_epochs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KTEARDOWN_ARCHIVE", str(tmp_path / "archive"))
     for number, mail in enumerate((b"zero", b"one", FREEZER)):
         epoch(tmp_path / "archive/cgroups" / str(number), [mail])

@@ -1,14 +1,14 @@
 """Intervals of a ratio of medians, by a hierarchical bootstrap over blocks and their boots.
 
-The boot is the unit of replication. Whole blocks are drawn with replacement, each with its boot of base and
-its boot of changed: a drift of the machine, which affects a whole block, cancels. Only if the values of the
-boots do not differ at all, as with a coarse clock, are repetitions drawn instead.
+The boot is the unit of replication. Whole blocks are drawn with replacement, each with its boot of
+base and its boot of changed: a drift of the machine, which affects a whole block, cancels. Only if
+the values of the boots do not differ at all, as with a coarse clock, are repetitions drawn instead.
 
-The interval of the log ratio is the smallest that contains Student's t times a calibrated bootstrap standard
-error, with boots - 1 degrees of freedom (``calibration`` corrects the part that depends on the number of
-boots), and the percentile interval of the draws, whose error level grows with the part of the differences
-between boots that blocks explain. METHODOLOGY.md has the reasons, the sources and the coverage. BCa needs a
-jackknife, which fails for medians.
+The interval of the log ratio is the smallest that contains Student's t times a calibrated bootstrap
+standard error, with boots - 1 degrees of freedom (``calibration`` corrects the part that depends on
+the number of boots), and the percentile interval of the draws, whose error level grows with the
+part of the differences between boots that blocks explain. METHODOLOGY.md has the reasons, the
+sources and the coverage. BCa needs a jackknife, which fails for medians.
 """
 
 import math
@@ -28,15 +28,17 @@ _FARTHEST = 600.0
 _ROUNDING = 1e-12
 """Logarithms with a smaller difference differ by rounding only."""
 _DRIFT = 15.0
-"""How much the error level of the percentile interval grows if blocks explain everything; from simulation."""
+"""How much the error level of the percentile interval grows if blocks explain everything; from
+simulation."""
 
 _BEYOND = 0.9
 _BEYOND_TWIN = 0.95
-"""How farthest an effect must exceed half the interval to be found with 80% power, as a probability.
+"""How farthest an effect must exceed half the interval to be found with 80% power, as a
+probability.
 
-It is a quantile of Student's t with boots - 2 degrees of freedom: for the interval alone, and for the case
-that the ratio must also be outside the interval of the A/A twin. From simulation; 0.8 would be sufficient if
-the standard error were known.
+It is a quantile of Student's t with boots - 2 degrees of freedom: for the interval alone, and for
+the case that the ratio must also be outside the interval of the A/A twin. From simulation; 0.8
+would be sufficient if the standard error were known.
 """
 
 
@@ -62,10 +64,13 @@ class Boots:
     @cached_property
     def flat(self) -> Array:
         """Return every sample, in the order of the blocks."""
-        return np.array([v for block in sorted(self.samples) for v in self.samples[block]], dtype=np.float64)
+        return np.array(
+            [v for block in sorted(self.samples) for v in self.samples[block]], dtype=np.float64
+        )
 
     def quantiles(self, q: float) -> dict[int, float]:
-        """Return the quantile ``q`` (0 to 1) of the repetitions of each boot, by block; 0.5 is the median."""
+        """Return the quantile ``q`` (0 to 1) of the repetitions of each boot, by block; 0.5 is the
+        median."""
         if q == 0.5:
             return self.medians
         return {block: _quantile(values, q) for block, values in self.ordered.items()}
@@ -87,11 +92,11 @@ class Boots:
 class Interval:
     """The interval of a ratio: from ``low`` to ``high``, where 1 is no change.
 
-    ``p`` is the two-sided p-value of no change; it is below 1 - confidence if 1 is outside. ``se`` is the
-    calibrated standard error of the logarithm, ``centre`` the logarithm itself, ``df`` the degrees of
-    freedom. ``mde`` is the smallest relative difference that is found with 80% power: 0.02 is two percent.
-    ``draws`` are the log ratios of the bootstrap in ascending order; ``weight`` divides the probabilities
-    that are computed from them.
+    ``p`` is the two-sided p-value of no change; it is below 1 - confidence if 1 is outside. ``se``
+    is the calibrated standard error of the logarithm, ``centre`` the logarithm itself, ``df`` the
+    degrees of freedom. ``mde`` is the smallest relative difference that is found with 80% power:
+    0.02 is two percent. ``draws`` are the log ratios of the bootstrap in ascending order;
+    ``weight`` divides the probabilities that are computed from them.
     """
 
     low: float
@@ -127,7 +132,8 @@ class Interval:
 class Resampler:
     """Draws of blocks, made once for each number of blocks and shared by all comparisons.
 
-    Sharing the draws makes thousands of comparisons fast, and makes the result independent of their order.
+    Sharing the draws makes thousands of comparisons fast, and makes the result independent of their
+    order.
     """
 
     seed: int
@@ -146,8 +152,8 @@ class Resampler:
     def medians_within(self, groups: Sequence[Sequence[float]], q: float, *, side: int) -> Array:
         """Return ``draws`` medians over all boots of the quantile ``q`` of resampled repetitions.
 
-        ``groups`` are the samples of the boots in ascending order. Instead of a resample, the rank of its
-        order statistic is drawn, from its beta distribution.
+        ``groups`` are the samples of the boots in ascending order. Instead of a resample, the rank
+        of its order statistic is drawn, from its beta distribution.
         """
         rng = np.random.default_rng([self.seed, 1, side])
         inside = np.empty((self.draws, len(groups)))
@@ -158,7 +164,9 @@ class Resampler:
             above = max(size - lower - 1, 1)
             second = first + (1 - first) * rng.beta(1, above, self.draws)
             values = np.asarray(group)
-            low, high = (values[np.minimum((at * size).astype(np.intp), size - 1)] for at in (first, second))
+            low, high = (
+                values[np.minimum((at * size).astype(np.intp), size - 1)] for at in (first, second)
+            )
             inside[:, column] = low + (high - low) * fraction
         return _medians(inside)
 
@@ -173,18 +181,23 @@ def ratio_interval(
     quantile: float = 0.5,
     twin: bool = False,
 ) -> Interval | None:
-    """Return the interval of changed / base of the ``quantile``; None with fewer than two boots on a side.
+    """Return the interval of changed / base of the ``quantile``; None with fewer than two boots on
+    a side.
 
-    The ratio is that of the medians over boots of the ``quantile`` inside them. Every sample must be above
-    zero. Boots are paired if both sides have the same blocks. ``within``: if the draws do not differ at all,
-    resample the repetitions inside the boots; otherwise their spread is not used. ``twin``: the verdict also
-    uses an A/A twin with as many boots, which ``mde`` then includes.
+    The ratio is that of the medians over boots of the ``quantile`` inside them. Every sample must
+    be above zero. Boots are paired if both sides have the same blocks. ``within``: if the draws do
+    not differ at all, resample the repetitions inside the boots; otherwise their spread is not
+    used. ``twin``: the verdict also uses an A/A twin with as many boots, which ``mde`` then
+    includes.
     """
     boots = min(len(base.samples), len(changed.samples))
     if boots < 2:
         return None
-    # The order of the draws is independent of the arguments, so that swapping them inverts the interval.
-    first, second = sorted((base, changed), key=lambda side: (side.quantile(quantile), side.flat.tolist()))
+    # The order of the draws is independent of the arguments, so that swapping them inverts the
+    # interval.
+    first, second = sorted(
+        (base, changed), key=lambda side: (side.quantile(quantile), side.flat.tolist())
+    )
     one, two = (np.array(list(side.quantiles(quantile).values())) for side in (first, second))
     paired = first.samples.keys() == second.samples.keys()
     spread = np.log(resampler.medians(two, stream=0 if paired else 1))
@@ -215,12 +228,13 @@ def ratio_interval(
 def level_interval(
     boots: Boots, resampler: Resampler, *, confidence: float, quantile: float = 0.5
 ) -> tuple[float, float] | None:
-    """Return the interval of the level of one kernel: the median over boots of the ``quantile`` inside them.
+    """Return the interval of the level of one kernel: the median over boots of the ``quantile``
+    inside them.
 
-    It is in the unit of the metric, and None with fewer than two boots. It is computed like that of a ratio,
-    but from the values themselves: the smallest interval that contains Student's and the percentile interval.
-    Use ``ratio_interval`` and not two of these intervals to decide whether two kernels differ, because a
-    drift of the machine affects both.
+    It is in the unit of the metric, and None with fewer than two boots. It is computed like that of
+    a ratio, but from the values themselves: the smallest interval that contains Student's and the
+    percentile interval. Use ``ratio_interval`` and not two of these intervals to decide whether two
+    kernels differ, because a drift of the machine affects both.
     """
     figures = np.array(list(boots.quantiles(quantile).values()))
     count = len(figures)
@@ -236,7 +250,8 @@ def level_interval(
 
 
 def _ends(centre: float, half: float, draws: Array, share: float) -> tuple[float, float]:
-    """Return the smallest interval with ``centre`` +- ``half`` and all draws but ``share`` on each side."""
+    """Return the smallest interval with ``centre`` +- ``half`` and all draws but ``share`` on each
+    side."""
     cut = max(0, math.ceil(min(0.5, share) * len(draws)) - 1)
     return min(centre - half, float(draws[cut])), max(centre + half, float(draws[-1 - cut]))
 
@@ -247,16 +262,17 @@ def student(df: float, confidence: float) -> float:
 
 
 def power_quantile(df: float, *, twin: bool) -> float:
-    """Return how far beyond half the interval an effect must be to be found with 80% power, in errors."""
+    """Return how far beyond half the interval an effect must be to be found with 80% power, in
+    errors."""
     return float(special.stdtrit(max(df - 1, 0.5), _BEYOND_TWIN if twin else _BEYOND))
 
 
 def calibration(boots: int) -> float:
     """Return the factor that corrects the bootstrap's standard error of a median of few boots."""
-    # For two boots it is the usual n / (n - 1) of a variance. For more boots, it is the ratio of the 95%
-    # point of |error| / standard error to that of Student's t, for normal boots (``bench/validate_stats.py``
-    # checks that it still holds): 0.81 to 0.85 for odd numbers from 3 to 11, 0.88 to 0.90 for even ones, and
-    # towards 1 for many boots.
+    # For two boots it is the usual n / (n - 1) of a variance. For more boots, it is the ratio of
+    # the 95% point of |error| / standard error to that of Student's t, for normal boots
+    # (``bench/validate_stats.py`` checks that it still holds): 0.81 to 0.85 for odd numbers from 3
+    # to 11, 0.88 to 0.90 for even ones, and towards 1 for many boots.
     if boots == 2:
         return math.sqrt(2)
     return max(0.82 if boots % 2 else 0.9, 1 - 2.2 / boots)
@@ -269,7 +285,11 @@ def _block_correlation(one: Array, two: Array) -> float:
         return 0.0
     a, b = one - one.mean(), two - two.mean()
     r = float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))
-    return max(0.0, math.tanh(math.atanh(min(r, 1 - 1e-9)) - 1 / math.sqrt(len(one) - 3))) if r > 0 else 0.0
+    return (
+        max(0.0, math.tanh(math.atanh(min(r, 1 - 1e-9)) - 1 / math.sqrt(len(one) - 3)))
+        if r > 0
+        else 0.0
+    )
 
 
 def _quantile(ordered: Sequence[float], q: float) -> float:

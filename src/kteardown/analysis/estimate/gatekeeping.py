@@ -1,22 +1,26 @@
 """Correct the tests of a report for their number: headline metrics first, then their points.
 
-A family is a headline metric of a variant: the test of the metric over all its points, and those of its
-points and growth laws. The whole alpha is divided over the hypotheses that are not rejected yet:
+A family is a headline metric of a variant: the test of the metric over all its points, and those of
+its points and growth laws. The whole alpha is divided over the hypotheses that are not rejected
+yet:
 
 - Every metric has 90% of its family's equal share of alpha, its points 10%.
-- If a metric is rejected, half of what it had goes to the metrics that are not rejected, half to its points.
-- Inside a family the points have equal parts of what the family has for them (Holm's procedure). If all of
-  them are rejected, their part goes to the metrics that are not rejected, and at the end to other points.
+- If a metric is rejected, half of what it had goes to the metrics that are not rejected, half to
+  its points.
+- Inside a family the points have equal parts of what the family has for them (Holm's procedure). If
+  all of them are rejected, their part goes to the metrics that are not rejected, and at the end to
+  other points.
 
-A rejection never makes another part smaller, and the parts of all that is not rejected add up to at most
-alpha. METHODOLOGY.md has the reasons and sources.
+A rejection never makes another part smaller, and the parts of all that is not rejected add up to at
+most alpha. METHODOLOGY.md has the reasons and sources.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 METRIC_PART = 0.9
-"""The part of a family's alpha that its metric has while it is not rejected; its points have the rest."""
+"""The part of a family's alpha that its metric has while it is not rejected; its points have the
+rest."""
 PASSED_ON = 0.5
 """The part of a rejected metric's alpha that the other metrics get; its own points get the rest."""
 _Place = tuple[int, int | None]
@@ -41,10 +45,14 @@ class Family:
 
 
 def adjust(families: Sequence[Family]) -> list[Family]:
-    """Return the adjusted p-values: the smallest alpha at which the procedure rejects each hypothesis."""
+    """Return the adjusted p-values: the smallest alpha at which the procedure rejects each
+    hypothesis."""
     adjusted: dict[_Place, float] = {}
     # Of each family the points that are not rejected yet, the next one first.
-    left = [sorted((p, place) for place, p in enumerate(each.points) if p is not None) for each in families]
+    left = [
+        sorted((p, place) for place, p in enumerate(each.points) if p is not None)
+        for each in families
+    ]
     highest = 0.0
     while highest < 1 and (best := _best(families, adjusted, left)) is not None:
         (number, place), ratio = best
@@ -57,15 +65,19 @@ def adjust(families: Sequence[Family]) -> list[Family]:
         return None if p is None else adjusted.get((number, place), 1.0)
 
     return [
-        Family(of(each.metric, n, None), tuple(of(p, n, place) for place, p in enumerate(each.points)))
+        Family(
+            of(each.metric, n, None), tuple(of(p, n, place) for place, p in enumerate(each.points))
+        )
         for n, each in enumerate(families)
     ]
 
 
 def parts(families: int, points: int) -> tuple[float, float]:
-    """Return the parts of alpha of a metric at the start, and of the first point if its metric is rejected.
+    """Return the parts of alpha of a metric at the start, and of the first point if its metric is
+    rejected.
 
-    ``families`` is the number of metrics times variants, ``points`` the number of points of the metric.
+    ``families`` is the number of metrics times variants, ``points`` the number of points of the
+    metric.
     """
     if points <= 1:
         return 1 / families, 1 / families
@@ -76,8 +88,11 @@ def parts(families: int, points: int) -> tuple[float, float]:
 def _best(
     families: Sequence[Family], adjusted: Mapping[_Place, float], left: Sequence[_Points]
 ) -> tuple[_Place, float] | None:
-    """Return the hypothesis with the least p / part of alpha, and that; None if all are rejected."""
-    waiting = [n for n, f in enumerate(families) if f.metric is not None and (n, None) not in adjusted]
+    """Return the hypothesis with the least p / part of alpha, and that; None if all are
+    rejected."""
+    waiting = [
+        n for n, f in enumerate(families) if f.metric is not None and (n, None) not in adjusted
+    ]
     found: list[tuple[float, int, int, _Place]] = []
     of_metric, of_points = _weights(families, waiting, left)
     for number in waiting:
@@ -96,7 +111,8 @@ def _best(
 def _weights(
     families: Sequence[Family], waiting: Sequence[int], left: Sequence[_Points]
 ) -> tuple[dict[int, float], list[float]]:
-    """Return the part of alpha of each waiting metric, and of the points of each family together."""
+    """Return the part of alpha of each waiting metric, and of the points of each family
+    together."""
     share = 1 / max(1, sum(family.tested for family in families))
     to_metrics, of_points = 0.0, []
     of_metric = dict.fromkeys(waiting, 0.0)

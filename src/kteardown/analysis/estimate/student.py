@@ -1,14 +1,16 @@
-"""Estimates by Student's t: over all points of a metric, over the nodes of a cluster, from published means.
+"""Estimates by Student's t: over all points of a metric, over the nodes of a cluster, from
+published means.
 
-Over the points, each boot has one figure, the weighted mean over points of log(changed / base), and Student's
-t is over boots. If a value is zero or below, it is the weighted mean of (changed - base) divided by the mean
-size of both at that point, which has a p-value and a direction, but no interval. Only blocks that have every
-used point on both sides count; a point that fewer than half of the blocks have is left out.
+Over the points, each boot has one figure, the weighted mean over points of log(changed / base), and
+Student's t is over boots. If a value is zero or below, it is the weighted mean of (changed - base)
+divided by the mean size of both at that point, which has a p-value and a direction, but no
+interval. Only blocks that have every used point on both sides count; a point that fewer than half
+of the blocks have is left out.
 
-Over the nodes, the node is a random effect. The interval of a result is the smallest that contains this one
-and that of the blocks; there is no second interval if each block has a node of its own. Published means are
-judged by the rules of ``verdict``, without an A/A twin. METHODOLOGY.md has the reasons, the figures of the
-simulations and the sources.
+Over the nodes, the node is a random effect. The interval of a result is the smallest that contains
+this one and that of the blocks; there is no second interval if each block has a node of its own.
+Published means are judged by the rules of ``verdict``, without an A/A twin. METHODOLOGY.md has the
+reasons, the figures of the simulations and the sources.
 """
 
 import math
@@ -64,9 +66,9 @@ class PointBoots:
 class OverPoints:
     """The estimate of a metric over ``points`` points from ``boots`` pairs of boots.
 
-    ``figures`` are the logarithms of the boots, by block; empty without a ratio or an interval. ``spread`` is
-    their standard deviation; ``point_spread`` the median over points of that of the single points. None
-    without a ratio.
+    ``figures`` are the logarithms of the boots, by block; empty without a ratio or an interval.
+    ``spread`` is their standard deviation; ``point_spread`` the median over points of that of the
+    single points. None without a ratio.
     """
 
     estimate: Estimate
@@ -86,17 +88,22 @@ def estimate_over_points(
     *,
     quantile: float = MEDIAN,
 ) -> OverPoints:
-    """Compare both sides over all ``points`` of a metric. ``quantile`` is taken inside each boot."""
+    """Compare both sides over all ``points`` of a metric. ``quantile`` is taken inside each
+    boot."""
     used, blocks = _complete(points)
     if not used:
-        none = Estimate(None, None, None, None, reason="no boot has data of both kernels at all points")
+        none = Estimate(
+            None, None, None, None, reason="no boot has data of both kernels at all points"
+        )
         return OverPoints(none, (), 0)
     chosen = [
         PointBoots(points[n].base.only(blocks), points[n].changed.only(blocks), points[n].weight)
         for n in used
     ]
     weights = np.array([point.weight for point in chosen])
-    weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(chosen), 1 / len(chosen))
+    weights = (
+        weights / weights.sum() if weights.sum() > 0 else np.full(len(chosen), 1 / len(chosen))
+    )
     base, changed = (
         np.array([list(side.quantiles(quantile).values()) for side in sides], dtype=np.float64)
         for sides in ([p.base for p in chosen], [p.changed for p in chosen])
@@ -115,7 +122,9 @@ def estimate_over_points(
         return OverPoints(found, used, len(blocks), 0.0, 0.0)
     if len(blocks) < 2:
         unit = "seed" if clock == "instructions" else "boot"
-        found = Estimate(math.exp(figures[0]), None, None, None, reason=f"one {unit} gives no interval")
+        found = Estimate(
+            math.exp(figures[0]), None, None, None, reason=f"one {unit} gives no interval"
+        )
         return OverPoints(found, used, 1)
     se = float(np.std(figures, ddof=1)) / math.sqrt(len(figures))
     if clock == "wall" and np.ptp(figures) < _ROUNDING:
@@ -136,7 +145,9 @@ def estimate_over_points(
 def _complete(points: Sequence[PointBoots]) -> tuple[tuple[int, ...], list[int]]:
     """Return the points that count, and the blocks that have all of them on both sides."""
     all_blocks: set[int] = set().union(*(point.blocks for point in points))
-    used = tuple(n for n, p in enumerate(points) if p.blocks and 2 * len(p.blocks) >= len(all_blocks))
+    used = tuple(
+        n for n, p in enumerate(points) if p.blocks and 2 * len(p.blocks) >= len(all_blocks)
+    )
     if not used:
         return (), []
     blocks = sorted(set.intersection(*(points[n].blocks for n in used)))
@@ -156,19 +167,23 @@ def _student(centre: float, se: float, df: float, rules: Rules, *, twin: bool) -
 
 
 def _by_differences(base: Array, changed: Array, weights: Array, *, exact: bool) -> Estimate:
-    """Estimate the direction where zeros allow no ratio: Student's t of differences scaled at each point."""
+    """Estimate the direction where zeros allow no ratio: Student's t of differences scaled at each
+    point."""
     sizes = (np.abs(base) + np.abs(changed)).mean(axis=1) / 2
     figures = weights @ ((changed - base) / np.where(sizes > 0, sizes, 1.0)[:, None])
     boots, centre = len(figures), float(np.mean(figures))
     if boots < 2:
-        return Estimate(None, None, None, None, reason="one boot gives no interval", higher=centre > 0)
+        return Estimate(
+            None, None, None, None, reason="one boot gives no interval", higher=centre > 0
+        )
     if np.all(base == changed):
         return Estimate(None, None, 1.0, None, identical=True)
     se = float(np.std(figures, ddof=1)) / math.sqrt(boots)
     if exact:
         p = 0.0 if abs(centre) > _ROUNDING else 1.0
     elif se < _ROUNDING:
-        # Equal differences can be those of a count with few values: then only their signs are evidence.
+        # Equal differences can be those of a count with few values: then only their signs are
+        # evidence.
         p = 2.0 ** (1 - boots)
     else:
         p = float(2 * special.stdtr(boots - 1, -abs(centre) / se))
@@ -178,7 +193,8 @@ def _by_differences(base: Array, changed: Array, weights: Array, *, exact: bool)
 def _error_inside(
     points: Sequence[PointBoots], weights: Array, resampler: Resampler, quantile: float
 ) -> float:
-    """Return the standard error from the repetitions inside boots, for boots whose figures do not differ."""
+    """Return the standard error from the repetitions inside boots, for boots whose figures do not
+    differ."""
     draws: Array = np.zeros(resampler.draws)
     for number, (point, weight) in enumerate(zip(points, weights, strict=True)):
         for side, (boots, sign) in enumerate(((point.base, -1), (point.changed, 1))):
@@ -194,8 +210,8 @@ def over_nodes(
 ) -> Estimate:
     """Return ``found`` with an interval that also holds for other nodes of this kind.
 
-    ``figures`` are the logarithms of the change, by block; ``nodes`` has the node of each block, and is empty
-    if the run was on one host. An estimate without an interval is returned as it is.
+    ``figures`` are the logarithms of the change, by block; ``nodes`` has the node of each block,
+    and is empty if the run was on one host. An estimate without an interval is returned as it is.
     """
     groups: dict[str, list[float]] = {}
     for block, figure in figures.items():
@@ -215,12 +231,14 @@ def over_nodes(
 
 
 def log_ratios(base: Mapping[int, float], changed: Mapping[int, float]) -> dict[int, float]:
-    """Return the logarithm of changed / base of each block that has both, which must be above zero."""
+    """Return the logarithm of changed / base of each block that has both, which must be above
+    zero."""
     return {block: math.log(changed[block] / base[block]) for block in base if block in changed}
 
 
 def _mean(groups: Sequence[Sequence[float]]) -> tuple[float, float, int] | None:
-    """Return the mean of the log ratios over nodes, its standard error, and the degrees of freedom."""
+    """Return the mean of the log ratios over nodes, its standard error, and the degrees of
+    freedom."""
     # None with one node, or if no node has two blocks that differ.
     count, blocks = len(groups), sum(map(len, groups))
     if count < 2 or blocks == count:
@@ -249,8 +267,11 @@ class Mean:
         return (self.sd / self.value) ** 2 / self.n
 
 
-def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> list[tuple[Verdict, str]]:
-    """Return verdict and reason of each pair (base, changed, better), with Holm's correction over all."""
+def judge_means(
+    pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules
+) -> list[tuple[Verdict, str]]:
+    """Return verdict and reason of each pair (base, changed, better), with Holm's correction over
+    all."""
     found = [estimate_means(base, changed, rules) for base, changed, _ in pairs]
     return [
         judge(one, SupportingResults(), p, better, rules)
@@ -261,8 +282,8 @@ def judge_means(pairs: Sequence[tuple[Mean, Mean, Better]], rules: Rules) -> lis
 def estimate_means(base: Mean, changed: Mean, rules: Rules) -> Estimate:
     """Return the ratio of the means, its interval and its p-values.
 
-    Nothing can be tested with fewer than two runs on a side, or if a mean is not above zero. Without any
-    spread, the only possible test is whether the means are equal within the margin.
+    Nothing can be tested with fewer than two runs on a side, or if a mean is not above zero.
+    Without any spread, the only possible test is whether the means are equal within the margin.
     """
     if min(base.value, changed.value) <= 0:
         return Estimate(None, None, None, None, reason="a mean that is not above zero has no ratio")
@@ -274,7 +295,9 @@ def estimate_means(base: Mean, changed: Mean, rules: Rules) -> Estimate:
     se = math.sqrt(base.variance + changed.variance)
     if se == 0:
         if abs(centre) > edge:
-            return Estimate(ratio, None, None, None, higher=higher, reason="no spread: nothing to test")
+            return Estimate(
+                ratio, None, None, None, higher=higher, reason="no spread: nothing to test"
+            )
         return Estimate(ratio, (ratio, ratio), 1.0, None, higher=higher, p_same=0.0)
     df = se**4 / sum(mean.variance**2 / (mean.n - 1) for mean in (base, changed))
     return replace(_student(centre, se, df, rules, twin=False), ratio=ratio, mde=None)

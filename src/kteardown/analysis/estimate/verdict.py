@@ -1,21 +1,23 @@
 """Compare two kernels at one point: from their boots to a ratio, an interval and a verdict.
 
-``estimate`` compares one pair; ``judge`` gives the verdict, from a p-value that is corrected for the number
-of tests by ``gatekeeping`` (headline metrics and their points) or ``holm`` (all others). The rules are
-applied in this order:
+``estimate`` compares one pair; ``judge`` gives the verdict, from a p-value that is corrected for
+the number of tests by ``gatekeeping`` (headline metrics and their points) or ``holm`` (all others).
+The rules are applied in this order:
 
-1. inconclusive: nothing can be tested, such as with a single boot on a side, or with printed values whose
-   step is above the margin and that differ by one step at most.
-2. same: the whole interval is within the margin. Without an interval, both sides have to be identical.
-3. better or worse: the p-value of no change is below 1 - confidence, also after the correction, and the ratio
-   is outside the intervals of the A/A twin and of the layout twin compared with base, each widened to contain
-   1, where they were booted.
+1. inconclusive: nothing can be tested, such as with a single boot on a side, or with printed values
+   whose step is above the margin and that differ by one step at most.
+2. same: the whole interval is within the margin. Without an interval, both sides have to be
+  identical.
+3. better or worse: the p-value of no change is below 1 - confidence, also after the correction, and
+   the ratio is outside the intervals of the A/A twin and of the layout twin compared with base,
+   each widened to contain 1, where they were booted.
 4. inconclusive: everything else, with the reason.
 
-An estimate is exact (instruction clock, at least two seeds: each side is one number, or both sides are equal
-seed by seed), or by the bootstrap, or by the rank-sum test over boots, without an interval, if not all
-samples are above zero. ``SupportingResults.rank`` is another rank test (wall clock) and changes no verdict;
-the reason says if it disagrees. METHODOLOGY.md has the reasons and sources.
+An estimate is exact (instruction clock, at least two seeds: each side is one number, or both sides
+are equal seed by seed), or by the bootstrap, or by the rank-sum test over boots, without an
+interval, if not all samples are above zero. ``SupportingResults.rank`` is another rank test (wall
+clock) and changes no verdict; the reason says if it disagrees. METHODOLOGY.md has the reasons and
+sources.
 """
 
 import math
@@ -41,18 +43,22 @@ _RANK_ALONE = "only the rank test finds a change"
 
 @dataclass(frozen=True)
 class RankTest:
-    """``p`` is the two-sided p-value of no change; ``least`` is the smallest p for this many boots."""
+    """``p`` is the two-sided p-value of no change; ``least`` is the smallest p for this many
+    boots."""
 
     p: float
     least: float
 
 
 def rank_sum(base: Figures, changed: Figures) -> float:
-    """Return the two-sided p-value of no change without pairing. Each side needs at least two boots."""
+    """Return the two-sided p-value of no change without pairing. Each side needs at least two
+    boots."""
     before, after = list(base.values()), list(changed.values())
     if len({*before, *after}) == 1:  # Versions of scipy since 1.18 return NaN for these.
         return 1.0
-    from scipy.stats import mannwhitneyu  # It loads for a second, and nearly every verb imports this module.
+    from scipy.stats import (
+        mannwhitneyu,
+    )  # It loads for a second, and nearly every verb imports this module.
 
     return float(mannwhitneyu(after, before, alternative="two-sided").pvalue)
 
@@ -100,9 +106,10 @@ def _signed_rank(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
 class Estimate:
     """The comparison of two kernels.
 
-    ``ratio`` is changed / base, None if base is not above zero or changed is below zero. ``ci`` is its
-    interval at the confidence of the ``Rules``, None if there is none. ``p`` is the two-sided p-value of no
-    change, None if it cannot be tested. ``mde`` is the smallest detectable change: 0.02 is two percent.
+    ``ratio`` is changed / base, None if base is not above zero or changed is below zero. ``ci`` is
+    its interval at the confidence of the ``Rules``, None if there is none. ``p`` is the two-sided
+    p-value of no change, None if it cannot be tested. ``mde`` is the smallest detectable change:
+    0.02 is two percent.
     """
 
     ratio: float | None
@@ -115,7 +122,8 @@ class Estimate:
     higher: bool = False
     """Changed is above base; this gives the direction if there is no ratio."""
     p_same: float | None = None
-    """The p-value of a change of the margin or more, by two one-sided tests; None without an interval."""
+    """The p-value of a change of the margin or more, by two one-sided tests; None without an
+    interval."""
     reason: str = ""
     """Why there is no interval; empty if there is one, or if nothing differs."""
 
@@ -124,8 +132,8 @@ class Estimate:
 class Rules:
     """The thresholds of a verdict.
 
-    ``confidence`` is between 0 and 1, such as 0.95. ``same_within`` is the margin of the ratio: 0.02 is from
-    1 / 1.02 to 1.02.
+    ``confidence`` is between 0 and 1, such as 0.95. ``same_within`` is the margin of the ratio:
+    0.02 is from 1 / 1.02 to 1.02.
     """
 
     confidence: float
@@ -134,7 +142,8 @@ class Rules:
 
 @dataclass(frozen=True)
 class SupportingResults:
-    """The results that a verdict uses besides those of the pair; each is None if it was not measured."""
+    """The results that a verdict uses besides those of the pair; each is None if it was not
+    measured."""
 
     twin: Estimate | None = None
     """The A/A twin compared with base."""
@@ -142,14 +151,15 @@ class SupportingResults:
     """The layout twin compared with base."""
     rank: RankTest | None = None
     coarse: bool = False
-    """Whether the sides differ by no more than the step of printed values, which is above the margin."""
+    """Whether the sides differ by no more than the step of printed values, which is above the
+    margin."""
 
 
 def summary(boots: Boots, quantile: float = MEDIAN) -> Summary:
     """Return the median over boots of the medians (and of the quantile) inside them.
 
-    Mean, standard deviation and count are over all samples. ``quantile`` is between 0 and 1. ``boots`` must
-    have at least one sample.
+    Mean, standard deviation and count are over all samples. ``quantile`` is between 0 and 1.
+    ``boots`` must have at least one sample.
     """
     flat = boots.flat
     sd = float(np.std(flat, ddof=1)) if len(flat) > 1 else 0.0
@@ -164,7 +174,8 @@ def summary(boots: Boots, quantile: float = MEDIAN) -> Summary:
 
 
 def paired(base: Boots, changed: Boots) -> tuple[Boots, Boots]:
-    """Return both sides restricted to common blocks, if there are at least two; else both unchanged."""
+    """Return both sides restricted to common blocks, if there are at least two; else both
+    unchanged."""
     if base.samples.keys() == changed.samples.keys():
         return base, changed
     common = sorted(base.samples.keys() & changed.samples.keys())
@@ -172,13 +183,20 @@ def paired(base: Boots, changed: Boots) -> tuple[Boots, Boots]:
 
 
 def estimate(
-    base: Boots, changed: Boots, clock: Clock, rules: Rules, resampler: Resampler, *, quantile: float = MEDIAN
+    base: Boots,
+    changed: Boots,
+    clock: Clock,
+    rules: Rules,
+    resampler: Resampler,
+    *,
+    quantile: float = MEDIAN,
 ) -> Estimate:
-    """Compare ``changed`` with ``base``; common blocks (seeds, on the instruction clock) are paired.
+    """Compare ``changed`` with ``base``; common blocks (seeds, on the instruction clock) are
+    paired.
 
-    ``quantile`` (0 to 1) is the quantile that is taken inside each boot. Boots are resampled, on the
-    instruction clock as draws of the seed. On the wall clock the samples inside them are resampled only if
-    the values of the boots do not differ at all, as with a coarse clock.
+    ``quantile`` (0 to 1) is the quantile that is taken inside each boot. Boots are resampled, on
+    the instruction clock as draws of the seed. On the wall clock the samples inside them are
+    resampled only if the values of the boots do not differ at all, as with a coarse clock.
     """
     base, changed = paired(base, changed)
     before, after = base.quantile(quantile), changed.quantile(quantile)
@@ -191,19 +209,30 @@ def estimate(
         return _by_rank(base.quantiles(quantile), changed.quantiles(quantile), ratio, higher)
     wall = clock == "wall"
     found = ratio_interval(
-        base, changed, resampler, confidence=rules.confidence, within=wall, quantile=quantile, twin=wall
+        base,
+        changed,
+        resampler,
+        confidence=rules.confidence,
+        within=wall,
+        quantile=quantile,
+        twin=wall,
     )
     if found is None:
         unit = "seed" if clock == "instructions" else "boot"
-        return Estimate(ratio, None, None, None, reason=f"one {unit} gives no interval", higher=higher)
+        return Estimate(
+            ratio, None, None, None, reason=f"one {unit} gives no interval", higher=higher
+        )
     # TOST: the larger p-value of the tests at both ends of the margin.
     edge = math.log1p(rules.same_within)
     p_same = max(found.p_below(-edge), found.p_above(edge))
-    return Estimate(ratio, (found.low, found.high), found.p, found.mde, higher=higher, p_same=p_same)
+    return Estimate(
+        ratio, (found.low, found.high), found.p, found.mde, higher=higher, p_same=p_same
+    )
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's step-down adjustment of ``ps``, in the given order; None is kept and is not counted."""
+    """Return Holm's step-down adjustment of ``ps``, in the given order; None is kept and is not
+    counted."""
     # S. Holm, Scandinavian Journal of Statistics 6, 1979.
     tested = sorted((p, index) for index, p in enumerate(ps) if p is not None)
     adjusted: list[float | None] = [None] * len(ps)
@@ -215,7 +244,11 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def judge(
-    found: Estimate, supporting: SupportingResults, p_adjusted: float | None, better: Better, rules: Rules
+    found: Estimate,
+    supporting: SupportingResults,
+    p_adjusted: float | None,
+    better: Better,
+    rules: Rules,
 ) -> tuple[Verdict, str]:
     """Return the verdict and its reason in a few words, which is empty if there is nothing to add.
 
@@ -237,7 +270,9 @@ def judge(
     verdict: Verdict = "better" if found.higher == (better == "higher") else "worse"
     # The rank test could have found a change at this level, and does not.
     doubted = supporting.rank is not None and supporting.rank.least < alpha <= supporting.rank.p
-    return verdict, "exact" if found.exact else "; ".join(filter(None, (found.reason, _NO_RANK * doubted)))
+    return verdict, "exact" if found.exact else "; ".join(
+        filter(None, (found.reason, _NO_RANK * doubted))
+    )
 
 
 def explained_by_twin(found: Estimate, supporting: SupportingResults, alpha: float) -> str:
@@ -266,7 +301,8 @@ def both_exact(base: Boots, changed: Boots) -> bool:
 def exact_estimate(
     ratio: float | None, rules: Rules, *, higher: bool, zero: bool, identical: bool
 ) -> Estimate:
-    """Return the estimate of an exact ratio, whose interval is itself; ``zero``: there is no change."""
+    """Return the estimate of an exact ratio, whose interval is itself; ``zero``: there is no
+    change."""
     near = zero or (ratio is not None and is_within(ratio, rules.same_within))
     return Estimate(
         ratio,
@@ -288,10 +324,14 @@ def is_within(ratio: float, margin: float) -> bool:
 def _by_rank(
     base: dict[int, float], changed: dict[int, float], ratio: float | None, higher: bool
 ) -> Estimate:
-    """Estimate by the rank test of the values of the boots, because zeros allow no ratio to resample."""
+    """Estimate by the rank test of the values of the boots, because zeros allow no ratio to
+    resample."""
     if min(len(base), len(changed)) < 2:
         return Estimate(ratio, None, None, None, reason="one boot gives no interval", higher=higher)
     if np.ptp([*base.values(), *changed.values()]) == 0:
         return Estimate(ratio, None, 1.0, None, identical=True, higher=higher)
-    p, reason = rank_sum(base, changed), "rank test without an interval: not all samples are above zero"
+    p, reason = (
+        rank_sum(base, changed),
+        "rank test without an interval: not all samples are above zero",
+    )
     return Estimate(ratio, None, p, None, reason=reason, higher=higher)

@@ -1,11 +1,11 @@
 """Fit growth laws to costs, and predict costs beyond the measured range.
 
-The candidates are cost = a + b * g(n), where g(n) is absent, n, n log n, n squared, or n to a fitted power,
-each fitted by weighted least squares. Residuals are relative to the cost, because the error of a cost grows
-with the cost; the scale has a floor at a tenth of the median cost, below which the constant parts dominate.
-The law a + b * n + c * n squared is not a candidate: it bounds the curvature that the costs allow. A
-prediction covers all plausible laws, and is refused if they disagree. METHODOLOGY.md has the rules and
-sources.
+The candidates are cost = a + b * g(n), where g(n) is absent, n, n log n, n squared, or n to a
+fitted power, each fitted by weighted least squares. Residuals are relative to the cost, because the
+error of a cost grows with the cost; the scale has a floor at a tenth of the median cost, below
+which the constant parts dominate. The law a + b * n + c * n squared is not a candidate: it bounds
+the curvature that the costs allow. A prediction covers all plausible laws, and is refused if they
+disagree. METHODOLOGY.md has the rules and sources.
 """
 
 import math
@@ -20,7 +20,8 @@ from kteardown.model.judged import tidy
 from kteardown.model.laws import LawModel, Prediction
 
 PARSIMONY = 1e-3
-"""A law whose relative error is below one thousandth is not rejected for a law with more parameters."""
+"""A law whose relative error is below one thousandth is not rejected for a law with more
+parameters."""
 _EXPONENTS = np.linspace(0.1, 4.0, 1561)
 _Terms = Callable[[Array], tuple[Array, ...]]
 """A function that returns the regressors at each n, without the constant."""
@@ -32,10 +33,11 @@ _SHAPES: dict[LawModel, _Terms] = {
 }
 MIN_POINTS = 3
 CONSTANT_SHARE = 0.1
-"""In a constant cost, the objects account for at most this share at the largest ``n``, error included.
+"""In a constant cost, the objects account for at most this share at the largest ``n``, error
+included.
 
-The slope times the largest ``n`` is what they cost. Of a cost that is proportional to ``n`` that is all of
-it over any range, so none is called constant because its ``n`` are close together.
+The slope times the largest ``n`` is what they cost. Of a cost that is proportional to ``n`` that is
+all of it over any range, so none is called constant because its ``n`` are close together.
 """
 FARTHEST = 4.0
 """Multiple of the largest measured value; beyond it, an undetected term can dominate the cost."""
@@ -45,14 +47,17 @@ _MIN_POINTS_FOR_AICC = 5
 _MIN_POINTS_FOR_EXPONENT = 6
 _TIE = 2.0
 _PLAUSIBLE = 6.0
-"""Laws within this of the best criterion: their evidence is at least a twentieth of that of the best law."""
+"""Laws within this of the best criterion: their evidence is at least a twentieth of that of the
+best law."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs ``y`` at the values ``x`` of a parameter: medians over boots, which are the rows of ``rows``.
+    """Costs ``y`` at the values ``x`` of a parameter: medians over boots, which are the rows of
+    ``rows``.
 
-    ``x`` and ``y`` have the shape (points,), ``rows`` (boots, points). Costs are in the unit of the metric.
+    ``x`` and ``y`` have the shape (points,), ``rows`` (boots, points). Costs are in the unit of the
+    metric.
     """
 
     x: Array
@@ -74,7 +79,8 @@ class Costs:
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """One fitted law. The constant is the first coefficient; ``rss`` the weighted residual sum of squares."""
+    """One fitted law. The constant is the first coefficient; ``rss`` the weighted residual sum of
+    squares."""
 
     model: LawModel
     terms: _Terms
@@ -130,11 +136,14 @@ def power(costs: Costs, confidence: float) -> FittedLaw:
     bounded = low > 0 and high < len(_EXPONENTS) - 1
     exponent = float(_EXPONENTS[best])
     ci = (float(_EXPONENTS[low]), float(_EXPONENTS[high])) if bounded else None
-    return replace(_fit(costs, "power", lambda n: (n**exponent,)), exponent=exponent, exponent_ci=ci)
+    return replace(
+        _fit(costs, "power", lambda n: (n**exponent,)), exponent=exponent, exponent_ci=ci
+    )
 
 
 def slope(x: Array, y: Array, weights: Array) -> Array:
-    """Return the weighted least squares slope of each row of ``y`` (rows, points) over ``x`` (points,)."""
+    """Return the weighted least squares slope of each row of ``y`` (rows, points) over ``x``
+    (points,)."""
     w2 = weights**2
     off = x - np.average(x, weights=w2)
     slopes: Array = y @ (w2 * off) / float(np.sum(w2 * off**2))
@@ -156,10 +165,12 @@ def _design(terms: _Terms, n: Array) -> Array:
 
 @dataclass(frozen=True)
 class Fit:
-    """The growth law of one metric of one kernel, in the metric's unit; None for what cannot be estimated.
+    """The growth law of one metric of one kernel, in the metric's unit; None for what cannot be
+    estimated.
 
-    ``per_unit`` is the cost of one more object: the slope of the straight line, whichever law is chosen.
-    The law is ``unknown`` if the costs show neither a law that grows nor that they are constant.
+    ``per_unit`` is the cost of one more object: the slope of the straight line, whichever law is
+    chosen. The law is ``unknown`` if the costs show neither a law that grows nor that they are
+    constant.
 
     ``costs`` and ``curves``, the fitted candidates, are the inputs of ``predict``.
     """
@@ -177,12 +188,13 @@ class Fit:
 
 
 def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float) -> Fit | None:
-    """Fit the growth laws to ``costs``, which has a row for each boot and a column for each ``n`` (>= 0).
+    """Fit the growth laws to ``costs``, which has a row for each boot and a column for each ``n``
+    (>= 0).
 
-    The fit is to the medians over boots. The interval of ``per_unit`` is the wider of two: from the residuals
-    of the straight line, and from the spread of the slopes of the individual boots. With one boot only the
-    first is known, which does not include the variation between boots. Returns None with fewer than three
-    different ``n``, or if every cost is zero.
+    The fit is to the medians over boots. The interval of ``per_unit`` is the wider of two: from the
+    residuals of the straight line, and from the spread of the slopes of the individual boots. With
+    one boot only the first is known, which does not include the variation between boots. Returns
+    None with fewer than three different ``n``, or if every cost is zero.
     """
     data = Costs(np.asarray(n, dtype=np.float64), np.asarray(costs, dtype=np.float64))
     points = len(data.x)
@@ -215,40 +227,47 @@ def fit(n: Sequence[float], costs: Sequence[Sequence[float]], confidence: float)
     )
 
 
-def _choose(curves: Sequence[FittedLaw], data: Costs, per_unit_ci: tuple[float, float]) -> FittedLaw | None:
-    """Return the law that the costs show; None if they show neither a law that grows nor a constant."""
+def _choose(
+    curves: Sequence[FittedLaw], data: Costs, per_unit_ci: tuple[float, float]
+) -> FittedLaw | None:
+    """Return the law that the costs show; None if they show neither a law that grows nor a
+    constant."""
     flat, line = curves[:2]
     points = len(data.x)
     if points >= _MIN_POINTS_FOR_AICC:
         best = min(curve.aicc(points) for curve in curves)
         chosen = next(curve for curve in curves if curve.aicc(points) <= best + _TIE)
     else:
-        # Too few points to distinguish shapes: decide only whether the cost grows. Equal costs have a slope
-        # of rounding errors, which can all have the same sign.
+        # Too few points to distinguish shapes: decide only whether the cost grows. Equal costs have
+        # a slope of rounding errors, which can all have the same sign.
         grows = not per_unit_ci[0] <= 0 <= per_unit_ci[1] and flat.rss > points * PARSIMONY**2
         chosen = line if grows else flat
-    # That growth was not found is no proof: few points or large noise have the same effect. So that a cost is
-    # constant is a test of equivalence.
+    # That growth was not found is no proof: few points or large noise have the same effect. So that
+    # a cost is constant is a test of equivalence.
     of_objects = max(abs(end) for end in per_unit_ci) * float(np.max(data.x))
     constant = of_objects <= CONSTANT_SHARE * abs(float(flat.coefficients[0]))
     return None if chosen is flat and not constant else chosen
 
 
 def predict(found: Fit, at: float, confidence: float) -> Prediction:
-    """Predict the cost at ``at`` by the chosen law, as the median over as many boots as were measured.
+    """Predict the cost at ``at`` by the chosen law, as the median over as many boots as were
+    measured.
 
-    The interval contains those of all plausible laws. Each of them is the value of the law plus or minus
-    Student's t times the combined error of one more point and of the law itself. The error of the law is the
-    larger of two: from the residuals, and from the spread of the predictions of individual boots.
+    The interval contains those of all plausible laws. Each of them is the value of the law plus or
+    minus Student's t times the combined error of one more point and of the law itself. The error of
+    the law is the larger of two: from the residuals, and from the spread of the predictions of
+    individual boots.
 
-    The prediction is refused, with the reason, in these cases: fewer than five points or two boots; an
-    unknown law; ``at`` above ``FARTHEST`` times the largest measured value, up to which intervals had their
-    coverage in simulation even if the truth was none of the laws (results/simulations); or ends whose ratio
-    exceeds ``WIDEST``.
+    The prediction is refused, with the reason, in these cases: fewer than five points or two boots;
+    an unknown law; ``at`` above ``FARTHEST`` times the largest measured value, up to which
+    intervals had their coverage in simulation even if the truth was none of the laws
+    (results/simulations); or ends whose ratio exceeds ``WIDEST``.
     """
     largest = float(np.max(found.costs.x))
     if found.points < _MIN_POINTS_FOR_AICC:
-        reason = f"{found.points} points are too few for a growth law, {_MIN_POINTS_FOR_AICC} are needed"
+        reason = (
+            f"{found.points} points are too few for a growth law, {_MIN_POINTS_FOR_AICC} are needed"
+        )
         return Prediction(at=at, refused=reason)
     if len(found.costs.rows) < 2:
         return Prediction(at=at, refused="one boot does not show how boots differ")
@@ -257,17 +276,25 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
     if at > FARTHEST * largest:
         reason = f"more than {FARTHEST:g} times the largest measured value, {largest:,.10g}"
         return Prediction(at=at, refused=reason)
-    # The criterion alone would rarely keep the curved law, because it penalizes parameters. A curvature that
-    # is too small to be significant can still matter beyond the data.
+    # The criterion alone would rarely keep the curved law, because it penalizes parameters. A
+    # curvature that is too small to be significant can still matter beyond the data.
     scores = [curve.aicc(found.points) for curve in found.curves]
-    kept = [c for c, score in zip(found.curves, scores, strict=True) if score <= min(scores) + _PLAUSIBLE]
+    kept = [
+        c
+        for c, score in zip(found.curves, scores, strict=True)
+        if score <= min(scores) + _PLAUSIBLE
+    ]
     bent = _fit(found.costs, "quadratic", lambda n: (n, n**2))
-    worse = bent.variance(found.points) / min(curve.variance(found.points) for curve in found.curves)
+    worse = bent.variance(found.points) / min(
+        curve.variance(found.points) for curve in found.curves
+    )
     plausible = [*kept, bent] if found.points * math.log(worse) <= _PLAUSIBLE else kept
     ends = [_ends(curve, found.costs, at, confidence) for curve in plausible]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if low <= 0 or high > WIDEST * low:
-        names = ", ".join(dict.fromkeys(curve.model for curve in plausible)).replace("nlogn", "n log n")
+        names = ", ".join(dict.fromkeys(curve.model for curve in plausible)).replace(
+            "nlogn", "n log n"
+        )
         reason = f"models disagree ({_rounded(low)} to {_rounded(high)}; {names})"
         return Prediction(at=at, refused=reason)
     law = next(curve for curve in found.curves if curve.model == found.model)

@@ -1,10 +1,10 @@
 """The growth laws of a result: each metric of each kernel over the parameter of its workload.
 
-How much one more object costs on the changed kernel, compared with base, is the ratio of two slopes, each the
-mean of the slopes of the boots, with the weights of the growth law of their kernel. Its interval is
-Fieller's: it contains every ratio r for which "changed - r * base" does not differ significantly from zero by
-Student's t, boots - 1 degrees of freedom. It is finite only if base grows significantly. METHODOLOGY.md has
-the sources.
+How much one more object costs on the changed kernel, compared with base, is the ratio of two
+slopes, each the mean of the slopes of the boots, with the weights of the growth law of their
+kernel. Its interval is Fieller's: it contains every ratio r for which "changed - r * base" does not
+differ significantly from zero by Student's t, boots - 1 degrees of freedom. It is finite only if
+base grows significantly. METHODOLOGY.md has the sources.
 """
 
 import math
@@ -36,7 +36,8 @@ _FURTHER = 2.0
 
 @dataclass(frozen=True, eq=False)
 class SlopeRatio:
-    """The slopes of a headline metric of a variant and of base; ``rest`` are the other parameters."""
+    """The slopes of a headline metric of a variant and of base; ``rest`` are the other
+    parameters."""
 
     workload: str
     metric: str
@@ -58,12 +59,15 @@ def slope_ratios(data: Data) -> list[SlopeRatio]:
             for variant in data.asked_for:
                 found = ratio(variant, data.collected)
                 if found is not None:
-                    result.append(SlopeRatio(workload, metric, variant, rest, spec.better, found, twins))
+                    result.append(
+                        SlopeRatio(workload, metric, variant, rest, spec.better, found, twins)
+                    )
     return result
 
 
 def families(expected: Sequence[Point], workload: str, param: str) -> dict[Key, list[Point]]:
-    """Return the points of a workload by all parameters except ``param``; empty if it has no law."""
+    """Return the points of a workload by all parameters except ``param``; empty if it has no
+    law."""
     found: dict[Key, list[Point]] = {}
     for point in expected:
         if point.workload == workload and param in dict(point.full):
@@ -79,7 +83,9 @@ def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Ru
         return Estimate(None, None, None, None, reason="one boot gives no interval")
     x = np.asarray(sizes, dtype=np.float64)
     rows = [np.array([side[block] for block in blocks]) for side in (base, changed)]
-    one, two = (slope(x, side, costs.weights(costs.y)) for side in rows for costs in [Costs(x, side)])
+    one, two = (
+        slope(x, side, costs.weights(costs.y)) for side in rows for costs in [Costs(x, side)]
+    )
     t = student(len(blocks) - 1, rules.confidence)
     covariance = np.cov(one, two) / len(blocks)
     a, b = float(np.mean(one)), float(np.mean(two))
@@ -115,7 +121,8 @@ def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Ru
 def _ratio(
     family: Sequence[Point], param: str, metric: str, rules: Rules, kernel: str, collected: Dataset
 ) -> Estimate | None:
-    """Compare the lines of ``kernel`` and base over ``param``; None if fewer than three sizes have both."""
+    """Compare the lines of ``kernel`` and base over ``param``; None if fewer than three sizes have
+    both."""
     sizes, (before, after) = _rows(collected, (BASE, kernel), family, param, metric)
     if len(set(sizes)) < MIN_POINTS or (before and not any(map(any, before.values()))):
         return None
@@ -125,7 +132,8 @@ def _ratio(
 def _rows(
     collected: Dataset, kernels: Sequence[str], family: Sequence[Point], param: str, metric: str
 ) -> tuple[list[float], list[Rows]]:
-    """Return the sizes with samples of all ``kernels``, and of each the rows of boots that have them all."""
+    """Return the sizes with samples of all ``kernels``, and of each the rows of boots that have
+    them all."""
     sizes: list[float] = []
     medians: list[list[Mapping[int, float]]] = [[] for _ in kernels]
     for point in family:
@@ -152,7 +160,8 @@ def laws(
 ) -> tuple[Law, ...]:
     """Return a law for each compared metric, each kernel, and each setting of the other parameters.
 
-    ``predict_at`` has the values at which to predict, by parameter. ``verdicts`` are those of ``slopes``.
+    ``predict_at`` has the values at which to predict, by parameter. ``verdicts`` are those of
+    ``slopes``.
     """
     result: list[Law] = []
     ratios: dict[tuple[str, str, str, Key], dict[str, Any]] = {

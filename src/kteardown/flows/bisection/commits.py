@@ -1,4 +1,5 @@
-"""Measure the commits of a bisection, each as the good one with a patch, and keep what was measured."""
+"""Measure the commits of a bisection, each as the good one with a patch, and keep what was
+measured."""
 
 import math
 from collections.abc import Sequence
@@ -58,14 +59,16 @@ class MeasuredCommits:
         self.compared = BisectedValue()
 
     def result(self, commit: str) -> tuple[str, Result]:
-        """Return the run of a commit beside the good one, and its result. Raises all that a run raises."""
+        """Return the run of a commit beside the good one, and its result. Raises all that a run
+        raises."""
         folder = git.as_patch(self._walk.git_dir, self.good, commit, cache_dir())
         if folder is None:
             raise NotBuiltError.of(f"the change from {self.good[:12]} to {commit[:12]}")
         return self.booted([folder])
 
     def booted(self, folders: Sequence[Path], **design: int) -> tuple[str, Result]:
-        """Build and boot the good commit with each of some patches; return the name and result of the run.
+        """Build and boot the good commit with each of some patches; return the name and result of
+        the run.
 
         ``design`` replaces a part of the design. Raises all that a run raises.
         """
@@ -83,7 +86,8 @@ class MeasuredCommits:
         return run.name, self._runner.boot_rest(run, repeat=True).result
 
     def value(self, commit: str) -> float | None:
-        """Return the value of a commit; None if it does not build, or does not boot as far as is needed."""
+        """Return the value of a commit; None if it does not build, or does not boot as far as is
+        needed."""
         if commit not in self.measured:
             self.reporter.note(f"commit {len(self.measured) - 1}: {self.subject(commit)}")
             try:
@@ -106,10 +110,15 @@ class MeasuredCommits:
         metric = self.compared.verdict(result, variant) if self.compared.size else None
         if metric is not None and metric.ratio and metric.spread is not None:
             more["is_bad"] = self.compared.is_bad(metric)
-            more |= {"mean": math.log(metric.ratio), "error": metric.spread / math.sqrt(metric.boots)}
+            more |= {
+                "mean": math.log(metric.ratio),
+                "error": metric.spread / math.sqrt(metric.boots),
+            }
         faults = "; ".join(fault.message for fault in result.broken(variant))
         found, ci = self.compared.figures(result, variant)
-        self.measured[commit] = MeasuredCommit(value=found, why=on_one_line(faults), run=run, ci=ci, **more)
+        self.measured[commit] = MeasuredCommit(
+            value=found, why=on_one_line(faults), run=run, ci=ci, **more
+        )
         if self.good not in self.measured:
             value, ci = self.compared.figures(result, BASE)
             itself = MeasuredCommit(value=value, run=run, ci=ci, is_bad=False, mean=0.0, error=1e-6)
@@ -120,7 +129,8 @@ class MeasuredCommits:
         self._file.replace(self._kept.model_dump_json(indent=1))
 
     def is_bad(self, commit: str) -> bool | None:
-        """Return whether a commit has more than half of the change, or on the wall clock the change.
+        """Return whether a commit has more than half of the change, or on the wall clock the
+        change.
 
         None if it has no value, or if its blocks do not say.
         """
@@ -130,19 +140,25 @@ class MeasuredCommits:
         return _nearer(value, after, before)
 
     def show(self, commit: str) -> None:
-        """Report what a commit was measured to be, all that were, and where the change may still be."""
+        """Report what a commit was measured to be, all that were, and where the change may still
+        be."""
         one = self.tested().get(commit)
         if one is None:  # `git bisect run` asked for a commit that is not between the ends.
             return
         word = {True: "bad", False: "good", None: "uncertain, and skipped"}[one.is_bad]
-        parts = sorted(self.posterior().items(), key=lambda part: -part[1]) if self.compared.size else []
+        parts = (
+            sorted(self.posterior().items(), key=lambda part: -part[1])
+            if self.compared.size
+            else []
+        )
         most = ", ".join(f"{share:.0%} {self.subject(one)}" for one, share in parts[:3])
         likely = f"; most probable: {most}" if parts else ""
         self.reporter.note(f"{word}: {one.figures} {one.text}{likely}")
         self.task.update(len(self.measured) - 2, f"{self.line()}{likely}")
 
     def line(self) -> str:
-        """Return the history on one line, in real time with the places at which the change may still be."""
+        """Return the history on one line, in real time with the places at which the change may
+        still be."""
         shares = self.posterior().values() if self.compared.size else ()
         left = [at for at, share in enumerate(shares, 1) if share > 0.001]
         return search.line(self.tested().values(), len(self.within(self.bad)), left)
@@ -157,19 +173,26 @@ class MeasuredCommits:
                 ends = f" [{number(one.ci[0])}, {number(one.ci[1])}]" if one.ci else ""
                 figures = "no value" if one.value is None else f"{number(one.value)}{ends}"
                 text += f": {one.why}" if one.value is None else ""
-                found[commit] = CommitValue(at, self.is_bad(commit), one.value, one.ci, figures, text)
+                found[commit] = CommitValue(
+                    at, self.is_bad(commit), one.value, one.ci, figures, text
+                )
         return found
 
     def posterior(self) -> dict[str, float]:
         """Return the probability of each commit that it made the change, after all blocks."""
         commits = self.within(self.bad)
         means = {commit: (one.mean, one.error) for commit, one in self.measured.items()}
-        seen = {c: search.BlockMean(m, e) for c, (m, e) in means.items() if m is not None and e is not None}
+        seen = {
+            c: search.BlockMean(m, e)
+            for c, (m, e) in means.items()
+            if m is not None and e is not None
+        }
         within = {commit: frozenset(self.within(commit)) for commit in seen}
         return search.posterior(commits, within, seen, math.log1p(self.compared.size))
 
     def forecast(self) -> str:
-        """Return how many kernels and boots one change takes, and how long that takes on this host."""
+        """Return how many kernels and boots one change takes, and how long that takes on this
+        host."""
         # Two more: with the commit reverted, and with code that is moved alone.
         kernels = search.steps_of(len(self.within(self.bad))) + 2
         with suppress(InputError):  # The run may have been removed.
@@ -183,15 +206,16 @@ class MeasuredCommits:
             build_s = median(Cache(cache_dir()).built(arch, "seconds", variant=True) or [0.0])
             return (
                 f"for one change about {kernels} kernels and {kernels * boots} boots: about "
-                f"{duration(kernels * (build_s + boots * boot_s))}, at {duration(build_s)} a kernel and "
-                f"{duration(boot_s)} a boot, as so far on this host"
+                f"{duration(kernels * (build_s + boots * boot_s))}, at {duration(build_s)} a "
+                f"kernel and {duration(boot_s)} a boot, as so far on this host"
             )
         return f"for one change about {kernels} kernels"
 
     def confirm(self, change: Change) -> Confirmed:
         """Boot a change, and the bad commit without it, three times each, beside a layout twin.
 
-        Where it cannot be reverted, or that does not build, its parent is booted in place of the bad commit.
+        Where it cannot be reverted, or that does not build, its parent is booted in place of the
+        bad commit.
         """
         last = change.commits[-1]
         if last not in self._kept.confirmed:
@@ -234,10 +258,13 @@ class MeasuredCommits:
         return Confirmed(without=without, run=run, boots=boots, values=tuple(values), holds=holds)
 
     def _moved(self, folders: Sequence[Path]) -> list[Path | None]:
-        """Return the patch that only moves the code of what others change; none if that is no .c file."""
+        """Return the patch that only moves the code of what others change; none if that is no .c
+        file."""
         variants = {"variants": tuple(map(str, folders))}
         resolved = resolve(self._experiment.model_copy(update=variants))
-        twin = layout_twin.request(resolved.base, resolved.series, Sources(cache_dir(), self.reporter))
+        twin = layout_twin.request(
+            resolved.base, resolved.series, Sources(cache_dir(), self.reporter)
+        )
         files = [("0001-layout-twin.patch", twin.patches[0].read_bytes())] if twin else []
         return [git.store(files, "layout-twin", cache_dir())[0].parent] if files else []
 

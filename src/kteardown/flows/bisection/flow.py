@@ -61,11 +61,14 @@ class BisectionQuestion:
         outcome = self.outcome
         if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
             raise InputError(
-                "a bisection takes neither --clock both nor --until, and with --outcome no --clock wall",
+                "a bisection takes neither --clock both nor --until, and with --outcome no --clock "
+                "wall",
                 hint="remove these options.",
             )
         if designed.seeds == 1 and not outcome:  # Before the first kernel is built.
-            raise InputError("no difference can be measured with one seed", hint="give --seeds 2 or more.")
+            raise InputError(
+                "no difference can be measured with one seed", hint="give --seeds 2 or more."
+            )
         kinds = [kind for kind in get_args(FaultKind) if kind != "ok"]
         if outcome and outcome not in kinds:
             raise InputError.unknown(f"--outcome {outcome}: no kernel fails so", outcome, kinds)
@@ -78,7 +81,8 @@ class BisectionQuestion:
 
 @dataclass(frozen=True)
 class Bisection:
-    """A bisection whose ends are measured. ``judged``: the commit of ``question.judge``, or empty."""
+    """A bisection whose ends are measured. ``judged``: the commit of ``question.judge``, or
+    empty."""
 
     question: BisectionQuestion
     commits: MeasuredCommits
@@ -96,7 +100,9 @@ class Bisection:
         commits.reporter.note(commits.forecast())
         found = _walked(commits, self.walk)
         (Entry(self.folder) / "bisect.log").replace(self.walk.log + "\n")
-        drawn_chart = search.chart([*commits.tested().values()], commits.compared.text, commits.compared.unit)
+        drawn_chart = search.chart(
+            [*commits.tested().values()], commits.compared.text, commits.compared.unit
+        )
         (drawn,) = draw([drawn_chart], "svg", self.folder)
         said = details(commits, found, self.folder) | {"picture": visible(str(drawn))}
         text = page(commits, found, said)
@@ -108,7 +114,8 @@ class Bisection:
 def bisection(question: BisectionQuestion, runner: Runner) -> Iterator[Bisection]:
     """Measure both ends of a bisection, which no other process goes on with meanwhile.
 
-    Raises InputError if the question is not one, or if the ends do not differ, and all that a run raises.
+    Raises InputError if the question is not one, or if the ends do not differ, and all that a run
+    raises.
     """
     question.check()
     reporter = runner.reporter
@@ -120,7 +127,8 @@ def bisection(question: BisectionQuestion, runner: Runner) -> Iterator[Bisection
     asked = [experiment.model_dump_json(), ends.source, ends.bad, question.metric, question.outcome]
     key = key_of(json.dumps(asked).encode())
     folder = runs_dir() / f"bisect-{key}"
-    # Not in that folder, which can come from a stranger: git executes hooks and what its configuration names.
+    # Not in that folder, which can come from a stranger: git executes hooks and what its
+    # configuration names.
     git_dir = cache_dir() / "bisections" / key
     folder.mkdir(parents=True, exist_ok=True)
     with cache_folder.locked(git_dir, reporter, "the same bisection"):
@@ -138,11 +146,15 @@ def _count(span: Span, ends: _Ends) -> int:
     if not count:
         what = f"{span.good or ends.good}..{span.bad or ends.bad} has no commit"
         what += f" that touches {' or '.join(path)}" if path else ""
-        raise InputError(what, hint="--good is the older commit, and --path a path from the top of the tree.")
+        raise InputError(
+            what, hint="--good is the older commit, and --path a path from the top of the tree."
+        )
     return count
 
 
-def _experiment(question: BisectionQuestion, ends: _Ends, count: int, reporter: Reporter) -> Experiment:
+def _experiment(
+    question: BisectionQuestion, ends: _Ends, count: int, reporter: Reporter
+) -> Experiment:
     """Return the experiment with which each of ``count`` commits is measured. Raises InputError."""
     designed = question.designed
     scripted = question.scripted
@@ -156,7 +168,9 @@ def _experiment(question: BisectionQuestion, ends: _Ends, count: int, reporter: 
     (experiment,) = experiments_on(question.workload, ends.source, asked, scripted, reporter)
     known = [name for workload in load_workloads(experiment).values() for name in workload.metrics]
     if metric and metric not in known:
-        raise InputError.unknown(f"--metric {metric}: {question.workload} has no such metric", metric, known)
+        raise InputError.unknown(
+            f"--metric {metric}: {question.workload} has no such metric", metric, known
+        )
     if not wall:
         return experiment
     confidence = {"confidence": search.confidence_of_step(count)}
@@ -175,7 +189,9 @@ def _walked(commits: MeasuredCommits, walk: Walk) -> list[Change]:
             return walk.changes(commits.good, commits.bad, commits.value)
     except KeyboardInterrupt:
         count = len(commits.measured)
-        commits.reporter.note(f"interrupted; {count} commits are measured, and the same command goes on")
+        commits.reporter.note(
+            f"interrupted; {count} commits are measured, and the same command goes on"
+        )
         raise
 
 
@@ -189,14 +205,19 @@ def _ends_of(span: Span, reporter: Reporter) -> _Ends:
     if is_source(good) and is_source(bad):
         raise InputError(
             f"no source has the commits between {good} and {bad}: a release is one tree",
-            hint=f"compare them: kteardown compare WORKLOAD --source {good} --series {bad}; or give git "
-            "commits: --source git:PATH --good v7.2 --bad v7.3.",
+            hint=(
+                f"compare them: kteardown compare WORKLOAD --source {good} --series {bad}; or give "
+                "git commits: --source git:PATH --good v7.2 --bad v7.3."
+            ),
         )
     kind, _, rest = source.partition(":")
     if kind != "git" or not good or not bad:
         raise InputError(
             f"--source {source}: a bisection needs a git tree and two of its commits, or a series",
-            hint="write --source git:PATH --good REV --bad REV, or --source debian:6.12 --series FILE.",
+            hint=(
+                "write --source git:PATH --good REV --bad REV, or --source debian:6.12 --series "
+                "FILE."
+            ),
         )
     repository = Path(rest).expanduser().absolute()
     first, last = (git.commit(repository, name) for name in (good, bad))
@@ -211,7 +232,9 @@ def _ends_of_series(span: Span, reporter: Reporter) -> _Ends:
     found = sources.identify(span.source)
     patches = series_patches(span.series, cache_dir=cache_dir(), reporter=reporter).patches
     digest = key_of("".join([found.id, *map(file_hash, patches)]).encode())
-    repository, first, last = history(patches, sources.tree(found), cache_dir() / "histories" / digest)
+    repository, first, last = history(
+        patches, sources.tree(found), cache_dir() / "histories" / digest
+    )
     return _Ends(repository, span.source, first, last)
 
 

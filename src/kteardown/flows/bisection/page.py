@@ -41,7 +41,8 @@ def page(
     facts: dict[str, Any],
     quoted: Callable[[str], str] = plain,
 ) -> str:
-    """Return the answer as Markdown: the commits found, all that were measured, and how to go on by hand.
+    """Return the answer as Markdown: the commits found, all that were measured, and how to go on by
+    hand.
 
     ``quoted`` makes a subject inert.
     """
@@ -53,7 +54,9 @@ def page(
     lines = [f"{compared.text}, from {subject(facts['good'])} to {subject(facts['bad'])}:", ""]
     for change, one in zip(found, facts["changes"], strict=True):
         names = [subject(commit) for commit in change.commits]
-        which = "one of these, since some have no value or are uncertain: " if len(names) > 1 else ""
+        which = (
+            "one of these, since some have no value or are uncertain: " if len(names) > 1 else ""
+        )
         step = f"{number(change.before)} -> {number(change.after)} {compared.unit}".rstrip()
         lines.append(f"- {which}{'; '.join(names)}: {step}, {one['share']:.0%} of the difference")
         lines.append(f"  Fixes: {names[-1]}")
@@ -77,7 +80,11 @@ def confirmation(found: Confirmed) -> str:
     if not found.values:
         return f"not confirmed: {found.why or 'neither its revert nor its parent can be booted'}"
     values = ["no value" if value is None else number(value) for value in found.values]
-    moved = f"code moved alone {values[2]}" if len(values) > 2 else "no .c file is changed, so no layout twin"
+    moved = (
+        f"code moved alone {values[2]}"
+        if len(values) > 2
+        else "no .c file is changed, so no layout twin"
+    )
     how = f"{found.boots} boots each: with it {values[0]}, without it {values[1]} ({found.without})"
     return f"{'confirmed' if found.holds else 'NOT CONFIRMED'}, {how}, {moved}"
 

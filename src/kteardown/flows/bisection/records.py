@@ -19,7 +19,8 @@ class MeasuredCommit(BaseModel):
 
 
 class Confirmed(BaseModel):
-    """What a change was confirmed with: the values with it, without it, and with the code moved alone."""
+    """What a change was confirmed with: the values with it, without it, and with the code moved
+    alone."""
 
     without: str = ""
     """What was booted without it."""
@@ -32,7 +33,8 @@ class Confirmed(BaseModel):
 
 
 class Kept(BaseModel):
-    """What is kept of a bisection, by commit; the runs that have begun by the hash of their experiment."""
+    """What is kept of a bisection, by commit; the runs that have begun by the hash of their
+    experiment."""
 
     measured: dict[str, MeasuredCommit] = {}
     confirmed: dict[str, Confirmed] = {}

@@ -1,8 +1,9 @@
-"""Find the commits that made a difference, with git bisect on each part of it that is not explained.
+"""Find the commits that made a difference, with git bisect on each part of it that is not
+explained.
 
-Bisection finds one change. Where several commits share a difference, or a later one takes a part of it back,
-what remains on either side of the first one is searched in the same way. With noise, each step has an error,
-and each commit a probability.
+Bisection finds one change. Where several commits share a difference, or a later one takes a part of
+it back, what remains on either side of the first one is searched in the same way. With noise, each
+step has an error, and each commit a probability.
 """
 
 import math
@@ -30,14 +31,16 @@ _POWER = 0.99
 
 
 class BlockMean(NamedTuple):
-    """What blocks of one commit showed: the mean logarithm of its ratio to the good one, and its error."""
+    """What blocks of one commit showed: the mean logarithm of its ratio to the good one, and its
+    error."""
 
     mean: float
     error: float
 
 
 def confidence_of_step(commits: int) -> float:
-    """Return the confidence of each step of a bisection of ``commits``, and of the comparison of its ends."""
+    """Return the confidence of each step of a bisection of ``commits``, and of the comparison of
+    its ends."""
     return 1 - RISK / (1 + steps_of(commits))
 
 
@@ -47,7 +50,8 @@ def steps_of(commits: int) -> int:
 
 
 def boots_needed(size: float, spread: float, confidence: float) -> int:
-    """Return after how many blocks a change of the logarithm by ``size`` is decided in 99 of 100 cases.
+    """Return after how many blocks a change of the logarithm by ``size`` is decided in 99 of 100
+    cases.
 
     ``spread`` is the standard deviation of a block, ``confidence`` that of the step.
     """
@@ -56,12 +60,15 @@ def boots_needed(size: float, spread: float, confidence: float) -> int:
 
 
 def posterior(
-    commits: Sequence[str], within: Mapping[str, frozenset[str]], seen: Mapping[str, BlockMean], size: float
+    commits: Sequence[str],
+    within: Mapping[str, frozenset[str]],
+    seen: Mapping[str, BlockMean],
+    size: float,
 ) -> dict[str, float]:
     """Return for each of ``commits`` the probability that it made the difference ``size``.
 
-    ``within`` has the commits that each commit of ``seen`` contains, itself included. Each commit was equally
-    probable before, and the means are normal around zero or ``size``.
+    ``within`` has the commits that each commit of ``seen`` contains, itself included. Each commit
+    was equally probable before, and the means are normal around zero or ``size``.
     """
     logs = np.zeros(len(commits))
     for commit, (mean, error) in seen.items():
@@ -80,12 +87,14 @@ Git 2.55 puts the word in quotes.
 """
 _SKIPPED = re.compile(r"^There are only 'skip'ped commits left to test", re.MULTILINE)
 _LEAST = 0.05
-"""A smaller part of the whole difference is not searched for: the layout of the code makes as much."""
+"""A smaller part of the whole difference is not searched for: the layout of the code makes as
+much."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A difference that one of ``commits`` made: one, unless those between could not be measured."""
+    """A difference that one of ``commits`` made: one, unless those between could not be
+    measured."""
 
     commits: tuple[str, ...]
     before: float
@@ -104,7 +113,12 @@ class Walk:
     """
 
     def __init__(
-        self, repository: Path, folder: Path, paths: Sequence[str] = (), *, first_parent: bool = False
+        self,
+        repository: Path,
+        folder: Path,
+        paths: Sequence[str] = (),
+        *,
+        first_parent: bool = False,
     ) -> None:
         self.git_dir = folder
         self._options = ["--first-parent"] if first_parent else []
@@ -117,7 +131,9 @@ class Walk:
         (folder / "objects/info").mkdir(parents=True, exist_ok=True)
         (folder / "objects/info/alternates").write_text(f"{common.resolve() / 'objects'}\n")
         shallow = common / "shallow"
-        if shallow.is_file() and not shallow.is_symlink():  # A link could lead to any file of the user.
+        if (
+            shallow.is_file() and not shallow.is_symlink()
+        ):  # A link could lead to any file of the user.
             shutil.copyfile(shallow, folder / "shallow")
 
     def changes(self, good: str, bad: str, value: Value) -> list[Change]:
@@ -153,7 +169,9 @@ class Walk:
         old, new = value(before), value(found[0])
         if new is None:
             return
-        if old is None:  # As at a merge whose parents were skipped: nothing before it can be separated.
+        if (
+            old is None
+        ):  # As at a merge whose parents were skipped: nothing before it can be separated.
             before, old = good, start
         yield from self._changes(good, before, value, whole)
         if abs(new - old) > _LEAST * abs(whole):
@@ -161,7 +179,8 @@ class Walk:
         yield from self._changes(found[0], bad, value, whole)
 
     def first_bad(self, good: str, bad: str, is_bad: Callable[[str], bool | None]) -> list[str]:
-        """Return the first bad commit; several, newest first, if commits without a verdict lie between.
+        """Return the first bad commit; several, newest first, if commits without a verdict lie
+        between.
 
         Raises InputError if git refuses.
         """
@@ -172,11 +191,15 @@ class Walk:
             if _SKIPPED.search(said):
                 words = (line.strip() for line in said.splitlines())
                 left = {word for word in words if len(word) in (40, 64)}
-                return [one for one in self._ask("rev-list", f"{good}..{bad}").split() if one in left]
+                return [
+                    one for one in self._ask("rev-list", f"{good}..{bad}").split() if one in left
+                ]
             commit = self._ask("rev-parse", "BISECT_HEAD")
             if commit in judged:
                 hint = "report this with the version of git."
-                raise InputError(f"git bisect asks again for {commit}: {said.strip()[-300:]}", hint=hint)
+                raise InputError(
+                    f"git bisect asks again for {commit}: {said.strip()[-300:]}", hint=hint
+                )
             judged.add(commit)
             verdict = is_bad(commit)
             term = "skip" if verdict is None else "bad" if verdict else "good"
@@ -188,7 +211,8 @@ class Walk:
         return self._ask("rev-parse", f"{commit}^")
 
     def without(self, commits: Sequence[str], last: str) -> str | None:
-        """Return the tree of ``last`` with ``commits`` reverted, oldest first; None if git cannot do that."""
+        """Return the tree of ``last`` with ``commits`` reverted, oldest first; None if git cannot
+        do that."""
         undo = git.run(
             "diff", "--binary", "--full-index", commits[-1], f"{commits[0]}^", git_dir=self.git_dir
         )
@@ -214,7 +238,9 @@ class Walk:
     def _ask(self, *argv: str) -> str:
         done = git.run(*argv, git_dir=self.git_dir)
         if not done.ok:
-            raise InputError(f"git: {done.said.strip()[-300:]}", hint="check the repository with `git fsck`.")
+            raise InputError(
+                f"git: {done.said.strip()[-300:]}", hint="check the repository with `git fsck`."
+            )
         return done.text
 
 
@@ -227,7 +253,8 @@ _KINDS = (
 
 
 class CommitValue(NamedTuple):
-    """A tested commit: its place in the history after the good one, its value also in words, its subject."""
+    """A tested commit: its place in the history after the good one, its value also in words, its
+    subject."""
 
     at: int
     is_bad: bool | None
@@ -240,8 +267,8 @@ class CommitValue(NamedTuple):
 def line(tested: Iterable[CommitValue], last: int, left: Iterable[int]) -> str:
     """Return the history up to the place ``last`` on one line.
 
-    A tested commit is ``o`` if it is good, ``#`` if it is bad, and ``?`` without a value. The change may be
-    at the places ``left``, which are ``=``.
+    A tested commit is ``o`` if it is good, ``#`` if it is bad, and ``?`` without a value. The
+    change may be at the places ``left``, which are ``=``.
     """
     letters = ["-"] * _WIDTH
     marks = [(at, "=") for at in left]

@@ -14,20 +14,24 @@ from kteardown.model.result import Result
 
 @dataclass(frozen=True)
 class BisectedValue:
-    """What is compared: a way in which kernels fail, or a metric, by its cost of one more ``param``."""
+    """What is compared: a way in which kernels fail, or a metric, by its cost of one more
+    ``param``."""
 
     outcome: str = ""
     metric: str = ""
     param: str = ""
     unit: str = ""
     size: float = 0.0
-    """On the wall clock: by how much the bad commit is worse than the good one, as a share of it."""
+    """On the wall clock: by how much the bad commit is worse than the good one, as a share of
+    it."""
     blocks: int = 0
-    """On the wall clock: how many blocks decide a commit, as the noise of those of the ends has it."""
+    """On the wall clock: how many blocks decide a commit, as the noise of those of the ends has
+    it."""
 
     @classmethod
     def of(cls, result: Result, metric: str, outcome: str) -> "BisectedValue":
-        """Return the first law, or else metric, that differs between base and the variant of ``result``.
+        """Return the first law, or else metric, that differs between base and the variant of
+        ``result``.
 
         Raises InputError if none does.
         """
@@ -39,15 +43,20 @@ class BisectedValue:
         for law in laws:
             if law.verdict in DIRECTIONS:
                 return cls(metric=law.metric, param=law.param, unit=law.value_unit)
-        rows = [c for c in result.comparisons if c.statistic == "median" and metric in ("", c.metric)]
+        rows = [
+            c for c in result.comparisons if c.statistic == "median" and metric in ("", c.metric)
+        ]
         for row in reversed(rows):
             if row.verdict in DIRECTIONS:
                 return cls(metric=row.metric, unit=row.value_unit)
         why = "; ".join(dict.fromkeys(row.reason for row in rows if row.reason))
         raise InputError(
-            f"no difference between the good and the bad commit is measured{f': {why}' if why else ''}",
-            hint="name other points with --set, more --seeds, or other commits; `kteardown report last` has "
-            "the figures.",
+            "no difference between the good and the bad commit is "
+            f"measured{f': {why}' if why else ''}",
+            hint=(
+                "name other points with --set, more --seeds, or other commits; `kteardown report "
+                "last` has the figures."
+            ),
         )
 
     @classmethod
@@ -62,15 +71,20 @@ class BisectedValue:
             if row.verdict == "worse" and needed <= most:
                 return cls(metric=row.metric, size=row.ratio - 1, blocks=needed)
             why = (
-                f"{row.metric} is {row.ratio - 1:.2%} worse and blocks differ by {row.spread:.2%}: about "
-                f"{needed} boots of each commit would show it"
+                f"{row.metric} is {row.ratio - 1:.2%} worse and blocks differ by {row.spread:.2%}: "
+                f"about {needed} boots of each commit would show it"
             )
         raise InputError(
             f"this clock cannot see the difference between the good and the bad commit: {why}",
-            hint="give so many --boots, or use --clock instructions, which also finds what became better.",
+            hint=(
+                "give so many --boots, or use --clock instructions, which also finds what became "
+                "better."
+            ),
         )
 
-    def figures(self, result: Result, kernel: str) -> tuple[float | None, tuple[float, float] | None]:
+    def figures(
+        self, result: Result, kernel: str
+    ) -> tuple[float | None, tuple[float, float] | None]:
         """Return the value of a kernel and its interval; None for what it does not have."""
         failed = [fault.kind for fault in result.broken(kernel)]
         if self.outcome:
@@ -79,13 +93,23 @@ class BisectedValue:
             return None, None
         if self.size:
             metric = self.verdict(result, kernel)
-            return (1.0, None) if kernel == BASE else (metric.ratio, metric.ci) if metric else (None, None)
+            return (
+                (1.0, None)
+                if kernel == BASE
+                else (metric.ratio, metric.ci)
+                if metric
+                else (None, None)
+            )
         if self.param:
             asked = (kernel, self.metric, self.param)
             laws = (w for w in result.laws if (w.kernel, w.metric, w.param) == asked)
             return next(((law.per_unit, law.per_unit_ci) for law in laws), (None, None))
-        rows = [c for c in result.comparisons if c.metric == self.metric and c.statistic == "median"]
-        mine = [(c.base if kernel == BASE else c.changed) for c in rows if kernel in (BASE, c.variant)]
+        rows = [
+            c for c in result.comparisons if c.metric == self.metric and c.statistic == "median"
+        ]
+        mine = [
+            (c.base if kernel == BASE else c.changed) for c in rows if kernel in (BASE, c.variant)
+        ]
         return (mine[-1].median if mine else None), None
 
     def verdict(self, result: Result, kernel: str) -> MetricVerdict | None:
@@ -94,7 +118,8 @@ class BisectedValue:
         return next(mine, None)
 
     def is_bad(self, metric: MetricVerdict) -> bool | None:
-        """On the wall clock, return whether a kernel has the change; None if its blocks do not say."""
+        """On the wall clock, return whether a kernel has the change; None if its blocks do not
+        say."""
         keeps = Margins(0.99, {metric.metric: self.step}, as_steps=True).keeps(metric)
         return None if keeps is None else not keeps
 
@@ -113,4 +138,6 @@ class BisectedValue:
         """What it is in words."""
         if self.size:
             return f"{self.metric} as a ratio to the good commit, in real time"
-        return self.outcome or (f"{self.metric} for one more of {self.param}" if self.param else self.metric)
+        return self.outcome or (
+            f"{self.metric} for one more of {self.param}" if self.param else self.metric
+        )

@@ -34,13 +34,14 @@ MOST = 2
 """So many of the proposed workloads are run; the others are named."""
 SHOWN = 3
 _LEAST_SHARE = 0.01
-"""Of its stretch: a workload that executes less of what is changed, and not for each object, is not run."""
+"""Of its stretch: a workload that executes less of what is changed, and not for each object, is not
+run."""
 _NOISY = 0.05
 """A workload whose metrics show no smaller change is run only after the others."""
 NOT_MEASURED = "executed, but not measured by anything here"
 OTHER = (
-    "run a script that executes it more often, with --script (docs/script.md), or name another workload "
-    "with --workload."
+    "run a script that executes it more often, with --script (docs/script.md), or name another "
+    "workload with --workload."
 )
 
 
@@ -53,8 +54,8 @@ def choose_workloads(
 ) -> Chosen:
     """Return the workloads that the user named, or else those that execute most of what is changed.
 
-    ``users``: by header, the files that include it, as far as that is known. Raises InputError if a named
-    workload does not exist.
+    ``users``: by header, the files that include it, as far as that is known. Raises InputError if a
+    named workload does not exist.
     """
     changed = tuple(changed_functions(base.patches, sources.tree(sources.identify(base.source))))
     chosen = _choose(named, base, changed, designed)
@@ -64,12 +65,16 @@ def choose_workloads(
         or not may_change_executed(changed, shipped_map(base.source), users)
     ):
         return chosen
-    note = "The workloads are chosen when the code of both kernels says which functions use what is changed."
+    note = (
+        "The workloads are chosen when the code of both kernels says which functions use what is "
+        "changed."
+    )
     return replace(chosen, notes=(*chosen.notes, note), after_build=True)
 
 
 def choose_by_code(chosen: Chosen, base: Base, variant: KernelImage, designed: Designed) -> Chosen:
-    """Return the workloads that execute functions whose code differs, after the build of ``variant``."""
+    """Return the workloads that execute functions whose code differs, after the build of
+    ``variant``."""
     return _choose((), base, changed_for_certain(chosen.changed, variant), designed)
 
 
@@ -89,10 +94,14 @@ def _choose(
         return Chosen(changed, tuple(choices), known=False)
     found = propose(changed, coverage)
     notes = (
-        [] if coverage.source == base.id else [f"What workloads execute was counted on {coverage.source}."]
+        []
+        if coverage.source == base.id
+        else [f"What workloads execute was counted on {coverage.source}."]
     )
     if missing:
-        notes.append(f"What these scripts in ./workloads execute is not known: {', '.join(missing)}.")
+        notes.append(
+            f"What these scripts in ./workloads execute is not known: {', '.join(missing)}."
+        )
     best: dict[str, Proposal] = {}
     for proposal in found.measured:
         if proposal.workload not in stress_tests():
@@ -110,26 +119,35 @@ def _choose(
         if best and not choices:
             most = max(best.values(), key=lambda one: one.share)
             unmeasured = (
-                f"{share(most.share)} of what a workload executes in its stretch ({most.workload}), "
-                "and not for each of its objects"
+                f"{share(most.share)} of what a workload executes in its stretch "
+                f"({most.workload}), and not for each of its objects"
             )
-    return Chosen(changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured)
+    return Chosen(
+        changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured
+    )
 
 
-def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) -> list[MeasuredWorkload]:
+def _deciding(
+    proposals: Sequence[Proposal], source: str, designed: Designed
+) -> list[MeasuredWorkload]:
     """Return the workloads to run: those whose metrics can show the change, the quiet ones first.
 
-    If none can, the change is only counted, in the one that executes most of it and in the nearest one.
+    If none can, the change is only counted, in the one that executes most of it and in the nearest
+    one.
     """
     found: dict[MeasuredWorkload, float] = {}
     for one in proposals:
         smallest = smallest_shown(one, source, designed)
         specs = load_workload(one.workload, str(Path.cwd())).metrics
         decides = [
-            m for m, spec in specs.items() if spec.decides and spec.decides.items() <= one.params.items()
+            m
+            for m, spec in specs.items()
+            if spec.decides and spec.decides.items() <= one.params.items()
         ]
         shown = [
-            m for m, size in smallest.items() if MeasuredWorkload("", "", smallest=size).shows(one.share)
+            m
+            for m, size in smallest.items()
+            if MeasuredWorkload("", "", smallest=size).shows(one.share)
         ]
         # Of the others nothing is known, so they may show it.
         others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
@@ -142,14 +160,19 @@ def _deciding(proposals: Sequence[Proposal], source: str, designed: Designed) ->
             one.workload, why, params=one.params, smallest=least, metrics=tuple(metrics)
         )
         found[choice] = one.share
-    able = sorted((one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY)
+    able = sorted(
+        (one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY
+    )
     if able or not found:
         return able[:MOST]
     nearest = max(found, key=lambda one: found[one] / one.smallest)
     return [
         replace(
             one,
-            why=f"{one.why.partition(';')[0]}; its metrics show a change from {share(one.smallest)} on",
+            why=(
+                f"{one.why.partition(';')[0]}; its metrics show a change from "
+                f"{share(one.smallest)} on"
+            ),
             only_counted=True,
         )
         for one in dict.fromkeys((next(iter(found)), nearest))
@@ -162,7 +185,9 @@ def _without_blind_choices(
     """Return ``choice`` with those choices of parameters with which the change can be seen."""
     able: dict[str, tuple[ParamValue, ...]] = {}
     for name in choice.params:
-        alike = [p for p in counted.points if {**p.params, name: choice.params[name]} == choice.params]
+        alike = [
+            p for p in counted.points if {**p.params, name: choice.params[name]} == choice.params
+        ]
         able[name] = tuple(p.params[name] for p in alike if choice.shows(share_of(p, wanted)))
     return replace(choice, choices=able)
 
@@ -170,9 +195,15 @@ def _without_blind_choices(
 def _not_executed(found: Proposals) -> tuple[str, ...]:
     outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
     tests = stress_tests()
-    stressed = dict.fromkeys(f for one in found.measured if one.workload in tests for f in one.functions)
+    stressed = dict.fromkeys(
+        f for one in found.measured if one.workload in tests for f in one.functions
+    )
     others = {f for one in found.measured if one.workload not in tests for f in one.functions}
-    stress = [f"{f.name} (only in stress tests, which have no figures)" for f in stressed if f not in others]
+    stress = [
+        f"{f.name} (only in stress tests, which have no figures)"
+        for f in stressed
+        if f not in others
+    ]
     return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside, *stress)
 
 

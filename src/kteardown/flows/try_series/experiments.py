@@ -17,24 +17,32 @@ from kteardown.script.describe import ENDINGS
 
 
 def scripts_in(words: Sequence[str]) -> list[str]:
-    """Return ``words`` with each folder replaced by the scripts and C files in it. Raises InputError."""
+    """Return ``words`` with each folder replaced by the scripts and C files in it. Raises
+    InputError."""
     found: list[str] = []
     for word in words:
         folder = Path(word).expanduser()
         files = (
-            [str(path) for path in sorted(folder.iterdir()) if path.suffix in ENDINGS and path.is_file()]
+            [
+                str(path)
+                for path in sorted(folder.iterdir())
+                if path.suffix in ENDINGS and path.is_file()
+            ]
             if folder.is_dir()
             else [word]
         )
         if not files:
             raise InputError(
-                f"--script {word}: has no script", hint=f"name a folder with files {', '.join(ENDINGS)}."
+                f"--script {word}: has no script",
+                hint=f"name a folder with files {', '.join(ENDINGS)}.",
             )
         found += files
     return found
 
 
-def experiments_of(choice: MeasuredWorkload, source: str, asked: Overrides) -> tuple[Experiment, ...]:
+def experiments_of(
+    choice: MeasuredWorkload, source: str, asked: Overrides
+) -> tuple[Experiment, ...]:
     """Return the experiment of a workload of kteardown's, once for each clock."""
     experiment = experiment_for(choice.workload, source)
     (sweep,) = experiment.workloads
@@ -42,14 +50,17 @@ def experiments_of(choice: MeasuredWorkload, source: str, asked: Overrides) -> t
     experiment = with_fewer_sizes(experiment.model_copy(update={"workloads": (chosen,)}))
     given = asked.assignments or []
     names = {assignment.partition("=")[0] for assignment in given}
-    needed = [one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names]
+    needed = [
+        one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names
+    ]
     # The clock may be that of the workload, which the user does not know beforehand.
     own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
     return on_clocks(experiment, replace(own, assignments=[*needed, *given]))
 
 
 def with_fewer_sizes(experiment: Experiment) -> Experiment:
-    """Return an experiment of one workload whose quick design has as few sizes as a growth law needs."""
+    """Return an experiment of one workload whose quick design has as few sizes as a growth law
+    needs."""
     (sweep,) = experiment.workloads
     law, quick = load_workload(sweep.workload, experiment.folder).law, experiment.quick
     sizes = quick.params.get(law, sweep.params.get(law, ()))
@@ -59,8 +70,11 @@ def with_fewer_sizes(experiment: Experiment) -> Experiment:
 
 
 def needed_settings(choice: MeasuredWorkload, experiment: Experiment) -> list[str]:
-    """Return the settings with which the change is executed and that ``experiment`` does not have."""
-    swept = {name: values for sweep in experiment.workloads for name, values in sweep.params.items()}
+    """Return the settings with which the change is executed and that ``experiment`` does not
+    have."""
+    swept = {
+        name: values for sweep in experiment.workloads for name, values in sweep.params.items()
+    }
     usual, settings = small_point(choice.workload), []
     for name, value in choice.params.items():
         values = swept.get(name, ())

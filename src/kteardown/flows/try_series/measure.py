@@ -42,9 +42,12 @@ _NOTHING_EXECUTED = "no workload that ran executed a line that the series change
 
 
 class SeriesMeasurement:
-    """Measures a series with the kernels, the design and the options of scripts that the user asks for."""
+    """Measures a series with the kernels, the design and the options of scripts that the user asks
+    for."""
 
-    def __init__(self, kernels: Kernels, designed: Designed, scripted: Scripted, runner: Runner) -> None:
+    def __init__(
+        self, kernels: Kernels, designed: Designed, scripted: Scripted, runner: Runner
+    ) -> None:
         self._kernels = kernels
         self._designed = designed
         self._scripted = scripted
@@ -71,7 +74,9 @@ class SeriesMeasurement:
             counted.append(replace(choice, exercise=exercise))
         # Nothing else says which scripts execute what is changed.
         counted.sort(key=lambda one: -one.exercise.share)
-        able = [one for one in counted if (cost := one.exercise.cost) is None or one.shows(cost.share)]
+        able = [
+            one for one in counted if (cost := one.exercise.cost) is None or one.shows(cost.share)
+        ]
         best = [one for one in able if one.exercise.exercised is not False][:MOST]
         measured = [one for one in counted if one not in best]
         for choice in [*best, *later]:
@@ -81,8 +86,11 @@ class SeriesMeasurement:
             measured.append(ran)
         return replace(tried, measured=tuple(measured), error=_why_nothing_shows(measured, counted))
 
-    def _run(self, choice: MeasuredWorkload, tried: Tried, *, counts: bool) -> tuple[Tried, MeasuredWorkload]:
-        """Run a workload on base and on the series; with ``counts``, count beside it what is executed."""
+    def _run(
+        self, choice: MeasuredWorkload, tried: Tried, *, counts: bool
+    ) -> tuple[Tried, MeasuredWorkload]:
+        """Run a workload on base and on the series; with ``counts``, count beside it what is
+        executed."""
         experiments = self._experiments(choice, tried)
         tried, image = self._built(experiments[0], tried)
         if tried.error:
@@ -98,11 +106,14 @@ class SeriesMeasurement:
             material, exercise = boot_and_count(boot, count, self._reporter, exact=exact, jobs=most)
         else:
             material, exercise = boot(), choice.exercise
-        ran = replace(choice, run=run.name, material=material, exercise=exercise, only_counted=False)
+        ran = replace(
+            choice, run=run.name, material=material, exercise=exercise, only_counted=False
+        )
         return tried, ran
 
     def _counted(self, choice: MeasuredWorkload, tried: Tried) -> tuple[Tried, Exercise]:
-        """Count what is executed of the change before a workload is run, and before a script is rehearsed."""
+        """Count what is executed of the change before a workload is run, and before a script is
+        rehearsed."""
         with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
             if is_own(choice.workload):
                 source, asked = tried.base.source, self._asked(tried)
@@ -126,7 +137,9 @@ class SeriesMeasurement:
         machine: Machine | None = None,
     ) -> Exercise:
         asked = self._asked(tried)
-        return count_executions(choice, tried.kernels, experiment, asked, changed, self._reporter, machine)
+        return count_executions(
+            choice, tried.kernels, experiment, asked, changed, self._reporter, machine
+        )
 
     def _asked(self, tried: Tried) -> Overrides:
         series = str(tried.base.patches[0].parent)
@@ -147,9 +160,12 @@ class SeriesMeasurement:
         return experiments_of(choice, source, asked)
 
     def _chosen_by_code(self, tried: Tried) -> Tried:
-        """Build base and the series, and choose the workloads that execute functions whose code differs."""
+        """Build base and the series, and choose the workloads that execute functions whose code
+        differs."""
         base = base_request(self._kernels, tried.base)
-        series = replace(base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches)
+        series = replace(
+            base, name=tried.posted.name, series=tried.posted.name, patches=tried.base.patches
+        )
         built = build.ensure([base, series], cache_dir=cache_dir(), reporter=self._reporter).images
         tried = _with_kernels(tried, built[base.name], built[series.name])
         if tried.error:
@@ -172,7 +188,8 @@ def check(tried: Tried, fail_on: FailOn | None) -> None:
 def _why_nothing_shows(
     measured: Sequence[MeasuredWorkload], counted: Sequence[MeasuredWorkload]
 ) -> NotExercisedError | None:
-    """Return the error if no workload executes the change, or none was run since none can show it."""
+    """Return the error if no workload executes the change, or none was run since none can show
+    it."""
     if all(one.exercise.exercised is False for one in measured):
         return NotExercisedError(_NOTHING_EXECUTED, hint=OTHER)
     if any(one.run for one in measured):
@@ -180,8 +197,8 @@ def _why_nothing_shows(
     first = counted[0]
     part = share(first.exercise.cost.share if first.exercise.cost else 0.0)
     return NotExercisedError(
-        f"{NOT_MEASURED}: with all that they call, the changed functions are {part} of what the kernel "
-        f"executes in the stretch of {first.workload}, whose metrics show a change from "
+        f"{NOT_MEASURED}: with all that they call, the changed functions are {part} of what the "
+        f"kernel executes in the stretch of {first.workload}, whose metrics show a change from "
         f"{share(first.smallest)} on",
         hint=OTHER,
     )

@@ -46,7 +46,9 @@ def prepare(
     reporter = runner.reporter
     sources = Sources(cache_dir(), reporter)
     with reporter.task(f"Reading {', '.join(what)}"):
-        stack = read_stack(what, cache_dir=sources.folder, reporter=reporter, sources=specs or KNOWN)
+        stack = read_stack(
+            what, cache_dir=sources.folder, reporter=reporter, sources=specs or KNOWN
+        )
     with reporter.task("Looking for the source to which it applies"):
         posted, base = base_of_stack(stack, sources, specs=specs, fetch=fetch)
     with reporter.task("Looking for what is compiled"):
@@ -64,31 +66,40 @@ def prepare(
         with reporter.task("Looking for the system calls that reach what it changes"):
             chosen = with_call_paths(chosen, objects)
     builds = whole_builds(plain, config)
-    return Tried(posted, base, config, chosen, runner.command, chosen.workloads, builds=builds, error=error)
+    return Tried(
+        posted, base, config, chosen, runner.command, chosen.workloads, builds=builds, error=error
+    )
 
 
 def base_request(kernels: Kernels, base: Base) -> KernelRequest:
     fragments, arch = located(kernels.config or ()), kernels.arch or DEFAULT_ARCH
-    return KernelRequest(BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or "")
+    return KernelRequest(
+        BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or ""
+    )
 
 
 def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
-    """Return in sentences which of the kernels are built from the beginning, and how long that takes."""
+    """Return in sentences which of the kernels are built from the beginning, and how long that
+    takes."""
     base = replace(plain, fragments=(*plain.fragments, *config.fragments))
     missing = bool(build.missing([base], cache_dir=cache_dir()))
     seconds = Cache(cache_dir()).built(plain.arch, "seconds", variant=False)
     each = f"about {max(1, round(median(seconds) / 60))} minutes, as" if seconds else "as long as"
-    lines = [f"The base kernel is not in the cache: its build takes {each} others on this host."] * missing
+    lines = [
+        f"The base kernel is not in the cache: its build takes {each} others on this host."
+    ] * missing
     if config.recompiled > _WHOLE:
         lines.append(
-            f"{config.recompiled:.0%} of all files include a header of the patch, so the patched kernel is "
-            f"compiled as a whole{', too' if missing else f': {each} others on this host'}."
+            f"{config.recompiled:.0%} of all files include a header of the patch, so the patched "
+            "kernel is compiled as a "
+            f"whole{', too' if missing else f': {each} others on this host'}."
         )
     return tuple(lines)
 
 
 def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
-    """Return ``chosen`` with notes on how the first changed functions are reached from a system call.
+    """Return ``chosen`` with notes on how the first changed functions are reached from a system
+    call.
 
     ``kernel`` is a folder with the vmlinux of base.
     """

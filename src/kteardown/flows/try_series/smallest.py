@@ -35,10 +35,11 @@ def smallest_shown(proposal: Proposal, source: str, designed: Designed) -> dict[
 def smallest_changes(experiment: Experiment, *, each_object: bool = False) -> dict[str, float]:
     """Return the smallest change, 0.1 for 10%, that each headline metric of ``experiment`` shows.
 
-    It shows it four times in five, by the spreads of the shipped results on the instruction clock, or else of
-    the newest runs on this host, whose few boots can agree by chance; a metric whose spread is not known is
-    left out. A smaller one than the margin of "same" has no other verdict. It is 0 if memory is measured and
-    a change of its allocation is executed for ``each_object``: a few instructions decide what it holds.
+    It shows it four times in five, by the spreads of the shipped results on the instruction clock,
+    or else of the newest runs on this host, whose few boots can agree by chance; a metric whose
+    spread is not known is left out. A smaller one than the margin of "same" has no other verdict.
+    It is 0 if memory is measured and a change of its allocation is executed for ``each_object``: a
+    few instructions decide what it holds.
     """
     margin = experiment.design.same_within
     workloads = load_workloads(experiment)
@@ -58,7 +59,9 @@ def smallest_changes(experiment: Experiment, *, each_object: bool = False) -> di
 def _shipped() -> dict[tuple[str, str], Spread]:
     """Return the spreads of the shipped results by workload and metric (``scripts/spreads.py``)."""
     rows = json.loads((data_dir("coverage") / "spreads.json").read_text())
-    return {(one, metric): Spread(of_all, of_point, "results") for one, metric, of_all, of_point in rows}
+    return {
+        (one, metric): Spread(of_all, of_point, "results") for one, metric, of_all, of_point in rows
+    }
 
 
 def for_each_object(proposal: Proposal, word: str = "") -> bool:

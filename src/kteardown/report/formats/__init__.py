@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """``option``: whether every command that measures has ``--NAME FILE`` (its text: ``NAME_file``)."""
+    """``option``: whether every command that measures has ``--NAME FILE`` (its text:
+    ``NAME_file``)."""
 
     option: bool = False
 
@@ -41,7 +42,9 @@ def check(names: Collection[str], offered: Collection[str], command: str) -> Non
     for name in names:
         if missing := _needs(_module(name)) - {*offered}:
             able = [
-                one for one in FORMATS if FORMATS[one].option and not set(_needs(_module(one))) - {*offered}
+                one
+                for one in FORMATS
+                if FORMATS[one].option and not set(_needs(_module(one))) - {*offered}
             ]
             lacks = " and no ".join(_WORDS[one] for one in sorted(missing))
             raise InputError(

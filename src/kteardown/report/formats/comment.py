@@ -1,7 +1,8 @@
-"""A comment for GitHub, GitLab and other trackers: what failed and the headline metrics are visible.
+"""A comment for GitHub, GitLab and other trackers: what failed and the headline metrics are
+visible.
 
-Consoles, points, laws and the host are folded. What does not fit into the limit of these services is left
-out, the last parts first, and counted.
+Consoles, points, laws and the host are folded. What does not fit into the limit of these services
+is left out, the last parts first, and counted.
 """
 
 import re
@@ -34,15 +35,19 @@ _NOTE = 100
 
 
 def render(publication: Publication) -> str:
-    """Return the comment, with a newline at the end. A page that is plain text is quoted as it is."""
+    """Return the comment, with a newline at the end. A page that is plain text is quoted as it
+    is."""
     if publication.material is not None:
         return comment(publication.material, [publication.page] if publication.page else [])
     text = indent(publication.page, "    ") if publication.is_plain else publication.page
-    return text if len(text) <= COMMENT_LIMIT else text[: COMMENT_LIMIT - 1].rpartition("\n")[0] + "\n"
+    return (
+        text if len(text) <= COMMENT_LIMIT else text[: COMMENT_LIMIT - 1].rpartition("\n")[0] + "\n"
+    )
 
 
 def comment(material: Measured, before: Sequence[str] = ()) -> str:
-    """Return the comment, with a newline at the end; ``before``: parts in Markdown with which it begins."""
+    """Return the comment, with a newline at the end; ``before``: parts in Markdown with which it
+    begins."""
     first = [*before, bold(lines(material.whole, material.workloads))]
     folded: list[str] = []
     if isinstance(material, BothMaterial):
@@ -73,7 +78,8 @@ def _folded_table(table: Table) -> str:
 
 
 def _folding(title: str, text: str) -> str:
-    """Return a folded part. The empty lines are needed: without them its Markdown is not read as such."""
+    """Return a folded part. The empty lines are needed: without them its Markdown is not read as
+    such."""
     return f"<details><summary>{inert(title)}</summary>\n\n{text}\n\n</details>"
 
 

@@ -1,7 +1,7 @@
 """The text for a cover letter: what the change does, in sentences with figures, and their limits.
 
-Plain ASCII text of at most 72 columns. The command that repeats the run, and names that are longer than a
-line, are on lines of their own and are not broken.
+Plain ASCII text of at most 72 columns. The command that repeats the run, and names that are longer
+than a line, are on lines of their own and are not broken.
 """
 
 import textwrap
@@ -16,7 +16,12 @@ from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.metrics import point_cells
 from kteardown.report.prose import change_sentences
 from kteardown.report.publication import Publication
-from kteardown.report.sections.both_clocks_table import clock_faults, clock_tables, least_seen, rate_sentences
+from kteardown.report.sections.both_clocks_table import (
+    clock_faults,
+    clock_tables,
+    least_seen,
+    rate_sentences,
+)
 from kteardown.report.sections.fault_lines import fault_lines, reported_faults
 from kteardown.report.sentence import lines
 from kteardown.report.table import Block, Table
@@ -34,7 +39,8 @@ def render(publication: Publication) -> str:
 
 
 def of_run(material: Measured) -> str:
-    """Return the whole text, with a newline at the end; on both clocks it begins with how they relate."""
+    """Return the whole text, with a newline at the end; on both clocks it begins with how they
+    relate."""
     if isinstance(material, BothMaterial):
         results, failed = list(material.both.results.values()), clock_faults(material.both)
         both = material.both
@@ -46,8 +52,14 @@ def of_run(material: Measured) -> str:
     else:
         results, failed = [material.result], fault_lines(material.result)
         texts = limits(material.result)
-    first = "\n".join(wrapped(line.text, "- ") for line in lines(material.whole, material.workloads))
-    parts = [first, wrapped(material.result.question), *(wrapped(cell.text, "- ") for cell in failed)]
+    first = "\n".join(
+        wrapped(line.text, "- ") for line in lines(material.whole, material.workloads)
+    )
+    parts = [
+        first,
+        wrapped(material.result.question),
+        *(wrapped(cell.text, "- ") for cell in failed),
+    ]
     for fault in (fault for one in results for fault in reported_faults(one) if fault.excerpt):
         # What the kernel printed is a quotation: its lines are not wrapped.
         quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.excerpt[:_FAULT_LINES]]
@@ -75,13 +87,20 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
     digits = decimals(rows)
     names, keys = point_cells([c.point for c in rows])
     cells = [
-        (*key, unit.text(c.base.compared), unit.text(c.changed.compared), change(c, digits), c.verdict)
+        (
+            *key,
+            unit.text(c.base.compared),
+            unit.text(c.changed.compared),
+            change(c, digits),
+            c.verdict,
+        )
         for key, c in zip(keys, rows, strict=True)
     ]
     block = Block.of((*names, "base", "changed", "change", "verdict"), cells, left=("verdict",))
     title = (
-        f"{group.name} ({group.key}) with {variant}: {'median ' if group.statistic == 'median' else ''}"
-        f"in {unit.unit}, {group.better} is better, change with {rows[0].confidence * 100:.4g}% interval"
+        f"{group.name} ({group.key}) with {variant}: "
+        f"{'median ' if group.statistic == 'median' else ''}in {unit.unit}, {group.better} is "
+        f"better, change with {rows[0].confidence * 100:.4g}% interval"
     )
     return Table(title, block)
 
@@ -96,7 +115,9 @@ def layout(table: Table) -> str:
         first = next((n for n, name in enumerate(names) if name in figures), len(names))
         laid_out = []
         for row in rows:
-            place = ", ".join(f"{name} {text}" for name, text in zip(names[:first], row, strict=False))
+            place = ", ".join(
+                f"{name} {text}" for name, text in zip(names[:first], row, strict=False)
+            )
             said = ", ".join(
                 text if name in _FIGURES[2:] else f"{name} {text}"
                 for name, text in zip(names[first:], row[first:], strict=True)

@@ -1,8 +1,8 @@
 """The report as one HTML file that needs no network.
 
-It has the verdict in words and a picture, then charts with their tables, then how it was measured and how to
-repeat it. Every chart is in the page as SVG, so it is there on paper, in a saved page and without JavaScript.
-A script shows of each kind the chart that the reader chooses.
+It has the verdict in words and a picture, then charts with their tables, then how it was measured
+and how to repeat it. Every chart is in the page as SVG, so it is there on paper, in a saved page
+and without JavaScript. A script shows of each kind the chart that the reader chooses.
 """
 
 import re
@@ -76,11 +76,14 @@ def html_report(material: Measured) -> str:
     if isinstance(material, BothMaterial):
         return _of_both(material)
     further = contents.further_commands(material.result, alone=True)
-    return _page(material, list(_sections(material)), lines(material.result, material.workloads), further)
+    return _page(
+        material, list(_sections(material)), lines(material.result, material.workloads), further
+    )
 
 
 def _of_both(both: BothMaterial) -> str:
-    """Return the page of a run on both clocks: side by side, then the instruction clock, then the other."""
+    """Return the page of a run on both clocks: side by side, then the instruction clock, then the
+    other."""
     exact, wall = replace(both.clocks[0], name=both.name), both.clocks[1]
     side_by_side = Section(
         "Both clocks",
@@ -98,8 +101,12 @@ def _of_both(both: BothMaterial) -> str:
     )
     sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
     whole = lines(both.both, exact.workloads)
-    further = [one for of in (exact, wall) for one in contents.further_commands(of.result, alone=False)]
-    return _page(exact, sections, whole, further, opening=side_by_side, others=wall.result.asked_for)
+    further = [
+        one for of in (exact, wall) for one in contents.further_commands(of.result, alone=False)
+    ]
+    return _page(
+        exact, sections, whole, further, opening=side_by_side, others=wall.result.asked_for
+    )
 
 
 def _page(
@@ -113,19 +120,23 @@ def _page(
 ) -> str:
     """Return the page of ``material`` with these sections, ``opening`` before the verdict.
 
-    ``answer`` are the lines with which it begins; ``further`` are commands that measure more, each with
-    what it adds; ``others`` are further comparisons that the filters must know.
+    ``answer`` are the lines with which it begins; ``further`` are commands that measure more, each
+    with what it adds; ``others`` are further comparisons that the filters must know.
     """
     sections = [section for section in every if section]
     result = material.result
     compared = (*result.asked_for, *others)
-    named = metrics_in_words(result.model_copy(update={"comparisons": compared}), material.workloads)
+    named = metrics_in_words(
+        result.model_copy(update={"comparisons": compared}), material.workloads
+    )
     return page(
         "report.html.j2",
         material=material,
         result=result,
         answer=answer,
-        faults=[(fault, fault_title(fault), fault_source(fault)) for fault in reported_faults(result)],
+        faults=[
+            (fault, fault_title(fault), fault_source(fault)) for fault in reported_faults(result)
+        ],
         uncompared=uncompared_sentences(result),
         opening=opening,
         cards=cards(material),
@@ -139,17 +150,21 @@ def _page(
         explained={f"metric-{m.workload}-{m.metric}": m for m in named},  # As ``Group.anchor``.
         environment_tables=_about_the_run(material),
         # The page says by itself what the metrics are.
-        facts=[fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"],
+        facts=[
+            fact for fact in contents.facts(result, alone=opening is None) if fact[0] != "metrics"
+        ],
         script=asset("report.js"),
     )
 
 
 def page(template: str, of: tuple[str, str] = ("kteardown.report", "page"), **values: Any) -> str:
-    """Return a page that needs no other file, from one of the templates of pages and its ``values``.
+    """Return a page that needs no other file, from one of the templates of pages and its
+    ``values``.
 
     ``of``: the package and the folder of the template.
     """
-    # Sentences have options for a terminal. Here the commands of the last section have them instead.
+    # Sentences have options for a terminal. Here the commands of the last section have them
+    # instead.
     environment = templates(
         *of,
         keep_trailing_newline=True,
@@ -164,15 +179,21 @@ def page(template: str, of: tuple[str, str] = ("kteardown.report", "page"), **va
     environment.filters["drawing"] = lambda chart: Markup(markup(chart.drawn))
     environment.globals |= {
         "theme": stylesheet(),
-        "symbols": f'<svg width="0" height="0" class="defs" aria-hidden="true">{asset("symbols.svg")}</svg>',
+        "symbols": (
+            '<svg width="0" height="0" class="defs" '
+            f'aria-hidden="true">{asset("symbols.svg")}</svg>'
+        ),
         "style": verdict_rules() + asset("charts.css") + asset("report.css"),
     }
     return environment.get_template(template).render(values)
 
 
 def _of_wall(section: Section) -> Section:
-    """Return a section under names of its own, for a page that has the same one of the other clock."""
-    galleries = tuple(replace(gallery, name=f"wall-{gallery.name}") for gallery in section.galleries)
+    """Return a section under names of its own, for a page that has the same one of the other
+    clock."""
+    galleries = tuple(
+        replace(gallery, name=f"wall-{gallery.name}") for gallery in section.galleries
+    )
     title, anchor = f"{section.title}, wall clock", f"wall-{section.anchor}"
     return replace(section, title=title, anchor=anchor, galleries=galleries)
 
@@ -180,7 +201,10 @@ def _of_wall(section: Section) -> Section:
 def all_charts(material: Material) -> list[Chart]:
     """Return every chart of the page as a figure, in the page's order."""
     galleries = [gallery for section in _sections(material) for gallery in section.galleries]
-    every = (*forests(material), *(chart for gallery in galleries for chart in gallery.charts.values()))
+    every = (
+        *forests(material),
+        *(chart for gallery in galleries for chart in gallery.charts.values()),
+    )
     return list({chart.name: chart for chart in every}.values())
 
 
@@ -194,19 +218,27 @@ def _sections(material: Material) -> Iterator[Section]:
         },
         "growth": {"galleries": growth_galleries(material)},
         "posting": {
-            "galleries": [_single_chart(chart) for pair in posted_charts(material) for chart in pair],
-            "thread": f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/" if message_id else "",
+            "galleries": [
+                _single_chart(chart) for pair in posted_charts(material) for chart in pair
+            ],
+            "thread": f"https://lore.kernel.org/all/{quote(message_id, safe='@')}/"
+            if message_id
+            else "",
         },
         "samples": {
             "galleries": _if_any(spread_gallery(material)),
             "rows": samples_table(material) if material.evidence.samples else None,
         },
         "tail": {"galleries": _if_any(tail_gallery(material))},
-        "patches": {"galleries": [_single_chart(chart, of.metric) for of, chart in waterfalls(material)]},
+        "patches": {
+            "galleries": [_single_chart(chart, of.metric) for of, chart in waterfalls(material)]
+        },
         "profile": {"galleries": _if_any(flame_gallery(material))},
     }
     for anchor, words in WORDS["sections"].items():
-        yield Section(words["title"], anchor, words["intro"], tables=tables.get(anchor, []), **shown[anchor])
+        yield Section(
+            words["title"], anchor, words["intro"], tables=tables.get(anchor, []), **shown[anchor]
+        )
 
 
 def _if_any(gallery: Gallery | None) -> list[Gallery]:
@@ -215,7 +247,10 @@ def _if_any(gallery: Gallery | None) -> list[Gallery]:
 
 def _about_the_run(material: Material) -> list[Table]:
     result, workloads = material.result, material.workloads
-    further = (*contents.other_metrics(result, workloads), *contents.outliers_table(result, workloads))
+    further = (
+        *contents.other_metrics(result, workloads),
+        *contents.outliers_table(result, workloads),
+    )
     return [*further, contents.kernels_table(result)]
 
 

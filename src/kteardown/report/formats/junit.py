@@ -1,8 +1,9 @@
 """The answer as JUnit XML, which continuous integration shows as tests.
 
-A test case is a headline metric of a variant over all its points, or at one point. It fails where the answer
-does (``judge.answer``). What was not compared, what is only suspected to be broken, and a run that is not
-finished, is an error; what is unsure is skipped, since it is no failure of the patch and no pass either.
+A test case is a headline metric of a variant over all its points, or at one point. It fails where
+the answer does (``judge.answer``). What was not compared, what is only suspected to be broken, and
+a run that is not finished, is an error; what is unsure is skipped, since it is no failure of the
+patch and no pass either.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,9 @@ NEEDS = ("answers",)
 
 def render(publication: Publication) -> str:
     """Return the XML, with a newline at the end; there is a suite for each clock and workload."""
-    root = Xml.Element("testsuites", name=f"kteardown: {' | '.join(publication.headline.splitlines())}")
+    root = Xml.Element(
+        "testsuites", name=f"kteardown: {' | '.join(publication.headline.splitlines())}"
+    )
     if publication.unmeasured:
         case = Xml.Element("testcase", classname="kteardown", name="measures the patch")
         _add(case, "error", "not measured", publication.unmeasured)
@@ -96,12 +99,16 @@ def _of_metric(finding: MetricAnswer) -> Iterator[Xml.Element]:
     whole = finding.whole
     about = f"{group.workload}.{group.key}.{finding.variant}"
     if whole is not None and whole.planned > 1:
-        case = Xml.Element("testcase", classname=about, name=f"{group.name}, over {points_of(whole)}")
+        case = Xml.Element(
+            "testcase", classname=about, name=f"{group.name}, over {points_of(whole)}"
+        )
         _judge(case, finding.outcome_over_points, metric_sentence(finding))
         yield case
     for point in finding.points:
         place = point_text(point.point)
-        case = Xml.Element("testcase", classname=about, name=f"{group.name}{f', {place}' if place else ''}")
+        case = Xml.Element(
+            "testcase", classname=about, name=f"{group.name}{f', {place}' if place else ''}"
+        )
         reason = f"; {with_remedy(point.reason)}" if point.reason else ""
         text = f"{finding.variant}: {point.verdict}: {change(point)}{reason}"
         _judge(case, OUTCOME_OF[point.verdict], text)

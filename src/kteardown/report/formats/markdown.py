@@ -22,7 +22,8 @@ _WIDTH = 100 - len("|  |")
 _GAP = len(" | ")
 # Commands in backquotes and addresses of the mail archive, which stay as they are.
 _KEPT = r"(`kteardown [\w ./=,:-]+`|https://lore\.kernel\.org/[\w./@%+=-]+)"
-# What Markdown would read as markup. Intervals such as [-61.2, -60.8] and names with underscores are not.
+# What Markdown would read as markup. Intervals such as [-61.2, -60.8] and names with underscores
+# are not.
 _MARKUP = re.compile(_KEPT + r"|^[#+-](?=\s)|[\\`*~]|\[(?![+-]?\d)|\](?=[(\[:])|(?<!\w)_|_(?!\w)")
 # What services link or notify after they read the Markdown, so that a backslash does not stop them.
 _LIVE = re.compile(
@@ -42,7 +43,8 @@ def render(publication: Publication) -> str:
 
 
 def report(material: Measured, *, alone: bool = True) -> str:
-    """Return the report of a run, with a newline at the end. ``alone``: no other clock was measured.
+    """Return the report of a run, with a newline at the end. ``alone``: no other clock was
+    measured.
 
     On both clocks it has both side by side, then the whole report of each.
     """
@@ -96,23 +98,29 @@ def _block(block: Block) -> str:
     texts = [block.columns, *([cell.text for cell in row] for row in block.rows)]
     rows = [[plain(text).replace("|", "\\|") for text in row] for row in texts]
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
-    columns = [(width, name in block.left) for width, name in zip(widths, block.columns, strict=True)]
+    columns = [
+        (width, name in block.left) for width, name in zip(widths, block.columns, strict=True)
+    ]
     rules = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in columns]
     lines = []
     for row in (rows[0], rules, *rows[1:]):
         cells = zip(row, columns, strict=True)
-        padded = [text.ljust(width) if to_left else text.rjust(width) for text, (width, to_left) in cells]
+        padded = [
+            text.ljust(width) if to_left else text.rjust(width) for text, (width, to_left) in cells
+        ]
         lines.append(f"| {' | '.join(padded)} |")
     return "\n".join(lines)
 
 
 def plain(text: str) -> str:
-    """Return a text from outside for a line of Markdown: nothing of it is markup, a link or a mention."""
+    """Return a text from outside for a line of Markdown: nothing of it is markup, a link or a
+    mention."""
     return _MARKUP.sub(lambda found: found[1] or f"\\{found[0]}", inert(text))
 
 
 def inert(text: str) -> str:
-    """Return a text from outside for a line of HTML: nothing of it is a tag, a link or a mention."""
+    """Return a text from outside for a line of HTML: nothing of it is a tag, a link or a
+    mention."""
     escaped = html.escape(on_one_line(text).strip(), quote=False)
     return _LIVE.sub(lambda found: found[1] or f"{found[0]}{_NOTHING}", escaped)
 

@@ -12,7 +12,12 @@ from kteardown.judge.verdicts import STYLES
 from kteardown.model.clock import CLOCKS
 from kteardown.report import contents
 from kteardown.report.material import BothMaterial, Measured
-from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_summary, clock_tables
+from kteardown.report.sections.both_clocks_table import (
+    clock_faults,
+    clock_notes,
+    clock_summary,
+    clock_tables,
+)
 from kteardown.report.sections.changes import brief_table
 from kteardown.report.sections.fault_lines import fault_lines, fault_source, reported_faults
 from kteardown.report.sections.growth import law_tables
@@ -27,8 +32,8 @@ _FAULT_LINES = 24
 def report(material: Measured, console: Console, *, alone: bool = True) -> None:
     """Print the report of a run; on both clocks both side by side, then the whole report of each.
 
-    ``alone``: no other clock was measured. Tables are cut to the width of the console, which should be at
-    least 80 columns.
+    ``alone``: no other clock was measured. Tables are cut to the width of the console, which should
+    be at least 80 columns.
     """
     result = material.result
     show_sentence(lines(material.whole, material.workloads), console)
@@ -38,7 +43,9 @@ def report(material: Measured, console: Console, *, alone: bool = True) -> None:
         show_both_clocks(material, console)
         for one in material.clocks:
             console.print()
-            console.print(Text(f"{CLOCKS[one.result.clock]} alone".capitalize(), style="bold underline"))
+            console.print(
+                Text(f"{CLOCKS[one.result.clock]} alone".capitalize(), style="bold underline")
+            )
             console.print()
             report(one, console, alone=False)
         return
@@ -101,14 +108,19 @@ def show(table: Table, console: Console) -> None:
 
 
 def _block(block: Block, width: int) -> RichTable:
-    # Where a block is too wide, its widest column of words is wrapped; rich wraps several, and figures too.
+    # Where a block is too wide, its widest column of words is wrapped; rich wraps several, and
+    # figures too.
     excess, widths = block.width(_GAP) - width, dict[int, int]()
-    texts = [n for n, name in enumerate(block.columns) if name in block.left and block.widths[n] > excess]
+    texts = [
+        n for n, name in enumerate(block.columns) if name in block.left and block.widths[n] > excess
+    ]
     if excess > 0 and texts:
         widest = max(texts, key=lambda n: block.widths[n])
         words = [word for row in block.rows for word in row[widest].text.split()]
         widths[widest] = max(block.widths[widest] - excess, *map(len, words))
-    grid = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    grid = RichTable(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0)
+    )
     for n, name in enumerate(block.columns):
         justify: JustifyMethod = "left" if name in block.left else "right"
         grid.add_column(name, justify=justify, overflow="fold", width=widths.get(n))
@@ -158,7 +170,8 @@ def brief(material: Measured, console: Console) -> None:
 
 
 def fitted(show: Callable[[int], None], console: Console, most: int) -> None:
-    """Print what ``show`` prints with as many rows of each table as ``most`` lines have room for."""
+    """Print what ``show`` prints with as many rows of each table as ``most`` lines have room
+    for."""
     for rows in range(most, 0, -1):
         with console.capture() as made:
             show(rows)

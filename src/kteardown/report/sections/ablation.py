@@ -1,4 +1,5 @@
-"""The effect of each patch of a series and its share of the whole: tables, sentences, waterfall charts."""
+"""The effect of each patch of a series and its share of the whole: tables, sentences, waterfall
+charts."""
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
@@ -17,7 +18,8 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def largest_ablations(result: Result, workloads: Mapping[str, Workload]) -> list[Ablation]:
-    """Return the ablation at the largest point, of each series, metric and setting of other parameters."""
+    """Return the ablation at the largest point, of each series, metric and setting of other
+    parameters."""
     largest: dict[tuple[str, str, str, PointKey], Ablation] = {}
     for ablation in result.ablations:
         law = workloads[ablation.workload].law
@@ -50,8 +52,8 @@ def ablation_sentences(result: Result, workloads: Mapping[str, Workload]) -> lis
 def ablation_tables(material: Material, room: tuple[int, int] | None) -> list[Table]:
     """Return a table for each ablation, with a row per patch.
 
-    ``room`` is the number of characters of a line and between columns if bars can be drawn, else None. Bars
-    are drawn only if the table needs no more parts than without them.
+    ``room`` is the number of characters of a line and between columns if bars can be drawn, else
+    None. Bars are drawn only if the table needs no more parts than without them.
     """
     tables = []
     for ablation in largest_ablations(material.result, material.workloads):
@@ -98,7 +100,11 @@ def _table(ablation: Ablation, metric: str, *, bars: bool) -> Table:
 
 
 def _texts(part: Part, digits: int) -> tuple[str, str]:
-    alone = "-" if part.ratio is None else change_of(part.ratio, part.ci, exact=part.exact, decimals=digits)
+    alone = (
+        "-"
+        if part.ratio is None
+        else change_of(part.ratio, part.ci, exact=part.exact, decimals=digits)
+    )
     return alone, portion(part)
 
 
@@ -116,7 +122,10 @@ _WIDTH = 0.62
 def waterfalls(material: Material) -> list[tuple[Ablation, Chart]]:
     """Return a chart for each ablation whose steps are all known."""
     return [
-        (ablation, _chart(ablation, metric_name(material.workloads, ablation.workload, ablation.metric)))
+        (
+            ablation,
+            _chart(ablation, metric_name(material.workloads, ablation.workload, ablation.metric)),
+        )
         for ablation in largest_ablations(material.result, material.workloads)
         if ablation.ratio and all(p.step.ratio for p in ablation.patches)
     ]
@@ -129,7 +138,8 @@ def _chart(ablation: Ablation, metric: str) -> Chart:
     parts.append(("whole series", ablation.ratio, ablation.ci, ablation.exact))
     # Below each bar is the patch, its change and the interval.
     texts = [
-        (name, change_of(ratio, ci, exact=exact).replace(" ", "\n", 1)) for name, ratio, ci, exact in parts
+        (name, change_of(ratio, ci, exact=exact).replace(" ", "\n", 1))
+        for name, ratio, ci, exact in parts
     ]
     changes = [f"{name} {change_of(ratio, None)}" for name, ratio, _, _ in parts]
     return Chart(
@@ -150,7 +160,8 @@ def _chart(ablation: Ablation, metric: str) -> Chart:
 
 
 def _series(ablation: Ablation) -> Iterator[PlotSeries]:
-    """Yield lines between the bars, a bar for each step from the end of the previous one, and one for all."""
+    """Yield lines between the bars, a bar for each step from the end of the previous one, and one
+    for all."""
     levels = list(accumulate((p.step.ratio or 1.0 for p in ablation.patches), mul, initial=1.0))
     for n, level in enumerate(levels[1:]):
         line = (Mark(n, 100 * (level - 1)), Mark(n + 1, 100 * (level - 1)))
@@ -164,11 +175,18 @@ def _series(ablation: Ablation) -> Iterator[PlotSeries]:
             shade = "null"
         yield _step_bar(ablation.variant, n, ends, ci, text, shade)
     whole = (1.0, ablation.ratio or levels[-1])
-    yield _step_bar(ablation.variant, len(ablation.patches), whole, ablation.ci, "all patches", "base")
+    yield _step_bar(
+        ablation.variant, len(ablation.patches), whole, ablation.ci, "all patches", "base"
+    )
 
 
 def _step_bar(
-    variant: str, n: int, ends: tuple[float, float], ci: tuple[float, float] | None, text: str, shade: str
+    variant: str,
+    n: int,
+    ends: tuple[float, float],
+    ci: tuple[float, float] | None,
+    text: str,
+    shade: str,
 ) -> PlotSeries:
     """Return the bar in column ``n`` between two levels; ``ci`` is the interval of their ratio."""
     before, after = ends

@@ -1,4 +1,5 @@
-"""Both clocks side by side: a row for each variant and headline metric, then a row for each point."""
+"""Both clocks side by side: a row for each variant and headline metric, then a row for each
+point."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,7 +41,8 @@ def clock_faults(both: BothClocks) -> list[Cell]:
 
 
 def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table | None:
-    """Return the table of the headline metrics over all their points, a disagreement first; None if empty."""
+    """Return the table of the headline metrics over all their points, a disagreement first; None if
+    empty."""
     found = [
         (m, next(rows for rows in _groups(both, workloads) if _key(rows[0]) == _key(m)))
         for m in both.metrics
@@ -51,7 +53,9 @@ def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table 
     # Opposite points are never hidden by what the metric is over all of them.
     for m, points in sorted(found, key=lambda one: min(map(_order, (one[0], *one[1])))):
         counts = Counter(r.reading for r in points)
-        counted = ", ".join(f"{counts[reading]} {reading}" for reading in READINGS if counts[reading])
+        counted = ", ".join(
+            f"{counts[reading]} {reading}" for reading in READINGS if counts[reading]
+        )
         sides = (_text(m.instructions, 1), _text(m.wall, 1))
         readings = ((m.reading, _tone(m)), (counted, _tone(min(points, key=_order))))
         rows.append((metric_label(m.metric, m.statistic), m.variant, *sides, *readings))
@@ -61,8 +65,11 @@ def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table 
     return Table(title, block) if rows else None
 
 
-def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow: bool = False) -> list[Table]:
-    """Return the table of the headline metrics, then one for each of them and variant, with all points.
+def clock_tables(
+    both: BothClocks, workloads: Mapping[str, Workload], *, narrow: bool = False
+) -> list[Table]:
+    """Return the table of the headline metrics, then one for each of them and variant, with all
+    points.
 
     ``narrow``: for a cover letter, without the column ``mde``.
     """
@@ -72,7 +79,8 @@ def clock_tables(both: BothClocks, workloads: Mapping[str, Workload], *, narrow:
 
 
 def rate_sentences(both: BothClocks, workloads: Mapping[str, Workload]) -> list[str]:
-    """Return what an instruction takes on this machine, for each headline metric that has a rate."""
+    """Return what an instruction takes on this machine, for each headline metric that has a
+    rate."""
     sentences = []
     for rate in both.rates:
         if not is_headline(workloads, rate.workload, rate.metric):
@@ -88,7 +96,8 @@ def clock_notes(both: BothClocks, workloads: Mapping[str, Workload]) -> tuple[st
 
 
 def least_seen(both: BothClocks, workloads: Mapping[str, Workload]) -> str:
-    """Return the smallest changes that the wall clock could have seen; empty if no comparison has one."""
+    """Return the smallest changes that the wall clock could have seen; empty if no comparison has
+    one."""
     return _least([r for rows in _groups(both, workloads) for r in rows])
 
 
@@ -160,7 +169,8 @@ def _least(rows: _Readings) -> str:
 def _least_seen(r: ClockReading) -> float | None:
     """Return the smallest change that the wall clock could have seen, as a ratio.
 
-    Its direction is that of the exact change: a factor of 2 is +100%, and -50% if the exact change is lower.
+    Its direction is that of the exact change: a factor of 2 is +100%, and -50% if the exact change
+    is lower.
     """
     if r.wall is None or r.wall.mde is None:
         return None

@@ -1,7 +1,8 @@
 """The changes from base, as tables and as pictures.
 
-The pictures are a row for each ratio, and for each variant a strip for each headline metric, all of a kind on
-one axis. They are SVG in the page itself, so they need no script to be filtered, printed and read aloud.
+The pictures are a row for each ratio, and for each variant a strip for each headline metric, all of
+a kind on one axis. They are SVG in the page itself, so they need no script to be filtered, printed
+and read aloud.
 """
 
 import math
@@ -35,13 +36,20 @@ from kteardown.report.formatting import (
     with_remedy,
 )
 from kteardown.report.material import Material
-from kteardown.report.metrics import metric_change, metric_sentence, point_cells, points_of, verdict_text
+from kteardown.report.metrics import (
+    metric_change,
+    metric_sentence,
+    point_cells,
+    points_of,
+    verdict_text,
+)
 from kteardown.report.prose import why_unsure
 from kteardown.report.table import Block, Cell, LongRow, LongRows, LongTable, Table, Text
 
 
 def headline_table(result: Result, group: Group) -> Table:
-    """Return the table of a headline metric or one of its percentiles, with a row for each point."""
+    """Return the table of a headline metric or one of its percentiles, with a row for each
+    point."""
     # Base is shown over the most boots: those of a variant that has none missing.
     points: dict[PointKey, Comparison] = {}
     for c in group.comparisons:
@@ -85,15 +93,21 @@ def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
     """Return the reasons of the verdicts and the smallest detectable change."""
     notes = []
     for verdict in ("broken", "worse", "better", "inconclusive"):
-        reasons = Counter(c.reason for c in group.comparisons if c.verdict == verdict and not c.exact)
+        reasons = Counter(
+            c.reason for c in group.comparisons if c.verdict == verdict and not c.exact
+        )
         notes += [
-            f"{count} {verdict}: {with_remedy(reason)}" for reason, count in sorted(reasons.items()) if reason
+            f"{count} {verdict}: {with_remedy(reason)}"
+            for reason, count in sorted(reasons.items())
+            if reason
         ]
     same = [c for c in group.comparisons if c.verdict == "same"]
     for reason, count in sorted(Counter(c.reason for c in same).items()):
         ps = [c.p_same for c in same if c.reason == reason and c.p_same is not None and not c.exact]
         most = max(ps, default=0.0)
-        tests = f" (TOST p {'< 0.001' if most < 0.001 else f'<= {probability(most)}'})" if ps else ""
+        tests = (
+            f" (TOST p {'< 0.001' if most < 0.001 else f'<= {probability(most)}'})" if ps else ""
+        )
         notes.append(f"{count} same: {reason}{tests}")
     mdes = [c.mde for c in group.comparisons if c.mde is not None and not c.exact]
     if mdes and not wall:
@@ -101,17 +115,30 @@ def _notes(group: Group, *, wall: bool) -> tuple[str, ...]:
     with_outliers = sum(c.outliers > 0 for c in group.comparisons)
     if with_outliers:
         notes.append(
-            f"{with_outliers} of {len(group.comparisons)} comparisons have outlier boots, listed below"
+            f"{with_outliers} of {len(group.comparisons)} comparisons have outlier boots, listed "
+            "below"
         )
     return tuple(notes)
 
 
-_COLUMNS = ("metric", "variant", "points", "boots", "change", "A/A", "layout", "mde", "p", "verdict")
+_COLUMNS = (
+    "metric",
+    "variant",
+    "points",
+    "boots",
+    "change",
+    "A/A",
+    "layout",
+    "mde",
+    "p",
+    "verdict",
+)
 _EXPLAINED = ("inconclusive", "mixed")
 
 
 def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | None:
-    """Return a row for each headline metric and variant that is not broken, without tests; None if empty."""
+    """Return a row for each headline metric and variant that is not broken, without tests; None if
+    empty."""
     rows = []
     notes: list[str] = []
     for group, variant, mine, metric in headline_rows(result, workloads):
@@ -172,7 +199,11 @@ def comparison_table(material: Material) -> LongTable:
             sides = [unit.text(c.base.compared), unit.text(c.changed.compared)]
             tests = [detectable(c.mde)]
             if wall:
-                tests = [interval(c.null_ci, digits) if c.null_ci else "-", *tests, probability(c.p_rank)]
+                tests = [
+                    interval(c.null_ci, digits) if c.null_ci else "-",
+                    *tests,
+                    probability(c.p_rank),
+                ]
             sized, judged = Cell(change(c, digits), c.verdict), Cell(c.verdict, c.verdict)
             first = map(Cell, (c.variant, point_text(c.point), *sides))
             cells = (*first, sized, *map(Cell, tests), judged, Cell(with_remedy(c.reason)))
@@ -180,7 +211,9 @@ def comparison_table(material: Material) -> LongTable:
         bodies.append(LongRows(group.metric, f"{group.name} ({unit.unit})", rows))
     extra = ("A/A", "mde", "rank p") if wall else ("mde",)
     columns = ("variant", "point", "base", "changed", "change", *extra, "verdict", "reason")
-    return LongTable("Every change in figures", columns, ("variant", "point", "verdict", "reason"), bodies)
+    return LongTable(
+        "Every change in figures", columns, ("variant", "point", "verdict", "reason"), bodies
+    )
 
 
 _MOST_ROWS = 48
@@ -194,11 +227,15 @@ def forest_plots(material: Material) -> list[Forest]:
     points: dict[str, list[Comparison]] = {}
     for c in result.asked_for:
         points.setdefault(c.workload, []).append(c)
-    varying = {workload: point_cells([c.point for c in mine])[0] for workload, mine in points.items()}
+    varying = {
+        workload: point_cells([c.point for c in mine])[0] for workload, mine in points.items()
+    }
     every = groups(result, material.workloads)
     plots = []
     for variant in variants(result):
-        found = [(g, [c for c in g.of(variant) if c.ratio is not None and c.ratio > 0]) for g in every]
+        found = [
+            (g, [c for c in g.of(variant) if c.ratio is not None and c.ratio > 0]) for g in every
+        ]
         metrics = [(g, _rows(mine, varying[g.workload], axis)) for g, mine in found if mine]
         drawn = [c for _, mine in found for c in mine]
         twins = (
@@ -233,14 +270,20 @@ def forests(material: Material) -> list[Chart]:
     found = []
     for plot in forest_plots(material):
         every = [row for _, rows in plot.metrics for row in rows]
-        for metrics in [plot.metrics] if len(every) <= _MOST_ROWS else [(one,) for one in plot.metrics]:
+        for metrics in (
+            [plot.metrics] if len(every) <= _MOST_ROWS else [(one,) for one in plot.metrics]
+        ):
             single = metrics[0][0] if len(metrics) == 1 else None
             verdicts = [row.verdict for _, rows in metrics for row in rows]
             chart = Chart(
-                name=slug("forest", plot.variant, *((single.workload, single.key) if single else ())),
+                name=slug(
+                    "forest", plot.variant, *((single.workload, single.key) if single else ())
+                ),
                 title=f"{plot.variant} against base{f', {single.name}' if single else ''}",
-                about=f"Forest plot of {len(verdicts)} changes of {plot.variant} against base with their "
-                f"intervals: {verdict_counts(verdicts)}.",
+                about=(
+                    f"Forest plot of {len(verdicts)} changes of {plot.variant} against base with "
+                    f"their intervals: {verdict_counts(verdicts)}."
+                ),
                 drawn=replace(plot, metrics=metrics),
             )
             found.append(chart)
@@ -250,8 +293,46 @@ def forests(material: Material) -> list[Chart]:
 _FURTHER = 1 / 3
 _LEAST_REACH = 1.1
 _TICKS = (
-    *(0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
-    *(1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 10, 20, 50, 100, 1000, 10_000, 100_000),
+    *(
+        0.001,
+        0.01,
+        0.02,
+        0.05,
+        0.1,
+        0.2,
+        0.3,
+        0.4,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+        0.9,
+        0.95,
+        0.98,
+        0.99,
+        0.995,
+    ),
+    *(
+        1.005,
+        1.01,
+        1.02,
+        1.05,
+        1.1,
+        1.2,
+        1.3,
+        1.5,
+        2,
+        3,
+        4,
+        5,
+        10,
+        20,
+        50,
+        100,
+        1000,
+        10_000,
+        100_000,
+    ),
 )
 
 
@@ -264,10 +345,11 @@ class RatioAxis:
 
     @classmethod
     def of(cls, comparisons: Iterable[Comparison]) -> "RatioAxis":
-        """Return one axis for the ratios of all ``comparisons``, so that pictures of them can be compared.
+        """Return one axis for the ratios of all ``comparisons``, so that pictures of them can be
+        compared.
 
-        A very wide interval does not decide it: what lies further out than a third of the span of the ratios
-        that have a verdict is outside, and is drawn with an arrow.
+        A very wide interval does not decide it: what lies further out than a third of the span of
+        the ratios that have a verdict is outside, and is drawn with an arrow.
         """
         every = [c for c in comparisons if c.ratio is not None and c.ratio > 0]
         firm = [c for c in every if c.verdict != "inconclusive"] or every
@@ -290,7 +372,8 @@ class RatioAxis:
 
 
 def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
-    """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to either side."""
+    """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to
+    either side."""
     known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
     low, high = min([*known, 0.99]), max([*known, 1.01])
     room = (high / low) ** 0.04
@@ -302,7 +385,9 @@ def ratio_ticks(low: float, high: float, most: int = 5) -> list[tuple[float, str
     apart = math.log(high / low) / most
     chosen = [1.0]
     for step in sorted(_TICKS, key=lambda step: (abs(math.log(step)), step)):
-        if low <= step <= high and all(abs(math.log(step / other)) >= apart * 0.8 for other in chosen):
+        if low <= step <= high and all(
+            abs(math.log(step / other)) >= apart * 0.8 for other in chosen
+        ):
             chosen.append(step)
     ticks = []
     for step in sorted(chosen):
@@ -317,7 +402,8 @@ _MOST_PX = 76
 
 
 class Strip(NamedTuple):
-    """One headline metric of one variant; ``picture`` has its changes in SVG, ``height`` is in pixels."""
+    """One headline metric of one variant; ``picture`` has its changes in SVG, ``height`` is in
+    pixels."""
 
     group: Group
     verdict: Verdict
@@ -329,8 +415,8 @@ class Strip(NamedTuple):
 class Card(NamedTuple):
     """The verdict on one variant.
 
-    ``figure`` is its change of the first headline metric over all points, and ``where`` says so. ``verdict``
-    is the verdict on this change; ``counts`` has the verdicts of all headline metrics.
+    ``figure`` is its change of the first headline metric over all points, and ``where`` says so.
+    ``verdict`` is the verdict on this change; ``counts`` has the verdicts of all headline metrics.
     """
 
     variant: str
@@ -347,11 +433,15 @@ def cards(material: Material) -> list[Card]:
     result = material.result
     by_name = {variant.name: variant.headlines for variant in material.answer.variants}
     compared = {name: findings for name in variants(result) if (findings := by_name.get(name, ()))}
-    axis = RatioAxis.of(c for findings in compared.values() for finding in findings for c in finding.points)
+    axis = RatioAxis.of(
+        c for findings in compared.values() for finding in findings for c in finding.points
+    )
     made = []
     for variant, findings in compared.items():
         if not result.broken(variant):
-            number = Counter(finding.whole.verdict for finding in findings if finding.whole is not None)
+            number = Counter(
+                finding.whole.verdict for finding in findings if finding.whole is not None
+            )
             counts = [(verdict, number[verdict]) for verdict in VERDICTS if number[verdict]]
             strips = [_strip(finding, axis) for finding in findings]
             made.append(Card(variant, *_first(findings[0]), counts, strips, axis))
@@ -359,7 +449,8 @@ def cards(material: Material) -> list[Card]:
 
 
 def _first(finding: MetricAnswer) -> tuple[Verdict, str, str]:
-    """Return a verdict, its change, and where that is: over all points, or at the last with this verdict."""
+    """Return a verdict, its change, and where that is: over all points, or at the last with this
+    verdict."""
     group = finding.group
     metric = finding.whole
     if metric is not None and metric.planned > 1:

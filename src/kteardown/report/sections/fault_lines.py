@@ -1,5 +1,5 @@
-"""What failed, in sentences: broken variants, suspected ones, faults of base, points without a comparison,
-and figures that a kernel or a script made itself and that are not seen from outside.
+"""What failed, in sentences: broken variants, suspected ones, faults of base, points without a
+comparison, and figures that a kernel or a script made itself and that are not seen from outside.
 
 These are the first lines of every report.
 """
@@ -22,14 +22,16 @@ _TONES: Mapping[FaultStatus, Verdict] = {
     "base too": "inconclusive",
     "base": "inconclusive",
 }
-_BOOTS_FAILED: Mapping[str, str] = {boot_failed(end): text for end, text in WORDS["boots_failed"].items()}
+_BOOTS_FAILED: Mapping[str, str] = {
+    boot_failed(end): text for end, text in WORDS["boots_failed"].items()
+}
 """The details of trials that are missing because their boot failed, in words."""
 _LONGEST = 200
 
 
 def fault_lines(result: Result) -> list[Cell]:
-    """Return a sentence for each fault, for each variant with points that were not compared, and for each
-    metric whose saving is not confirmed.
+    """Return a sentence for each fault, for each variant with points that were not compared, and
+    for each metric whose saving is not confirmed.
     """
     lines = [fault_title(fault) for fault in reported_faults(result)]
     lines += [
@@ -42,7 +44,8 @@ def fault_lines(result: Result) -> list[Cell]:
 
 
 def unconfirmed_sentences(result: Result) -> list[str]:
-    """Return each metric that is better by figures of the kernel or the script alone, with the reason."""
+    """Return each metric that is better by figures of the kernel or the script alone, with the
+    reason."""
     wholes = {
         (m.variant, metric_label(m.metric, m.statistic)): m.reason
         for m in result.metric_verdicts
@@ -63,7 +66,8 @@ def unconfirmed_sentences(result: Result) -> list[str]:
 
 
 def fault_sentence(fault: Fault) -> str:
-    """Return the status of a fault, the boots and points, and the line of the console, in one sentence."""
+    """Return the status of a fault, the boots and points, and the line of the console, in one
+    sentence."""
     # In the order of their values: faults have them in the order of the trials, which is random.
     points = sorted(fault.points, key=lambda place: (place.workload, key(place.point)))
     workloads = " and ".join(dict.fromkeys(place.workload for place in points))
@@ -80,7 +84,9 @@ def uncompared_sentences(result: Result) -> list[str]:
     sentences = []
     for variant, points in by_variant.items():
         compared = {
-            (c.workload, *sorted(c.point.items())) for c in result.comparisons if c.variant == variant
+            (c.workload, *sorted(c.point.items()))
+            for c in result.comparisons
+            if c.variant == variant
         }
         total = len(points) + len(compared)
         reasons: Counter[str] = Counter()
@@ -91,7 +97,9 @@ def uncompared_sentences(result: Result) -> list[str]:
             named = f"{kernel}: {words}" if detail else point.reason
             reasons[words if kernel == point.variant else named] += 1
         text = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
-        sentences.append(f"{variant}: {len(points)} of {total} points could not be compared: {text}")
+        sentences.append(
+            f"{variant}: {len(points)} of {total} points could not be compared: {text}"
+        )
     return sentences
 
 

@@ -1,4 +1,5 @@
-"""Growth: tables of the fitted laws, and charts of the levels of each kernel with the laws extrapolated."""
+"""Growth: tables of the fitted laws, and charts of the levels of each kernel with the laws
+extrapolated."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +9,17 @@ from kteardown.model.judged import Comparison
 from kteardown.model.laws import Law
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.report.chart_model import DOTTED, Axis, Chart, Gallery, Mark, Plot, PlotSeries, of_kernel, slug
+from kteardown.report.chart_model import (
+    DOTTED,
+    Axis,
+    Chart,
+    Gallery,
+    Mark,
+    Plot,
+    PlotSeries,
+    of_kernel,
+    slug,
+)
 from kteardown.report.charts import written
 from kteardown.report.formatting import Scale, change_of, number, parameter, point_text, scale
 from kteardown.report.material import Material
@@ -19,17 +30,21 @@ _LAW_NAMES: Mapping[str, str] = {"nlogn": "n log n"}
 
 
 def law_tables(material: Material) -> list[Table]:
-    """Return a table for each headline metric with a law and each setting of the other parameters."""
+    """Return a table for each headline metric with a law and each setting of the other
+    parameters."""
     groups: dict[tuple[str, str, PointKey], list[Law]] = {}
     result = material.result
     for law in result.laws:
-        if is_headline(material.workloads, law.workload, law.metric) and result.is_asked_for(law.kernel):
+        if is_headline(material.workloads, law.workload, law.metric) and result.is_asked_for(
+            law.kernel
+        ):
             groups.setdefault((law.workload, law.metric, tuple(law.point.items())), []).append(law)
     return [_table(result, material.workloads, laws) for laws in groups.values()]
 
 
 def growth_lines(result: Result, workloads: Mapping[str, Workload], kernel: str) -> list[str]:
-    """Return what one more object costs on ``kernel``, a line for each headline metric with a known law."""
+    """Return what one more object costs on ``kernel``, a line for each headline metric with a known
+    law."""
     lines = []
     for law in result.laws:
         if law.kernel != kernel or not is_headline(workloads, law.workload, law.metric):
@@ -67,7 +82,9 @@ def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law
         blocks.append(Block.of(("slope / base",), slopes))
     for value in dict.fromkeys(p.at for law in laws for p in law.predictions if not p.refused):
         found = [next((p for p in law.predictions if p.at == value), None) for law in laws]
-        unit = scale(first.unit, result.clock, [p.value for p in found if p and p.value is not None])
+        unit = scale(
+            first.unit, result.clock, [p.value for p in found if p and p.value is not None]
+        )
         cells = [
             f"{unit.text(p.value)} ({unit.text(p.low)} to {unit.text(p.high)})"
             if p and p.value is not None and p.low is not None and p.high is not None
@@ -97,8 +114,8 @@ _PREDICTED = "star-diamond-open"
 def growth_galleries(material: Material) -> list[Gallery]:
     """Return a gallery for each headline metric over the parameter of its growth law.
 
-    There are at least two values of it. The choices are the values of the other parameters, and logarithmic
-    axes, which distinguish N from N squared.
+    There are at least two values of it. The choices are the values of the other parameters, and
+    logarithmic axes, which distinguish N from N squared.
     """
     galleries = []
     for group in headlines(material.result, material.workloads):
@@ -112,7 +129,9 @@ def growth_galleries(material: Material) -> list[Gallery]:
         for fixed, mine in by_rest.items():
             if len({c.point[param] for c in mine}) > 1:
                 label = point_text(dict(fixed)) or "all"
-                charts |= {(label, axes): one for axes, one in _charts(material, group, param, fixed, mine)}
+                charts |= {
+                    (label, axes): one for axes, one in _charts(material, group, param, fixed, mine)
+                }
         if charts:
             first = (list(charts)[-1][0], "linear")
             name = slug("growth", group.workload, group.key)
@@ -123,9 +142,12 @@ def growth_galleries(material: Material) -> list[Gallery]:
 def _charts(
     material: Material, group: Group, param: str, fixed: PointKey, mine: Sequence[Comparison]
 ) -> Iterator[tuple[str, Chart]]:
-    """Yield the chart with linear axes, and the one with logarithmic axes if a number is positive."""
+    """Yield the chart with linear axes, and the one with logarithmic axes if a number is
+    positive."""
     result, rest = material.result, dict(fixed)
-    unit = scale(mine[0].unit, result.clock, [side.compared for c in mine for side in (c.base, c.changed)])
+    unit = scale(
+        mine[0].unit, result.clock, [side.compared for c in mine for side in (c.base, c.changed)]
+    )
     series, described = [], []
     for kernel in ["base", *dict.fromkeys(c.variant for c in mine)]:
         marks = _measured(material, group, param, kernel, mine, unit)
@@ -134,7 +156,10 @@ def _charts(
         for law in result.laws if group.statistic == "median" else ():
             if (law.workload, law.metric, law.kernel, law.param, law.point) == wanted:
                 series += _extrapolation(law, series[-1], unit)
-        ends = [f"{unit.text(m.y * unit.divisor)} at {parameter(int(m.x))}" for m in (marks[0], marks[-1])]
+        ends = [
+            f"{unit.text(m.y * unit.divisor)} at {parameter(int(m.x))}"
+            for m in (marks[0], marks[-1])
+        ]
         described.append(f"{kernel} from {ends[0]} to {ends[1]}")
     at = point_text(rest)
     y = Axis(f"{group.name}, {unit.unit}; {group.better} is better", zero=True)
@@ -151,23 +176,33 @@ def _charts(
 
 
 def _measured(
-    material: Material, group: Group, param: str, kernel: str, mine: Sequence[Comparison], unit: Scale
+    material: Material,
+    group: Group,
+    param: str,
+    kernel: str,
+    mine: Sequence[Comparison],
+    unit: Scale,
 ) -> list[Mark]:
-    """Return the compared levels by value of the parameter, with intervals if the samples are known."""
+    """Return the compared levels by value of the parameter, with intervals if the samples are
+    known."""
     found: dict[int, Mark] = {}
     for c in mine:
         at = c.point[param]
         if kernel in ("base", c.variant) and isinstance(at, int):
             value = (c.base if kernel == "base" else c.changed).compared
             samples = material.evidence.of(kernel, group.workload, group.metric, c.point)
-            low, high = (samples.intervals.get(group.statistic) if samples else None) or (value, value)
+            low, high = (samples.intervals.get(group.statistic) if samples else None) or (
+                value,
+                value,
+            )
             level = (value, min(low, value), max(high, value))
             found[at] = _mark(f"{kernel} at {parameter(at)}", at, level, unit, "[{}, {}]")
     return [found[at] for at in sorted(found)]
 
 
 def _mark(what: str, at: float, level: tuple[float, float, float], unit: Scale, form: str) -> Mark:
-    """Return the mark of a level with the two ends of its interval; ``form``: how its text has the ends."""
+    """Return the mark of a level with the two ends of its interval; ``form``: how its text has the
+    ends."""
     value, low, high = (one / unit.divisor for one in level)
     text, *ends = map(unit.text, level)
     return Mark(at, value, f"{what}: {text} {unit.unit} {form.format(*ends)}", low, high)

@@ -23,26 +23,37 @@ _UNITS: dict[Clock, str] = {"instructions": "instructions", "wall": "ns"}
 
 def profile_tables(result: Result) -> list[Table]:
     """Return a table for each profiled workload, at its largest point."""
-    return [_table(profile, _UNITS[result.clock]) for profile in result.profiles if profile.functions]
+    return [
+        _table(profile, _UNITS[result.clock]) for profile in result.profiles if profile.functions
+    ]
 
 
 def _table(profile: Profile, unit: str) -> Table:
     rows = [
-        f for n, f in enumerate(profile.functions) if n < _ROWS or any(c.grows or c.differs for c in f.costs)
+        f
+        for n, f in enumerate(profile.functions)
+        if n < _ROWS or any(c.grows or c.differs for c in f.costs)
     ]
     names = ("function", "called by")
-    keys = Block.of(names, [(f.function, f.callers[0] if f.callers else "") for f in rows], left=names)
+    keys = Block.of(
+        names, [(f.function, f.callers[0] if f.callers else "") for f in rows], left=names
+    )
     kernels = list(dict.fromkeys(stretch.kernel for stretch in profile.stretches))
     blocks = tuple(_block(profile, rows, kernel, unit) for kernel in kernels)
     at = point_text(_largest(profile, kernels[0]).point)
     title = f"{profile.workload}: where the time goes{f' at {at}' if at else ''}"
     stretches = [_largest(profile, kernel) for kernel in kernels]
-    notes = (*written("claims", profile, unit, _exponent), *written("method", profile, stretches, unit))
+    notes = (
+        *written("claims", profile, unit, _exponent),
+        *written("method", profile, stretches, unit),
+    )
     return Table(title, keys, blocks, notes)
 
 
 def _block(profile: Profile, rows: Sequence[ProfiledFunction], kernel: str, unit: str) -> Block:
-    sizes = [parameter(s.point.get(profile.param, "")) for s in profile.stretches if s.kernel == kernel]
+    sizes = [
+        parameter(s.point.get(profile.param, "")) for s in profile.stretches if s.kernel == kernel
+    ]
     several = len(sizes) > 1
     costs = [next((c for c in f.costs if c.kernel == kernel), None) for f in rows]
     differs = any(c is not None and c.difference_ns is not None for c in costs)
@@ -86,7 +97,8 @@ def _share(value: float) -> str:
 _LEAST = 0.003
 """A smaller part of the whole is too thin to see and is left out."""
 _FULL = 0.02
-"""A difference of this part of base's time, or half of the largest if that is more, has the full colour."""
+"""A difference of this part of base's time, or half of the largest if that is more, has the full
+colour."""
 
 
 @dataclass
@@ -102,7 +114,8 @@ class _Node:
 
 
 def flame_gallery(material: Material) -> Gallery | None:
-    """Return every profiled variant compared with base at every point; None if there is no profile."""
+    """Return every profiled variant compared with base at every point; None if there is no
+    profile."""
     found = material.evidence.stacks
     charts: dict[tuple[str, ...], Chart] = {}
     bases = {(s.workload, key(s.point)): s for s in found if s.kernel == "base"}
@@ -138,7 +151,9 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
         for *_, node in nodes
     ]
     full = max(_FULL, max(map(abs, differences)) / 2)
-    hidden = 1 - sum(node.ns.get(width, 0.0) for _, level, node in nodes if level == 1) / totals[width]
+    hidden = (
+        1 - sum(node.ns.get(width, 0.0) for _, level, node in nodes if level == 1) / totals[width]
+    )
     at = f" at {point_text(base.point)}" if base.point else ""
     against = f": {changed.kernel} against base" if changed is not base else ""
     frames = []
@@ -154,12 +169,14 @@ def _chart(base: Stacks, changed: Stacks, width: str) -> Chart:
     return Chart(
         name=slug("flame", changed.kernel, base.workload, point_text(base.point), f"by-{width}"),
         title=f"Where the time goes{at}{against}",
-        about=f"Flame graph of {base.workload}{at}{against}, {len(nodes)} functions; the table of functions "
-        "has the figures.",
+        about=(
+            f"Flame graph of {base.workload}{at}{against}, {len(nodes)} functions; the table of "
+            "functions has the figures."
+        ),
         drawn=tuple(frames),
         notes=(
-            f"the outermost function is at the top; widths are times on {width}; paths below {_LEAST:.1%} of "
-            f"its time are left out, {hidden:.1%} at the first level",
+            f"the outermost function is at the top; widths are times on {width}; paths below "
+            f"{_LEAST:.1%} of its time are left out, {hidden:.1%} at the first level",
             f"blue: less time than on base, orange: more; full colour at {full:.0%} of base's time",
         )[: 1 if changed is base else 2],
     )

@@ -1,7 +1,7 @@
 """What was published next to what was measured here: figures, as tables and charts.
 
-Published means are next to our means, both with standard deviations, and their changes are positive if
-changed is better. They get verdicts too. Other figures have changes in percent, or speedups.
+Published means are next to our means, both with standard deviations, and their changes are positive
+if changed is better. They get verdicts too. Other figures have changes in percent, or speedups.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,16 @@ from kteardown.model.judged import Comparison, Verdict
 from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better, Workload
-from kteardown.report.chart_model import DOTTED, Axis, Chart, Mark, Plot, PlotSeries, of_kernel, slug
+from kteardown.report.chart_model import (
+    DOTTED,
+    Axis,
+    Chart,
+    Mark,
+    Plot,
+    PlotSeries,
+    of_kernel,
+    slug,
+)
 from kteardown.report.formatting import (
     WORDS,
     Scale,
@@ -34,7 +43,12 @@ _Judgements = Mapping[tuple[str, ParamValue], Verdict]
 """Verdicts by figure (the key of base's values) and value of the parameter."""
 
 _MARGIN = 0.02
-_TIMES = {"ns": Scale(1, "ns"), "us": Scale(1e3, "us"), "ms": Scale(1e6, "ms"), "s": Scale(1e9, "s")}
+_TIMES = {
+    "ns": Scale(1, "ns"),
+    "us": Scale(1e3, "us"),
+    "ms": Scale(1e6, "ms"),
+    "s": Scale(1e9, "s"),
+}
 
 
 def published_tables(material: Material) -> list[Table]:
@@ -71,9 +85,12 @@ def comparisons_for(result: Result, figure: PublishedFigure) -> dict[PointKey, l
 
 
 def figure_name(
-    figure: PublishedFigure, workloads: Mapping[str, Workload], ours: Mapping[PointKey, Sequence[Comparison]]
+    figure: PublishedFigure,
+    workloads: Mapping[str, Workload],
+    ours: Mapping[PointKey, Sequence[Comparison]],
 ) -> str:
-    """Return the name of the metric of ``ours`` to which a published figure belongs, with its label."""
+    """Return the name of the metric of ``ours`` to which a published figure belongs, with its
+    label."""
     first = next(mine[0] for mine in ours.values())
     name = metric_name(workloads, first.workload, first.metric, first.statistic)
     return f"{name}, {figure.label}" if figure.label else name
@@ -89,7 +106,8 @@ def improvement(base: float, changed: float, better: Better) -> str:
 
 
 def _judge_posted(result: Result, reference: Posting) -> _Judgements:
-    """Return verdicts on the published means with a known number of runs, of metrics that we have."""
+    """Return verdicts on the published means with a known number of runs, of metrics that we
+    have."""
     ours = {c.metric: c for c in result.comparisons}
     rows = [
         (figure, row, ours[figure.metric])
@@ -109,10 +127,13 @@ def _judge_posted(result: Result, reference: Posting) -> _Judgements:
     first = rows[0][2]
     rules = Rules(first.confidence, first.same_within or _MARGIN)
     pairs = [
-        (mean(row.base, figure.runs), mean(row.changed, figure.runs), c.better) for figure, row, c in rows
+        (mean(row.base, figure.runs), mean(row.changed, figure.runs), c.better)
+        for figure, row, c in rows
     ]
     names = [(figure.base, row.at) for figure, row, _ in rows]
-    return {name: verdict for name, (verdict, _) in zip(names, judge_means(pairs, rules), strict=True)}
+    return {
+        name: verdict for name, (verdict, _) in zip(names, judge_means(pairs, rules), strict=True)
+    }
 
 
 def _published_table(
@@ -131,18 +152,25 @@ def _published_table(
         for rest, mine in by_rest.items()
         for block in _blocks(material.result, figure, posted, point_text(dict(rest)), mine)
     ]
-    title = f"Published figures: {figure_name(figure, material.workloads, by_rest)}, posted in {figure.unit}"
+    title = (
+        f"Published figures: {figure_name(figure, material.workloads, by_rest)}, posted in "
+        f"{figure.unit}"
+    )
     if figure.means:
         (first, *_), *_ = by_rest.values()
         keys = _keys_of_means(figure, posted, first.better, judged)
         return Table(
-            f"{title}: mean (standard deviation)", keys, tuple(blocks), notes=(*notes, WORDS["means"])
+            f"{title}: mean (standard deviation)",
+            keys,
+            tuple(blocks),
+            notes=(*notes, WORDS["means"]),
         )
     return Table(title, _keys(figure, posted), tuple(blocks), notes=notes)
 
 
 def _step(result: Result, variant: str) -> int:
-    """Return the number of patches of ``variant`` if they are the first ones of its series, else 0."""
+    """Return the number of patches of ``variant`` if they are the first ones of its series, else
+    0."""
     facts = result.kernels.get(variant)
     patches = facts.patch_set.patches if facts and facts.patch_set else ()
     return len(patches) if patches == tuple(range(1, len(patches) + 1)) else 0
@@ -155,11 +183,15 @@ def _keys(figure: PublishedFigure, posted: Sequence[PostedRow]) -> Block:
     columns = [places]
     for side in sides:
         digits = max(len(f"{v.value:.6f}".rstrip("0").partition(".")[2]) for v in side)
-        columns.append([f"{v.value:,.{digits}f}" + ("" if v.sd is None else f" ({v.sd:g})") for v in side])
+        columns.append(
+            [f"{v.value:,.{digits}f}" + ("" if v.sd is None else f" ({v.sd:g})") for v in side]
+        )
     shown = speedup if figure.speedup else percent
     columns.append(["-" if row.change is None else shown(1 + row.change) for row in posted])
     change = "posted speedup" if figure.speedup else "posted change"
-    return Block.of((figure.param, "posted base", "posted changed", change), list(zip(*columns, strict=True)))
+    return Block.of(
+        (figure.param, "posted base", "posted changed", change), list(zip(*columns, strict=True))
+    )
 
 
 def _keys_of_means(
@@ -169,7 +201,11 @@ def _keys_of_means(
     rows: list[Sequence[Text]] = []
     for row in posted:
         one = judged.get((figure.base, row.at))
-        means = (_mean(row.base), _mean(row.changed), improvement(row.base.value, row.changed.value, better))
+        means = (
+            _mean(row.base),
+            _mean(row.changed),
+            improvement(row.base.value, row.changed.value, better),
+        )
         rows.append((parameter(row.at), *means, *([(one, one)] if one else [])))
     verdict = ("verdict",) if any(len(row) > 4 for row in rows) else ()
     columns = (figure.param, "posted base", "posted changed", "change", *verdict)
@@ -183,14 +219,19 @@ def _blocks(
     rest: str,
     ours: Sequence[Comparison],
 ) -> Iterator[Block]:
-    """Yield our columns of each variant; of speedups first base's medians, then each prefix of the series."""
+    """Yield our columns of each variant; of speedups first base's medians, then each prefix of the
+    series."""
     found: dict[str, dict[ParamValue, Comparison]] = {}
     for c in sorted(ours, key=lambda c: _step(result, c.variant)) if figure.speedup else ours:
         found.setdefault(c.variant, {})[c.point[figure.param]] = c
-    unit = scale(ours[0].unit, result.clock, [side.median for c in ours for side in (c.base, c.changed)])
+    unit = scale(
+        ours[0].unit, result.clock, [side.median for c in ours for side in (c.base, c.changed)]
+    )
     if figure.speedup:
         base = {at: c for mine in found.values() for at, c in mine.items()}
-        medians = [(unit.text(base[row.at].base.median) if row.at in base else None,) for row in posted]
+        medians = [
+            (unit.text(base[row.at].base.median) if row.at in base else None,) for row in posted
+        ]
         yield Block.of((f"here: base, {unit.unit} {rest}".rstrip(),), medians)
     for variant, mine in found.items():
         cells = [mine.get(row.at) for row in posted]
@@ -202,7 +243,9 @@ def _blocks(
             yield Block.of((name,), [[_speedup(c, unit) if c else None] for c in cells])
         else:
             digits = decimals(mine.values())
-            changes: list[list[Text]] = [[(change(c, digits), c.verdict) if c else None] for c in cells]
+            changes: list[list[Text]] = [
+                [(change(c, digits), c.verdict) if c else None] for c in cells
+            ]
             yield Block.of((f"here: {variant} {rest}".rstrip(),), changes)
 
 
@@ -229,8 +272,12 @@ def _means(
         if c is None:
             rows.append((None,) * 4)
         else:
-            sides = [f"{unit.text(s.mean)} ({number(s.sd / unit.divisor)})" for s in (c.base, c.changed)]
-            rows.append((*sides, improvement(c.base.mean, c.changed.mean, c.better), (c.verdict, c.verdict)))
+            sides = [
+                f"{unit.text(s.mean)} ({number(s.sd / unit.divisor)})" for s in (c.base, c.changed)
+            ]
+            rows.append(
+                (*sides, improvement(c.base.mean, c.changed.mean, c.better), (c.verdict, c.verdict))
+            )
     base = f"here: base, {unit.unit} {rest}".rstrip()
     return Block.of((base, variant, "change", "verdict"), rows, left=("verdict",))
 
@@ -260,7 +307,9 @@ def _slug(figure: PublishedFigure, what: str) -> str:
     return slug("posted", f"{key}, {figure.label}" if figure.label else key, figure.variant, what)
 
 
-def _levels(reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRow], name: str) -> Chart:
+def _levels(
+    reference: Posting, figure: PublishedFigure, rows: Sequence[PostedRow], name: str
+) -> Chart:
     places, x = _places(figure, rows)
     sides = [("base", "base", "circle-open", DOTTED), ("changed", "posted", "diamond-open", "")]
     series = []
@@ -301,13 +350,17 @@ def _changes(
     series = [PlotSeries("posted", "posted", tuple(posted), "diamond-open", DOTTED, width=1.2)]
     kernels = list(material.result.kernels)
     for rest, mine in ours.items():
-        for variant in dict.fromkeys(c.variant for c in mine if material.result.is_asked_for(c.variant)):
+        for variant in dict.fromkeys(
+            c.variant for c in mine if material.result.is_asked_for(c.variant)
+        ):
             marks = []
             for c in mine:
                 if c.variant == variant and c.ratio is not None:
                     at = c.point[figure.param]
                     text = f"{variant} at {parameter(at)}: {change(c)}, {c.verdict}"
-                    value, low, high = (100 * (one - 1) for one in (c.ratio, *(c.ci or (c.ratio, c.ratio))))
+                    value, low, high = (
+                        100 * (one - 1) for one in (c.ratio, *(c.ci or (c.ratio, c.ratio)))
+                    )
                     marks.append(Mark(places[at], value, text, low, high))
             label = f"here: {variant} {point_text(dict(rest))}".rstrip()
             series.append(of_kernel(variant, kernels, marks, label))
@@ -322,8 +375,11 @@ def _changes(
 def _places(
     figure: PublishedFigure, rows: Sequence[PostedRow], more: Sequence[ParamValue] = ()
 ) -> tuple[Mapping[ParamValue, float], Axis]:
-    """Return the place of each value of the parameter, and the axis: columns if a value is not a number."""
+    """Return the place of each value of the parameter, and the axis: columns if a value is not a
+    number."""
     values = list(dict.fromkeys([*(row.at for row in rows), *more]))
     if all(isinstance(value, int) for value in values):
         return {value: float(value) for value in values}, Axis(figure.param)
-    return {value: n for n, value in enumerate(values)}, Axis(figure.param, names=tuple(map(str, values)))
+    return {value: n for n, value in enumerate(values)}, Axis(
+        figure.param, names=tuple(map(str, values))
+    )

@@ -1,7 +1,7 @@
 """Every sample of a metric, and percentiles of distributions: charts and tables.
 
-Of samples none is left out: there is a column for each boot, with the kernels side by side. Percentiles are
-of all values of all boots together, including the far tail.
+Of samples none is left out: there is a column for each boot, with the kernels side by side.
+Percentiles are of all values of all boots together, including the far tail.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,17 @@ from kteardown.judge.metrics import metric_name
 from kteardown.model.laws import Distribution
 from kteardown.model.point import Key, key
 from kteardown.model.samples import Samples
-from kteardown.report.chart_model import Axis, Chart, Gallery, Mark, Plot, PlotSeries, colour, of_kernel, slug
+from kteardown.report.chart_model import (
+    Axis,
+    Chart,
+    Gallery,
+    Mark,
+    Plot,
+    PlotSeries,
+    colour,
+    of_kernel,
+    slug,
+)
 from kteardown.report.formatting import Scale, counted, parameter, percent, point_text, scale
 from kteardown.report.material import Material
 from kteardown.report.metrics import distinct_names, point_cells
@@ -35,14 +45,19 @@ def spread_gallery(material: Material) -> Gallery | None:
         return None
     most = max(map(len, found.values()))
     first = next(metric for (metric, _), samples in found.items() if len(samples) == most)
-    last = [option for option, samples in found.items() if option[0] == first and len(samples) == most][-1]
+    last = [
+        option for option, samples in found.items() if option[0] == first and len(samples) == most
+    ][-1]
     charts = {option: _samples(material, mine) for option, mine in found.items()}
     return Gallery("samples", ("metric", "at"), charts, last)
 
 
 def tail_gallery(material: Material) -> Gallery | None:
-    """Return a chart for each histogram and point, with all kernels; None if there are no histograms."""
-    asked = [one for one in material.result.distributions if material.result.is_asked_for(one.kernel)]
+    """Return a chart for each histogram and point, with all kernels; None if there are no
+    histograms."""
+    asked = [
+        one for one in material.result.distributions if material.result.is_asked_for(one.kernel)
+    ]
     found = _by_option(material, asked)
     if not found:
         return None
@@ -51,7 +66,9 @@ def tail_gallery(material: Material) -> Gallery | None:
     return Gallery("tail", ("metric", "at"), charts, last)
 
 
-def _by_option(material: Material, values: Iterable[_Values]) -> dict[tuple[str, ...], list[_Values]]:
+def _by_option(
+    material: Material, values: Iterable[_Values]
+) -> dict[tuple[str, ...], list[_Values]]:
     """Return the values of all kernels by the name of their metric and their point."""
     found: dict[tuple[str, str, Key], list[_Values]] = {}
     for one in values:
@@ -67,7 +84,9 @@ def _samples(material: Material, samples: Sequence[Samples]) -> Chart:
     first = samples[0]
     name = metric_name(material.workloads, first.workload, first.metric)
     kernels = list(material.result.kernels)
-    unit = scale(first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples])
+    unit = scale(
+        first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples]
+    )
     series = [one for at, s in enumerate(samples) for one in _kernel(s, at, kernels, unit)]
     at = f" at {point_text(first.point)}" if first.point else ""
     columns = [f"{s.kernel}\n{counted(len(s.boots), 'boot')}" for s in samples]
@@ -76,7 +95,9 @@ def _samples(material: Material, samples: Sequence[Samples]) -> Chart:
         title=f"Every sample of {name}{at}",
         about=f"Every sample of {name}{at} in {unit.unit}; figures in the table below.",
         drawn=Plot(
-            Axis(names=tuple(columns)), Axis(f"{name}, {unit.unit}; {first.better} is better"), tuple(series)
+            Axis(names=tuple(columns)),
+            Axis(f"{name}, {unit.unit}; {first.better} is better"),
+            tuple(series),
         ),
     )
 
@@ -99,7 +120,9 @@ def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[Pl
         medians.append(Mark(middle, median(values) / by, text if s.headline else ""))
     size = max(4.0, min(8.0, 300 / max(1, s.count) ** 0.5))
     shade = colour(s.kernel, kernels)
-    plain = PlotSeries(s.kernel, shade, tuple(dots), "dot", size=size, variant=s.kernel, in_legend=False)
+    plain = PlotSeries(
+        s.kernel, shade, tuple(dots), "dot", size=size, variant=s.kernel, in_legend=False
+    )
     return [plain, replace(plain, marks=tuple(medians), symbol="median", size=room * 0.8)]
 
 
@@ -130,7 +153,9 @@ def _percentiles(material: Material, mine: Sequence[Distribution]) -> Chart:
     for one in mine:
         texts = {column: unit.text(value) for column, value in one.percentiles.items()}
         marks = [
-            Mark(columns.index(p), value / unit.divisor, f"{one.kernel} p{p}: {texts[p]} {unit.unit}")
+            Mark(
+                columns.index(p), value / unit.divisor, f"{one.kernel} p{p}: {texts[p]} {unit.unit}"
+            )
             for p, value in one.percentiles.items()
         ]
         series.append(of_kernel(one.kernel, list(material.result.kernels), marks))
@@ -156,7 +181,8 @@ def _of_all_boots(mine: Sequence[Distribution]) -> str:
 
 
 def distribution_tables(material: Material) -> list[Table]:
-    """Return a table for each histogram, base first: a row per point, the percentiles of each kernel."""
+    """Return a table for each histogram, base first: a row per point, the percentiles of each
+    kernel."""
     found: dict[tuple[str, str], list[Distribution]] = {}
     for distribution in material.result.distributions:
         if material.result.is_asked_for(distribution.kernel):
@@ -179,4 +205,6 @@ def _table(material: Material, mine: Sequence[Distribution]) -> Table:
         blocks.append(Block.of((f"{kernel}: n", *(f"p{name}" for name in percents)), rows))
     name = metric_name(material.workloads, first.workload, first.metric)
     title = f"{first.workload}: {name} ({first.metric}) of all boots together, in {unit.unit}"
-    return Table(title, Block.of(*point_cells(points)), tuple(blocks), (f"all values {_of_all_boots(mine)}",))
+    return Table(
+        title, Block.of(*point_cells(points)), tuple(blocks), (f"all values {_of_all_boots(mine)}",)
+    )

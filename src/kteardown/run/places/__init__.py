@@ -1,4 +1,5 @@
-"""Where guests boot. A place is one module, with ``named`` and ``NAMES``, which an optional package names."""
+"""Where guests boot. A place is one module, with ``named`` and ``NAMES``, which an optional package
+names."""
 
 import shlex
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ HERE: Place = LocalPlace()
 
 
 class Where(NamedTuple):
-    """Where boots are, how many at once, and whether equal ones are only repeated (``run.repeat``)."""
+    """Where boots are, how many at once, and whether equal ones are only repeated
+    (``run.repeat``)."""
 
     place: Place = HERE
     jobs: int | None = None
@@ -45,12 +47,14 @@ def place_of(on: str | None) -> Place:
 
 
 def _began(kept: str, run: RunDir) -> Place:
-    """Return the place where a run began. Raises InputError if it is not known, as then its boots are not."""
+    """Return the place where a run began. Raises InputError if it is not known, as then its boots
+    are not."""
     try:
         return place_of(kept)
     except InputError as error:
         raise InputError(
-            f"{run.name} began on {on_one_line(kept)}, which no installed package of kteardown knows",
+            f"{run.name} began on {on_one_line(kept)}, which no installed package of kteardown "
+            "knows",
             hint="use the installation that began it.",
         ) from error
 
@@ -58,8 +62,8 @@ def _began(kept: str, run: RunDir) -> Place:
 def remembered_place(run: RunDir, on: str | None) -> Place:
     """Return where the run at ``run`` is executed, and remember it.
 
-    Raises LabError; InputError if its boots are exported, or if it began elsewhere and ``on`` does not say
-    where it goes on: no file of a run sends boots to a machine.
+    Raises LabError; InputError if its boots are exported, or if it began elsewhere and ``on`` does
+    not say where it goes on: no file of a run sends boots to a machine.
     """
     file = run.folder / "on"
     with failing(f"{file}: cannot be read", hint="restore the run directory from a copy."):
@@ -68,8 +72,12 @@ def remembered_place(run: RunDir, on: str | None) -> Place:
         _began(kept, run).check_resumed(run)
     if on is None and kept:
         raise InputError(
-            f"{run.name} began on {on_one_line(kept)}: kteardown sends boots there only if you name it again",
-            hint=f"add --on {shlex.quote(on_one_line(kept))}, or another place; --on {LOCAL} is this host.",
+            f"{run.name} began on {on_one_line(kept)}: kteardown sends boots there only if you "
+            "name it again",
+            hint=(
+                f"add --on {shlex.quote(on_one_line(kept))}, or another place; --on {LOCAL} is "
+                "this host."
+            ),
         )
     place = place_of(on)
     if on is not None:

@@ -64,7 +64,8 @@ class LocalPlace:
 
     def check_counters(self, acceleration: Acceleration) -> None:
         """Raise LabError if guests of this host have no hardware counters."""
-        # Whether an emulated processor has counters on the instruction clock is checked with the experiment.
+        # Whether an emulated processor has counters on the instruction clock is checked with the
+        # experiment.
         if acceleration == "icount":
             return
         reason = "it has no KVM, and emulation has no counters"
@@ -72,7 +73,8 @@ class LocalPlace:
             reason = host.why_guests_have_no_counters()
         if reason:
             raise LabError(
-                f"--counts: guests of this host have no hardware counters on the wall clock: {reason}",
+                "--counts: guests of this host have no hardware counters on the wall clock: "
+                f"{reason}",
                 hint="leave out --counts (in an experiment file, counts), or use a host for which "
                 "`kteardown doctor` shows hardware counters as ok.",
             )
@@ -98,6 +100,8 @@ def no_kvm(reason: str) -> LabError:
     """Return the error of ``--require kvm``."""
     return LabError(
         f"--require kvm: the wall clock would be emulated: {reason}",
-        hint="use a host for which `kteardown doctor` shows the wall clock on KVM as ok (a user may have "
-        "to join the group kvm), or --clock instructions, which needs no KVM.",
+        hint=(
+            "use a host for which `kteardown doctor` shows the wall clock on KVM as ok (a user may "
+            "have to join the group kvm), or --clock instructions, which needs no KVM."
+        ),
     )

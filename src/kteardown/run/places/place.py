@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Place(Protocol):
     """Where guests boot: what it can measure, and what boots there.
 
-    A place that nothing is known of here, such as the nodes of a cluster, says so while the run goes on.
+    A place that nothing is known of here, such as the nodes of a cluster, says so while the run
+    goes on.
     """
 
     @property
@@ -45,19 +46,22 @@ class Place(Protocol):
         """Raise InputError if a run that began there cannot go on."""
 
     def unsettled(self, run: RunDir) -> bool:
-        """Return whether something of an interrupted run is left there, even if every boot has ended."""
+        """Return whether something of an interrupted run is left there, even if every boot has
+        ended."""
 
     def check(self) -> None:
         """Check the configuration, before anything is built. Raises InputError."""
 
     def check_experiment(self, experiment: Experiment, *, kvm: bool) -> None:
-        """Check that it can measure the experiment, with ``kvm`` under KVM, before anything is built.
+        """Check that it can measure the experiment, with ``kvm`` under KVM, before anything is
+        built.
 
         Raises InputError, LabError.
         """
 
     def acceleration(self, experiment: Experiment, reporter: Reporter) -> Acceleration:
-        """Return the acceleration for the clock of an experiment; report the reason if it is not KVM."""
+        """Return the acceleration for the clock of an experiment; report the reason if it is not
+        KVM."""
 
     def check_counters(self, acceleration: Acceleration) -> None:
         """Raise LabError if it is known that guests have no hardware counters."""
@@ -75,4 +79,5 @@ class Place(Protocol):
         """
 
     def executor(self, arch: Arch) -> "Executor | None":
-        """Return what executes a plan, if that is not the machine itself. Raises LabError, InputError."""
+        """Return what executes a plan, if that is not the machine itself. Raises LabError,
+        InputError."""

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.flows.bisection.search import RISK, BlockMean, boots_needed, confidence_of_step, posterior
+from kteardown.flows.bisection.search import (
+    RISK,
+    BlockMean,
+    boots_needed,
+    confidence_of_step,
+    posterior,
+)
 
 ROOT = Path(__file__).parents[4]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -36,7 +42,10 @@ def test_the_probability_of_each_commit_follows_from_all_blocks() -> None:
 def test_a_commit_on_a_side_branch_is_judged_by_those_that_contain_it() -> None:
     within = {"merge": frozenset({"main", "side", "merge"}), "main": frozenset({"main"})}
     found = posterior(
-        ["main", "side", "merge"], within, {"merge": BlockMean(0.1, 0.01), "main": BlockMean(0, 0.01)}, 0.1
+        ["main", "side", "merge"],
+        within,
+        {"merge": BlockMean(0.1, 0.01), "main": BlockMean(0, 0.01)},
+        0.1,
     )
     assert found["main"] < 1e-6
     assert found["side"] == pytest.approx(found["merge"])
@@ -44,12 +53,15 @@ def test_a_commit_on_a_side_branch_is_judged_by_those_that_contain_it() -> None:
 
 def test_small_effects_need_many_boots() -> None:
     assert boots_needed(1.0, 1.0, 0.99) == 25
-    assert boots_needed(0.1, 1.0, 0.99) == pytest.approx(100 * boots_needed(1.0, 1.0, 0.99), rel=0.05)
+    assert boots_needed(0.1, 1.0, 0.99) == pytest.approx(
+        100 * boots_needed(1.0, 1.0, 0.99), rel=0.05
+    )
     assert boots_needed(9.0, 1.0, 0.99) == 4
 
 
 def test_simulated_histories_find_their_commit() -> None:
-    """The published figures are those of a thousand: ``python bench/bisect_simulation.py --all``."""
+    """The published figures are those of a thousand: ``python bench/bisect_simulation.py
+    --all``."""
     right = {rule.__name__: 0 for rule in (ours, five, bayes)}
     for seed in range(30):
         for rule in (ours, five, bayes):

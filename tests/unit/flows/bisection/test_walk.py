@@ -73,7 +73,9 @@ def with_merges(rng: random.Random, count: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))
-def test_every_commit_that_made_a_part_of_the_difference_is_found(tmp_path: Path, seed: int) -> None:
+def test_every_commit_that_made_a_part_of_the_difference_is_found(
+    tmp_path: Path, seed: int
+) -> None:
     rng = random.Random(seed)
     shape = with_merges(rng, COMMITS) if seed % 2 else straight(COMMITS)
     made = history(tmp_path / "linux", shape)
@@ -119,7 +121,9 @@ def test_commits_without_a_value_beside_the_change_are_named_with_it(tmp_path: P
 
 
 @pytest.mark.parametrize("seed", [5012, 5047, 5086, 5111])
-def test_a_change_behind_skipped_commits_at_a_merge_is_not_dropped(tmp_path: Path, seed: int) -> None:
+def test_a_change_behind_skipped_commits_at_a_merge_is_not_dropped(
+    tmp_path: Path, seed: int
+) -> None:
     rng = random.Random(seed)
     made = history(tmp_path / "linux", with_merges(rng, 40))
     singles = [n for n in range(1, 39) if len(made.parents[n]) == 1]
@@ -220,7 +224,10 @@ def test_ends_in_the_wrong_order_are_an_error(tmp_path: Path) -> None:
 def test_what_the_subject_of_a_commit_says_does_not_end_the_search(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@localhost"]
     subprocess.run([*git, "init", "-q"], check=True)
-    for subject in ("this is the first bad commit", "There are only 'skip'ped commits left to test"):
+    for subject in (
+        "this is the first bad commit",
+        "There are only 'skip'ped commits left to test",
+    ):
         for _ in range(8):
             subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", subject], check=True)
     argv = [*git, "rev-list", "--reverse", "HEAD"]

@@ -38,7 +38,9 @@ def test_the_code_of_both_kernels_chooses_the_workload(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(changed_module, "DebugInfo", Info)
     functions = {"kernel/freezer.o": ["freeze_task"]}
-    monkeypatch.setattr("kteardown.flows.try_series.count.build.functions_of", lambda image: (functions, {}))
+    monkeypatch.setattr(
+        "kteardown.flows.try_series.count.build.functions_of", lambda image: (functions, {})
+    )
     macro = ChangedFunction("include/linux/freezer.h", "LIMIT", "macro")
     before = Chosen((macro,), after_build=True)
     base = Base("debian:6.12", "debian:6.12.117-1", "exactly", (), ())
@@ -73,7 +75,9 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
 ) -> None:
     function = FunctionId("kernel/freezer.c", "freeze_task")
     point = PointCoverage(params, 10_000, {function: Counts(calls, own)})
-    coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
+    coverage = CoverageMap(
+        "debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())}
+    )
     monkeypatch.setattr(choose, "shipped_map", lambda source: coverage)
     monkeypatch.setattr(
         "kteardown.flows.try_series.smallest.smallest_changes",
@@ -84,13 +88,17 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     before = Chosen(changed)
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
     found = choose_by_code(before, base, IMAGE, Designed(quick=True, assignments=["other=1"]))
-    assert [one.only_counted for one in found.workloads] == {"run": [False], "count": [True], "nothing": []}[
-        chosen
-    ]
+    assert [one.only_counted for one in found.workloads] == {
+        "run": [False],
+        "count": [True],
+        "nothing": [],
+    }[chosen]
     error = no_workload(found)
     if chosen == "nothing":
         assert isinstance(error, NotExercisedError)
-        assert error.message.startswith("executed, but not measured by anything here: what the patch changes")
+        assert error.message.startswith(
+            "executed, but not measured by anything here: what the patch changes"
+        )
         assert "1.0% of what a workload executes in its stretch (zombies)" in error.message
         assert "--script" in error.hint
     else:
@@ -99,7 +107,9 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     assert all("show a change from" in why and "can show it" not in why for why in whys)
 
 
-def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In the one that executes most of it, and in the quietest one."""
     function = FunctionId("kernel/exit.c", "kill_orphaned_pgrp")
     counted = {"pipechain": 10, "crowd": 8, "threadexit": 6}
@@ -108,7 +118,9 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: 
         "debian:6.12",
         {
             name: WorkloadCoverage(
-                name, (PointCoverage({laws[name]: 9}, 10_000, {function: Counts(9, own)}),), frozenset()
+                name,
+                (PointCoverage({laws[name]: 9}, 10_000, {function: Counts(9, own)}),),
+                frozenset(),
             )
             for name, own in counted.items()
         },
@@ -131,13 +143,18 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(monkeypatch: 
 def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    function, usual = FunctionId("kernel/exit.c", "do_exit"), points_of(load_workload("threadexit"))[0]
+    function, usual = (
+        FunctionId("kernel/exit.c", "do_exit"),
+        points_of(load_workload("threadexit"))[0],
+    )
     points = (
         PointCoverage({**usual, "how": "exit"}, 10_000, {function: Counts(999, 1000)}),
         PointCoverage({**usual, "how": "kill"}, 10_000, {function: Counts(1, 1)}),
     )
     counted = WorkloadCoverage("threadexit", points, frozenset())
-    monkeypatch.setattr(choose, "shipped_map", lambda s: CoverageMap("debian:6.12", {"threadexit": counted}))
+    monkeypatch.setattr(
+        choose, "shipped_map", lambda s: CoverageMap("debian:6.12", {"threadexit": counted})
+    )
     sizes = {"threadexit_ns": 0.02, "noisy_ns": 0.5}
     monkeypatch.setattr(
         "kteardown.flows.try_series.smallest.smallest_changes", lambda one, each_object: sizes
@@ -158,7 +175,9 @@ def test_what_only_a_choice_adds_has_a_metric_of_its_own(monkeypatch: pytest.Mon
     )
     devices = PointCoverage({**usual, "until": "platform"}, 10_000, {function: Counts(9, 350)})
     counted = WorkloadCoverage("zombies", (PointCoverage(usual, 10_000, {}), devices), frozenset())
-    monkeypatch.setattr(choose, "shipped_map", lambda s: CoverageMap("debian:6.12", {"zombies": counted}))
+    monkeypatch.setattr(
+        choose, "shipped_map", lambda s: CoverageMap("debian:6.12", {"zombies": counted})
+    )
     changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(choose, "changed_for_certain", lambda changed, variant: changed)
     before = Chosen(changed)
@@ -168,7 +187,9 @@ def test_what_only_a_choice_adds_has_a_metric_of_its_own(monkeypatch: pytest.Mon
     assert needed_settings(choice, experiment_for("zombies", "debian:6.12")) == ["until=platform"]
 
 
-def test_functions_that_only_a_stress_test_executes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_only_a_stress_test_executes_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     both, stress = FunctionId("mm/a.c", "both"), FunctionId("mm/a.c", "stress")
 
     def executing(workload: str, *functions: FunctionId) -> WorkloadCoverage:
@@ -196,7 +217,9 @@ def test_an_allocation_decides_memory_if_it_is_itself_executed_for_each_object(
         FunctionId("mm/a.c", "css_online"): Counts(300, 5),
     }
     point = PointCoverage({"zombies": 300}, 10_000, functions)
-    coverage = CoverageMap("debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())})
+    coverage = CoverageMap(
+        "debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())}
+    )
     monkeypatch.setattr(choose, "shipped_map", lambda source: coverage)
     seen: list[bool] = []
 

@@ -23,7 +23,9 @@ from kteardown.run.resolve import experiment_for
 IMAGE = KernelImage("s", Path("bzImage"), "debian:6.12", "s", "x86_64", "", "", "", "")
 
 
-def test_what_the_user_has_set_is_counted_as_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_user_has_set_is_counted_as_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen: list[dict[str, ParamValue]] = []
     reporter = TerminalReporter(Console(), quiet=True)
 

@@ -22,7 +22,9 @@ def test_a_workload_is_run_where_it_executes_the_change() -> None:
     usual = points_of(load_workload("zombies"))[0]
     other = {**usual, "make": "fork"}
     assert needed_settings(MeasuredWorkload("zombies", "", params=usual), experiment) == []
-    assert needed_settings(MeasuredWorkload("zombies", "", params=other), experiment) == ["make=fork"]
+    assert needed_settings(MeasuredWorkload("zombies", "", params=other), experiment) == [
+        "make=fork"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,12 @@ def test_a_folder_is_its_scripts(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     (tmp_path / "d.sh").mkdir()
     one = str(tmp_path / "b.sh")
-    assert scripts_in([str(tmp_path), "perf bench", one]) == [str(tmp_path / "a.c"), one, "perf bench", one]
+    assert scripts_in([str(tmp_path), "perf bench", one]) == [
+        str(tmp_path / "a.c"),
+        one,
+        "perf bench",
+        one,
+    ]
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has no script"):
         scripts_in([str(tmp_path / "empty")])

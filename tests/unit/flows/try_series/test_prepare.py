@@ -18,7 +18,9 @@ def test_the_call_path_of_what_no_workload_executes_is_named(
 ) -> None:
     reached, inlined = FunctionId("kernel/a.c", "reached"), FunctionId("kernel/a.c", "inlined")
     exit_call = FunctionId("kernel/exit.c", "__do_sys_exit")
-    monkeypatch.setattr(attribute, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]})
+    monkeypatch.setattr(
+        attribute, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]}
+    )
     changed = (
         ChangedFunction("kernel/a.c", "reached"),
         ChangedFunction("kernel/a.c", "added", exists_before=False),

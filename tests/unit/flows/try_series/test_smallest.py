@@ -1,4 +1,5 @@
-"""How small a change a workload can show is known before it is measured, from results that are shipped."""
+"""How small a change a workload can show is known before it is measured, from results that are
+shipped."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def test_metrics_of_a_workload_differ() -> None:
     only = sweep.model_copy(update={"metrics": ("teardown_ns",)})
     named = experiment_for("crowd", "debian:6.12").model_copy(update={"workloads": (only,)})
     assert smallest_changes(named).keys() == {"teardown_ns"}
-    wrong = named.model_copy(update={"workloads": (sweep.model_copy(update={"metrics": ("none_ns",)}),)})
+    wrong = named.model_copy(
+        update={"workloads": (sweep.model_copy(update={"metrics": ("none_ns",)}),)}
+    )
     with pytest.raises(InputError, match="crowd has no metric none_ns"):
         smallest_changes(wrong)
 
@@ -71,10 +74,15 @@ def test_a_quiet_run_of_this_host_does_not_replace_the_shipped_results(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Three boots that agree by chance. The instruction clock gives the same on every host.
-    quiet = {("pipechain", metric): Spread(0.001, 0.001, "a-run") for metric in ("signal_ns", "teardown_ns")}
+    quiet = {
+        ("pipechain", metric): Spread(0.001, 0.001, "a-run")
+        for metric in ("signal_ns", "teardown_ns")
+    }
     quiet["script", "own_ns"] = Spread(0.001, 0.001, "a-run")
     before = smallest_changes(experiment_for("pipechain", "debian:6.12"))
-    monkeypatch.setattr("kteardown.flows.try_series.smallest.spreads", lambda experiment, runs: quiet)
+    monkeypatch.setattr(
+        "kteardown.flows.try_series.smallest.spreads", lambda experiment, runs: quiet
+    )
     assert smallest_changes(experiment_for("pipechain", "debian:6.12")) == before
     wall = apply(experiment_for("pipechain", "debian:6.12"), Overrides(clock="wall"))
     assert smallest_changes(wall).keys() == {"signal_ns", "teardown_ns"}

@@ -1,4 +1,5 @@
-"""Records as tables: the records that count are those of ``rundir``, and damaged files are ignored."""
+"""Records as tables: the records that count are those of ``rundir``, and damaged files are
+ignored."""
 
 from __future__ import annotations
 
@@ -42,13 +43,17 @@ def start(acceleration: str) -> BootStart:
 
 
 def end(outcome: Outcome = "ok") -> BootEnd:
-    return BootEnd(outcome=outcome, duration_s=2.5, first_record_s=1.0, command=["q"], host_load=0.5)
+    return BootEnd(
+        outcome=outcome, duration_s=2.5, first_record_s=1.0, command=["q"], host_load=0.5
+    )
 
 
 def trial(index: int, value: int, *, whole: bool = True) -> list[Record]:
     begun: list[Record] = [
         TrialStart(
-            trial=index, workload="zombies", params={"zombies": 100 * index, "make": "shared", "run": 1}
+            trial=index,
+            workload="zombies",
+            params={"zombies": 100 * index, "make": "shared", "run": 1},
         ),
         Sample(trial=index, repetition=0, metric="freeze_user_ns", value=value, warmup=True),
         Sample(trial=index, repetition=1, metric="freeze_user_ns", value=value),
@@ -57,13 +62,19 @@ def trial(index: int, value: int, *, whole: bool = True) -> list[Record]:
     return [*begun, TrialEnd(trial=index, status="ok", at_s=1.5)] if whole else begun
 
 
-def make(root: Path, attempts: Sequence[Sequence[Record]], result: dict[str, Any] | None = None) -> RunDir:
+def make(
+    root: Path, attempts: Sequence[Sequence[Record]], result: dict[str, Any] | None = None
+) -> RunDir:
     run = RunDir.create(root, "freezer")
     run.save(
-        run.environment_file, json.dumps({"command": "kteardown run", "machine": {"cpu": {"model": "A"}}})
+        run.environment_file,
+        json.dumps({"command": "kteardown run", "machine": {"cpu": {"model": "A"}}}),
     )
     design = {"clock": "wall"}
-    run.save(run.experiment_file, json.dumps({"name": "freezer", "source": "debian:6.12", "design": design}))
+    run.save(
+        run.experiment_file,
+        json.dumps({"name": "freezer", "source": "debian:6.12", "design": design}),
+    )
     with open_writer(run) as log:
         for number, records in enumerate(attempts):
             for record in records:
@@ -90,8 +101,14 @@ def ask(runs: Sequence[RunDir], sql: str) -> list[tuple[Any, ...]]:
     [
         CUT,
         [[start("icount"), *trial(0, 10)], [start("icount"), *trial(0, 10), *trial(1, 11), end()]],
-        [[start("icount"), *trial(0, 10), *trial(1, 1)], [start("icount"), *trial(0, 10), end("panic")]],
-        [[start("kvm"), *trial(0, 1), end("infrastructure-error")], [start("kvm"), *trial(0, 2), end()]],
+        [
+            [start("icount"), *trial(0, 10), *trial(1, 1)],
+            [start("icount"), *trial(0, 10), end("panic")],
+        ],
+        [
+            [start("kvm"), *trial(0, 1), end("infrastructure-error")],
+            [start("kvm"), *trial(0, 2), end()],
+        ],
         [[start("kvm"), *trial(0, 1), *trial(1, 1)], [start("kvm"), *trial(0, 2), end("panic")]],
         [[start("kvm"), *trial(0, 1)]],
         [[start("kvm"), *trial(0, 1), end()], [start("kvm"), *trial(0, 2)]],
@@ -126,7 +143,9 @@ def test_parameters_are_a_map_and_columns(tmp_path: Path) -> None:
     chosen = "zombies, make, param_run, params['zombies'], run"
     sql = f"SELECT {chosen} FROM samples WHERE NOT warmup ORDER BY zombies"
     assert ask([run], sql) == [(n, "shared", 1, str(n), run.name) for n in (0, 100, 200)]
-    assert ask([run], "SELECT status, at_s, zombies FROM trials WHERE trial = 1") == [("ok", 1.5, 100)]
+    assert ask([run], "SELECT status, at_s, zombies FROM trials WHERE trial = 1") == [
+        ("ok", 1.5, 100)
+    ]
     assert ask([run], "SELECT name, ok, detail, zombies FROM checks WHERE trial = 1") == [
         ("all", True, "3", 100)
     ]
@@ -143,13 +162,19 @@ def test_parameters_and_columns_that_differ_only_in_capitals(tmp_path: Path) -> 
     run = make(tmp_path, [[start("icount"), started, *left, TrialEnd(trial=0, status="ok"), end()]])
     assert ask([run], "SELECT N, param_n, status, param_STATUS FROM trials") == [(5, 6, "ok", 1)]
     # Of other types of records there are no tables.
-    assert ask([run], "SELECT count(*) FROM checks") == ask([run], "SELECT count(*) FROM samples") == [(0,)]
+    assert (
+        ask([run], "SELECT count(*) FROM checks")
+        == ask([run], "SELECT count(*) FROM samples")
+        == [(0,)]
+    )
 
 
 def test_a_histogram_has_a_row_for_each_bucket(tmp_path: Path) -> None:
     first, *others, last = trial(0, 1)
     lines = [
-        Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((3, 2), (511, 1), (512, 4))),
+        Buckets(
+            trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((3, 2), (511, 1), (512, 4))
+        ),
         Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((2**39, 5),)),
     ]
     run = make(tmp_path, [[start("kvm"), first, *others, *lines, last, end()]])
@@ -192,21 +217,34 @@ RESULT: dict[str, Any] = {
         }
     ],
     "boots": {"ok": 1},
-    "laws": [{"kernel": "base", "model": "linear", "per_unit": 68.0, "exponent_ci": [0.9, 1.1], "point": {}}],
+    "laws": [
+        {
+            "kernel": "base",
+            "model": "linear",
+            "per_unit": 68.0,
+            "exponent_ci": [0.9, 1.1],
+            "point": {},
+        }
+    ],
 }
 
 
 @pytest.mark.parametrize(("acceleration", "clock"), [("icount", "instructions"), ("kvm", "wall")])
-def test_each_value_has_the_unit_that_the_clock_gives(tmp_path: Path, acceleration: str, clock: str) -> None:
+def test_each_value_has_the_unit_that_the_clock_gives(
+    tmp_path: Path, acceleration: str, clock: str
+) -> None:
     begin, *samples, check, last = trial(0, 1)
     more = [
-        Sample(trial=0, repetition=1, metric=f"x_{unit}", value=1) for unit in ("us", "per_s", "kb", "parts")
+        Sample(trial=0, repetition=1, metric=f"x_{unit}", value=1)
+        for unit in ("us", "per_s", "kb", "parts")
     ]
     bucket = Buckets(trial=0, repetition=1, metric="wakeup_ns", bits=8, buckets=((3, 2),))
     records = [start(acceleration), begin, *samples, *more, bucket, check, last, end()]
     law = {**RESULT["laws"][0], "unit": "ns"}
     comparison = {**RESULT["comparisons"][0], "unit": "ns"}
-    run = make(tmp_path, [records], {**RESULT, "clock": clock, "comparisons": [comparison], "laws": [law]})
+    run = make(
+        tmp_path, [records], {**RESULT, "clock": clock, "comparisons": [comparison], "laws": [law]}
+    )
     exact = clock == "instructions"
     time = "instructions" if exact else "ns"
     assert ask([run], "SELECT metric, value_unit FROM samples WHERE NOT warmup") == [
@@ -235,7 +273,10 @@ def test_with_a_damaged_result_the_rest_can_be_queried(tmp_path: Path) -> None:
     good, bad = (make(tmp_path, [[start("kvm"), *trial(0, 1), end()]], RESULT) for _ in range(2))
     bad.result_file.path.write_text('{"comparisons": [')
     assert ask([good, bad], "SELECT run FROM comparisons") == [(good.name,)]
-    assert ask([good, bad], "SELECT run, concluded FROM runs") == [(good.name, True), (bad.name, False)]
+    assert ask([good, bad], "SELECT run, concluded FROM runs") == [
+        (good.name, True),
+        (bad.name, False),
+    ]
 
 
 def test_a_result_of_fewer_boots_is_not_shown(tmp_path: Path) -> None:
@@ -268,7 +309,9 @@ def test_a_result_of_fewer_boots_is_not_shown(tmp_path: Path) -> None:
 )
 def test_a_query_can_only_read(tmp_path: Path, sql: str) -> None:
     words = "DROP|CREATE|DELETE|COPY|ATTACH|EXPORT|INSTALL|SET|PRAGMA"
-    with pytest.raises(InputError, match=rf"^({words}) is refused: only statements that read are allowed$"):
+    with pytest.raises(
+        InputError, match=rf"^({words}) is refused: only statements that read are allowed$"
+    ):
         ask([make(tmp_path, CUT)], sql)
 
 
@@ -294,7 +337,9 @@ def test_a_query_cannot_access_files(tmp_path: Path) -> None:
         ask([run], f"SELECT * FROM read_text('{run.environment_file}')")
 
 
-@pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonesuch FROM samples", "SELECT 'x'::INT", "", " "])
+@pytest.mark.parametrize(
+    "sql", ["SELEC 1", "SELECT nonesuch FROM samples", "SELECT 'x'::INT", "", " "]
+)
 def test_a_query_that_fails_is_an_input_error(tmp_path: Path, sql: str) -> None:
     with pytest.raises(InputError):
         ask([make(tmp_path, CUT)], sql)
@@ -325,5 +370,8 @@ def test_an_exported_file_can_be_read(tmp_path: Path, form: str) -> None:
 
 
 def test_the_error_of_a_failed_write_names_the_file(tmp_path: Path) -> None:
-    with database([], locked=False) as tables, pytest.raises(LabError, match=r"nowhere/samples\.csv"):
+    with (
+        database([], locked=False) as tables,
+        pytest.raises(LabError, match=r"nowhere/samples\.csv"),
+    ):
         tables.save("samples", tmp_path / "nowhere" / "samples.csv", "csv")
