@@ -42,11 +42,12 @@ OF_SEVERAL = {
     "scripts": {*PACKAGES},
     "test_docs.py": {*PACKAGES},
     "test_extras.py": {"history"},
+    "test_packages.py": {*PACKAGES},
     "vm/test_agent_of_own.py": {"hunt"},
 }
 """Tests of what several packages have in common, with the optional ones that they need."""
-_MISSING = {name for name in PACKAGES if find_spec(f"kteardown_{name}") is None}
-collect_ignore = [*_MISSING, *(file for file, needed in OF_SEVERAL.items() if needed & _MISSING)]
+MISSING = {name for name in PACKAGES if find_spec(f"kteardown_{name}") is None}
+collect_ignore = [*MISSING, *(file for file, needed in OF_SEVERAL.items() if needed & MISSING)]
 
 PATIENCE_MS = 120_000
 """For what a browser does in a second on an idle host."""

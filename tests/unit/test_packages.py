@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,7 @@ import pytest
 from unit.conftest import PACKAGES
 
 ROOT = Path(__file__).parents[2]
-MAIN = """
-import runpy, sys
-sys.path[:0] = {paths!r}
-sys.argv = {argv!r}
-runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
-"""
-_IMPORT_ALL = """
-import sys
-sys.path[:0] = {paths!r}
-import sources
-print(len(list(sources.modules())))
-"""
+_IMPORT_ALL = "import sources; print(len(list(sources.modules())))"
 
 
 def copy_without(folder: Path, *packages: str) -> Path:
@@ -50,37 +40,41 @@ def _link(file: Path, target: Path) -> None:
         shutil.copy(file, target)
 
 
-def run(folder: Path, text: str, **values: object) -> str:
-    """Run a program with the libraries of this environment and the code of a copy; return its
-    output."""
-    # Without site, which would add the folder of this tree.
+def interpreter(folder: Path) -> Path:
+    """Make an environment with the libraries of this one and the code of a copy, for all processes
+    that a test starts, and return its Python."""
+    environment = folder / ".venv"
+    venv.create(environment, symlinks=True)
+    # A path that a .pth file adds is not searched for such files: the code of this tree is not
+    # found.
     libraries = [path for path in sys.path if "site-packages" in path]
-    paths = [str(folder / "src"), str(folder / "tests"), *libraries]
-    code = text.format(paths=paths, **values)
+    (site,) = environment.glob("lib/python*/site-packages")
+    (site / "copy.pth").write_text("\n".join([f"{folder}/src", f"{folder}/tests", *libraries]))
+    return environment / "bin" / "python"
+
+
+def run(python: Path, *words: str) -> str:
+    """Run a program with the Python of a copy, in its folder; return its output."""
     done = subprocess.run(
-        [sys.executable, "-P", "-S", "-c", code],
-        cwd=folder,
+        [python, "-P", *words],
+        cwd=python.parents[2],
         env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-3000:]
     return done.stdout
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_core_works_without_a_package(package: str, tmp_path: Path) -> None:
-    folder = copy_without(tmp_path / "copy", package)
-    assert int(run(folder, _IMPORT_ALL)) > 150
-    listed = run(folder, MAIN, module="kteardown", argv=["kteardown", "--help"])
+    python = interpreter(copy_without(tmp_path / "copy", package))
+    assert int(run(python, "-c", _IMPORT_ALL)) > 150
+    listed = run(python, "-m", "kteardown", "--help")
     assert "Measure a change" in listed and "try" in listed
-    collected = run(
-        folder,
-        MAIN,
-        module="pytest",
-        argv=["pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/unit"],
-    )
+    words = ("--collect-only", "-q", "-p", "no:cacheprovider", "tests/unit")
+    collected = run(python, "-m", "pytest", *words)
     assert f"tests/unit/{package}/" not in collected
     assert "tests/unit/judge/test_agreement.py" in collected
     assert "error" not in collected.splitlines()[-1]

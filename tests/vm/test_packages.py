@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unit.conftest import PACKAGES
-from unit.test_packages import MAIN, copy_without, run
+from unit.test_packages import copy_without, interpreter, run
 
 DEMO = (
     *("run", "freezer", "--quick", "--variant", "freezer-skip-exited", "--workload", "zombies"),
@@ -19,9 +19,9 @@ DEMO = (
 def test_the_core_measures_and_passes_its_own_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = copy_without(tmp_path / "copy", *PACKAGES)
+    python = interpreter(copy_without(tmp_path / "copy", *PACKAGES))
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    table = run(folder, MAIN, module="kteardown", argv=["kteardown", *DEMO])
+    table = run(python, "-m", "kteardown", *DEMO)
     assert "With freezer-skip-exited, freezing user space takes" in " ".join(table.split())
-    words = ["pytest", "-q", "-p", "no:cacheprovider", "-m", "not full", "tests/unit"]
-    run(folder, MAIN, module="pytest", argv=words)
+    words = ("-q", "-p", "no:cacheprovider", "-m", "not full", "tests/unit")
+    run(python, "-m", "pytest", *words)
