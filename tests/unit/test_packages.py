@@ -50,7 +50,11 @@ def interpreter(folder: Path) -> Path:
     libraries = [path for path in sys.path if "site-packages" in path]
     (site,) = environment.glob("lib/python*/site-packages")
     (site / "copy.pth").write_text("\n".join([f"{folder}/src", f"{folder}/tests", *libraries]))
-    return environment / "bin" / "python"
+    programs = environment / "bin"
+    for program in Path(sys.executable).parent.iterdir():
+        if not program.name.startswith("kteardown") and not (programs / program.name).exists():
+            (programs / program.name).symlink_to(program)
+    return programs / "python"
 
 
 def run(python: Path, *words: str) -> str:
@@ -58,7 +62,13 @@ def run(python: Path, *words: str) -> str:
     done = subprocess.run(
         [python, "-P", *words],
         cwd=python.parents[2],
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
+            "COLUMNS": "100",
+            "NO_COLOR": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         check=False,

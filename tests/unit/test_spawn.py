@@ -18,6 +18,7 @@ import pytest
 
 from kteardown import spawn
 from kteardown.queue import jobs
+from unit.conftest import MISSING
 
 ROOT = Path(__file__).parents[2]
 MAIL = ROOT / "tests/data/mail/quoted-printable.eml"
@@ -185,7 +186,7 @@ def test_a_job_of_the_queue_executes_nothing_of_the_folder_in_which_it_was_added
         ("list", 0),
         ("plan freezer", 0),
         ("plan freezer --source git:.", 2),
-        ("query 'select 1'", 0),
+        *(() if "history" in MISSING else (("query 'select 1'", 0),)),
         ("try ./thread.mbox --dry-run --source tar:./missing.tar", 2),
         pytest.param("list kinds", 0, marks=pytest.mark.full),
         pytest.param("doctor", None, marks=pytest.mark.full),
