@@ -1,7 +1,7 @@
 """Fails where a function in Python or C has more than 60 lines: a function does one thing.
 
-Files may be of any length, except those that are to be read on one screen. A C function is found by
-its braces, which clang-format puts into the first column.
+A file of a package has at most 420 lines. A C function is found by its braces, which clang-format
+puts into the first column.
 """
 
 from __future__ import annotations
@@ -14,8 +14,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LINES = 60
-ON_ONE_SCREEN = {Path("src/kteardown/pipeline.py"): 120}
-"""The files with a limit of their own."""
+FILE_LINES = 420
+LIMITS = {
+    Path("src/kteardown/pipeline.py"): 120,
+    Path("src/kteardown_cluster/cluster.py"): 541,
+    Path("src/kteardown/report/sections/changes.py"): 482,
+    Path("src/kteardown/sandbox.py"): 477,
+    Path("src/kteardown/patches/find_base.py"): 464,
+    Path("src/kteardown/inputs/load.py"): 437,
+    Path("src/kteardown/kernels/source.py"): 425,
+    Path("src/kteardown/kernels/prebuilt.py"): 421,
+}
+"""Files with a limit of their own: the pipeline is to be read on one screen, and the others are
+still too long. These numbers only go down."""
 Function = tuple[str, int, int]
 """Its name, its first line, and how many lines it has."""
 
@@ -51,7 +62,8 @@ def _c(text: str) -> Iterator[Function]:
 def too_long(path: Path) -> list[str]:
     """One message for each function in ``path`` that is too long, and for the file if it has a
     limit."""
-    lines, most = path.read_text(encoding="utf-8").count("\n"), ON_ONE_SCREEN.get(path)
+    lines = path.read_text(encoding="utf-8").count("\n")
+    most = LIMITS.get(path, FILE_LINES if path.parts[0] == "src" else None)
     whole = (
         [f"{path}: has {lines} lines, more than {most}"]
         if most is not None and lines > most

@@ -1,4 +1,4 @@
-"""What a cluster says about its nodes before it is given work."""
+"""What each node of a cluster has, found by a job on it."""
 
 import secrets
 import time

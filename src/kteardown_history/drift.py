@@ -1,4 +1,4 @@
-"""A line that creeps in one direction without ever shifting."""
+"""Metrics that become worse step by step, each step within the margin."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""One answer from the run directories of several boots of a lab."""
+"""A kernel of one run compared with a kernel of another."""
 
 from collections.abc import Iterator
 from dataclasses import replace

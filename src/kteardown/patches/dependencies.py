@@ -1,4 +1,4 @@
-"""The options that a condition of a Makefile or Kconfig file needs."""
+"""The configuration symbols that the symbols of a series depend on."""
 
 import re
 from collections.abc import Mapping, Sequence

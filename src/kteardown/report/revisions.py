@@ -1,4 +1,4 @@
-"""Which rows two revisions of a series have in common."""
+"""What a new revision of a series keeps of the gains of an earlier one."""
 
 import math
 import re

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from check_sizes import LINES, ON_ONE_SCREEN, functions, too_long
+from check_sizes import FILE_LINES, LIMITS, LINES, functions, too_long
 
 PYTHON = """class Thing:
     def small(self):
@@ -54,17 +54,24 @@ def test_only_a_function_past_the_limit_is_found(
     assert too_long(file) == expected
 
 
-def test_a_file_may_be_of_any_length(tmp_path: Path) -> None:
-    file = tmp_path / "long.py"
-    file.write_text("x = 1\n" * 5000)
-    assert too_long(file) == []
+def test_only_a_file_of_a_package_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("src", "tests"):
+        file = Path(folder, "long.py")
+        file.parent.mkdir()
+        file.write_text("x = 1\n" * FILE_LINES)
+        assert too_long(file) == []
+        file.write_text("x = 1\n" * (FILE_LINES + 1))
+        assert len(too_long(file)) == (folder == "src")
 
 
-def test_a_file_that_is_to_be_read_on_one_screen_has_a_limit(
+def test_a_file_can_have_a_limit_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "pipeline.py"
-    monkeypatch.setitem(ON_ONE_SCREEN, file, 100)
+    monkeypatch.setitem(LIMITS, file, 100)
     file.write_text("x = 1\n" * 100)
     assert too_long(file) == []
     file.write_text("x = 1\n" * 101)
