@@ -37,7 +37,7 @@ from kteardown.model.point import sweep_points
 from kteardown.model.record import BASE, ParamValue
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import SILENCE_FACTOR, guest_plan
+from kteardown.run.boot_job import SILENCE_FACTOR, guest_plan
 from kteardown.vm.agent import build_agent, build_hunt_agent
 from kteardown.vm.host import qemu_version
 from kteardown.vm.initramfs import pack

@@ -65,8 +65,9 @@ from kteardown.model.record import BASE, ParamValue
 from kteardown.model.result import Result
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter, SilentReporter
+from kteardown.run.boot_job import guest_plan
 from kteardown.run.create import plan_boots, settle
-from kteardown.run.execute import execute, guest_plan
+from kteardown.run.execute import execute
 from kteardown.run.guest_records import reports_of
 from kteardown.run.resolve import Resolved, resolve
 from kteardown.run.setting import Bootable, Lab

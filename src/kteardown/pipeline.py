@@ -89,7 +89,8 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
             if result.stopping is None or result.stopping.done:
                 counted = _with_counts(snapshot, result, reporter, where)
                 if counted is not None:
-                    snapshot, result = counted, analyse_and_save(counted)
+                    snapshot = counted
+                    result = analyse_and_save(counted)
                 with_twin = add_layout_twin(snapshot, result, reporter)
                 if with_twin is None:
                     break

@@ -228,7 +228,8 @@ class Sandbox:
         own = {"PATH": self._path(os.environ.get("PATH", os.defpath)), "LC_ALL": "C"}
         info, written = os.pipe()
         with ExitStack() as given:
-            words, descriptors = argv, list[int]()
+            words = argv
+            descriptors = list[int]()
             if self.confined:
                 before, descriptors = given.enter_context(
                     self._confinement(environment, folder, written)
@@ -247,7 +248,8 @@ class Sandbox:
                 start_new_session=True,
             )
         os.close(written)
-        first, about = None, b""
+        first = None
+        about = b""
         try:
             while b"}" not in about and (part := os.read(info, 4096)):
                 about += part
@@ -258,10 +260,7 @@ class Sandbox:
                 yield process, watch.lines(cast(TextIO, process.stdout))
             process.wait()
         finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            cast(TextIO, process.stdout).close()
+            _end(process)
             os.close(info)
             if first is not None:
                 _kill_namespace(first)
@@ -269,6 +268,14 @@ class Sandbox:
                 clean(host)
         if watch.exceeded:
             raise BuildError(f"{self.purpose} was stopped: {watch.exceeded}", hint=_LOOK_AT)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill a process and its group if it still runs, and close its output."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    cast(TextIO, process.stdout).close()
 
 
 def _kill_namespace(first: int) -> None:
@@ -334,7 +341,8 @@ def python_folders() -> list[Mount]:
 def clean(folder: Path) -> None:
     """Leave only what can be read: files and folders, not too deep, and no text that fills the
     memory."""
-    find, other = ("find", str(folder), "-xdev"), ("!", "-type", "f", "!", "-type", "d", "-delete")
+    find = ("find", str(folder), "-xdev")
+    other = ("!", "-type", "f", "!", "-type", "d", "-delete")
     texts = ("(", "-name", ".config", "-o", "-name", ".*.cmd", "-o", "-name", "kernel.release", ")")
     rest = (other, ("-mindepth", "24", "-delete"), (*texts, "-size", "+16M", "-delete"))
     for argv in (("chmod", "-R", "u+rwX", str(folder)), *((*find, *each) for each in rest)):
@@ -388,7 +396,8 @@ class _Watch:
         self._box, self._first = box, first
         self._began = self._last_line = time.monotonic()
         self._letters = 0
-        limits, memory = box.limits, psutil.virtual_memory()
+        limits = box.limits
+        memory = psutil.virtual_memory()
         # Files in memory belong to no process, and a walk of the folders finds no files that were
         # deleted while open, are too deep, or shut. So what the host has left counts, although
         # others use it, too.
@@ -442,7 +451,9 @@ class _Watch:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _too_much(self) -> str:
-        limits, now, memory = self._box.limits, time.monotonic(), psutil.virtual_memory().available
+        limits = self._box.limits
+        now = time.monotonic()
+        memory = psutil.virtual_memory().available
         checks = [
             (
                 now - self._last_line > limits.silence_s,
@@ -456,7 +467,8 @@ class _Watch:
         ]
         for folder, least in self._disk.items():
             disk = os.statvfs(folder)
-            free, files = disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else math.inf
+            free = disk.f_bavail * disk.f_frsize
+            files = disk.f_favail if disk.f_files else math.inf
             checks.append((free < least, f"less than {least // _MB:.0f} MB of the disk were left"))
             checks.append(
                 (files < _FREE_FILES, f"less than {_FREE_FILES} files could be added to the disk")
@@ -464,7 +476,8 @@ class _Watch:
         return next((reason for exceeded, reason in checks if exceeded), "")
 
     def _too_large(self) -> str:
-        used, most = 0, self._box.limits.disk_mb
+        used = 0
+        most = self._box.limits.disk_mb
         folders = [str(folder) for folder in self._box.writable]
         while folders and used <= most * _MB:
             # It was removed in the meantime, or it cannot be read.

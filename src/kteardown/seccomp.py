@@ -31,7 +31,8 @@ def rules() -> Iterator[int]:
     try:
         if known := _SYSTEM_CALLS.get(platform.machine()):
             arch, socket_call, clone, unshare, *denied = known
-            refuse, allow = (0x06, 0, 0, 0x00050000 | errno.EPERM), (0x06, 0, 0, 0x7FFF0000)
+            refuse = (0x06, 0, 0, 0x00050000 | errno.EPERM)
+            allow = (0x06, 0, 0, 0x7FFF0000)
             program = [(0x20, 0, 0, 4), (0x15, 1, 0, arch), refuse, (0x20, 0, 0, 0)]
             for number in denied:
                 program += [(0x15, 0, 1, number), refuse]

@@ -201,7 +201,8 @@ class Cluster(Executor):
     def _finish(self) -> None:
         """Wait for the second executions, compare, and leave nothing in the queue."""
         if self._exact:
-            done, finished = self._journal.published("done"), self._log.finished()
+            done = self._journal.published("done")
+            finished = self._log.finished()
             for boot in self._setting.plan.boots:
                 # What sessions before this one did not check.
                 key = key_of((boot,), exact=True)
@@ -350,8 +351,11 @@ class Cluster(Executor):
 
     def _order(self, work: _Work) -> None:
         work.attempt, folder = self._journal.new_attempt(work.key)
-        hashes, setting, setup = self.hashes, self._setting, self._setting.lab.placed(Path.absolute)
-        kernels, used = {}, [setup.agent, *setup.programs, *setup.archives]
+        hashes = self.hashes
+        setting = self._setting
+        setup = self._setting.lab.placed(Path.absolute)
+        kernels = {}
+        used = [setup.agent, *setup.programs, *setup.archives]
         for name in dict.fromkeys(boot.kernel for boot in work.piece):
             kernels[name] = files = setting.kernels[name].placed(Path.absolute)
             used += [files.image, *files.modules, *chain(*files.optional_modules.values())]

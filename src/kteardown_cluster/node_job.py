@@ -125,7 +125,8 @@ def run_order(order: Order, me: Me) -> bool:
     """Boot the piece and publish it; return whether it was the first time. Raises KteardownError,
     OSError."""
     own = RunDir.create_at(_own(order, me))
-    own_folder, cache = order.config.lock_folder, order.config.node_cache
+    own_folder = order.config.lock_folder
+    cache = order.config.node_cache
     there = (folder for folder in _LOCK_FOLDERS if folder.is_dir() and os.access(folder, os.W_OK))
     folder = Path(own_folder) if own_folder else next(there)
     with host_lock(folder, exclusive=order.exclusive, wait_s=order.config.lock_wait_s) as lock:
@@ -278,10 +279,13 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
     facts = host.facts()
     cpu = facts["cpu"]
     try:
-        qemu, version = qemu_hash(DEFAULT_ARCH), qemu_version(DEFAULT_ARCH)
+        qemu = qemu_hash(DEFAULT_ARCH)
+        version = qemu_version(DEFAULT_ARCH)
         kvm = best_wall_acceleration(DEFAULT_ARCH, cache=cache).reason
     except LabError as error:
-        qemu, version, kvm = "", "", error.message
+        qemu = ""
+        version = ""
+        kvm = error.message
     there = next(each for each in (node_cache, *node_cache.parents) if each.exists())
     return NodeFacts(
         qemu=qemu,
@@ -318,10 +322,12 @@ def main(arguments: Sequence[str]) -> int:
         run_order(order, me)
         return 0
     except KteardownError as error:
-        reason, at_host = error.message, isinstance(error, LabError)
+        reason = error.message
+        at_host = isinstance(error, LabError)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        reason, at_host = f"{where}{error.strerror or error}", True
+        reason = f"{where}{error.strerror or error}"
+        at_host = True
     finally:
         for left in (_own(order, me) / "console").entries("*.cpio"):
             left.remove()

@@ -59,9 +59,11 @@ def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list
     The cost is that of the segments (see the module), and ``penalty`` for each of them. A segment
     has at least one figure if ``exact``, else two.
     """
-    shortest, count = (1 if exact else 2), len(levels)
+    shortest = 1 if exact else 2
+    count = len(levels)
     centre, power = (np.mean, 2) if exact else (np.median, 1)
-    best, before = np.full(count + 1, math.inf), [0] * (count + 1)
+    best = np.full(count + 1, math.inf)
+    before = [0] * (count + 1)
     best[0] = 0.0
     useless_from: dict[int, int] = {}
     """By start of a last segment, from which end on a change between the two is always better."""

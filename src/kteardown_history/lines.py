@@ -237,7 +237,8 @@ def _line(
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
 
     def key(boots: Sequence[BootFigure]) -> tuple[object, ...]:
-        release, at = release_key(boots[0].release), boots[0].started_at
+        release = release_key(boots[0].release)
+        at = boots[0].started_at
         return (
             (release, at, boots[0].kernel) if order == "release" else (at, release, boots[0].kernel)
         )
@@ -303,10 +304,8 @@ def _shifts(
     medians = [statistics.median(boot.value for boot in boots) for boots in ordered]
     ends = [0, *points, len(medians)]
     for start, index, end in zip(ends, ends[1:], ends[2:], strict=False):
-        before, after = (
-            statistics.median(medians[start:index]),
-            statistics.median(medians[index:end]),
-        )
+        before = statistics.median(medians[start:index])
+        after = statistics.median(medians[index:end])
         yield Shift(
             index=index,
             before=before,
@@ -319,11 +318,14 @@ def _shifts(
 
 def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator[str]:
     """Yield the recorded differences between two runs."""
-    facts_a, facts_b = runs[a.run], runs[b.run]
-    ours, theirs = facts_a.kernels[a.kernel], facts_b.kernels[b.kernel]
+    facts_a = runs[a.run]
+    facts_b = runs[b.run]
+    ours = facts_a.kernels[a.kernel]
+    theirs = facts_b.kernels[b.kernel]
     differ = False
     for name in _FACTS:
-        one, other = getattr(ours, name), getattr(theirs, name)
+        one = getattr(ours, name)
+        other = getattr(theirs, name)
         if one != other:
             differ = True
             short = _HASH_DIGITS if name.endswith("_hash") else None

@@ -39,7 +39,8 @@ _HINT = "see what `kteardown report` says about it."
 def site(to: Annotated[Path, typer.Option(metavar="FOLDER")]) -> None:
     need("history", "`site`")
     _begin(to)
-    reporter, rows = options.reporter(verbose=False, quiet=False), list[Fields]()
+    reporter = options.reporter(verbose=False, quiet=False)
+    rows = list[Fields]()
     folders = all_folders()[::-1]
     try:
         with reporter.task("pages of the runs", len(folders)) as task:

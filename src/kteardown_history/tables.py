@@ -100,7 +100,8 @@ def detail(line: Line, *, plain: bool = False) -> Table:
     # whose range is cut to that of the figures.
     dot, dash = ("o", "-") if plain else ("●", "─")
     values = [figure.value for figure in line.figures]
-    least, span = min(values), max(values) - min(values)
+    least = min(values)
+    span = max(values) - min(values)
     rows = []
     for index, figure in enumerate(line.figures):
         positions = [
@@ -162,7 +163,8 @@ def spark(line: Line, *, plain: bool = False) -> str:
     bar."""
     bars = _PLAIN_BARS if plain else _BARS
     values = [figure.value for figure in line.figures]
-    least, span = min(values), max(values) - min(values)
+    least = min(values)
+    span = max(values) - min(values)
     if span <= 0:
         return bars[len(bars) // 2] * len(values)
     return "".join(bars[round((value - least) / span * (len(bars) - 1))] for value in values)

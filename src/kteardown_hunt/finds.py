@@ -69,7 +69,8 @@ class MeasuredCase:
     def curve(self, cost: Cost) -> Curve | None:
         """Return the curve of a cost; None if it was not measured at any size."""
         by = self.figures.get(METRICS[cost], {})
-        seeds, sizes = sorted({seed for seed, _ in by}), sorted({size for _, size in by})
+        seeds = sorted({seed for seed, _ in by})
+        sizes = sorted({size for _, size in by})
         if not sizes:
             return None
         rows = np.array([[by.get((seed, size), np.nan) for size in sizes] for seed in seeds])
@@ -157,7 +158,9 @@ def case_results(
     for case, first in screened.items():
         if case.kind not in known:
             continue
-        kind, second, others = known[case.kind], confirmed.get(case), elsewhere.get(case, {})
+        kind = known[case.kind]
+        second = confirmed.get(case)
+        others = elsewhere.get(case, {})
         growth = {cost: _screened(cost, curve) for cost, curve in _curves(first).items()}
         if second is not None:
             growth |= _growths(second)

@@ -311,7 +311,8 @@ def _rate(
     )
     rates: list[float] = []
     for case, each in _on(hunt.request.source, measured(hunt.stage("rate", plan, lab))).items():
-        exact, real = confirmed[case].largest("sync_ns"), each.largest("sync_ns")
+        exact = confirmed[case].largest("sync_ns")
+        real = each.largest("sync_ns")
         if exact and real:
             rates.append(real / exact)
     if not rates:

@@ -135,8 +135,10 @@ def scaling(
     if len(both) < 2:
         return None
     logs = np.log([together[at] / alone[at] for at in both])
-    middle, width = float(logs.mean()), float(half_width(logs, _CONFIDENCE))
-    low, high = math.exp(middle - width), math.exp(middle + width)
+    middle = float(logs.mean())
+    width = float(half_width(logs, _CONFIDENCE))
+    low = math.exp(middle - width)
+    high = math.exp(middle + width)
     between = (1 + owners) / 2
     verdict = "parallel" if high < between else "serial" if low > between else "unknown"
     return OwnersResult(

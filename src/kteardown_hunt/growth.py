@@ -173,17 +173,20 @@ def exponent(curve: Curve, first: int, second: int, confidence: float) -> Expone
     increment may in addition be wrong by the floor of its curve, however little the seeds differ: a
     deterministic clock gives seeds that agree to the last digit, and one seed has no spread.
     """
-    one, two = curve.increments[:, first], curve.increments[:, second]
+    one = curve.increments[:, first]
+    two = curve.increments[:, second]
     ends = (*curve.sizes[first : first + 2], *curve.sizes[second : second + 2])
     ratios = ratio(ends, POWERS)
     contrasts = two[:, None] - ratios * one[:, None]
     error = half_width(contrasts, confidence) + (1 + ratios) * curve.floor
     middle = contrasts.mean(axis=0)
-    not_more, not_less = np.flatnonzero(middle <= error), np.flatnonzero(middle >= -error)
+    not_more = np.flatnonzero(middle <= error)
+    not_less = np.flatnonzero(middle >= -error)
     # Rounded outwards: the bounds themselves are rejected, and so is everything beyond them.
     low = POWERS[max(not_more[0] - 1, 0) if len(not_more) else -1]
     high = POWERS[min(not_less[-1] + 1, len(POWERS) - 1) if len(not_less) else 0]
-    grown, more = float(one.mean()), float(two.mean())
+    grown = float(one.mean())
+    more = float(two.mean())
     value = math.inf if more > 0 else math.nan
     if grown > 0:
         value = float(np.interp(more / grown, ratios, POWERS))

@@ -38,7 +38,9 @@ def predict(curve: Curve, at: float, confidence: float = 0.95) -> tuple[float, f
     steps = curve.complete().ladder()
     if len(steps.sizes) < MIN_SIZES:
         return None
-    sizes, rows, last = steps.sizes, steps.rows, steps.increments[:, -1]
+    sizes = steps.sizes
+    rows = steps.rows
+    last = steps.increments[:, -1]
     if last.mean() <= half_width(last, confidence) + steps.floor:
         return None
     if not at >= sizes[-1]:
@@ -53,7 +55,8 @@ def predict(curve: Curve, at: float, confidence: float = 0.95) -> tuple[float, f
 
 
 def _power(steps: Curve, at: float, confidence: float) -> _Further:
-    sizes, last = steps.sizes, steps.increments[:, -1]
+    sizes = steps.sizes
+    last = steps.increments[:, -1]
     # Of the last two doublings together.
     fitted = exponent(steps, len(sizes) - 4, len(sizes) - 2, confidence)
     grown = float(last.mean())
@@ -72,11 +75,15 @@ def _power(steps: Curve, at: float, confidence: float) -> _Further:
 def _parabola(steps: Curve, at: float, position: int, confidence: float) -> _Further:
     """Return the parabola with the slopes of the increments at this position and of the last
     one."""
-    sizes, increments = steps.sizes, steps.increments
+    sizes = steps.sizes
+    increments = steps.increments
     (a, b), (c, d) = sizes[position - 1 : position + 1], sizes[-2:]
-    first, last = increments[:, position] / (b - a), increments[:, -1] / (d - c)
+    first = increments[:, position] / (b - a)
+    last = increments[:, -1] / (d - c)
     # The slope of a chord is that of the parabola in its middle; these are twice the distances.
-    apart, beyond, inside = c + d - a - b, at - c, sizes[-3] + c - a - b
+    apart = c + d - a - b
+    beyond = at - c
+    inside = sizes[-3] + c - a - b
     further = (at - d) * (last + (last - first) * beyond / apart)
     between = (c - sizes[-3]) * (first + (last - first) * inside / apart)
     floor = steps.floor * (at - d) * ((1 + beyond / apart) / (d - c) + beyond / apart / (b - a))

@@ -241,7 +241,8 @@ def _number(value: float | None) -> str:
 def _elsewhere(find: Find, source: str) -> str:
     """Return the verdict and the cost, at which number if it is another one, and what failed
     there."""
-    growth, failed = find.elsewhere.get(source), find.failed_elsewhere.get(source)
+    growth = find.elsewhere.get(source)
+    failed = find.failed_elsewhere.get(source)
     words = []
     if growth is not None:
         at = find.growth.sizes[-1] if find.growth else 0
@@ -292,7 +293,8 @@ def report_text(of: Find | OwnersResult, result: HuntResult) -> str:
     once."""
     words = templates(*_TEXTS, keep_trailing_newline=True)
     words.globals.update(predicted_time=predicted_time, most_predicted=PREDICTED_AT_MOST)
-    case, growth = result.case_of(of), of.growth if isinstance(of, Find) else None
+    case = result.case_of(of)
+    growth = of.growth if isinstance(of, Find) else None
     found = [case.bystanders.get(name) for name in _DELAYS] if case else []
     function = of.function if isinstance(of, Find) else None
     chain = [f"{name}()" for name in (function.name, *function.callers)] if function else []

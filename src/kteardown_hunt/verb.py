@@ -72,7 +72,8 @@ def hunt(
     if show:
         folder = HuntFolder.find(show)
         _need_unchanged(folder, context, but=("own",))
-        result, advice = _saved(folder), ""
+        result = _saved(folder)
+        advice = ""
     else:
         folder, result, advice = _measured(context, asked, resume, jobs, reporter)
     # Before anything is printed: a reader such as `head` may close its end of the pipe.
@@ -225,7 +226,8 @@ def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[
     """
     if target is None:
         return
-    result, request = _saved(folder), folder.request()
+    result = _saved(folder)
+    request = folder.request()
     own = [one for one in request.named if one.text == request.own]
     command = f"kteardown hunt --show {folder.name} --reproducers {shlex.quote(str(target))}"
     named.need(own, typed, folder.name, command)

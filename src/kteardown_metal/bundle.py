@@ -20,7 +20,7 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.progress import Reporter
 from kteardown.run import create
-from kteardown.run.execute import boot_job
+from kteardown.run.boot_job import boot_job
 from kteardown.run.lab import make_lab
 from kteardown.run.places import Where
 from kteardown.rundir.directory import RunDir, writing
@@ -63,12 +63,12 @@ def export(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
 
 
 def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> None:
-    run, plan, secret = snapshot.run, snapshot.plan, secrets.token_bytes(32)
+    run = snapshot.run
+    plan = snapshot.plan
+    secret = secrets.token_bytes(32)
     token = secrets.token_hex(8)
-    kernels, lab = (
-        create.bootable(run),
-        make_lab(snapshot, reporter, Where(exported.ExportedPlace())),
-    )
+    kernels = create.bootable(run)
+    lab = make_lab(snapshot, reporter, Where(exported.ExportedPlace()))
     templates = Environment(
         loader=PackageLoader("kteardown_metal", "bundle_files"),
         undefined=StrictUndefined,
@@ -90,7 +90,8 @@ def _write(snapshot: Snapshot, target: Path, line: str, reporter: Reporter) -> N
         reporter.task(f"writing {len(plan.boots)} boots", total=len(plan.boots)) as task,
     ):
         for boot in plan.boots:
-            kernel, number = kernels[boot.kernel], f"{boot.index:04d}"
+            kernel = kernels[boot.kernel]
+            number = f"{boot.index:04d}"
             folder = target / "boots" / number
             folder.mkdir(parents=True)
             image = target / "kernels" / kernel.image.parent.name

@@ -159,7 +159,8 @@ class LoggedBoot:
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of the machine, in the form of ``vm.host.facts``."""
-        hello, facts = self._record(0), dict[str, Any](self.machine)
+        hello = self._record(0)
+        facts = dict[str, Any](self.machine)
         if isinstance(hello, Hello):
             facts |= {"mitigations": hello.mitigations, "hypervisor": hello.hypervisor or None}
         return facts
@@ -203,7 +204,8 @@ class Consoles:
         self.damaged += _MARK in line
         if (named := _NAMED.search(line)) and self._is_key(named):
             # A kernel that panics before its first process prints its command line with the log.
-            now, key = self._now, (named[1].decode(), int(named[2]))
+            now = self._now
+            key = (named[1].decode(), int(named[2]))
             if now is None or (now.token, now.boot) != key:
                 self._begin((*key, ""), _of_this_kernel(self._take_before()))
         if line.strip():
@@ -221,7 +223,8 @@ class Consoles:
         return key is not None and hmac.compare_digest(key.hex().encode(), named[3])
 
     def _add_record(self, found: re.Match[bytes]) -> None:
-        number, record = int(found["number"]), found["record"]
+        number = int(found["number"])
+        record = found["record"]
         before = self._take_before()
         name = found["token"].decode(), int(found["boot"]), found["attempt"].decode()
         boot = self._begin(name, before if self._alone else ())

@@ -100,7 +100,8 @@ def check_measurable(asked: Experiment, *, lacks: str = "", kvm: bool = False) -
 
     ``lacks``: the fragment of the kernel configuration without which it sends nothing.
     """
-    design, machine = asked.design, asked.machine
+    design = asked.design
+    machine = asked.machine
     suspends = any("platform" in sweep.params.get("until", ()) for sweep in asked.workloads)
     for wrong, why, hint in (
         (

@@ -163,7 +163,8 @@ class MetalMachine:
 
     def run(self, job: BootJob) -> Returned:
         """As ``boot``, with the times. Raises SshError if the machine fails before the boot."""
-        token, key = secrets.token_hex(8), secrets.token_bytes(16)
+        token = secrets.token_hex(8)
+        key = secrets.token_bytes(16)
         old = self._take()
         for path, name in (
             (job.image, "bzImage"),
@@ -215,14 +216,17 @@ class MetalMachine:
 
     def _until_back(self, serial: "_SerialLine", token: str, old: str) -> Returned:
         began = asked = time.monotonic()
-        until, sent_at, powered = began + self.config.boot_s + self.back_s, 0.0, False
+        until = began + self.config.boot_s + self.back_s
+        sent_at = 0.0
+        powered = False
         asking: Future[tuple[str, float, bytes]] | None = None
         while True:
             self._pause(0.5)
             serial.read()
             now = time.monotonic()
             if not sent_at and serial.sent(token):
-                sent_at, until = now, now + self.back_s
+                sent_at = now
+                until = now + self.back_s
             if now - asked > _ASK_S and (sent_at or now - serial.received_at > _QUIET_S):
                 asking = asking or self._pool.submit(self._up, old)
             if asking is not None and asking.done():
@@ -251,7 +255,8 @@ class MetalMachine:
                             "the run."
                         ),
                     )
-                powered, until = True, now + self.back_s
+                powered = True
+                until = now + self.back_s
                 self.note(f"{self.host} does not come back: trying the power command once")
                 with suppress(subprocess.TimeoutExpired):
                     spawn.run(
@@ -384,7 +389,8 @@ def _serial_line(command: str, console: Entry) -> Iterator[_SerialLine]:
             "-c",
             command or "exec sleep infinity",
         )
-        null, also = subprocess.DEVNULL, subprocess.STDOUT
+        null = subprocess.DEVNULL
+        also = subprocess.STDOUT
         process = spawn.start(argv, stdin=null, stdout=written, stderr=also, start_new_session=True)
         try:
             yield _SerialLine(process, written, stream)

@@ -35,7 +35,8 @@ def prove(place: SshPlace, reporter: Reporter) -> Proof:
     machine = place.unproved(f"doctor on {platform.node()}", reporter)
     more = () if machine.config.serial else (PSTORE,)
     base = base_of(load_experiment("freezer").model_copy(update={"config": more}))
-    cache, folder = cache_dir(), place.proof_file.parent
+    cache = cache_dir()
+    folder = place.proof_file.parent
     image = build.ensure([base], cache_dir=cache, reporter=reporter).images[base.name].image
     agent = build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter)
     with writing(folder):
@@ -65,7 +66,8 @@ def _proof(machine: MetalMachine, job: BootJob, reporter: Reporter) -> Proof:
         with reporter.task(f"booting base on {machine.host}, fault: {fault}"):
             return replace(machine, watchdog_s=watchdog_s).run(asked)
 
-    success, panic = boot("none"), boot("panic")
+    success = boot("none")
+    panic = boot("panic")
     seen = {problem.kind for problem in panic.boot.end(panic.ending).problems}
     if success.boot.sent is None or "panic" not in seen:
         what = "a panic" if success.boot.sent else "the records of a boot"

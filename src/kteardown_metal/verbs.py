@@ -48,7 +48,8 @@ def export_boot(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    reporter, out = options.reporter(verbose, quiet), options.output()
+    reporter = options.reporter(verbose, quiet)
+    out = options.output()
     if not _SERIAL.fullmatch(serial):
         raise InputError(
             f"--serial {on_one_line(serial)}: not a serial line", hint="name ttyS0 or ttyS1."
@@ -81,7 +82,8 @@ def import_logs(
     verbose: options.VerboseOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    reporter, out = options.reporter(verbose, quiet), options.output()
+    reporter = options.reporter(verbose, quiet)
+    out = options.output()
     asked = _asked(boot or (), logs)
     runs: dict[str, tuple[RunDir, bytes | None]] = {}
     for one in all_runs():
@@ -238,7 +240,8 @@ def _choose(
 def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
     """Return why the records of a boot are no result; empty if they are, or if its kernel
     panicked."""
-    sent, planned = boot.sent, plan.boots[boot.boot]
+    sent = boot.sent
+    planned = plan.boots[boot.boot]
     swept = {"cpus": plan.cpus, "possible_cpus": plan.possible_cpus} | dict(planned.machine)
     if sent is None:
         if any(p.kind == "panic" for p in kernel_log.problems("\n".join(boot.console))):
@@ -261,8 +264,10 @@ def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
     seen: dict[str, str] = {}
     machines = set()
     for index, boot in chosen.items():
-        facts, kernel = boot.machine, plan.boots[index].kernel
-        build, kernel = str(facts.pop("build", "")), BASE if kernel == TWIN else kernel
+        facts = boot.machine
+        kernel = plan.boots[index].kernel
+        build = str(facts.pop("build", ""))
+        kernel = BASE if kernel == TWIN else kernel
         if not facts:  # A panic before the first process.
             continue
         machines.add(on_one_line(", ".join(f"{name} {value}" for name, value in facts.items())))
@@ -284,7 +289,8 @@ def _records_of(
     boot: LoggedBoot, planned: PlannedBoot, reports: Mapping[str, Reports]
 ) -> list[Record]:
     """Return the records of a boot as the lab keeps them. It is usable, or its kernel failed."""
-    left_behind, guest = LeftBehind(planned.trials), GuestRecords(planned, reports)
+    left_behind = LeftBehind(planned.trials)
+    guest = GuestRecords(planned, reports)
     start = BootStart(
         kernel=planned.kernel,
         block=planned.block,

@@ -52,7 +52,8 @@ def judge(claim: Claim, ours: MeasuredClaim) -> tuple[Finding, str]:
     if ours.ci is None or (ours.ci[0] <= 0 and not claim.difference):
         return "undecided", ours.missing or "there is no interval"
     before, after = claim.least
-    least, claimed = after - before, claim.after - claim.before
+    least = after - before
+    claimed = claim.after - claim.before
     if min(before, after) <= 0 or least * claimed < 0 or (least == 0 and claimed != 0):
         return "undecided", "the claim is within the resolution of its own figures"
     if claim.difference:

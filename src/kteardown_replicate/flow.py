@@ -95,7 +95,9 @@ def plan_replication(
         return Replication(posting)
     base = run.source if run else _BASE
     if script and not (patch or (run and run.patch)):
-        variant, source, base = our_series(posting), "", _BASE
+        variant = our_series(posting)
+        source = ""
+        base = _BASE
         why = (
             f"{posting.cannot or 'its patch is in no archive'}; {script} is run with our series "
             f"{variant}"

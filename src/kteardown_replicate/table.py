@@ -44,7 +44,8 @@ def replication_table(
 
 def claim_row(one: Replicated, posting: Posting) -> dict[str, str]:
     """Return the texts of one claim, by column."""
-    claim, what = one.claim, one.claim.what
+    claim = one.claim
+    what = one.claim.what
     # The claims of a figure have the key of its metric, here in words.
     if posting.run is not None and claim.metric and what.startswith(claim.metric):
         what = shipped_name(posting.run.workload, claim.metric) + what.removeprefix(claim.metric)

@@ -53,7 +53,8 @@ def replicate(
 def command_line(source: str) -> str:
     """Return the command that repeats this one: without the file of a patch that is the posted
     one."""
-    words, kept = iter(sys.argv[1:]), ["kteardown"]
+    words = iter(sys.argv[1:])
+    kept = ["kteardown"]
     for word in words:
         if word in _NOT_REPEATED:
             next(words, None)
@@ -64,7 +65,8 @@ def command_line(source: str) -> str:
 
 def _show(posting: Posting, claims: Sequence[Replicated], result: Result | None) -> None:
     """Print what becomes of each claim on one clock."""
-    table, console = replication_table(posting, claims, result), options.output()
+    table = replication_table(posting, claims, result)
+    console = options.output()
     text.fitted(
         lambda most: text.show(text.first_rows(table, most), console), console, text.LINES // 2
     )

@@ -39,7 +39,8 @@ def mails_of_list(where: str, days: float, cache: Path, reporter: Reporter) -> l
     ``where`` is the name of a list in the archive of kernel.org, a git repository of public-inbox,
     or a file or folder of mails. Raises InputError, LabError.
     """
-    path, since = Path(where).expanduser(), datetime.now(UTC) - timedelta(days=days)
+    path = Path(where).expanduser()
+    since = datetime.now(UTC) - timedelta(days=days)
     if not path.exists():
         if not _NAME.fullmatch(where):
             raise InputError(

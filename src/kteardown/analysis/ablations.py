@@ -41,9 +41,11 @@ class _Series:
         names = (one, other) if one < other else (other, one)
         if names not in self._pairs:
             first, second = (self.boots[name] for name in names)
-            found, data = None, self.data
+            found = None
+            data = self.data
             if min(first.flat.min(), second.flat.min()) > 0:
-                level, wall = data.rules.confidence, data.clock == "wall"
+                level = data.rules.confidence
+                wall = data.clock == "wall"
                 found = ratio_interval(first, second, data.resampler, confidence=level, within=wall)
             self._pairs[names] = found
         return self._pairs[names]
@@ -177,7 +179,8 @@ def _part(series: _Series, without: Sequence[int], having: Sequence[int], refuse
         return Part.model_validate({**fields, "reason": refused})
     if not part.ratio or part.ratio <= 0 or part.ci is None or not whole.ratio or whole.ratio <= 0:
         return Part.model_validate({**fields, "reason": "no ratio with an interval"})
-    a, b = math.log(part.ratio), math.log(whole.ratio)
+    a = math.log(part.ratio)
+    b = math.log(whole.ratio)
     exact = (a / b, a / b) if part.exact and whole.exact else None
     ends = exact or _fieller(series, one, other, a, b)
     if ends is None:

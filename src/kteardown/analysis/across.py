@@ -75,7 +75,9 @@ def check_alike(kept: Snapshot, experiment: Experiment, agent: str) -> None:
     agents are not compared; `kteardown diff` compares changes, of which each has one agent. Empty
     if not known.
     """
-    ours, design, workloads = kept.experiment, experiment.design, load_workloads(experiment)
+    ours = kept.experiment
+    design = experiment.design
+    workloads = load_workloads(experiment)
     unlike = [
         f"{name} is {getattr(ours.design, name)} / {getattr(design, name)}"
         for name in _CONDITIONS

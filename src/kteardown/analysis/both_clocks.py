@@ -43,7 +43,8 @@ def both_clocks(instructions: Result, wall: Result) -> BothClocks:
         }
         for one in (instructions, wall)
     )
-    ours, theirs = instructions.kernels, wall.kernels
+    ours = instructions.kernels
+    theirs = wall.kernels
     differ = [
         name for name in ours if name in theirs and ours[name].image_hash != theirs[name].image_hash
     ]

@@ -108,10 +108,14 @@ def _metric_verdict(
     finding: SeenOutside | None,
 ) -> MetricVerdict:
     """Return the verdict of a metric; ``points`` are the comparisons at its points."""
-    first, found, rules = test.pairs[0], test.over.estimate, data.rules
+    first = test.pairs[0]
+    found = test.over.estimate
+    rules = data.rules
     p_mixed = None if test.single else _p_mixed(test, points, 1 - rules.confidence)
     if test.single:
-        verdict, reason, outside = points[0].verdict, points[0].reason, points[0].outside
+        verdict = points[0].verdict
+        reason = points[0].reason
+        outside = points[0].outside
     else:
         judged = judge(found, test.supporting, p_corrected, first.figure.spec.better, rules)
         verdict, reason, outside = _seen_outside(*judged, finding)
@@ -212,7 +216,8 @@ def _planned(data: Data, pair: Pair) -> int:
     """Return at how many points the metric is to be compared."""
     # A point is not one of them if both kernels recorded other metrics there, and neither this one.
     figure = pair.figure
-    sides, collected = (BASE, pair.variant), data.collected
+    sides = (BASE, pair.variant)
+    collected = data.collected
     return sum(
         any(collected.boots(name, point, figure.metric) for name in sides)
         or not all(collected.measured(name, point) for name in sides)
@@ -348,7 +353,9 @@ def _comparison(
     rules: Rules,
     finding: SeenOutside | None,
 ) -> Comparison:
-    figure, found, supporting = pair.figure, pair.found, pair.supporting
+    figure = pair.figure
+    found = pair.found
+    supporting = pair.supporting
     judged = judge(found, supporting, p_adjusted, figure.spec.better, rules)
     verdict, reason, outside = _seen_outside(*judged, finding)
     return Comparison(
@@ -382,7 +389,8 @@ def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
             by_node.setdefault(nodes.get(block) or "this host", []).append(change)
         if claim.verdict not in ("better", "worse") or len(by_node) < 2 or claim.ratio is None:
             continue
-        down, groups = claim.ratio < 1, list(by_node.values())
+        down = claim.ratio < 1
+        groups = list(by_node.values())
         holds = sum((median(changes) < 0) == down for changes in groups)
         each = ", ".join(
             f"{node} {math.expm1(median(changes)) * 100:+.1f}% ({len(changes)})"

@@ -176,7 +176,9 @@ def _notes(
     boots: Sequence[BootRecords],
     environment: Sequence[str],
 ) -> list[str]:
-    workloads, recorded, releases = data.workloads, data.collected.metrics, data.collected.releases
+    workloads = data.workloads
+    recorded = data.collected.metrics
+    releases = data.collected.releases
     notes = []
     if any(boot.start.acceleration == "mttcg" for boot in boots):
         notes.append(
@@ -265,7 +267,8 @@ def conclude(snapshot: Snapshot) -> tuple[Result, Mapping[str, str]]:
 def analyse_run(snapshot: Snapshot) -> Result:
     """The comparisons of what the run directory has now, without its profile. Raises InputError."""
     environment = snapshot.run.environment()
-    experiment, workloads = snapshot.experiment, snapshot.workloads
+    experiment = snapshot.experiment
+    workloads = snapshot.workloads
     about: dict[str, Any] = {
         "kernels": snapshot.kernels,
         "points": snapshot.plan.points,
@@ -276,8 +279,10 @@ def analyse_run(snapshot: Snapshot) -> Result:
         "predict_at": experiment.predict,
         "counted": snapshot.counted,
     }
-    boots, plan = snapshot.boots, measurable(snapshot.plan, snapshot.kernels)
-    design, most = experiment.design, blocks_of(experiment.design)
+    boots = snapshot.boots
+    plan = measurable(snapshot.plan, snapshot.kernels)
+    design = experiment.design
+    most = blocks_of(experiment.design)
     if not design.until:
         left = len(boots_left(plan, boots, most))
         result = analyse(experiment, workloads, boots, **about)
@@ -329,11 +334,9 @@ def profiles_of(
     A file of stacks is called ``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that
     the experiment sets. Raises InputError.
     """
-    boots, experiment, workloads = (
-        snapshot.run.profile.boots(),
-        snapshot.experiment,
-        snapshot.workloads,
-    )
+    boots = snapshot.run.profile.boots()
+    experiment = snapshot.experiment
+    workloads = snapshot.workloads
     kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))
     found = profiles(boots, experiment, workloads, kernels)
     files = {}

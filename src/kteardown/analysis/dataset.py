@@ -53,7 +53,8 @@ class Histogram:
         Raises ValueError if the histogram is empty.
         """
         # Rounded, because products such as 100 * 99.9 are not exact in floating point.
-        rank, below = math.ceil(round(self.n * percent, 6) / 100), 0
+        rank = math.ceil(round(self.n * percent, 6) / 100)
+        below = 0
         for low, count in sorted(self.counts.items()):
             below += count
             if below >= rank:
@@ -100,7 +101,8 @@ class Dataset:
         self._ended: dict[tuple[str, int], tuple[str, set[tuple[str, Key]]]] = {}
         self._boots: dict[tuple[str, str, Key, str], Boots] = {}
         for boot in boots:
-            kernel, block = boot.start.kernel, boot.start.block
+            kernel = boot.start.kernel
+            block = boot.start.block
             outcome = boot.end.outcome
             # With several machines a block has a boot of this kernel on each, and each has points
             # of its own.

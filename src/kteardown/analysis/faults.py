@@ -126,12 +126,11 @@ def as_broken(judged: Sequence[_Judged], found: Sequence[Fault]) -> tuple[_Judge
     broken = [fault for fault in found if fault.status == "broken"]
     result = []
     for c in judged:
-        own, words = (
-            [fault for fault in broken if fault.kernel == c.variant],
-            "the variant is broken: {}",
-        )
+        own = [fault for fault in broken if fault.kernel == c.variant]
+        words = "the variant is broken: {}"
         if isinstance(c, Comparison):
-            place, words = FaultPoint(workload=c.workload, point=c.point), "{} at this point"
+            place = FaultPoint(workload=c.workload, point=c.point)
+            words = "{} at this point"
             own = [fault for fault in own if place in fault.points]
         update = {"verdict": "broken", "reason": words.format(own[0].kind)} if own else {}
         result.append(c.model_copy(update=update))

@@ -109,7 +109,8 @@ class Margins:
     def _judged(self, one: _Verdict) -> _Verdict:
         if one.verdict == "broken":
             return one
-        kept, limit = self.keeps(one), f"{100 * self.of(one.metric):g}% worse"
+        kept = self.keeps(one)
+        limit = f"{100 * self.of(one.metric):g}% worse"
         if kept is None:
             reasons = filter(None, (f"it may be more than {limit}", one.reason))
             update = {"verdict": "inconclusive", "reason": "; ".join(reasons)}

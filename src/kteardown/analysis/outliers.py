@@ -55,7 +55,8 @@ def find_outliers(
         return ()
     logs = np.log([*group.values()])
     low, middle, high = np.quantile(logs, (0.25, 0.5, 0.75))
-    outside, spread = np.maximum(low - logs, logs - high), float(high - low)
+    outside = np.maximum(low - logs, logs - high)
+    spread = float(high - low)
     is_outlier = (outside > FENCE * spread) & (np.abs(logs - middle) > np.log1p(within))
     return tuple(
         Outlier(

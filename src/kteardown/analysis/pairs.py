@@ -58,7 +58,9 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
     base = boots(BASE)
     if base is None:
         return []
-    twin, not_moved, moved = boots(TWIN), boots(BASE, data.moved), boots(LAYOUT, data.moved)
+    twin = boots(TWIN)
+    not_moved = boots(BASE, data.moved)
+    moved = boots(LAYOUT, data.moved)
     supporting = SupportingResults(
         twin=compared_with(base, twin) if twin else None,
         layout=compared_with(not_moved, moved) if not_moved and moved else None,

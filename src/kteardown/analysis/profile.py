@@ -188,7 +188,8 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> tuple[float, fl
         return None
     w, x, y = np.array(known).T
     line, covariance = np.polyfit(x, y, 1, w=w, cov="unscaled")
-    free, residual = len(known) - 2, float(np.square(w * (y - np.polyval(line, x))).sum())
+    free = len(known) - 2
+    residual = float(np.square(w * (y - np.polyval(line, x))).sum())
     birge = math.sqrt(max(1.0, residual / free)) if free else 1.0
     return float(line[0]), birge * math.sqrt(covariance[0, 0])
 
@@ -322,8 +323,10 @@ def _cost(
     ``z`` is the quantile for one claim among all; the shown intervals are each at ``confidence``.
     """
     shown = quantile(confidence, 1)
-    last, own = costs[-1], costs[-1].own(name)
-    per, share = 1 / (last.size or 1.0), last.share(name)
+    last = costs[-1]
+    own = costs[-1].own(name)
+    per = 1 / (last.size or 1.0)
+    share = last.share(name)
     grown = growth([each.size for each in costs], [each.own(name) for each in costs])
     fields: dict[str, object] = {}
     if grown is not None:
@@ -336,7 +339,8 @@ def _cost(
             and last.sampled(name) >= _LEAST_SAMPLES
         )
     if base is not None and kernel != BASE:
-        before, objects = base[-1].own(name), base[-1].size or 1.0
+        before = base[-1].own(name)
+        objects = base[-1].size or 1.0
         difference = own.ns * per - before.ns / objects
         se = ((own.se * per) ** 2 + (before.se / objects) ** 2) ** 0.5
         enough = max(last.sampled(name), base[-1].sampled(name)) >= _LEAST_SAMPLES

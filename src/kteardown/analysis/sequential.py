@@ -113,7 +113,8 @@ def conclude(
     look then gets all of the remaining alpha. Before the first look, the result is computed at the
     confidence of that look, and it decides nothing.
     """
-    planned, rule = looks(most), _named(width)[0]
+    planned = looks(most)
+    rule = _named(width)[0]
     plan = list(zip(planned, levels(planned, confidence), strict=True))
     reached = [(look, level) for look, level in plan if look <= complete_blocks]
     if spent and complete_blocks < most:

@@ -76,7 +76,8 @@ def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
                 running[record.trial].periods.append(record)
                 running[record.trial].boots[boot.start.block] += 1
             elif isinstance(record, Stack) and record.trial in running:
-                stretches, frames = running[record.trial], frames_of(record.stack)
+                stretches = running[record.trial]
+                frames = frames_of(record.stack)
                 stretches.stacks[record.stack].add(record.count, record.ns)
                 if not is_idle(frames):
                     stretches.by_boot[boot.start.block][innermost(frames)] += record.ns

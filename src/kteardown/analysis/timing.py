@@ -35,7 +35,8 @@ def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
         return Timing(made=made)
     ended = [attempt for attempt in tried if attempt.end is not None]
     host = sessions[0]
-    cpu, mitigations = host.get("cpu") or {}, host.get("mitigations")
+    cpu = host.get("cpu") or {}
+    mitigations = host.get("mitigations")
     vulnerable = sum(text.startswith("Vulnerable") for text in (mitigations or {}).values())
     settled = (
         r.clocksource for attempt in tried for r in attempt.records if isinstance(r, Settled)
@@ -76,7 +77,9 @@ def _made(attempt: Attempt, sessions: Sequence[Mapping[str, Any]]) -> Made:
 
 def _lost(tried: Sequence[Attempt], ended: Sequence[BootRecords]) -> tuple[LostShares, ...]:
     shares: dict[str, list[float]] = {}
-    disturbed, void, kept = Counter[str](), Counter[str](), Counter[str]()
+    disturbed = Counter[str]()
+    void = Counter[str]()
+    kept = Counter[str]()
     for attempt in tried:
         for record in attempt.records:
             if isinstance(record, TrialEnd) and record.lost is not None:
@@ -110,8 +113,10 @@ def disturbance_notes(timing: Timing | None) -> list[str]:
         return []
     from scipy.stats import fisher_exact
 
-    notes, lost = [], timing.lost
-    void, kept = sum(of.void for of in lost), sum(of.kept for of in lost)
+    notes = []
+    lost = timing.lost
+    void = sum(of.void for of in lost)
+    kept = sum(of.kept for of in lost)
     if void > _TOO_MANY * (void + kept):
         notes.append(
             f"{void} of {void + kept} trials are void, because other work of the host took more "
@@ -122,7 +127,8 @@ def disturbance_notes(timing: Timing | None) -> list[str]:
         )
     base = [of for of in lost if of.kernel in (BASE, TWIN)]
     variants = [of for of in lost if of.kernel not in (BASE, TWIN, LAYOUT)]
-    theirs, all_of_base = sum(of.disturbed for of in base), sum(of.trials for of in base)
+    theirs = sum(of.disturbed for of in base)
+    all_of_base = sum(of.trials for of in base)
     for of in variants:
         table = [[of.disturbed, of.trials - of.disturbed], [theirs, all_of_base - theirs]]
         p = float(fisher_exact(table).pvalue) * len(variants)

@@ -264,7 +264,8 @@ class Lossy(io.FileIO):
 
 
 def _tolerant(stream: io.TextIOWrapper | object, number: int) -> tuple[io.TextIOWrapper, Lossy]:
-    encoding, errors = getattr(stream, "encoding", "utf-8"), getattr(stream, "errors", "strict")
+    encoding = getattr(stream, "encoding", "utf-8")
+    errors = getattr(stream, "errors", "strict")
     if stream is None:
         # Closed: no file that is opened later may have its number.
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)

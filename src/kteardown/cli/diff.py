@@ -70,7 +70,8 @@ def _pairs(a: str, b: str) -> Iterator[tuple[str, _Named, _Named]]:
 
     Raises InputError if the sides have no clock in common.
     """
-    ones, others = _sides(a), _sides(b)
+    ones = _sides(a)
+    others = _sides(b)
     if len(ones) == len(others) == 1:
         yield ones[0].side.clock, ones[0], others[0]
         return
@@ -138,7 +139,8 @@ def analyse(run: options.RunArg = "last") -> None:
 
 
 def _analyse(directory: RunDir) -> None:
-    snapshot, out = load(directory), options.output()
+    snapshot = load(directory)
+    out = options.output()
     from kteardown import pipeline  # Here, so that `diff` does not import what boots.
     from kteardown.analysis.conclude import conclude
 
@@ -159,5 +161,6 @@ def _analyse(directory: RunDir) -> None:
     if file.content(LARGE) == before:
         out.print("nothing changed: both results are identical byte for byte")
         return
-    old, new = read(before, str(directory.result_file)), read(file.content(LARGE), str(file))
+    old = read(before, str(directory.result_file))
+    new = read(file.content(LARGE), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)

@@ -127,7 +127,8 @@ def _print(findings: Iterable[Finding], *, as_json: bool) -> list[Finding]:
 def _architectures(checks: Mapping[str, Callable[[Arch], str]]) -> Iterator[Finding]:
     for arch in get_args(Arch):
         for name, check in checks.items():
-            what, needed = f"{name} {arch}", arch == DEFAULT_ARCH
+            what = f"{name} {arch}"
+            needed = arch == DEFAULT_ARCH
             try:
                 yield Finding(what, True, check(arch), needed=needed)
             except KteardownError as error:
@@ -159,10 +160,8 @@ def _sandbox() -> Iterator[Finding]:
     root."""
     name = "build sandbox"
     if reason := sandbox.problem():
-        hint, packages = (
-            "install bubblewrap, and permit user namespaces (docs/safety.md).",
-            ("bubblewrap",),
-        )
+        hint = "install bubblewrap, and permit user namespaces (docs/safety.md)."
+        packages = ("bubblewrap",)
         yield Finding(
             name, False, f"{reason}: only shipped series are built", hint, False, packages
         )

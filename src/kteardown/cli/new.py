@@ -55,12 +55,11 @@ def new(
         }
         then = f"kteardown new experiment {name.replace('_', '-')} --workload {name}"
     elif kind == "experiment":
-        files, then = _experiment(name, workload), f"kteardown run {name} --quick"
+        files = _experiment(name, workload)
+        then = f"kteardown run {name} --quick"
     else:
-        files, then = (
-            _series(name, origin),
-            f"kteardown compare zombies --source debian:6.12 --series {name}",
-        )
+        files = _series(name, origin)
+        then = f"kteardown compare zombies --source debian:6.12 --series {name}"
     _need_absent(files)
     for path, text in files.items():
         hint = "change to a folder in which you can write."

@@ -40,7 +40,8 @@ def table_of(rows: Sequence[Fields], names: Sequence[str], title: str | None = N
 def boots_done(rows: Sequence[Fields]) -> str:
     """Return how many boots of ``boot_rows`` are done, failed, and are left."""
     outcomes = Counter(row["outcome"] for row in rows)
-    planned, left = outcomes.total(), outcomes.pop("to do", 0)
+    planned = outcomes.total()
+    left = outcomes.pop("to do", 0)
     failed = outcomes.total() - outcomes["ok"]
     text = f"{outcomes.total()} of {planned} boots done{f', {failed} failed' if failed else ''}"
     return f"{text}, {left} left" if left else text

@@ -133,7 +133,8 @@ def cannot_show(
     machine: Mapping[str, Any], best: str, no_counters: str
 ) -> Iterator[dict[str, str]]:
     """Yield what a host cannot show. ``no_counters`` says why it cannot count events of guests."""
-    topology, smt = machine["cpu"]["topology"], machine["cpu"]["smt"]
+    topology = machine["cpu"]["topology"]
+    smt = machine["cpu"]["smt"]
     lacks = {
         "kvm": best != "kvm",
         "hardware": machine["hypervisor"],

@@ -98,7 +98,8 @@ def _print_fields(fields: Fields, out: Console) -> None:
 
 
 def _print_boots(found: RunDir) -> None:
-    rows, out = boot_rows(found), options.output()
+    rows = boot_rows(found)
+    out = options.output()
     out.print(f"{found.path}: {boots_done(rows)}", soft_wrap=True)
     if rows:
         out.print(table_of(rows, list(rows[0])))

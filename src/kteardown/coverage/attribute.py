@@ -149,7 +149,8 @@ class DebugInfo:
         entries: dict[int, int] = {}
         lines: dict[int, int] = defaultdict(int)
         for address in sorted(counts):
-            count, place = counts[address], self._places[address]
+            count = counts[address]
+            place = self._places[address]
             if place is None:
                 continue
             instructions[place.function] += count
@@ -234,7 +235,8 @@ class DebugInfo:
             if counts.get(to) and to not in own and to not in self._apart:
                 callers[to].append((-1 if at in own else self._start_of[at], counts[at]))
         # The share of each function, by its address, that counts; that of all in ``own`` is 1.
-        shares, moved = {-1: 1.0}, 1.0
+        shares = {-1: 1.0}
+        moved = 1.0
         for _ in range(100):  # They only grow, and recursion is rare.
             if moved < 1e-6:
                 break
@@ -250,7 +252,8 @@ class DebugInfo:
         leads."""
         wanted = sorted(addresses)
         if new := [at for at in wanted if at not in self._targets]:
-            code, functions = DirectCalls(self._vmlinux), set(self._starts)
+            code = DirectCalls(self._vmlinux)
+            functions = set(self._starts)
             for at in new:
                 to = code.target(at)
                 self._targets[at] = to if to in functions else None
@@ -264,10 +267,12 @@ class DebugInfo:
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0:
             return None
-        symbol, start = self._names[at], self._starts[at]
+        symbol = self._names[at]
+        start = self._starts[at]
         # Without debug information, an address belongs to its symbol.
         chain = chain or (Frame(symbol, "", 0),)
-        entries, lines = [], []
+        entries = []
+        lines = []
         for depth, frame in enumerate(chain):
             copy = (start, chain[depth + 1 :])
             # A function that is called is entered at its symbol; what the compiler moved away is

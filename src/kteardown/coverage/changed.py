@@ -70,7 +70,8 @@ def items(text: str) -> list[Item]:
             continue
         directive = _DIRECTIVE.match(line)
         if directive:
-            last, more = number, line
+            last = number
+            more = line
             while more.rstrip().endswith("\\"):
                 last, more = next(lines, (last, ""))
             scanner.directive(directive, number, last)
@@ -263,8 +264,10 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
         if removed or added:
             yield ChangedFunction(file, "", "declaration")
         return
-    old, new = items(before), items(after)
-    code_before, code_after = code_of(before).split("\n"), code_of(after).split("\n")
+    old = items(before)
+    new = items(after)
+    code_before = code_of(before).split("\n")
+    code_after = code_of(after).split("\n")
     changed: dict[tuple[Kind, str], dict[tuple[int, int], None]] = {}
     for found, numbers, code in ((old, removed, code_before), (new, added, code_after)):
         for number in numbers:

@@ -68,7 +68,8 @@ def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float
     known."""
     run = snapshot.run
     workload = snapshot.workloads[c.workload]
-    base, variant = create.built(run, BASE), create.built(run, c.variant)
+    base = create.built(run, BASE)
+    variant = create.built(run, c.variant)
     if why := _why_not(base, variant):
         return why
     sources = Sources(cache_dir(), reporter)

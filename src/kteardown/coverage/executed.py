@@ -321,7 +321,8 @@ def count_script(
 
     What goes wrong is only reported: no figure needs the map.
     """
-    workload, guest = described.workload, Bootable(kernel.image, kernel.modules)
+    workload = described.workload
+    guest = Bootable(kernel.image, kernel.modules)
     try:
         path = map_of(described)
         with suppress(InputError):

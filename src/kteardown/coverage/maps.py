@@ -282,7 +282,8 @@ def with_own(coverage: CoverageMap, folder: Path) -> tuple[CoverageMap, list[str
     A script has the counts of the kernel on which it was first rehearsed: few functions have other
     names.
     """
-    found, names = dict(coverage.workloads), own_scripts(folder)
+    found = dict(coverage.workloads)
+    names = own_scripts(folder)
     for name in names:
         with suppress(InputError):
             if (path := map_of(known(load_workload(name, str(folder)), folder))).is_file():

@@ -184,7 +184,8 @@ def _proposals(
         if inside - seen:
             seen |= inside
             best = sorted(inside, key=lambda one: (-point.inside[one].instructions, one))
-            hits, share = {one: point.inside[one] for one in best}, share_of(point, wanted)
+            hits = {one: point.inside[one] for one in best}
+            share = share_of(point, wanted)
             yield Proposal(workload.name, point.params, hits, outside, share, scores[n])
     if not seen and wanted & executed:
         params = workload.points[0].params if workload.points else {}

@@ -225,7 +225,8 @@ def _beside(kept: RunDir, experiment: Experiment) -> Experiment:
     """Return the experiment with the base of a kept run as base: real time is compared side by side
     only."""
     snapshot = load(kept)
-    source, built = snapshot.experiment.source, snapshot.kernels[BASE].source
+    source = snapshot.experiment.source
+    built = snapshot.kernels[BASE].source
     if source.startswith("git:"):
         source = f"git:{source.removeprefix('git:').partition('@')[0]}@{built.rpartition('@')[2]}"
     if unnamed := {*paths_of(source)} - {*paths_of(experiment.source)}:

@@ -51,11 +51,13 @@ def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> di
 
     Raises InputError if a workload uses the name of one of them.
     """
-    bare, found = uncounted(experiment, workloads), dict(workloads)
+    bare = uncounted(experiment, workloads)
+    found = dict(workloads)
     for name, workload in workloads.items():
         if name in bare:
             continue
-        metrics, invariants = workload.metrics, workload.invariants
+        metrics = workload.metrics
+        invariants = workload.invariants
         taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
         if taken:
             raise InputError(
@@ -72,7 +74,8 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
     """Check that ``counts``, if the design has it, is possible at all. Raises InputError."""
     if not experiment.design.counts:
         return
-    place, bare = f"{where}: design.counts (--counts)", uncounted(experiment, workloads)
+    place = f"{where}: design.counts (--counts)"
+    bare = uncounted(experiment, workloads)
     if len(bare) == len(experiment.workloads):
         raise InputError(
             f"{place}: no workload of the experiment marks a stretch in which to count: "

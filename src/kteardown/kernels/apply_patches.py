@@ -252,10 +252,13 @@ def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
     every: dict[str, list[Hunk]] = {}
     with suppress(InputError):  # git reads patches that unidiff does not.
         every = patch.hunks() if "\nHunk #" in said else {}
-    name, lines, starts = "", [""], [0]
+    name = ""
+    lines = [""]
+    starts = [0]
     for file, number, line in _MOVED.findall(said) if every else ():
         if file:
-            name, path = file, folder / file
+            name = file
+            path = folder / file
             lines = path.read_text("utf-8", errors="replace").split("\n") if path.is_file() else []
             starts = [at for at, text in enumerate(lines) if _FUNCTION.match(text)]
         elif name in every and "(" in (hunk := every[name][: int(number)][-1]).section_header:

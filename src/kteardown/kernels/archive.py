@@ -292,11 +292,13 @@ class Suite:
     def update(self, keyring: Path | None) -> None:
         """Fetch the lists; without a ``keyring``, with the one of the archive. Raises LabError."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        signed, partial = self._folder / "InRelease", self._folder / "partial"
+        signed = self._folder / "InRelease"
+        partial = self._folder / "partial"
         fetch(f"{self._url}/InRelease", signed)
         keys: frozenset[str] = frozenset()
         if keyring is None:
-            keyring, keys = self._folder.parent / "keyring.pgp", _KEYS
+            keyring = self._folder.parent / "keyring.pgp"
+            keys = _KEYS
             if not keyring.exists():
                 self._fetch_packages(signed.read_text(errors="replace"), partial)
                 self._fetch_keyring(partial, keyring)

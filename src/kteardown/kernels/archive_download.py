@@ -71,7 +71,8 @@ def fetch(
 
 def _download(url: str, target: Path, task: Task | None, most: int, magic: bytes) -> str:
     """Download once, and return the SHA-256 of what this gave."""
-    digest, request = hashlib.sha256(), _request(url)
+    digest = hashlib.sha256()
+    request = _request(url)
     start = target.stat().st_size if magic and target.exists() else 0
     if start:
         request.add_header("Range", f"bytes={start}-")

@@ -81,7 +81,8 @@ def resolved_config(
     If the kernel is not built, Kconfig runs, once for each configuration. If it cannot, which the
     build will report, only what the fragments name is returned. Raises InputError, LabError.
     """
-    plan, kernels = plan_build(request, sources), Cache(sources.folder, reporter)
+    plan = plan_build(request, sources)
+    kernels = Cache(sources.folder, reporter)
     kept = sources.folder / "resolved" / f"{plan.base_key}.config"
     known = [
         kernels.tree_path(plan.base_key) / ".config",

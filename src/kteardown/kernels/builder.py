@@ -114,7 +114,8 @@ class Builder:
         With ``patched``, whose files have the digest ``files``, build the patched one, starting
         from these objects.
         """
-        objects, arch = self._objects(plan), plan.request.arch
+        objects = self._objects(plan)
+        arch = plan.request.arch
         key = plan.key if patched else plan.base_key
         cache_folder.need_space(objects.parent, _TREE_MB, f"building {plan.title}")
         began = time.monotonic()

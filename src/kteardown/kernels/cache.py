@@ -167,7 +167,8 @@ class Cache:
                 ]
                 size = int(fields["size_kb"])
             except DAMAGED:
-                facts, size = ["damaged"], cache_folder.size_kb([path])
+                facts = ["damaged"]
+                size = cache_folder.size_kb([path])
             found.append(CacheEntry("kernels", path.name, path, size, _modified(path), *facts))
         return sorted(found, key=lambda entry: entry.last_used, reverse=True)
 

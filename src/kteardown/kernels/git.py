@@ -174,7 +174,8 @@ def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
             f"--branch {text}: expected BASE..TOPIC",
             hint="give two revisions with two dots, such as --branch v6.12..my-topic.",
         )
-    base, topic = match["base"], match["topic"] or "HEAD"
+    base = match["base"]
+    topic = match["topic"] or "HEAD"
     ends = {name: commit(repository, name) for name in (base, topic)}
     fork = forked_at(repository, base, topic)
     span = f"{fork}..{ends[topic]}"
@@ -301,7 +302,8 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
     if len(names) <= _MOST_ABSENT * len(files):
         return tuple(names)
     partial = configured(folders(repository)[1], r"^remote[.].*[.]promisor$") != [""]
-    kind, hint = "", "fetch it again, or copy it whole"
+    kind = ""
+    hint = "fetch it again, or copy it whole"
     if partial:
         kind = ", a partial clone"
         hint = f"fetch them: git -C '{repository}' worktree add --detach DIR {commit[:12]}"

@@ -179,7 +179,8 @@ def compile_tree(
     the beginning, the progress is the share of the time. Raises BuildError with the errors of the
     compiler.
     """
-    steps, everything = 0, expected_steps == whole
+    steps = 0
+    everything = expected_steps == whole
     with reporter.task(title, total=expected_steps) as task:
         for line in _tuxmake(tree, "default", ["default"], reporter):
             step = _STEP.match(line)

@@ -57,7 +57,8 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
     a symbol nor a comment, and for a symbol that is set twice.
     """
     wanted: list[WantedSymbol] = []
-    comment, optional = False, False
+    comment = False
+    optional = False
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         match = _SET.fullmatch(line) or _UNSET.fullmatch(line)
@@ -82,7 +83,8 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
                 hint="write CONFIG_NAME=value, or a comment that begins with #.",
             )
         else:
-            comment, optional = False, False
+            comment = False
+            optional = False
     return wanted
 
 
@@ -344,11 +346,13 @@ class _Reader:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines with their numbers; a line that ends in a backslash is joined with the next
     one."""
-    kept, start = "", 0
+    kept = ""
+    start = 0
     for number, line in enumerate(text.splitlines(), 1):
         start = start or number
         if line.endswith("\\"):
             kept += line[:-1] + " "
             continue
         yield start, kept + line
-        kept, start = "", 0
+        kept = ""
+        start = 0

@@ -66,7 +66,8 @@ def changed_objects(base: Path, variant: Path) -> list[str]:
     mine = _compiled(variant)
     changed = list(every.keys() ^ mine.keys())
     for name in every.keys() & mine.keys():
-        one, other = every[name], mine[name]
+        one = every[name]
+        other = mine[name]
         if one.stat().st_mtime_ns == other.stat().st_mtime_ns:
             continue  # The build of the variant began with a copy of the objects of base.
         if run_sections(one) != run_sections(other):
@@ -102,7 +103,8 @@ def changed_functions(
     found: dict[str, Sequence[str]] = {}
     moved: dict[str, Sequence[str]] = {}
     for name in objects:
-        one, other = before.get(name, {}), after.get(name, {})
+        one = before.get(name, {})
+        other = after.get(name, {})
         every = sorted(one.keys() | other.keys())
         differing = tuple(each for each in every if one.get(each) != other.get(each))
         alike = tuple(

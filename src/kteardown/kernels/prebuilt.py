@@ -338,7 +338,8 @@ def guest_programs(
             raise InputError.unknown(
                 f"unknown guest program {name!r}", name, (*_PROGRAMS, *_USER_PROGRAMS)
             )
-        wanted, architecture = _PROGRAMS[name][0], ARCHITECTURES[arch].debian
+        wanted = _PROGRAMS[name][0]
+        architecture = ARCHITECTURES[arch].debian
         package = sources.package(f"program:{name}", architecture, wanted, architecture)
         slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
         target = sources.folder / "programs" / slug

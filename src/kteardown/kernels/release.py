@@ -58,7 +58,8 @@ def download(version: str, cache_dir: Path, reporter: Reporter) -> Path:
     name = f"linux-{version}.tar"
     url = f"{_address()}/v{version.partition('.')[0]}.x/{name}"
     folder = cache_dir / "downloads"
-    target, partial = folder / f"{name}.xz", folder / f"{name}.xz.partial"
+    target = folder / f"{name}.xz"
+    partial = folder / f"{name}.xz.partial"
     with cache_folder.locked(target, reporter, f"download of {name}"):
         if seal.is_intact(target, reporter):
             return target

@@ -314,7 +314,8 @@ class Sources:
         if not match:
             hint = f"write {kind}:6.12, or the whole version of a package."
             raise InputError(f"{spec} is not a kernel version", hint=hint)
-        pattern, exact = pattern.replace("{}", re.escape(match[1])), version if match[2] else ""
+        pattern = pattern.replace("{}", re.escape(match[1]))
+        exact = version if match[2] else ""
         return self.package(spec, facts, pattern, architecture, exact)
 
     def package(
@@ -349,7 +350,8 @@ class Sources:
                 pipe([*stages, *untar(_XZ, *_into(folder))], folder, what, again)
         elif source.kind == "git":
             trees = [path for path in self.tree_path(source).parent.glob("git-*") if path.is_dir()]
-            commit, gone = source.id.rpartition("@")[2], self._absent.get(source, ())
+            commit = source.id.rpartition("@")[2]
+            gone = self._absent.get(source, ())
             with self._reporter.task(f"Unpacking {source.id}"):
                 git.unpack(Path(source.origin), commit, folder, gone, trees)
             with suppress(OSError):

@@ -110,7 +110,8 @@ class MachineSpec(StrictModel):
 
     def points(self) -> list[dict[str, int]]:
         """Return every combination of the lists; without lists, one machine with no parameters."""
-        names, values = list(self.swept), self.swept.values()
+        names = list(self.swept)
+        values = self.swept.values()
         return [dict(zip(names, point, strict=True)) for point in product(*values)]
 
     def largest(self, name: str) -> int | None:

@@ -18,7 +18,8 @@ _SYMBOL = re.compile(
 def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
     """Return the numbers of the lines that differ by more than blanks, before and after."""
     with TemporaryDirectory(prefix="kteardown-changed-") as name:
-        old, new = Path(name) / "before", Path(name) / "after"
+        old = Path(name) / "before"
+        new = Path(name) / "after"
         old.write_text(before, encoding="latin-1")
         new.write_text(after, encoding="latin-1")
         options = ("--no-index", "--unified=0", "--ignore-all-space", "--histogram")

@@ -219,7 +219,8 @@ def _in_conditions(
     file: TouchedFile, trees: Trees, config: Mapping[str, str], arch: Arch
 ) -> TouchedFile:
     """Return ``file`` with the symbols of the ``#if`` lines around all that is changed in it."""
-    after, before = trees[0] / file.name, trees[-1] / file.name
+    after = trees[0] / file.name
+    before = trees[-1] / file.name
     if (
         not file.built
         or not file.name.endswith((".c", ".h"))
@@ -352,7 +353,8 @@ def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         elif words.startswith("endif") and around:
             around.pop()
         elif match := _ASSIGNMENT.match(words):
-            target, composite = match[1], bool(match[2])
+            target = match[1]
+            composite = bool(match[2])
             symbols = dict.fromkeys(symbol for symbol in (*around[:_DEPTH], match[3]) if symbol)
             needed = tuple(symbol.removeprefix("CONFIG_") for symbol in symbols)
             # A word may be the path of a folder below, or of a file beside it ($(src)/x.o).

@@ -57,7 +57,9 @@ def _bare(text: str) -> str:
 
 def _split(text: str, operator: str) -> list[str]:
     """Split a condition at an operator that is not inside of parentheses."""
-    parts, depth, start = [], 0, 0
+    parts = []
+    depth = 0
+    start = 0
     for place, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
         if depth == 0 and text.startswith(operator, place):

@@ -151,7 +151,8 @@ def find_base(
     """
     images = pre_images(patches)
     at = [_with_revision(spec, base_commit, images) for spec in specs]
-    named, from_releases = [spec for spec, _ in at], [where for _, where in at if where]
+    named = [spec for spec, _ in at]
+    from_releases = [where for _, where in at if where]
     attempts = [_attempt(spec, patches, sources, fetch=False) for spec in named]
     if fetch and not any(a.how in ("exactly", "with offsets") for a in attempts):
         absent = [number for number, a in enumerate(attempts) if a.how == "not here"]
@@ -436,13 +437,15 @@ def _present(
 
 
 def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:
-    file, any_found = "", False
+    file = ""
+    any_found = False
     whole: set[str] = set()
     for line in said.splitlines():
         if match := _FILE.match(line):
             file = apply_patches.unquoted(match[1])
         elif match := _HUNK.match(line):
-            number, texts = int(match[1]), hunks.get(file, [])
+            number = int(match[1])
+            texts = hunks.get(file, [])
             text = texts[number - 1] if number <= len(texts) else ""
             any_found = True
             yield FailingHunk(patch, file, number, text)

@@ -34,7 +34,8 @@ def in_git_form(text: bytes) -> bytes:
         if found["old"]:
             has_line = True
             return b"diff --git a/%s b/%s" % _without_prefix(found["old"], found["new"])
-        by_git, has_line = has_line, False
+        by_git = has_line
+        has_line = False
         created = found["before"] == _NULL or found["from"] == b"0,0"
         removed = found["after"] == _NULL or found["to"] == b"0,0"
         before, after = _without_prefix(found["before"], found["after"])

@@ -328,7 +328,8 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _mails_in(file: Path, name: str) -> list[Mail]:
-    texts, found = raw_mails(file), []
+    texts = raw_mails(file)
+    found = []
     count = len(texts)
     texts.reverse()
     for number in range(1, count + 1):

@@ -23,7 +23,8 @@ def pre_images(patches: Sequence[Path]) -> dict[str, str]:
         file = old = ""
         for line in patch.read_text(errors="replace").splitlines():
             if match := DIFF.match(line):
-                old, file = match[1], match[2]
+                old = match[1]
+                file = match[2]
             elif match := RENAME.match(line):
                 old = match[1]
             elif file and (match := INDEX.match(line)):

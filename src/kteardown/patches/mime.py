@@ -88,7 +88,8 @@ def parts_of(mail: bytes) -> tuple[Message, list[MailPart]]:
 def _leaves(whole: MailPart, depth: int) -> Iterator[MailPart]:
     if depth > _MOST_DEPTH:
         raise ValueError(f"it has parts in parts, more than {_MOST_DEPTH} deep")
-    main, kind = whole.headers.get_content_maintype(), whole.headers.get_content_type()
+    main = whole.headers.get_content_maintype()
+    kind = whole.headers.get_content_type()
     boundary = whole.headers.get_boundary() if main == "multipart" else None
     if main == "message" and kind != "message/delivery-status":
         yield from _leaves(_part(whole, whole.start, whole.end), depth + 1)

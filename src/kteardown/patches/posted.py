@@ -149,12 +149,15 @@ def read(
     with TemporaryDirectory(prefix="kteardown-") as folder:
         if named:
             # The user does not know the file in the cache.
-            file, called = fetch(named, cache_dir, reporter), what
+            file = fetch(named, cache_dir, reporter)
+            called = what
         elif what == "-":
-            file, called = Path(folder, "standard-input"), "standard input"
+            file = Path(folder, "standard-input")
+            called = "standard input"
             file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
         else:
-            file, called = Path(what).expanduser(), ""
+            file = Path(what).expanduser()
+            called = ""
 
         def series() -> PostedSeries:
             if span := _RANGE.fullmatch(what):

@@ -89,7 +89,8 @@ def _too_much(what: str) -> InputError:
 def _received(readable: int) -> bytes:
     """Return all that the process writes; what there is when its time is over, or if it writes too
     much."""
-    parts, size = [], 0
+    parts = []
+    size = 0
     end = time.monotonic() + _WALL_SECONDS
     while size <= _MOST_ANSWER_BYTES:
         ready, _, _ = select.select([readable], [], [], max(0, end - time.monotonic()))

@@ -86,7 +86,8 @@ def made_between(same: Mapping[str, Collection[str]], files: int) -> str:
     ]
     if not places:
         return ""
-    oldest, newest = max(map(min, places)), min(map(max, places))
+    oldest = max(map(min, places))
+    newest = min(map(max, places))
     if oldest <= newest:  # All files that any release has are in one.
         return (
             f"{len(places)} of the {files} files that it was made from are those of {names[oldest]}"

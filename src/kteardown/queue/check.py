@@ -66,7 +66,9 @@ def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
 
     A series that was not measured is no failure of the series, unless its kernel does not build.
     """
-    state, ended, answer = job.state, job.ended, job.answer
+    state = job.state
+    ended = job.ended
+    answer = job.answer
     if state == "cancelled":
         return "warn", f"cancelled: {job.id[: jobs.SHOWN_DIGITS]}"
     if ended is None:
@@ -132,10 +134,8 @@ def _applied() -> str:
     hint = "b4 writes this file for its checks."
     with damaged(f"{TRACKING}={file}", hint=hint):
         series: dict[str, Any] = json.loads(Path(file).read_bytes())["series"]
-        first, branch = (
-            str(series.get("first-patch-commit") or ""),
-            f"b4/review/{series['change-id']}",
-        )
+        first = str(series.get("first-patch-commit") or "")
+        branch = f"b4/review/{series['change-id']}"
     repository = Path.cwd()
     ends = [
         git.read(repository, "rev-parse", "--verify", "--end-of-options", f"{name}~1^{{commit}}")

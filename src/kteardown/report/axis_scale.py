@@ -30,16 +30,21 @@ class AxisScale:
 def numeric(values: Sequence[float], *, log: bool = False, zero: bool = False) -> AxisScale:
     """Return an axis of numbers that has all ``values``, and 0 too with ``zero``."""
     finite = [float(value) for value in values if math.isfinite(value) and (value > 0 or not log)]
-    low, high = min(finite, default=0.0), max(finite, default=1.0)
+    low = min(finite, default=0.0)
+    high = max(finite, default=1.0)
     if zero and not log:
-        low, high = min(low, 0.0), max(high, 0.0)
+        low = min(low, 0.0)
+        high = max(high, 0.0)
     if log:
-        low, high = math.log10(low), math.log10(high)
+        low = math.log10(low)
+        high = math.log10(high)
     if math.isclose(low, high, rel_tol=1e-9, abs_tol=_NOTHING):
         half = 0.5 * abs(low) if abs(low) > _NOTHING else 0.5
-        low, high = low - half, high + half
+        low = low - half
+        high = high + half
     room = _ROOM * (high - low)
-    start, end = (low if zero and low == 0 else low - room), high + room
+    start = low if zero and low == 0 else low - room
+    end = high + room
 
     def share(value: float) -> float:
         place = (math.log10(value) if value > 0 else start) if log else float(value)
@@ -89,7 +94,8 @@ def _labels(marks: Sequence[float], long: float = _LONG) -> list[str]:
     by, suffix = fitting[0] if fitting else (1.0, "")
     step = min((after - before for before, after in pairwise(marks)), default=largest)
     if _places(step / by) > _MOST_PLACES:
-        by, suffix = 1.0, ""
+        by = 1.0
+        suffix = ""
     places = _places(step / by)
     texts = [f"{mark / by:,.{places}f}" for mark in marks]
     short = [text.rstrip("0").rstrip(".") if places else text for text in texts]

@@ -141,7 +141,9 @@ def markup(drawn: Plot | Flame | Forest) -> str:
 
 def svg_file(chart: Chart) -> str:
     """Return the chart as an SVG file with its title, which needs nothing of a page."""
-    drawn, width, top = chart.drawn, _WIDTH_PX + 2 * _EDGE_PX, 2.5 * _EDGE_PX
+    drawn = chart.drawn
+    width = _WIDTH_PX + 2 * _EDGE_PX
+    top = 2.5 * _EDGE_PX
     if isinstance(drawn, Plot):
         canvas = _Canvas.of(drawn)
         width += canvas.gutter
@@ -184,7 +186,8 @@ class _Canvas:
             end for mark in marks for end in (mark.low, mark.high) if end is not None
         ]
         heights += [mark.base for one in plot.series if one.symbol == "bar" for mark in one.marks]
-        x, y = _scale(plot.x, [mark.x for mark in marks]), _scale(plot.y, heights)
+        x = _scale(plot.x, [mark.x for mark in marks])
+        y = _scale(plot.y, heights)
         return cls(
             plot, x, y, round(max((len(text) for _, text in y.ticks), default=1) * _LETTER_PX + 12)
         )
@@ -320,7 +323,8 @@ def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
         )
     files = []
     for chart in charts:
-        svg, file = svg_file(chart), into / f"{chart.name}.{form}"
+        svg = svg_file(chart)
+        file = into / f"{chart.name}.{form}"
         with failing(f"{file}: cannot be written", hint="name another folder.", kind=LabError):
             Entry.of(file).replace(_png(svg) if form == "png" else svg, synced=False)
         files.append(file)

@@ -48,12 +48,14 @@ _OUTLIERS = 10
 
 def verdicts(material: Material) -> list[Cell]:
     """Return what failed or was not compared, what revisions keep, the ablations, and the stop."""
-    result, workloads = material.result, material.workloads
+    result = material.result
+    workloads = material.workloads
     if len(result.kernels) == 1:
         return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
     lines = fault_lines(result)
     if not lines and not any(headlines(result, workloads)):
-        boots, lost = sum(result.boots.values()), sum(void.count for void in result.voids)
+        boots = sum(result.boots.values())
+        lost = sum(void.count for void in result.voids)
         known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
         return [
             Cell(text, "inconclusive") for text in written("nothing", result, boots, lost, known)
@@ -72,7 +74,8 @@ def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str,
     ``room`` is the number of characters of a line and between columns if bars can be drawn, else
     None.
     """
-    result, workloads = material.result, material.workloads
+    result = material.result
+    workloads = material.workloads
     points = [headline_table(result, group) for group in headlines(result, workloads)]
     return {
         "changes": [*metric_tables(result, workloads), *points],

@@ -194,7 +194,8 @@ def _kernels(
             if name in a or name not in renamed.values():
                 yield f"{name}: only in {'A' if name in a else 'B'}"
             continue
-        label, facts = name, list(_KERNEL_FACTS)
+        label = name
+        facts = list(_KERNEL_FACTS)
         if name != other:
             # Two names, as of revisions, mean different patches.
             label = f"{name} (A) and {other} (B)"
@@ -212,7 +213,8 @@ def _kernels(
 
 
 def _row(a: Comparison, b: Comparison, name: str, clocks: tuple[str, str]) -> ComparedRow:
-    base_a, base_b = a.base.compared, b.base.compared
+    base_a = a.base.compared
+    base_b = b.base.compared
     about = ("workload", "variant", "metric", "unit", "better", "statistic", "point")
     return ComparedRow(
         **{field: getattr(a, field) for field in about},
@@ -284,7 +286,8 @@ def comparison_tables(found: Difference) -> list[Table]:
             ]
             levels = None if row.base_ratio is None else f"{row.base_ratio:.3f}"
             cells.append((point_text(row.point), *sides, _AGREE[row.agree], levels))
-        first, variant = rows[0], rows[0].variant
+        first = rows[0]
+        variant = rows[0].variant
         if variant != first.variant_b:
             variant = f"{variant} (A) and {first.variant_b} (B)"
         name = f"{first.name} ({metric_label(first.metric, first.statistic)})"

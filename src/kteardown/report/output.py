@@ -182,7 +182,8 @@ def _of_earlier_versions(text: str | bytes, name: str) -> list[Result]:
 
 
 def _of_run(material: Measured) -> OutputRun:
-    answer, workloads = material.answer, material.workloads
+    answer = material.answer
+    workloads = material.workloads
     both = material.both if isinstance(material, BothMaterial) else None
     results = both.results if both else {material.result.clock: material.result}
     return OutputRun(

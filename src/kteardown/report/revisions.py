@@ -51,7 +51,8 @@ class _Pair(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Return whether all of the earlier gain is kept, or no more can be said."""
-        one, other = self.mine.ci, self.new.ci
+        one = self.mine.ci
+        other = self.new.ci
         overlap = one and other and one[0] <= other[1] and other[0] <= one[1]
         return bool(overlap) or self.part is None or self.part >= _ALL
 

@@ -254,7 +254,8 @@ def _span(finding: MetricAnswer, direction: Direction) -> str | None:
         ratios = [whole.ratio] if whole.ratio is not None else []
     if not ratios:
         return None
-    first, last = min(ratios, key=size_of), max(ratios, key=size_of)
+    first = min(ratios, key=size_of)
+    last = max(ratios, key=size_of)
     if first >= _TIMES:
         ends = dict.fromkeys(f"{ratio:,.3g}" for ratio in (first, last))
         return f"{' to '.join(ends)} times"
@@ -266,7 +267,8 @@ def _span(finding: MetricAnswer, direction: Direction) -> str | None:
 
 def _where(finding: MetricAnswer, direction: Direction) -> str:
     """Return the points at which a metric turned; empty if it has only one."""
-    turned, points = finding.turned(direction), len(finding.points)
+    turned = finding.turned(direction)
+    points = len(finding.points)
     if points == 1:
         return ""
     if finding.verdict == direction and finding.whole is not None:

@@ -74,11 +74,13 @@ class Table:
         ``gap`` is the number of characters between two columns. A part is wider than ``width`` only
         where the keys and a single block do not fit.
         """
-        keys, parts = [self.keys], [[self.keys]]
+        keys = [self.keys]
+        parts = [[self.keys]]
         if self.aside is not None:
             with_aside = [self.keys, self.aside]
             if all(_joined([*with_aside, block]).width(gap) <= width for block in self.blocks):
-                keys, parts = with_aside, [with_aside]
+                keys = with_aside
+                parts = [with_aside]
             else:
                 parts = [with_aside, keys]
         for block in self.blocks:

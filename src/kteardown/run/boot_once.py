@@ -22,7 +22,7 @@ from kteardown.model.record import BASE, BootEnd, ParamValue, Record, TrialEnd
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.execute import SILENCE_FACTOR, guest_plan
+from kteardown.run.boot_job import SILENCE_FACTOR, guest_plan
 from kteardown.run.guest_records import ForgedError, GuestRecords, reports_of
 from kteardown.run.places import HERE
 from kteardown.run.setting import Bootable

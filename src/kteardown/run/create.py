@@ -54,7 +54,8 @@ def save_requests(
     requests = {}
     for kernel in resolved.kernels:
         if kernel.name not in left_out:
-            settled, choose = kernel, build_plan.choose_backport
+            settled = kernel
+            choose = build_plan.choose_backport
             if kernel.backports:
                 settled = choose(kernel, sources.identify(kernel.source), sources)
             folder = f"series/{_file_name(settled.name)}"
@@ -109,7 +110,8 @@ def check_same_source(snapshot: Snapshot, requests: Sequence[KernelRequest], bui
     base."""
     # A variant can be built later than base: a git tree, a distribution or the compiler may have
     # changed.
-    base, source = snapshot.kernels[BASE], _base_request(snapshot).source
+    base = snapshot.kernels[BASE]
+    source = _base_request(snapshot).source
     for request in requests:
         image = built.images.get(request.name)
         if image is None or request.source != source:
@@ -162,7 +164,8 @@ def bootable(run: RunDir) -> dict[str, Bootable]:
 
 
 def _bootable(run: RunDir, name: str, fields: Mapping[str, Any]) -> Bootable:
-    image, modules = Path(fields["image"]), tuple(map(Path, fields["modules"]))
+    image = Path(fields["image"])
+    modules = tuple(map(Path, fields["modules"]))
     for file in (image, *modules):
         if not file.resolve().is_relative_to(cache_dir().resolve()):
             raise InputError(
@@ -181,7 +184,8 @@ def _bootable(run: RunDir, name: str, fields: Mapping[str, Any]) -> Bootable:
 
 def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
     """Return what a kernel of the run is made of, and its image. Raises InputError."""
-    fields, known = _json(run.folder / "requests.json"), _json(run.kernels_file)
+    fields = _json(run.folder / "requests.json")
+    known = _json(run.kernels_file)
     if name not in fields or name not in known:
         raise InputError(f"the run does not say what {name} is made of", hint="start the run anew.")
     with damaged(str(run.kernels_file), hint=_RESTORE):

@@ -13,21 +13,19 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
-from kteardown.door import Entry
 from kteardown.errors import LabError
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootEnd, BootStart, Outcome, Record, TrialEnd, TrialStart
 from kteardown.progress import Reporter
-from kteardown.run.guest_records import ForgedError, GuestRecords, of_agent
-from kteardown.run.setting import Bootable, Ended, GuestSetup, Lab, Setting, Watch
+from kteardown.run.boot_job import boot_job
+from kteardown.run.guest_records import ForgedError, GuestRecords
+from kteardown.run.setting import Bootable, Ended, Lab, Setting, Watch
 from kteardown.rundir.completeness import GivenUp
 from kteardown.rundir.counting import EXACT
 from kteardown.rundir.writer import RecordWriter
 from kteardown.script.left_behind import LeftBehind
 from kteardown.vm.host_watch import HostWatch
-from kteardown.vm.initramfs import pack
-from kteardown.vm.job import Acceleration, BootJob
 
 Piece = tuple[PlannedBoot, ...]
 """Boots that run one after another on one machine."""
@@ -36,12 +34,6 @@ Piece = tuple[PlannedBoot, ...]
 # How much longer than on hardware a guest may be silent under each acceleration before its outcome
 # is `hang`. Workloads write a record every few seconds even with mttcg; the factor is for a loaded
 # host, which does not matter to icount: its limit is on the guest's own clock.
-SILENCE_FACTOR: Mapping[Acceleration, float] = {
-    "kvm": 1.0,
-    "mttcg": 5.0,
-    "icount": 0.5,
-    "metal": 1.0,
-}
 _ATTEMPTS = 3
 
 
@@ -150,7 +142,9 @@ class _Course:
 
 def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     """Run one attempt at ``boot`` and write its records to the log. Raises InputError, LabError."""
-    lab, log, watch = setting.lab, setting.log, setting.watch
+    lab = setting.lab
+    log = setting.log
+    watch = setting.watch
     kernel = setting.kernels[boot.kernel]
 
     left_behind = LeftBehind(boot.trials)
@@ -213,23 +207,6 @@ def forged_end(error: ForgedError, duration_s: float = 0.0, host_load: float = 0
     )
 
 
-def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
-    """Return the plan of one boot as the agent reads it; docs/formats.md has the format."""
-    lines = ["kteardown-plan 1", f"seed {boot.seed}"]
-    lines += [f"module {path}" for path in modules]
-    profile_ns = 0
-    for trial in boot.trials:
-        if trial.profile_ns != profile_ns:
-            profile_ns = trial.profile_ns
-            lines.append(f"profile {profile_ns}")
-        name, params = of_agent(trial)
-        words = (f"{key}={value}" for key, value in params.items())
-        lines.append(
-            " ".join([f"trial {trial.index} {name} {trial.warmup} {trial.repetitions}", *words])
-        )
-    return "\n".join(lines) + "\n"
-
-
 def completed_record(
     record: Record,
     boot: PlannedBoot,
@@ -247,9 +224,11 @@ def completed_record(
         if host:
             host.begin()
         planned = next(trial for trial in boot.trials if trial.index == record.trial)
-        name, params = record.workload, record.params
+        name = record.workload
+        params = record.params
         if planned.script is not None:
-            name, params = planned.workload, planned.params
+            name = planned.workload
+            params = planned.params
         return record.model_copy(update={"workload": name, "params": {**boot.machine, **params}})
     if isinstance(record, TrialEnd):
         lost = host.end() if host else None
@@ -271,45 +250,6 @@ def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
         for problem, excerpt in zip(result.problems, excerpts, strict=True)
     )
     return result.model_copy(update={"detail": detail, "last_lines": last, "problems": problems})
-
-
-def boot_job(
-    boot: PlannedBoot,
-    plan: Plan,
-    lab: GuestSetup,
-    kernel: Bootable,
-    console: Entry,
-    host: HostWatch | None,
-) -> BootJob:
-    """Return the job of a boot. Its initramfs is written beside ``console``. Raises InputError,
-    LabError."""
-    more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
-    modules = tuple(dict.fromkeys((*kernel.modules, *more)))
-    initramfs = pack(
-        console.with_suffix(".cpio"),
-        agent=lab.agent,
-        plan=guest_plan(boot, [f"/modules/{path.name}" for path in modules]),
-        modules=modules,
-        programs=lab.programs,
-        archives=lab.archives,
-        first=lab.first,
-    )
-    return BootJob(
-        image=kernel.image,
-        initramfs=initramfs,
-        arch=lab.arch,
-        acceleration=lab.acceleration,
-        cpus=boot.machine.get("cpus", plan.cpus),
-        memory_mb=plan.memory_mb,
-        seed=boot.seed,
-        console=console,
-        silence_s=plan.silence_s * SILENCE_FACTOR[lab.acceleration],
-        kernel_args=lab.kernel_args,
-        has_own_programs=lab.has_own_programs,
-        possible_cpus=boot.machine.get("possible_cpus", plan.possible_cpus),
-        numa_nodes=boot.machine.get("numa_nodes", plan.numa_nodes),
-        on_vcpus=host.vcpus if host else None,
-    )
 
 
 class Executor:

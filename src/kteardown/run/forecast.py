@@ -214,7 +214,8 @@ def _read(run: RunDir, wanted: Experiment, missing: set[str]) -> tuple[set[str],
     """Return the workloads and the boots of a run; none if it has no workload that is missing."""
     try:
         experiment = Experiment.model_validate_json(run.experiment_file.content())
-        clock, arch = experiment.design.clock, experiment.machine.arch
+        clock = experiment.design.clock
+        arch = experiment.machine.arch
         alike = (clock, arch) == (wanted.design.clock, wanted.machine.arch)
         if not alike or not _workloads(experiment) & missing:
             return set(), []

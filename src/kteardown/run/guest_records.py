@@ -78,7 +78,8 @@ def reports_of(workloads: Mapping[str, Workload]) -> dict[str, Reports]:
 
 
 def _reports_of(workload: Workload) -> Reports:
-    metrics, invariants = frozenset(workload.metrics), frozenset(workload.invariants)
+    metrics = frozenset(workload.metrics)
+    invariants = frozenset(workload.invariants)
     if workload.script is not None:
         metrics = _OF_EVERY_SCRIPT | (metrics & _COUNTED["metrics"].keys())
         invariants = frozenset({"ended"}) | (invariants & _COUNTED["invariants"].keys())

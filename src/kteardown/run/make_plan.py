@@ -34,7 +34,8 @@ def make_plan(
     boots: list[PlannedBoot] = []
     for block in range(blocks_of(design)):
         boots += _block(experiment, workloads, kernels, block, len(boots), rng)
-    used, machine = workloads.values(), experiment.machine
+    used = workloads.values()
+    machine = experiment.machine
     return Plan(
         boots=tuple(boots),
         points=points_of(experiment, workloads),

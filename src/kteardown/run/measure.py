@@ -50,7 +50,8 @@ def measure(
     ``of_base`` returns the lines about base that are shown if it boots while the variants are
     built. Raises LabError, BuildError; records that were written before are kept.
     """
-    due, run = measurable(_due(snapshot, after), snapshot.kernels), snapshot.run
+    due = measurable(_due(snapshot, after), snapshot.kernels)
+    run = snapshot.run
 
     def boot(plan: Plan) -> None:
         show = partial(reporter.interim_results, interim)
@@ -102,7 +103,8 @@ def _build_meanwhile(
 def _plan_rest_of_hung(snapshot: Snapshot, log: RecordWriter, reporter: Reporter) -> Plan:
     """Add boots with the trials that boots which hung did not reach to the plan, and return these
     boots."""
-    plan, run = snapshot.plan, snapshot.run
+    plan = snapshot.plan
+    run = snapshot.run
     hung = any(end.outcome == "hang" for end in log.finished().values())
     more = rest_of_failed(plan, snapshot.boots) if hung else ()
     if more:
@@ -150,7 +152,8 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> S
     """
     from kteardown.analysis.conclude import needs_layout_twin
 
-    planned, run = snapshot.plan, snapshot.run
+    planned = snapshot.plan
+    run = snapshot.run
     if not needs_layout_twin(result, snapshot.workloads) or any(
         b.kernel == LAYOUT for b in planned.boots
     ):
@@ -176,7 +179,8 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> S
 
 def _due(snapshot: Snapshot, after: Result | None) -> Plan:
     """Return the part of the plan to boot before the next analysis."""
-    design, planned = snapshot.experiment.design, snapshot.plan
+    design = snapshot.experiment.design
+    planned = snapshot.plan
     if not design.until:
         return planned
     from kteardown.analysis.conclude import next_look

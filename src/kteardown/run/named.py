@@ -87,7 +87,8 @@ def of_runs(found: RunFolder) -> list[Named]:
 def _of_run(run: RunDir, snapshot: Snapshot) -> Iterator[Named]:
     for request in create.needed_requests(run):
         yield from _of_request(request)
-    folder, archived = snapshot.experiment.folder or ".", run.guest_file.exists()
+    folder = snapshot.experiment.folder or "."
+    archived = run.guest_file.exists()
     shipped = workload_names()
     for name, workload in snapshot.workloads.items():
         if workload.script is None and name not in shipped:

@@ -119,10 +119,8 @@ def rehearse(
     seconds = sum(end.duration_s for _, end in boots)
     # For the forecast, how long a boot takes besides its trials.
     overhead_s = (seconds - sum(taken for _, taken in trials)) / len(boots)
-    memory_mb, peak_kb = (
-        experiment.machine.memory_mb or workload.memory_mb,
-        boots[-1][1].peak_rss_kb,
-    )
+    memory_mb = experiment.machine.memory_mb or workload.memory_mb
+    peak_kb = boots[-1][1].peak_rss_kb
     seen = SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s, peak_kb, tuple(trials))
     return Rehearsed(
         tuple(run for run, _ in boots), seconds, seen, lambda: boot(points[0], seed=2)[0]
@@ -195,15 +193,15 @@ def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsa
 def failure(workload: Workload, run: Rehearsal) -> GuestError:
     """Return the error for a script that failed: the reason that is known to be most certain, and
     its end."""
-    name, lines, log = workload.name, run.lines(), run.lines("log")
+    name = workload.name
+    lines = run.lines()
+    log = run.lines("log")
     last = (
         "".join(f"\n  | {line[:_CHARACTERS]}" for line in lines[-_LINES:])
         or "\n  (it printed nothing)"
     )
-    message, hint = (
-        f"{name} failed on base: {_way(run)}",
-        "correct the script; nothing else was built.",
-    )
+    message = f"{name} failed on base: {_way(run)}"
+    hint = "correct the script; nothing else was built."
     killed = next(
         (line for line in log if any(words in line for words in _WORDS["no_memory"])), None
     )
@@ -265,7 +263,8 @@ def chosen_metrics(
     counters that grow with its size, for which the smallest is run once more. Raises InputError,
     and as ``rehearse``.
     """
-    small, large = rehearsed.sizes[0], rehearsed.sizes[-1]
+    small = rehearsed.sizes[0]
+    large = rehearsed.sizes[-1]
     examples = [*small.output, *large.output]
     if asked:
         return dict(metric_of(*named(one), examples) for one in asked)
@@ -315,7 +314,8 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
             "of the kernel is a smaller part of it; marks or --metric measure a part "
             "(docs/script.md)"
         )
-    whole_ns, cpu_ns = small.samples.get("whole_ns", 0), 1000 * small.samples.get("cpu_us", 0)
+    whole_ns = small.samples.get("whole_ns", 0)
+    cpu_ns = 1000 * small.samples.get("cpu_us", 0)
     if cpu_ns < _LITTLE * whole_ns:
         yield (
             f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is "
@@ -343,7 +343,8 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
         if measured := [run.samples[key] for run in rehearsed.sizes if key in run.samples]:
             yield f"{key}: {' and '.join(f'{value:,.12g}' for value in measured)}"
         return
-    reading, unit = parse_reading(spec.read), unit_of(key)
+    reading = parse_reading(spec.read)
+    unit = unit_of(key)
     read = [values(reading, unit, run.output, run.deltas) for run in rehearsed.sizes]
     if not any(read):
         looks = _options(rehearsed.sizes[0])

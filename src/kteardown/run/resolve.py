@@ -72,7 +72,8 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     variants = [kernel_of(variant, base) for variant in experiment.variants]
     named = Counter(kernel.name for kernel, _ in variants)
     for found, series in variants:
-        kernel, chosen = found, series
+        kernel = found
+        chosen = series
         if series and named[found.name] > 1:
             # With its revision, a series has a name of its own.
             name = f"{series.series}-{series.revision or 'v1'}"

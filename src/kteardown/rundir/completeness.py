@@ -56,7 +56,8 @@ def measured_s(boots: Sequence[BootRecords]) -> float:
     spans = sorted(
         (datetime.fromisoformat(b.start.started_at).timestamp(), b.end.duration_s) for b in boots
     )
-    total, until = 0.0, float("-inf")
+    total = 0.0
+    until = float("-inf")
     for start, duration in spans:
         total += max(0.0, start + duration - max(start, until))
         until = max(until, start + duration)
@@ -74,7 +75,8 @@ def spent(
     covered = [look for look in looks if look <= reached]
     if budget_s is None or not covered or covered[-1] == looks[-1]:
         return False
-    here, there = covered[-1], looks[len(covered)]
+    here = covered[-1]
+    there = looks[len(covered)]
     so_far = measured_s([boot for boot in boots if boot.start.block < here])
     return so_far * there / here > budget_s
 
@@ -111,7 +113,8 @@ class GivenUp:
         if boot.index not in self._place:
             return False
         name, position = self._place[boot.index]
-        group, rows = self._groups[name], self._rows.setdefault(name, [0])
+        group = self._groups[name]
+        rows = self._rows.setdefault(name, [0])
         while len(rows) <= position and (outcome := ended.get(group[len(rows) - 1])) is not None:
             rows.append(_row(rows[-1], outcome))
         if len(rows) > position:

@@ -117,7 +117,8 @@ def attempts(records: Iterable[Record]) -> list[Attempt]:
         found.setdefault((record.boot, record.attempt), []).append(record)
     result = []
     for (boot, number), lines in sorted(found.items()):
-        start, last = lines[0], lines[-1]
+        start = lines[0]
+        last = lines[-1]
         if isinstance(start, BootStart):
             end = last if isinstance(last, BootEnd) else None
             result.append(

@@ -171,12 +171,14 @@ class RunDir:
             found = []
         if len(found) == len(complete):
             return found
-        number, what = len(complete), "the file does not have one record in each line"
+        number = len(complete)
+        what = "the file does not have one record in each line"
         for index, line in enumerate(complete, start=1):
             try:
                 parse(line)
             except ValidationError as error:
-                number, what = index, error.errors()[0]["msg"]
+                number = index
+                what = error.errors()[0]["msg"]
                 break
         raise InputError(
             f"{self.records_file}, line {number}: not a record: {what}",
@@ -226,7 +228,8 @@ class RunDir:
 
         Raises InputError.
         """
-        file, hint = self.environment_file, "restore the run directory from a copy."
+        file = self.environment_file
+        hint = "restore the run directory from a copy."
         with failing(f"{file}: cannot be read", hint=hint), damaged(str(file), hint=hint):
             environment: dict[str, Any] = json.loads(file.content())
         return environment

@@ -39,7 +39,8 @@ def differences(
     on the instruction clock, to which nothing but QEMU matters. A fact that only one of the two
     hosts has, because an older kteardown recorded the other, is left out.
     """
-    first, second = _flat(a), _flat(b)
+    first = _flat(a)
+    second = _flat(b)
     # A single mitigation counts as present in both if both records have the table of mitigations.
     tables = tuple(f"{name}." for name in _WORDS["tables"] if name in a and name in b)
     return [
@@ -81,7 +82,8 @@ def guest_differences(a: RunDir, b: RunDir) -> list[str]:
         if kernel in others
         for sentence in _spread([facts, others[kernel]], labels)
     ]
-    one, other = _files_of(a), _files_of(b)
+    one = _files_of(a)
+    other = _files_of(b)
     unlike = sorted(path for path in {*one, *other} if one.get(path) != other.get(path))
     if one and other and unlike:
         more = f" and {len(unlike) - _SHOWN} more" if len(unlike) > _SHOWN else ""
@@ -246,7 +248,8 @@ def _near(a: object, b: object) -> bool:
 
 def _label(name: str) -> str:
     head, _, rest = name.partition(".")
-    label, table = _WORDS["host"].get(name, name), _WORDS["tables"].get(head)
+    label = _WORDS["host"].get(name, name)
+    table = _WORDS["tables"].get(head)
     return f"{table} {rest}" if table and rest else label
 
 

@@ -87,7 +87,8 @@ def load(run: RunDir) -> Snapshot:
     for name in {*swept, *(point.workload for point in plan.points), *planned} - workloads.keys():
         raise _damaged(run.workloads_file, f"the workload {name} is missing")
     _read(run.environment_file, _Environment)
-    unavailable, later = run.unavailable_file, rests(plan)
+    unavailable = run.unavailable_file
+    later = rests(plan)
     notes = [
         f"{kernel}: the trials that a guest did not reach because it hung ran in {count} further "
         f"guest{'s' * (count > 1)}, without the trials before them; their figures can differ for "
@@ -151,7 +152,8 @@ class _Environment(BaseModel):
 
 def load_kernels(run: RunDir) -> dict[str, KernelFacts]:
     """Read the kernels alone, those that are built. Raises InputError."""
-    file, known = run.kernels_file, KernelFacts.model_fields
+    file = run.kernels_file
+    known = KernelFacts.model_fields
     kernels = {
         name: {key: value for key, value in fields.items() if key in known}
         for name, fields in _read(file, dict[str, dict[str, Any]]).items()

@@ -114,7 +114,8 @@ class RecordWriter:
         """Write the attempts of a job at a boot; return the number of the first. Raises
         LabError."""
         # With one sync; nothing is written if they are the last ones at this boot already.
-        start, end = attempts[-1][0], attempts[-1][-1]
+        start = attempts[-1][0]
+        end = attempts[-1][-1]
         with self._lock:
             last = self._attempts.get(boot, -1)
             known = isinstance(start, BootStart) and self._jobs.get(boot) == start.job

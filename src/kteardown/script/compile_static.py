@@ -34,7 +34,8 @@ def compile_static(
     Raises BuildError if it does not compile, LabError if there is no sandbox, MissingError if there
     is no compiler.
     """
-    native, known = host_arch() == arch, ARCHITECTURES[arch]
+    native = host_arch() == arch
+    known = ARCHITECTURES[arch]
     compiler = next(
         filter(None, map(shutil.which, ("gcc", "cc") if native else (known.compiler,))), None
     )

@@ -172,7 +172,8 @@ def known(workload: Workload, folder: Path) -> Described:
 
     Raises InputError if a file is not in that folder, where a stranger's description could say so.
     """
-    script, place = workload.script or Script(), folder / "workloads"
+    script = workload.script or Script()
+    place = folder / "workloads"
     files = {name: beside(place, name) for name in (script.file, *script.files) if name}
     if script.root:
         moved = script.model_copy(update={"root": os.path.abspath(place / script.root)})
@@ -202,7 +203,8 @@ def write(described: Described, folder: Path) -> Path:
 
     Raises InputError if a file cannot be read, LabError if one cannot be written.
     """
-    place, toml = folder / "workloads", f"{described.workload.name}.toml"
+    place = folder / "workloads"
+    toml = f"{described.workload.name}.toml"
     if toml in described.files:
         raise InputError(
             f"{toml}: is the name of the description of the script", hint="rename the file."

@@ -124,7 +124,8 @@ class _Reader:
         known = dict(pairs)
         if _STRTAB not in known:
             return (), (), ()
-        strings, length = self._offset(known[_STRTAB]), known.get(_STRSZ, 0)
+        strings = self._offset(known[_STRTAB])
+        length = known.get(_STRSZ, 0)
 
         def texts(wanted: int) -> list[str]:
             found = [value for tag, value in pairs if tag == wanted]

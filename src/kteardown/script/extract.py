@@ -130,7 +130,8 @@ def _expression(spec: str, form: str) -> Reading:
     fallen = _FALLEN.fullmatch(form)
     if fallen is None:
         raise _wrong(spec, "an expression is between two slashes")
-    body, unit = fallen[1][1:-1], fallen[2] or ""
+    body = fallen[1][1:-1]
+    unit = fallen[2] or ""
     parts = body.split("/../")
     if len(parts) > 2:
         raise _wrong(spec, "has more than one `..` between two expressions")
@@ -230,7 +231,8 @@ def _value(
     number: Decimal, step: Decimal, word: str, unit: Unit, line: str, at_ns: int = 0
 ) -> list[Value]:
     """Return the value in the unit of the metric; empty if ``word`` is a unit of something else."""
-    value, resolution = convert(number, word, unit), convert(step, word, unit)
+    value = convert(number, word, unit)
+    resolution = convert(step, word, unit)
     if value is None or resolution is None:
         return []
     return [Value(value, float(resolution), at_ns, line)]
@@ -327,7 +329,8 @@ def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tupl
     without a unit it is a count. The key ends with the unit of the metric. A higher rate is better;
     all else is better if lower. Raises InputError.
     """
-    reading, spec = parse_reading(spec), spec.strip()
+    reading = parse_reading(spec)
+    spec = spec.strip()
     tail = next((word for word in _NAME_UNITS if name.endswith("_" + word)), "")
     if reading.kind == "interval":
         word = "ns"

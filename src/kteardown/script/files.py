@@ -97,10 +97,8 @@ def guest_files(
     all is too large; MissingError if busybox or a compiler is not installed; BuildError if a C file
     does not compile.
     """
-    where, scripts = (
-        folder / "workloads",
-        {name: each.script for name, each in sorted(workloads.items())},
-    )
+    where = folder / "workloads"
+    scripts = {name: each.script for name, each in sorted(workloads.items())}
     roots = {
         str(where / script.root) if script.root else "" for script in scripts.values() if script
     }
@@ -224,7 +222,8 @@ class _Guest:
 
     def _script(self, file: str) -> list[str]:
         """Add a script or a program, and return what runs it."""
-        data, path = read_file(beside(self._where, file))[0], f"/files/{file}"
+        data = read_file(beside(self._where, file))[0]
+        path = f"/files/{file}"
         self._put(path[1:], data, 0o755)
         if is_elf(data):
             self._host.add_needed(self._where / file, data)
@@ -368,7 +367,8 @@ def script_archives(
     }
     if not scripts:
         return ()
-    archive, hashes = place / _ARCHIVE, place / GUEST_FILE
+    archive = place / _ARCHIVE
+    hashes = place / GUEST_FILE
     if hashes.exists():
         if not archive.exists() or _hash(archive) != read_json(hashes).get("archive"):
             raise InputError(
@@ -398,7 +398,8 @@ def _hash(archive: Entry) -> str:
 def _applets(busybox: bytes) -> Iterator[str]:
     """Yield the names of its applets: it has a sorted table of them, each with a zero at its
     end."""
-    start, before = busybox.find(b"[\0[[\0"), b""
+    start = busybox.find(b"[\0[[\0")
+    before = b""
     if start < 0:
         return
     for word in busybox[start : start + 33 * _MOST_APPLETS].split(b"\0"):

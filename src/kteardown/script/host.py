@@ -154,7 +154,9 @@ class HostPrograms:
                 self._put(path, seen)
             return seen
         # As the kernel looks it up, with each link on the way.
-        done, waiting, links = PurePosixPath("/"), list(reversed(path.parts[1:])), 0
+        done = PurePosixPath("/")
+        waiting = list(reversed(path.parts[1:]))
+        links = 0
         while waiting:
             name = waiting.pop()
             here = done.parent if name == ".." else done / name
@@ -175,7 +177,8 @@ class HostPrograms:
         if seen in self._copied:
             return
         with failing(f"cannot read {path} for the guest", hint="check that you may read it."):
-            data, mode = path.read_bytes(), path.stat().st_mode
+            data = path.read_bytes()
+            mode = path.stat().st_mode
         self._copied[seen] = len(data)
         if self.size > MOST_BYTES:
             raise InputError(

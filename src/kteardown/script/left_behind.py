@@ -70,11 +70,14 @@ class LeftBehind:
 
     def _all_of(self, trial: PlannedTrial, end: ScriptEnd) -> Iterator[Record]:
         """Yield what a repetition left behind, the samples that were read from it, and its end."""
-        output, deltas, lost = self._output, self._deltas, self._lost
+        output = self._output
+        deltas = self._deltas
+        lost = self._lost
         self._clear()
         if failures := tap_failures(output):
             self._failures.setdefault(trial.index, []).extend(failures)
-        samples, read = [], set()
+        samples = []
+        read = set()
         for key, spec in (trial.script or {}).items():
             for value in values(parse_reading(spec), unit_of(key), output, deltas):
                 samples.append(

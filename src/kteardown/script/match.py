@@ -22,7 +22,8 @@ def search(expressions: Sequence[str], lines: Sequence[str]) -> list[list[Found]
     found: list[list[Found]] = []
     for text in expressions:
         expression = re.compile(text)
-        value, unit = min(expression.groups, 1), 2 if expression.groups > 1 else 0
+        value = min(expression.groups, 1)
+        unit = 2 if expression.groups > 1 else 0
         searched = ((number, expression.search(line)) for number, line in enumerate(lines))
         found.append(
             [

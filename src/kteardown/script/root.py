@@ -98,7 +98,8 @@ class GuestTree:
     def resolve(self, path: str) -> str:
         """Return where ``path`` is in the guest: links are followed, also the last one."""
         done: list[str] = []
-        waiting, links = path.split("/")[::-1], 0
+        waiting = path.split("/")[::-1]
+        links = 0
         while waiting:
             name = waiting.pop()
             if name == "..":
@@ -207,10 +208,8 @@ class _Root:
             with os.scandir(where) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
             for entry in entries:
-                path, status = (
-                    f"{above}/{entry.name}".lstrip("/"),
-                    entry.stat(follow_symlinks=False),
-                )
+                path = f"{above}/{entry.name}".lstrip("/")
+                status = entry.stat(follow_symlinks=False)
                 elsewhere = "" if status.st_dev == device else "mounted file systems"
                 if not self._wanted(path, status.st_mode, elsewhere):
                     continue

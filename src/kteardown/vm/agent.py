@@ -123,7 +123,8 @@ def _built(
     *variables: str,
     kind: str = "",
 ) -> Path:
-    native, known = host_arch() == arch, ARCHITECTURES[arch]
+    native = host_arch() == arch
+    known = ARCHITECTURES[arch]
     wanted = ("gcc", "cc") if native else (known.compiler,)
     compiler = next(filter(None, map(shutil.which, wanted)), None)
     if compiler is None:
@@ -193,7 +194,8 @@ def _need_sandbox(own: Sequence[Path]) -> None:
 def _read(file: Path) -> bytes:
     """Return a file that is not shipped. Raises InputError."""
     with failing(f"{file}: cannot be read", hint="check the file."):
-        about, place = file.stat(), file.resolve()
+        about = file.stat()
+        place = file.resolve()
         wrong = "" if stat.S_ISREG(about.st_mode) else "it is not a file"
         if about.st_size > _MOST_BYTES:
             wrong = "it is too large"

@@ -71,8 +71,10 @@ def facts() -> dict[str, Any]:
     governors = {_read(file) for file in _SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
     found = {path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))}
     packages = {_read(file) for file in _SYS.glob("cpu[0-9]*/topology/physical_package_id")}
-    off, boost = _read(_SYS / "intel_pstate/no_turbo"), _read(_SYS / "cpufreq/boost")
-    os_name, qemu = None, dict.fromkeys(get_args(Arch), "")
+    off = _read(_SYS / "intel_pstate/no_turbo")
+    boost = _read(_SYS / "cpufreq/boost")
+    os_name = None
+    qemu = dict.fromkeys(get_args(Arch), "")
     with suppress(OSError):
         os_name = platform.freedesktop_os_release().get("PRETTY_NAME")
     for arch in qemu:
@@ -202,7 +204,8 @@ class HostCheck(StrictModel):
 def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:
     """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below
     ``root``."""
-    found, cpu = {**_settings(facts, root), **_time_taken(facts, root)}, facts["cpu"]
+    found = {**_settings(facts, root), **_time_taken(facts, root)}
+    cpu = facts["cpu"]
     count = cpu["online"] or 1
     intel = (root / "sys/devices/system/cpu/intel_pstate/no_turbo").exists()
     words = {
@@ -231,8 +234,13 @@ def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCh
 
 def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str]]:
     """Return of what is set on the host, by name, whether it adds no noise, and what it is."""
-    under, cpu, mitigations = facts["hypervisor"], facts["cpu"], facts["mitigations"] or {}
-    governor, turbo, smt, isolated = cpu["governor"], cpu["turbo"], cpu["smt"], cpu["isolated"]
+    under = facts["hypervisor"]
+    cpu = facts["cpu"]
+    mitigations = facts["mitigations"] or {}
+    governor = cpu["governor"]
+    turbo = cpu["turbo"]
+    smt = cpu["smt"]
+    isolated = cpu["isolated"]
     enabled = read_or_empty(root / "sys/kernel/mm/transparent_hugepage/enabled")
     chosen = enabled.partition("[")[2].partition("]")[0] or "unknown"
     free = _number(root / "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") or 0
@@ -268,7 +276,8 @@ def _settings(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, str
 
 def _range(root: Path, lowest: str) -> str:
     folder = root / "sys/devices/system/cpu/cpu0/cpufreq"
-    low, high = _number(folder / lowest), _number(folder / "cpuinfo_max_freq")
+    low = _number(folder / lowest)
+    high = _number(folder / "cpuinfo_max_freq")
     return f": {low // 1000} to {high // 1000} MHz" if low and high else ""
 
 

@@ -126,7 +126,8 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
             left = 0 if _PARTS["end"].match(line) else left
             continue
         excerpt = _excerpt(lines, number)
-        report, left = kind, _EXCERPT
+        report = kind
+        left = _EXCERPT
         key = (kind, signature(kind, excerpt))
         if key not in found:
             found[key] = KernelProblem(kind=kind, line=line, signature=key[1], excerpt=excerpt)
@@ -245,11 +246,14 @@ def classify(console: str, records: RecordsSeen, ending: Ending) -> tuple[Outcom
     lines = lines_of(console)
     outcome: Outcome
     if ending.how == "broken":
-        outcome, detail = "infrastructure-error", ending.detail
+        outcome = "infrastructure-error"
+        detail = ending.detail
     elif records.error is not None:
-        outcome, detail = "agent-error", records.error
+        outcome = "agent-error"
+        detail = records.error
     elif records.bye and ending.how == "powered-off":
-        outcome, detail = "ok", ""
+        outcome = "ok"
+        detail = ""
     elif panic := _first(lines, _PARTS["panic"]):
         outcome, detail = _panic(lines, panic)
     else:

@@ -129,7 +129,8 @@ class QemuMachine:
             self._boots[task] = asyncio.get_running_loop()
         try:
             with pinned(job) as where, preloaded(job) as (before, more):
-                prefix, inherit = (*where.prefix, *before), (*self._inherit, *more)
+                prefix = (*where.prefix, *before)
+                inherit = (*self._inherit, *more)
                 result = await _run(where.job, prefix, on_line, self._on_command, inherit)
                 return result.model_copy(update={"placed": where.placed})
         finally:
@@ -188,7 +189,8 @@ async def _run(
         text = console.read()
     end = len(text) if ending.console_bytes is None else max(0, ending.console_bytes - start)
     # What the guest printed by itself, and what it printed when the lab interrupted it.
-    before, after = text[:end].decode(errors="replace"), text[end:].decode(errors="replace")
+    before = text[:end].decode(errors="replace")
+    after = text[end:].decode(errors="replace")
     if ending.note:
         with os.fdopen(job.console.append(), "ab") as console_end:
             console_end.write(ending.note.encode())
@@ -329,7 +331,8 @@ async def _broken(guest: _Guest) -> Ending:
 
 
 async def _silent(guest: _Guest, job: BootJob, monitor: Monitor, silence: str) -> Ending:
-    state, registers = await monitor.state(), await monitor.registers()
+    state = await monitor.state()
+    registers = await monitor.registers()
     where = re.findall(r"\b(?:RIP|EIP|PC)=([0-9a-f]{8,16})", registers)
     size = job.console.status().st_size
     if await monitor.interrupt():

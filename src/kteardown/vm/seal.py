@@ -57,7 +57,8 @@ def make(
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as above:
-        folder, program = Path(above, "sources"), Path(above, "program")
+        folder = Path(above, "sources")
+        program = Path(above, "program")
         for path, content in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)

@@ -239,7 +239,8 @@ def _columns(params: Mapping[str, bool], taken: set[str], point: str) -> str:
 
     In SQL, N and n are the same name.
     """
-    columns, used = "", {name.lower() for name in taken}
+    columns = ""
+    used = {name.lower() for name in taken}
     for key, numeric in sorted(params.items()):
         name = f"param_{key}" if key.lower() in used else key
         used.add(name.lower())

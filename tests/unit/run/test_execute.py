@@ -15,7 +15,8 @@ from kteardown.errors import LabError
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootStart, LostTime, TrialEnd, TrialStart
 from kteardown.progress import SilentReporter
-from kteardown.run.execute import execute, guest_plan
+from kteardown.run.boot_job import guest_plan
+from kteardown.run.execute import execute
 from kteardown.run.guest_records import Reports
 from kteardown.run.setting import Bootable, Lab
 from kteardown.rundir.counting import trials as counted_trials

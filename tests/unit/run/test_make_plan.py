@@ -14,7 +14,7 @@ from kteardown.inputs.options import Scripted
 from kteardown.model.experiment import Experiment, MachineSpec, Sweep
 from kteardown.model.plan import blocks_of, rests
 from kteardown.model.record import LAYOUT, TWIN
-from kteardown.run.execute import guest_plan
+from kteardown.run.boot_job import guest_plan
 from kteardown.run.make_plan import make_plan, with_layout_twin
 from kteardown.run.resolve import experiment_of_script
 from kteardown.script.describe import describe, keep

@@ -9,7 +9,7 @@ from kteardown.kernels.kconfig import wanted_symbols
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan
 from kteardown.paths import data_dir
-from kteardown.run.execute import guest_plan
+from kteardown.run.boot_job import guest_plan
 from kteardown.run.make_plan import make_plan, plan_profile
 
 

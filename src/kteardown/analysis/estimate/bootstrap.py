@@ -283,7 +283,8 @@ def _block_correlation(one: Array, two: Array) -> float:
     # The standard error is that of Fisher's z (R. Fisher, Metron 1, 1921).
     if len(one) < 4 or np.ptp(one) < _ROUNDING or np.ptp(two) < _ROUNDING:
         return 0.0
-    a, b = one - one.mean(), two - two.mean()
+    a = one - one.mean()
+    b = two - two.mean()
     r = float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))
     return (
         max(0.0, math.tanh(math.atanh(min(r, 1 - 1e-9)) - 1 / math.sqrt(len(one) - 3)))
@@ -295,7 +296,8 @@ def _block_correlation(one: Array, two: Array) -> float:
 def _quantile(ordered: Sequence[float], q: float) -> float:
     """Return the quantile of ascending values by linear interpolation."""
     lower, fraction = divmod((len(ordered) - 1) * q, 1)
-    low, high = ordered[int(lower)], ordered[min(int(lower) + 1, len(ordered) - 1)]
+    low = ordered[int(lower)]
+    high = ordered[min(int(lower) + 1, len(ordered) - 1)]
     return (low + high) / 2 if fraction == 0.5 else low + (high - low) * fraction
 
 

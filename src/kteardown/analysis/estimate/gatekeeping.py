@@ -114,7 +114,8 @@ def _weights(
     """Return the part of alpha of each waiting metric, and of the points of each family
     together."""
     share = 1 / max(1, sum(family.tested for family in families))
-    to_metrics, of_points = 0.0, []
+    to_metrics = 0.0
+    of_points = []
     of_metric = dict.fromkeys(waiting, 0.0)
     for number, (family, points) in enumerate(zip(families, left, strict=True)):
         own = 0.0 if family.tested else 1.0

@@ -116,8 +116,10 @@ def estimate_over_points(
     logs = np.log(np.where(equal, 1.0, changed)) - np.log(np.where(equal, 1.0, base))
     figures = weights @ logs
     if exact:
-        centre, identical = float(figures[0]), bool(equal.all())
-        ratio, zero = 1.0 if identical else math.exp(centre), abs(centre) < _ROUNDING
+        centre = float(figures[0])
+        identical = bool(equal.all())
+        ratio = 1.0 if identical else math.exp(centre)
+        zero = abs(centre) < _ROUNDING
         found = exact_estimate(ratio, rules, higher=centre > 0, zero=zero, identical=identical)
         return OverPoints(found, used, len(blocks), 0.0, 0.0)
     if len(blocks) < 2:
@@ -131,15 +133,23 @@ def estimate_over_points(
         se = _error_inside(chosen, weights, resampler, quantile)
     centre = float(np.mean(figures))
     if se < _ROUNDING:
-        still, near = abs(centre) <= _ROUNDING, abs(centre) <= math.log1p(rules.same_within)
-        p, ratio = float(still), math.exp(centre)
-        found = Estimate(ratio, (ratio, ratio), p, 0.0, higher=centre > 0, p_same=float(not near))
+        found = _without_spread(centre, rules)
     else:
         found = _student(centre, se, len(figures) - 1, rules, twin=clock == "wall")
     spread = float(np.std(figures, ddof=1))
     inside = float(np.median(np.std(logs, axis=1, ddof=1)))
     by_block = dict(zip(blocks, figures.tolist(), strict=True))
     return OverPoints(found, used, len(blocks), spread, inside, by_block)
+
+
+def _without_spread(centre: float, rules: Rules) -> Estimate:
+    """The estimate of blocks that all have the logarithm ``centre``."""
+    still = abs(centre) <= _ROUNDING
+    near = abs(centre) <= math.log1p(rules.same_within)
+    ratio = math.exp(centre)
+    return Estimate(
+        ratio, (ratio, ratio), float(still), 0.0, higher=centre > 0, p_same=float(not near)
+    )
 
 
 def _complete(points: Sequence[PointBoots]) -> tuple[tuple[int, ...], list[int]]:
@@ -155,7 +165,8 @@ def _complete(points: Sequence[PointBoots]) -> tuple[tuple[int, ...], list[int]]
 
 
 def _student(centre: float, se: float, df: float, rules: Rules, *, twin: bool) -> Estimate:
-    half, edge = student(df, rules.confidence) * se, math.log1p(rules.same_within)
+    half = student(df, rules.confidence) * se
+    edge = math.log1p(rules.same_within)
     return Estimate(
         math.exp(centre),
         (bounded_exp(centre - half), bounded_exp(centre + half)),
@@ -171,7 +182,8 @@ def _by_differences(base: Array, changed: Array, weights: Array, *, exact: bool)
     point."""
     sizes = (np.abs(base) + np.abs(changed)).mean(axis=1) / 2
     figures = weights @ ((changed - base) / np.where(sizes > 0, sizes, 1.0)[:, None])
-    boots, centre = len(figures), float(np.mean(figures))
+    boots = len(figures)
+    centre = float(np.mean(figures))
     if boots < 2:
         return Estimate(
             None, None, None, None, reason="one boot gives no interval", higher=centre > 0
@@ -240,7 +252,8 @@ def _mean(groups: Sequence[Sequence[float]]) -> tuple[float, float, int] | None:
     """Return the mean of the log ratios over nodes, its standard error, and the degrees of
     freedom."""
     # None with one node, or if no node has two blocks that differ.
-    count, blocks = len(groups), sum(map(len, groups))
+    count = len(groups)
+    blocks = sum(map(len, groups))
     if count < 2 or blocks == count:
         return None
     sizes = np.array([len(group) for group in groups])
@@ -291,7 +304,8 @@ def estimate_means(base: Mean, changed: Mean, rules: Rules) -> Estimate:
     higher = ratio > 1
     if min(base.n, changed.n) < 2:
         return Estimate(ratio, None, None, None, higher=higher, reason="one run gives no interval")
-    centre, edge = math.log(ratio), math.log1p(rules.same_within)
+    centre = math.log(ratio)
+    edge = math.log1p(rules.same_within)
     se = math.sqrt(base.variance + changed.variance)
     if se == 0:
         if abs(centre) > edge:

@@ -53,7 +53,8 @@ class RankTest:
 def rank_sum(base: Figures, changed: Figures) -> float:
     """Return the two-sided p-value of no change without pairing. Each side needs at least two
     boots."""
-    before, after = list(base.values()), list(changed.values())
+    before = list(base.values())
+    after = list(changed.values())
     if len({*before, *after}) == 1:  # Versions of scipy since 1.18 return NaN for these.
         return 1.0
     from scipy.stats import (
@@ -199,7 +200,8 @@ def estimate(
     resampled only if the values of the boots do not differ at all, as with a coarse clock.
     """
     base, changed = paired(base, changed)
-    before, after = base.quantile(quantile), changed.quantile(quantile)
+    before = base.quantile(quantile)
+    after = changed.quantile(quantile)
     higher = after > before
     ratio = after / before if before > 0 and after >= 0 else None
     if clock == "instructions" and both_exact(base, changed):
@@ -330,8 +332,6 @@ def _by_rank(
         return Estimate(ratio, None, None, None, reason="one boot gives no interval", higher=higher)
     if np.ptp([*base.values(), *changed.values()]) == 0:
         return Estimate(ratio, None, 1.0, None, identical=True, higher=higher)
-    p, reason = (
-        rank_sum(base, changed),
-        "rank test without an interval: not all samples are above zero",
-    )
+    p = rank_sum(base, changed)
+    reason = "rank test without an interval: not all samples are above zero"
     return Estimate(ratio, None, p, None, reason=reason, higher=higher)

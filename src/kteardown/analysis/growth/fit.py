@@ -132,7 +132,8 @@ def power(costs: Costs, confidence: float) -> FittedLaw:
     floor = max(float(rss[best]), len(costs.x) * PARSIMONY**2)
     t = student(df, confidence)
     inside = np.flatnonzero(rss <= floor * (1 + t * t / df))
-    low, high = int(inside[0]), int(inside[-1])
+    low = int(inside[0])
+    high = int(inside[-1])
     bounded = low > 0 and high < len(_EXPONENTS) - 1
     exponent = float(_EXPONENTS[best])
     ci = (float(_EXPONENTS[low]), float(_EXPONENTS[high])) if bounded else None
@@ -290,7 +291,8 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
     )
     plausible = [*kept, bent] if found.points * math.log(worse) <= _PLAUSIBLE else kept
     ends = [_ends(curve, found.costs, at, confidence) for curve in plausible]
-    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+    low = min(end[0] for end in ends)
+    high = max(end[1] for end in ends)
     if low <= 0 or high > WIDEST * low:
         names = ", ".join(dict.fromkeys(curve.model for curve in plausible)).replace(
             "nlogn", "n log n"

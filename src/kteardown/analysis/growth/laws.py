@@ -88,7 +88,8 @@ def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Ru
     )
     t = student(len(blocks) - 1, rules.confidence)
     covariance = np.cov(one, two) / len(blocks)
-    a, b = float(np.mean(one)), float(np.mean(two))
+    a = float(np.mean(one))
+    b = float(np.mean(two))
     scale = _ROUNDING * max(abs(a), abs(b))
     # Noise that is smaller than rounding is none.
     covariance = np.where(np.abs(covariance) < scale**2, 0.0, covariance)

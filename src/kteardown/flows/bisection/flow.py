@@ -240,7 +240,8 @@ def _ends_of_series(span: Span, reporter: Reporter) -> _Ends:
 
 def _measure_ends(commits: MeasuredCommits, folder: Path, metric: str, outcome: str) -> None:
     """Measure both ends, and choose what is compared. Raises InputError if they do not differ."""
-    kept, bad = Entry(folder) / "compared.json", commits.bad
+    kept = Entry(folder) / "compared.json"
+    bad = commits.bad
     if commits.good in commits.measured and bad in commits.measured and kept.exists():
         commits.compared = BisectedValue(**json.loads(kept.content()))
         return

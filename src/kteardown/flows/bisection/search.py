@@ -144,7 +144,8 @@ class Walk:
         return list(self._changes(good, bad, value, self._difference(good, bad, value)))
 
     def _difference(self, good: str, bad: str, value: Value) -> float:
-        before, after = value(good), value(bad)
+        before = value(good)
+        after = value(bad)
         if before is None or after is None:
             raise InputError(
                 f"{(good if before is None else bad)[:12]} cannot be measured",
@@ -153,7 +154,8 @@ class Walk:
         return after - before
 
     def _changes(self, good: str, bad: str, value: Value, whole: float) -> Iterator[Change]:
-        start, gap = value(good), self._difference(good, bad, value)
+        start = value(good)
+        gap = self._difference(good, bad, value)
         if good == bad or start is None or abs(gap) <= _LEAST * abs(whole):
             return
 
@@ -166,13 +168,15 @@ class Walk:
         before = self.parent(found[-1])
         if len(found) > 1 and value(before) is None:
             before = found[-1]
-        old, new = value(before), value(found[0])
+        old = value(before)
+        new = value(found[0])
         if new is None:
             return
         if (
             old is None
         ):  # As at a merge whose parents were skipped: nothing before it can be separated.
-            before, old = good, start
+            before = good
+            old = start
         yield from self._changes(good, before, value, whole)
         if abs(new - old) > _LEAST * abs(whole):
             yield Change(tuple(reversed(found)), old, new)

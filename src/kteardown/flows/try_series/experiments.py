@@ -62,7 +62,8 @@ def with_fewer_sizes(experiment: Experiment) -> Experiment:
     """Return an experiment of one workload whose quick design has as few sizes as a growth law
     needs."""
     (sweep,) = experiment.workloads
-    law, quick = load_workload(sweep.workload, experiment.folder).law, experiment.quick
+    law = load_workload(sweep.workload, experiment.folder).law
+    quick = experiment.quick
     sizes = quick.params.get(law, sweep.params.get(law, ()))
     few = tuple(dict.fromkeys(sizes[n] for n in (0, (len(sizes) - 1) // 2, -1) if sizes))
     params = {**quick.params, law: few} if few else quick.params
@@ -75,7 +76,8 @@ def needed_settings(choice: MeasuredWorkload, experiment: Experiment) -> list[st
     swept = {
         name: values for sweep in experiment.workloads for name, values in sweep.params.items()
     }
-    usual, settings = small_point(choice.workload), []
+    usual = small_point(choice.workload)
+    settings = []
     for name, value in choice.params.items():
         values = swept.get(name, ())
         able = [one for one in values if one in choice.choices.get(name, ())]

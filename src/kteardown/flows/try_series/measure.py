@@ -105,7 +105,8 @@ class SeriesMeasurement:
             most = jobs_of(experiments[0], self._runner.jobs)
             material, exercise = boot_and_count(boot, count, self._reporter, exact=exact, jobs=most)
         else:
-            material, exercise = boot(), choice.exercise
+            material = boot()
+            exercise = choice.exercise
         ran = replace(
             choice, run=run.name, material=material, exercise=exercise, only_counted=False
         )
@@ -116,7 +117,8 @@ class SeriesMeasurement:
         rehearsed."""
         with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
             if is_own(choice.workload):
-                source, asked = tried.base.source, self._asked(tried)
+                source = tried.base.source
+                asked = self._asked(tried)
                 _, experiment = described_in(
                     Path(folder), choice.workload, source, asked, self._scripted, self._reporter
                 )
@@ -154,7 +156,8 @@ class SeriesMeasurement:
 
     def _experiments(self, choice: MeasuredWorkload, tried: Tried) -> tuple[Experiment, ...]:
         """Return the experiment of a workload, once for each clock; a script is rehearsed first."""
-        source, asked = tried.base.source, self._asked(tried)
+        source = tried.base.source
+        asked = self._asked(tried)
         if is_own(choice.workload):
             return experiments_on(choice.workload, source, asked, self._scripted, self._reporter)
         return experiments_of(choice, source, asked)

@@ -72,7 +72,8 @@ def prepare(
 
 
 def base_request(kernels: Kernels, base: Base) -> KernelRequest:
-    fragments, arch = located(kernels.config or ()), kernels.arch or DEFAULT_ARCH
+    fragments = located(kernels.config or ())
+    arch = kernels.arch or DEFAULT_ARCH
     return KernelRequest(
         BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or ""
     )

@@ -42,7 +42,8 @@ def of_run(material: Measured) -> str:
     """Return the whole text, with a newline at the end; on both clocks it begins with how they
     relate."""
     if isinstance(material, BothMaterial):
-        results, failed = list(material.both.results.values()), clock_faults(material.both)
+        results = list(material.both.results.values())
+        failed = clock_faults(material.both)
         both = material.both
         workloads = material.workloads
         # The limits of each clock, without what the other clock would add, and those of the pair.
@@ -50,7 +51,8 @@ def of_run(material: Measured) -> str:
         pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
         texts = list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
     else:
-        results, failed = [material.result], fault_lines(material.result)
+        results = [material.result]
+        failed = fault_lines(material.result)
         texts = limits(material.result)
     first = "\n".join(
         wrapped(line.text, "- ") for line in lines(material.whole, material.workloads)
@@ -108,7 +110,8 @@ def _table(result: Result, group: Group, variant: str, rows: Sequence[Comparison
 def layout(table: Table) -> str:
     """Return the table under its title; of one that is too wide, each row has two lines."""
     block = table.cut(WIDTH, _GAP)[0]
-    names, rows = block.columns, [tuple(cell.text for cell in row) for row in block.rows]
+    names = block.columns
+    rows = [tuple(cell.text for cell in row) for row in block.rows]
     laid_out = [_aligned(block, names, rows)]
     if block.width(_GAP) > WIDTH:
         figures = [name for name in names if name in _FIGURES]

@@ -84,7 +84,8 @@ def html_report(material: Measured) -> str:
 def _of_both(both: BothMaterial) -> str:
     """Return the page of a run on both clocks: side by side, then the instruction clock, then the
     other."""
-    exact, wall = replace(both.clocks[0], name=both.name), both.clocks[1]
+    exact = replace(both.clocks[0], name=both.name)
+    wall = both.clocks[1]
     side_by_side = Section(
         "Both clocks",
         "clocks",
@@ -194,7 +195,8 @@ def _of_wall(section: Section) -> Section:
     galleries = tuple(
         replace(gallery, name=f"wall-{gallery.name}") for gallery in section.galleries
     )
-    title, anchor = f"{section.title}, wall clock", f"wall-{section.anchor}"
+    title = f"{section.title}, wall clock"
+    anchor = f"wall-{section.anchor}"
     return replace(section, title=title, anchor=anchor, galleries=galleries)
 
 
@@ -246,7 +248,8 @@ def _if_any(gallery: Gallery | None) -> list[Gallery]:
 
 
 def _about_the_run(material: Material) -> list[Table]:
-    result, workloads = material.result, material.workloads
+    result = material.result
+    workloads = material.workloads
     further = (
         *contents.other_metrics(result, workloads),
         *contents.outliers_table(result, workloads),

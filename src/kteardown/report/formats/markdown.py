@@ -48,7 +48,8 @@ def report(material: Measured, *, alone: bool = True) -> str:
 
     On both clocks it has both side by side, then the whole report of each.
     """
-    workloads, result = material.workloads, material.result
+    workloads = material.workloads
+    result = material.result
     parts = [bold(lines(material.whole, workloads))]
     if isinstance(material, BothMaterial):
         parts += [

@@ -78,7 +78,8 @@ def report(material: Measured, console: Console, *, alone: bool = True) -> None:
 
 def show_both_clocks(material: BothMaterial, console: Console) -> None:
     """Print both clocks side by side."""
-    both, workloads = material.both, material.workloads
+    both = material.both
+    workloads = material.workloads
     for line in clock_faults(both):
         console.print(Text(line.text, style=STYLES[line.tone]))
     for table in clock_tables(both, workloads):
@@ -110,7 +111,8 @@ def show(table: Table, console: Console) -> None:
 def _block(block: Block, width: int) -> RichTable:
     # Where a block is too wide, its widest column of words is wrapped; rich wraps several, and
     # figures too.
-    excess, widths = block.width(_GAP) - width, dict[int, int]()
+    excess = block.width(_GAP) - width
+    widths = dict[int, int]()
     texts = [
         n for n, name in enumerate(block.columns) if name in block.left and block.widths[n] > excess
     ]
@@ -136,12 +138,16 @@ _FAULTS = 3
 
 def brief(material: Measured, console: Console) -> None:
     """Print the result in lines, the headline metrics, one growth law, and where the rest is."""
-    result, workloads = material.result, material.workloads
-    answer, laws = lines(material.whole, workloads), law_tables(material.clocks[0])[:1]
+    result = material.result
+    workloads = material.workloads
+    answer = lines(material.whole, workloads)
+    laws = law_tables(material.clocks[0])[:1]
     if isinstance(material, BothMaterial):
-        faults, table = clock_faults(material.both), clock_summary(material.both, workloads)
+        faults = clock_faults(material.both)
+        table = clock_summary(material.both, workloads)
     else:
-        faults, table = fault_lines(result), brief_table(result, workloads)
+        faults = fault_lines(result)
+        table = brief_table(result, workloads)
 
     if table and table.keys.width(_GAP) > console.width:
         # Without the points, which the lines have too.

@@ -169,7 +169,8 @@ def _series(ablation: Ablation) -> Iterator[PlotSeries]:
     for n, (p, ends) in enumerate(zip(ablation.patches, pairwise(levels), strict=True)):
         words = p.subject if len(p.subject) <= _LONGEST else p.subject[: _LONGEST - 1] + "…"
         text = f"patch {p.patch}: {words}; {portion(p.step)} of the whole series"
-        ratio, ci = p.step.ratio, p.step.ci
+        ratio = p.step.ratio
+        ci = p.step.ci
         shade = "better" if ((ratio or 1) < 1) == (ablation.better == "lower") else "worse"
         if ratio is None or ratio == 1 or (ci and ci[0] <= 1 <= ci[1]):
             shade = "null"

@@ -161,7 +161,8 @@ def _least(rows: _Readings) -> str:
     ratios = sorted((seen for r in rows if (seen := _least_seen(r))), key=size_of)
     if not ratios:
         return ""
-    low, high = percent(ratios[0]), percent(ratios[-1])
+    low = percent(ratios[0])
+    high = percent(ratios[-1])
     span = low if low == high else f"{low} to {high}"
     return f"smallest change that the wall clock could have seen (80% power): {span}"
 

@@ -156,7 +156,8 @@ def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | No
 
 def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
     """Return the table; empty if no headline metric has more than one point."""
-    found, cells = [], list[Sequence[Text]]()
+    found = []
+    cells = list[Sequence[Text]]()
     for group, variant, compared, m in headline_rows(result, workloads):
         if m is not None:
             planned = f"{m.points}" + ("" if m.points == m.planned else f" of {m.planned}")
@@ -189,7 +190,8 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
 
 def comparison_table(material: Material) -> LongTable:
     """Return every comparison of requested variants with its interval, twins and reason."""
-    wall, bodies = material.result.clock == "wall", []
+    wall = material.result.clock == "wall"
+    bodies = []
     for group in groups(material.result, material.workloads):
         values = [side.compared for c in group.comparisons for side in (c.base, c.changed)]
         unit = scale(group.comparisons[0].unit, material.result.clock, values)
@@ -204,7 +206,8 @@ def comparison_table(material: Material) -> LongTable:
                     *tests,
                     probability(c.p_rank),
                 ]
-            sized, judged = Cell(change(c, digits), c.verdict), Cell(c.verdict, c.verdict)
+            sized = Cell(change(c, digits), c.verdict)
+            judged = Cell(c.verdict, c.verdict)
             first = map(Cell, (c.variant, point_text(c.point), *sides))
             cells = (*first, sized, *map(Cell, tests), judged, Cell(with_remedy(c.reason)))
             rows.append(LongRow(c.variant, c.verdict, cells))
@@ -256,11 +259,13 @@ def forest_plots(material: Material) -> list[Forest]:
 
 
 def _rows(comparisons: list[Comparison], varying: tuple[str, ...], axis: "RatioAxis") -> list[Row]:
-    digits, rows = decimals(comparisons), []
+    digits = decimals(comparisons)
+    rows = []
     for c in comparisons:
         values = [(name, parameter(c.point[name])) for name in varying if name in c.point]
         label = " ".join(f"{name} {text}" if text[:1].isdigit() else text for name, text in values)
-        picture, reason = draw_as("forest_row", axis, c), with_remedy(c.reason)
+        picture = draw_as("forest_row", axis, c)
+        reason = with_remedy(c.reason)
         rows.append(Row(label or "all", picture, change(c, digits), c.verdict, reason))
     return rows
 
@@ -354,10 +359,12 @@ class RatioAxis:
         every = [c for c in comparisons if c.ratio is not None and c.ratio > 0]
         firm = [c for c in every if c.verdict != "inconclusive"] or every
         ratios = [math.log(c.ratio or 1.0) for c in firm]
-        low, high = min([*ratios, 0.0]), max([*ratios, 0.0])
+        low = min([*ratios, 0.0])
+        high = max([*ratios, 0.0])
         reach = max(_FURTHER * (high - low), math.log(_LEAST_REACH))
         ends = [end for c in every for end in (c.ratio or 1.0, *(c.ci or ())) if end > 0]
-        least, most = math.exp(low - reach), math.exp(high + reach)
+        least = math.exp(low - reach)
+        most = math.exp(high + reach)
         return cls(*ratio_range([min(max(end, least), most) for end in ends]))
 
     def at(self, ratio: float) -> float:
@@ -375,7 +382,8 @@ def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
     """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to
     either side."""
     known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
-    low, high = min([*known, 0.99]), max([*known, 1.01])
+    low = min([*known, 0.99])
+    high = max([*known, 1.01])
     room = (high / low) ** 0.04
     return low / room, high * room
 
@@ -456,7 +464,8 @@ def _first(finding: MetricAnswer) -> tuple[Verdict, str, str]:
     if metric is not None and metric.planned > 1:
         ends = "" if metric.ci is None or metric.exact else f" {interval(metric.ci)}"
         where = f"{group.name} over {points_of(metric)}{ends}"
-        verdict, ratio = metric.verdict, metric.ratio
+        verdict = metric.verdict
+        ratio = metric.ratio
     else:
         verdict = most_alarming(c.verdict for c in finding.points)
         last = next(c for c in reversed(finding.points) if c.verdict == verdict)

@@ -144,11 +144,13 @@ def _charts(
 ) -> Iterator[tuple[str, Chart]]:
     """Yield the chart with linear axes, and the one with logarithmic axes if a number is
     positive."""
-    result, rest = material.result, dict(fixed)
+    result = material.result
+    rest = dict(fixed)
     unit = scale(
         mine[0].unit, result.clock, [side.compared for c in mine for side in (c.base, c.changed)]
     )
-    series, described = [], []
+    series = []
+    described = []
     for kernel in ["base", *dict.fromkeys(c.variant for c in mine)]:
         marks = _measured(material, group, param, kernel, mine, unit)
         series.append(of_kernel(kernel, list(result.kernels), marks))

@@ -53,7 +53,8 @@ _TIMES = {
 
 def published_tables(material: Material) -> list[Table]:
     """Return the published figures next to our changes, for the metrics that we have too."""
-    result, reference = material.result, material.reference
+    result = material.result
+    reference = material.reference
     if reference is None:
         return []
     source = reference.source

@@ -104,9 +104,11 @@ def _samples(material: Material, samples: Sequence[Samples]) -> Chart:
 
 def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[PlotSeries]:
     """Return the samples of a kernel, and the median of each boot."""
-    count, by = len(s.boots), unit.divisor
+    count = len(s.boots)
+    by = unit.divisor
     room = min(_WIDTH / count, 0.2)
-    dots, medians = [], []
+    dots = []
+    medians = []
     for position, (block, values) in enumerate(s.boots.items()):
         middle = at + (position - (count - 1) / 2) * room
         step = room * _INSIDE / max(1, len(values) - 1)
@@ -145,7 +147,9 @@ def samples_table(material: Material) -> LongTable:
 
 
 def _percentiles(material: Material, mine: Sequence[Distribution]) -> Chart:
-    first, series, described = mine[0], [], []
+    first = mine[0]
+    series = []
+    described = []
     name = metric_name(material.workloads, first.workload, first.metric)
     values = [value for one in mine for value in one.percentiles.values()]
     columns = list(dict.fromkeys(percentile for one in mine for percentile in one.percentiles))
@@ -191,7 +195,9 @@ def distribution_tables(material: Material) -> list[Table]:
 
 
 def _table(material: Material, mine: Sequence[Distribution]) -> Table:
-    first, percents, blocks = mine[0], list(mine[0].percentiles), []
+    first = mine[0]
+    percents = list(mine[0].percentiles)
+    blocks = []
     values = [value for one in mine for value in one.percentiles.values()]
     unit = scale(first.unit, material.result.clock, values)
     points = list({tuple(one.point.items()): one.point for one in mine}.values())
