@@ -303,14 +303,14 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
         return tuple(names)
     partial = configured(folders(repository)[1], r"^remote[.].*[.]promisor$") != [""]
     kind = ""
-    hint = "fetch it again, or copy it whole"
+    advice = "fetch it again, or copy it whole"
     if partial:
         kind = ", a partial clone"
-        hint = f"fetch them: git -C '{repository}' worktree add --detach DIR {commit[:12]}"
-        hint += ", or those of all commits: git fetch --refetch --no-filter"
+        advice = f"fetch them: git -C '{repository}' worktree add --detach DIR {commit[:12]}"
+        advice += ", or those of all commits: git fetch --refetch --no-filter"
     raise InputError(
         f"{where}: {len(names):,} of its {len(files):,} files are not in the repository{kind}",
-        hint=f"{hint}; nothing was unpacked.",
+        hint=f"{advice}; nothing was unpacked.",
     )
 
 
