@@ -15,8 +15,8 @@ SLURM_TESTS := .venv/bin/pytest --durations=10 tests/slurm
 KVM_TESTS := .venv/bin/pytest --durations=10 tests/kvm
 PAGE_TESTS := .venv/bin/pytest -n 2 --dist loadfile --durations=10 tests/page
 
-.PHONY: help demo setup setup-dev lint format test test-newest test-hosts lock dist image test-all test-unit test-vm test-kvm test-page screenshots recording bench tables results \
-	results-renew results-analyse confirm release-check coverage series-form docs man clean
+.PHONY: help demo setup setup-dev lint format test test-newest test-hosts lock dist image test-all test-unit test-vm test-kvm test-page screenshots recording bench tables figures \
+	confirm release-check coverage series-form docs man clean
 
 help:
 	@echo "make demo      set up, build two kernels, run a part of the freezer experiment, print its table"
@@ -28,12 +28,12 @@ help:
 	@echo "make test-kvm  the lab under KVM, on an emulated host (tests/kvm; a part of test-all)"
 	@echo "make test-page the pages in a real browser, with axe (tests/page; a part of test-all)"
 	@echo "make screenshots  the pictures of the documentation, by tests/page; make recording is the one of the demo"
-	@echo "make lint      ruff, mypy --strict, import layers, sizes, words, texts of the series, clang-format, agent with sanitizers, published figures"
+	@echo "make lint      ruff, mypy --strict, import layers, sizes, texts of the series, clang-format, agent with sanitizers"
 	@echo "make bench     time to the first record; speed and error rates of the statistics"
-	@echo "make tables    the published tables and figures, from results/ into the texts"
-	@echo "make results   the published results and their state; with NAME=... measures one again"
-	@echo "make confirm   whether the published figures still hold, from a few boots (NAME=..., WORKLOAD=... for some)"
-	@echo "make release-check  lint, and neither a result nor the full run of the tests is older than what it depends on"
+	@echo "make tables    our published tables and figures, from findings/results into the texts"
+	@echo "make figures   our published results, each with its commit; with NAME=... measures one again"
+	@echo "make confirm   whether our published figures still hold, from one boot of each kernel (NAME=... for one)"
+	@echo "make release-check  lint, our findings, and the full run of the tests: is any of them older than the tree?"
 	@echo "make coverage  which kernel functions each workload executes, in boots of their own (SOURCE=... for one kernel)"
 	@echo "make series-form  checkpatch, git am and seven kinds of builds of each series (NAME=... for one)"
 	@echo "make docs      the documentation as a site, in build/site"
@@ -56,7 +56,7 @@ demo: .venv/.ready
 	@echo "This is a part. The rest, with another series, more sizes and the cgroup freezer: .venv/bin/kteardown run freezer"
 
 # The steps are independent, and run side by side; each prints its output when it ends.
-LINT := ruff mypy layers sizes doors words texts agent plugins results coverage
+LINT := ruff mypy layers sizes doors texts agent plugins coverage
 
 lint: .venv/.ready-dev
 	@$(MAKE) -s -k -j 2 --output-sync=target $(addprefix lint-,$(LINT))
@@ -72,18 +72,12 @@ lint-sizes:
 	$(PY) scripts/check_sizes.py
 lint-doors:
 	$(PY) scripts/check_doors.py
-lint-words:
-	$(PY) scripts/check_words.py
 lint-texts:
 	.venv/bin/pytest -q tests/unit/kernels/test_series_texts.py
 lint-agent:
 	$(MAKE) -s -C agent format-check check
 lint-plugins:
 	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.c
-lint-results:
-	$(PY) scripts/results.py check
-	$(PY) scripts/spreads.py check
-	$(PY) scripts/laws.py check
 lint-coverage:
 	$(PY) scripts/coverage_maps.py check
 
@@ -159,26 +153,26 @@ bench: .venv/.ready-dev
 	$(PY) bench/boot_time.py
 	$(PY) bench/stats_speed.py
 	$(PY) bench/report_speed.py
-	$(PY) bench/validate_stats.py --quick
-	$(PY) bench/validate_hunt.py --quick
+	$(PY) findings/scripts/validate_stats.py --quick
+	$(PY) findings/scripts/validate_hunt.py --quick
+
+# Our own figures, which are no part of the tool: findings/README.md.
+FIGURES := $(PY) findings/scripts/figures.py
 
 tables: .venv/.ready-dev
-	@$(PY) scripts/results.py tables
+	@$(FIGURES) tables
 
-results: .venv/.ready-dev
-	@$(PY) scripts/results.py $(if $(NAME),measure $(NAME),list)
-
-results-renew: .venv/.ready-dev
-	@$(PY) scripts/results.py renew
+figures: .venv/.ready-dev
+	@$(FIGURES) $(if $(NAME),measure $(NAME),list)
 
 confirm: .venv/.ready-dev
-	@$(PY) scripts/confirm.py $(if $(WORKLOAD),--workload $(WORKLOAD)) $(NAME)
+	@$(FIGURES) confirm $(NAME)
 
 release-check: lint
-	$(PY) scripts/full_run.py check; tests=$$?; $(PY) scripts/results.py release-check && exit $$tests
-
-results-analyse: .venv/.ready-dev
-	@$(PY) scripts/results.py analyse $(NAME)
+	.venv/bin/ruff check findings/scripts findings/tests
+	.venv/bin/mypy findings/scripts
+	.venv/bin/pytest -q findings/tests
+	$(PY) scripts/full_run.py check; tests=$$?; $(FIGURES) release-check && exit $$tests
 
 coverage: .venv/.ready-dev
 	$(PY) scripts/coverage_maps.py make $(SOURCE)

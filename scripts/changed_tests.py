@@ -1,7 +1,7 @@
 """Runs the steps of lint and the tests that a change can affect.
 
-    changed_tests.py [COMMIT] of all that differs from COMMIT, new files included; by default from
-                                   HEAD, or, if nothing differs, from the commit before
+    changed_tests.py [COMMIT]      of all that differs from COMMIT, new files included; by default
+                                   from HEAD, or, if nothing differs, from the commit before
 
 A step of lint runs if a file that it reads has changed (``LINT``).
 
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import grimp
 
-from content_ids import listed, what_counts
+from contents import is_text, listed
 from full_run import affected, unit_of
 
 ROOT = Path(__file__).parents[1]
@@ -33,11 +33,9 @@ LINT = {
     "layers": r"^src/.*\.py$",
     "sizes": r"\.(py|[ch])$",
     "doors": r"^(src|scripts)/.*\.py$",
-    "words": r"",
     "texts": r"^series/",
     "agent": r"^agent/",
     "plugins": r"^(plugins|agent)/",
-    "results": r"",
     "coverage": r"^(agent|coverage|kernels|scripts|series|src|workloads)/",
 }
 """The steps of lint, and what matches the files that each reads."""
@@ -90,7 +88,7 @@ def lint_steps(names: Iterable[str]) -> list[str]:
 
 def affected_tests(root: Path, names: Iterable[str]) -> list[str]:
     """The test files that a change of the files ``names`` can affect."""
-    names = sorted(names)
+    names = sorted(name for name in names if not name.startswith("findings/"))
     everything = [name for name in listed(root, ["tests"]) if Path(name).name.startswith("test_")]
     unit = [name for name in everything if name.startswith("tests/unit/")]
     guests = [name for name in everything if name.startswith(("tests/vm/", "tests/kvm/test_ends"))]
@@ -98,11 +96,7 @@ def affected_tests(root: Path, names: Iterable[str]) -> list[str]:
         return unit + guests
     found = _by_imports(root, names, unit) | {name for name in names if name in unit}
     # Not a text: nothing of a cover letter is built or run.
-    decide = [
-        name
-        for name in names
-        if name.partition("/")[0] in GUESTS and what_counts(name, b"") is not None
-    ]
+    decide = [name for name in names if name.partition("/")[0] in GUESTS and not is_text(name)]
     units = dict.fromkeys(map(unit_of, decide))
     return sorted(found | affected(root, list(units), guests) | _with_guests(root, names, guests))
 

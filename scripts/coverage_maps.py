@@ -1,10 +1,11 @@
 """Make the shipped coverage maps (`coverage/`), and say whether they are older than the workloads.
 
-    coverage_maps.py make [SOURCE...] boots each kernel once for every workload that has changed
-    since coverage_maps.py check warns if a workload, the agent or the plugin has changed since
+    coverage_maps.py make [SOURCE...]   boot each kernel once for every workload that has changed
+                                        since
+    coverage_maps.py check              warn if a workload, the agent or the plugin has changed
 
-The content ids of what each workload depends on are in `coverage/made.json`. A new release of a
-kernel makes no map stale, as it makes no published figure stale.
+`coverage/made.json` has a hash of what each workload depends on. A new release of a kernel does not
+count as a change.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from dataclasses import astuple, replace
 from math import log2
 from pathlib import Path
 
-from claims import guest
-from content_ids import agent_id, agent_sources, files_id, text_id, workload_id
+from contents import files_id, listed
 from kteardown.coverage.attribute import Counts, DebugInfo
 from kteardown.coverage.executed import coverage_of
 from kteardown.coverage.maps import (
@@ -62,18 +62,19 @@ class _Printer(SilentReporter):
 
 
 def ids() -> dict[str, str]:
-    """The content id of each shipped workload: its description, code and points, the plugin and the
-    guest."""
-    found = {}
-    booted = guest("x86_64", "icount")
-    for name in workload_names():
-        if name not in LEFT_OUT:
-            agent = agent_id(ROOT, agent_sources(ROOT, [name]))
-            plugin = files_id(ROOT, ["plugins/coverage.c"])
-            workload = load_workload(name)
-            points = json.dumps(points_of(workload))
-            found[name] = text_id(agent + plugin + workload_id(workload) + points + booted)
-    return found
+    """A hash for each shipped workload: of its description and code, the agent and the plugin."""
+    common = [*listed(ROOT, ["agent/core", "agent/lib"]), "agent/workload.h", "plugins/coverage.c"]
+    return {
+        name: files_id(ROOT, [*common, *_files_of(name)])
+        for name in workload_names()
+        if name not in LEFT_OUT
+    }
+
+
+def _files_of(name: str) -> list[str]:
+    code = [f"agent/{folder}/{name}" for folder in ("workloads", "stress")]
+    described = [f"workloads/{name}.toml", f"workloads/stress/{name}.toml"]
+    return listed(ROOT, [*code, *(f"{path}.c" for path in code), *described])
 
 
 def stale() -> list[str]:

@@ -1,5 +1,5 @@
 """Pages of the site that are not files of docs/: the texts of the top folder, the commands, the
-modules, and every table of each folder of results/.
+modules, and our findings with the page of each result.
 
 The links in them are written for a reader of the checkout; here they are changed to point to the
 pages. A link to a file or folder of the checkout that the site does not have, such as a folder of
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,9 @@ from mkdocs.structure.files import File, Files
 from typer.cli import get_docs_for_click
 from typer.main import get_command
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
+from kteardown.inputs.load import load_workload, stress_names, workload_names
 
-import results  # noqa: E402 - a hook is loaded from its file
-from kteardown.inputs.load import load_workload, stress_names, workload_names  # noqa: E402
-from markdown_table import markdown  # noqa: E402
+ROOT = Path(__file__).parents[1]
 
 TEXTS = {
     "README.md": "index.md",
@@ -42,13 +38,9 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^()\s]+)\)")
 
 
 def on_config(config: Any) -> Any:
-    """Fill the sections of the navigation that list existing pages and modules."""
-    named = {page for entry in config.nav for page in entry.values() if isinstance(page, str)}
+    """Fill the section of the navigation that lists the modules."""
     for entry in config.nav:
-        if "Experiments" in entry:
-            pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-            entry["Experiments"] = [page for page in pages if page not in named]
-        elif "Modules" in entry:
+        if "Modules" in entry:
             entry["Modules"] = [{stage: f"reference/{stage}.md"} for stage in STAGES]
     return config
 
@@ -59,7 +51,7 @@ def on_files(files: Files, config: Any) -> Files:
     pages["reference/cli.md"] = commands()
     pages |= {f"reference/{stage}.md": modules(stage) for stage in STAGES}
     pages["reference/workloads.md"] = workloads()
-    pages |= {f"results/{name}.md": text for name, text in result_pages().items()}
+    pages |= findings()
     for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -68,8 +60,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Change the links of a page to the addresses of the site."""
     origin = next((name for name, made in TEXTS.items() if made == page.file.src_uri), "")
-    folder = "" if origin else posixpath.join("docs", posixpath.dirname(page.file.src_uri))
     here = posixpath.dirname(page.file.src_uri)
+    folder = "" if origin else here if here.startswith("findings") else f"docs/{here}"
 
     def rewritten(match: re.Match[str]) -> str:
         label, link = match[1], match[2]
@@ -82,9 +74,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
                 "docs/reference/workloads.md",
                 posixpath.basename(place).removesuffix(".toml"),
             )
-        page_there = TEXTS.get(place) or (
-            f"{place}.md" if place.startswith("results/") else place.removeprefix("docs/")
-        )
+        if place.startswith("findings") and (ROOT / place / "README.md").is_file():
+            place = f"{place}/README.md"
+        page_there = TEXTS.get(place) or place.removeprefix("docs/")
         if page_there and files.get_file_from_path(page_there):
             found = posixpath.relpath(page_there, here or ".")
             return f"[{label}]({found}{'#' + anchor if anchor else ''})"
@@ -105,15 +97,13 @@ def commands() -> str:
     return re.sub(r"^ {2}(\S.*)$", r"    \1", text, flags=re.MULTILINE)
 
 
-def result_pages() -> dict[str, str]:
-    """Return the page of each folder of results/, and one that lists them, by name."""
-    names = sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir())
-    pages = {name: results.page(ROOT, name) for name in names}
-    rows = [
-        f"- [{name}]({name}.md): {text.splitlines()[2].lstrip('# ')}"
-        for name, text in pages.items()
-    ]
-    return {**pages, "index": "\n".join(["# Results", "", *rows, ""])}
+def findings() -> dict[str, str]:
+    """Return the pages of findings/, by their places in the site."""
+    return {
+        file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8")
+        for file in sorted((ROOT / "findings").rglob("*.md"))
+        if file.name != "notes.md"
+    }
 
 
 def workloads() -> str:
@@ -136,8 +126,14 @@ def _workload(name: str) -> str:
         ["invariant", "what it is"],
         *([f"`{key}`", text] for key, text in it.invariants.items()),
     ]
-    tables = [markdown(table, len(table[0])) for table in (rows, metrics, checks) if len(table) > 1]
+    tables = [_table(table) for table in (rows, metrics, checks) if len(table) > 1]
     return "\n\n".join([name, f"{it.summary[:1].upper()}{it.summary[1:]}.", *tables])
+
+
+def _table(rows: list[list[str]]) -> str:
+    """Return rows, the header first, as a table of Markdown."""
+    rule = ["---"] * len(rows[0])
+    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
 
 
 def modules(stage: str) -> str:

@@ -1,9 +1,10 @@
 """Keeps the last result of `make test-all` in tests/full-run.json, and says what has changed since.
 
-    full_run.py begin before the tests: notes what they are about to test full_run.py keep during
-    them: keeps which tests have passed, for another day or machine full_run.py record SUITE...
-    after them: writes the result, from the journal of each suite full_run.py check fails, and says
-    why, where the recorded run is not one of this tree
+    full_run.py begin             before the tests: notes what they are about to test
+    full_run.py keep              during them: keeps which tests have passed, for another day or
+                                  machine
+    full_run.py record SUITE...   after them: writes the result, from the journal of each suite
+    full_run.py check             fails, and says why, if the recorded run is not one of this tree
 
 A result is recorded only if every test passed and nothing that it vouches for changed while the
 tests ran. A run that failed or was interrupted is continued: tests that passed on the same content
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import journal
-from content_ids import files_id, listed, what_counts
+from contents import files_id, is_text, listed
 
 ROOT = Path(__file__).parents[1]
 WHOLE = ("agent", "kernels")
@@ -74,9 +75,8 @@ def content_ids(root: Path) -> Ids:
     """The content id of each unit."""
     units: dict[str, list[str]] = {}
     for name in listed(root, (*WHOLE, *EACH)):
-        if what_counts(name, (root / name).read_bytes()) is None:
-            continue
-        units.setdefault(unit_of(name), []).append(name)
+        if not is_text(name):
+            units.setdefault(unit_of(name), []).append(name)
     return {unit: files_id(root, names) for unit, names in sorted(units.items())}
 
 

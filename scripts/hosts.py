@@ -1,8 +1,9 @@
 """The README's commands on fresh hosts of several distributions: `make test-hosts`.
 
-    hosts.py run [--step STEP] [HOST...] run the steps that have not passed at this commit, and
-    record them hosts.py enter HOST a shell in a host, as its user hosts.py table print the table
-    that `make tables` writes into docs/install.md
+    hosts.py run [--step STEP] [HOST...]   run and record the steps that have not passed at this
+                                           commit
+    hosts.py enter HOST                    a shell in a host, as its user
+    hosts.py table                         write the table of the records into docs/install.md
 
 A host is a root made by debootstrap, kept below ~/.cache/kteardown-hosts. Each step runs as an
 ordinary user in namespaces of its own, with a checkout of the present commit. Hosts share sources
@@ -313,6 +314,16 @@ def table(root: Path) -> str:
     return "\n".join([*lines, *head, *built] if built else lines)
 
 
+def write_table(root: Path) -> None:
+    """Write the table into docs/install.md, between its two comments."""
+    file = root / "docs/install.md"
+    text = file.read_text(encoding="utf-8")
+    begin, end = "<!-- hosts -->\n", "<!-- end of hosts -->"
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    file.write_text(f"{before}{begin}{table(root)}\n{end}{after}", encoding="utf-8")
+
+
 def main() -> int:
     """Run one of the commands."""
     parser = argparse.ArgumentParser(
@@ -329,7 +340,7 @@ def main() -> int:
     if given.command == "enter":
         return inside(given.hosts[0], MATRIX[given.hosts[0]], "exec bash -i")
     if given.command == "table":
-        print(table(ROOT))
+        write_table(ROOT)
         return 0
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True

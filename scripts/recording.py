@@ -1,8 +1,9 @@
 """The recording of the demo in README.md: a run in a terminal, sped up, as an animated SVG.
 
-    recording.py record FILE.cast [COMMAND...] run the command (the demo if none is given) in a
-    terminal recording.py draw FILE.cast FILE.svg speed the recording up, cut it at one screen, and
-    draw it
+    recording.py record FILE.cast [COMMAND...]   run the command (the demo if none is given) in a
+                                                 terminal
+    recording.py draw FILE.cast FILE.svg         speed the recording up, cut it at one screen, and
+                                                 draw it
 
 A recording is in the format of asciinema, version 2, so that other programs can play it. It is
 drawn by termtosvg, which uv fetches into an environment of its own. `make recording` does both.

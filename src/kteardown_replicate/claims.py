@@ -3,7 +3,7 @@
 Both are ratios, after / before and changed / base, so units and clocks may differ, and are compared
 on the log scale. A claim about what one more object costs may be a difference instead. The interval
 is divided by the claimed change: 1 is as large as claimed, 0 no change, and -1 as large in the
-other direction. docs/replications.md has the rules.
+other direction. findings/replications.md has the rules.
 """
 
 import math

@@ -36,7 +36,7 @@ Open = Callable[..., Page]
 
 def published() -> Material:
     """Return the published result of the freezer."""
-    result = result_file.loads((ROOT / "results/freezer/result.json").read_bytes())
+    result = result_file.loads((ROOT / "findings/results/freezer/result.json").read_bytes())
     names = {c.workload for c in result.comparisons}
     workloads = {name: load_workload(name) for name in names}
     evidence = replace(rich().evidence, stacks=())

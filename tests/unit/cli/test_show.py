@@ -60,7 +60,7 @@ def test_a_workload_has_its_metrics_in_words_and_what_it_executes() -> None:
     assert "the time between the kernel's two messages" in metric["help"]
     assert {row["key"] for row in found["parameters"]} == {"zombies", "make", "until"}
     assert "kernel/power/process.c" in {row["file"] for row in found["executes"]}
-    assert {"page": "docs/freezer.md"} in found["more"]
+    assert {"page": "findings/freezer.md"} in found["more"]
     assert "freezing user space" in shown("workload", "zombies")
 
 

@@ -32,7 +32,7 @@ ROWS = [
     for name, verdict in (("one", "better"), ("two", "worse"))
 ]
 
-RECORDED = Path(__file__).parents[3] / "results/freezer/result.json"
+RECORDED = Path(__file__).parents[3] / "findings/results/freezer/result.json"
 
 
 def console(**options: object) -> Console:

@@ -21,7 +21,7 @@ def split(*names: str) -> tuple[set[str], set[str]]:
     [
         ("docs/glossary.md", "README.md"),
         ("src/kteardown/report/charts/forest.py",),
-        ("results/freezer/result.json",),
+        ("findings/results/freezer/result.json",),
         ("series/freezer-skip-exited/0000-cover-letter.md",),
     ],
 )

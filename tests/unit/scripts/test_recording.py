@@ -47,7 +47,9 @@ def test_of_the_report_the_first_paragraphs_are_kept() -> None:
 
 
 def test_what_is_kept_of_the_report_is_on_one_screen_with_its_verdicts() -> None:
-    result = result_file.loads((ROOT / "results/freezer/result.json").read_text(encoding="utf-8"))
+    result = result_file.loads(
+        (ROOT / "findings/results/freezer/result.json").read_text(encoding="utf-8")
+    )
     workloads = {c.workload: load_workload(c.workload) for c in result.comparisons}
     out = io.StringIO()
     text.report(

@@ -262,7 +262,7 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
     The prediction is refused, with the reason, in these cases: fewer than five points or two boots;
     an unknown law; ``at`` above ``FARTHEST`` times the largest measured value, up to which
     intervals had their coverage in simulation even if the truth was none of the laws
-    (results/simulations); or ends whose ratio exceeds ``WIDEST``.
+    (findings/results/simulations); or ends whose ratio exceeds ``WIDEST``.
     """
     largest = float(np.max(found.costs.x))
     if found.points < _MIN_POINTS_FOR_AICC:
