@@ -4,7 +4,7 @@ A sample represents the time since the previous sample of its CPU. Time with int
 therefore not lost, but is attributed to the place where they are enabled again. The time of a
 function is a sum of n weights with a standard deviation of at most the root of their sum of
 squares, multiplied by the average excess of the boots, and at least that between the boots of the
-function itself (METHODOLOGY.md has the sources).
+function itself (docs/profile.md has the sources).
 """
 
 import math
