@@ -21,7 +21,7 @@ def split(*names: str) -> tuple[set[str], set[str]]:
     [
         ("docs/glossary.md", "README.md"),
         ("src/kteardown/report/charts/forest.py",),
-        ("findings/results/freezer/result.json",),
+        ("findings/masskill.md",),
         ("series/freezer-skip-exited/0000-cover-letter.md",),
     ],
 )
@@ -29,6 +29,11 @@ def test_pages_reports_and_results_need_no_guest(names: tuple[str, ...]) -> None
     unit, guests = split(*names)
     assert unit
     assert not guests
+
+
+def test_a_figure_and_its_scripts_need_no_test_of_the_tool() -> None:
+    names = ("findings/results/freezer/result.json", "findings/scripts/claims.py")
+    assert split(*names) == (set(), set())
 
 
 def test_a_page_affects_the_tests_that_name_it_only() -> None:
@@ -68,7 +73,7 @@ def test_a_file_of_the_tests_with_guests_affects_those_that_use_it() -> None:
 def test_a_text_needs_few_steps_of_lint_and_a_module_no_compiler() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert f"LINT := {' '.join(LINT)}\n" in makefile
-    assert set(lint_steps(["docs/glossary.md"])) == {"words", "results"}
+    assert lint_steps(["docs/glossary.md", "findings/scripts/claims.py"]) == []
     assert {"agent", "plugins"} & set(lint_steps(["src/kteardown/vm/qemu.py"])) == set()
     assert {"agent", "sizes", "coverage"} <= set(lint_steps(["agent/core/trial.c"]))
     assert set(lint_steps(["docs/glossary.md", "pyproject.toml"])) == set(LINT)
