@@ -76,7 +76,8 @@ static int check_numbers(struct trial *t, int64_t links)
 
 static int check_memory(struct trial *t, const struct chain_spec *spec)
 {
-	/* Measured on 6.12, x86_64, and rounded up; findings/masskill.md says where the memory goes. */
+	/* Measured on 6.12, x86_64, and rounded up; findings/masskill.md says where the memory
+	 * goes. */
 	static const int64_t each_bytes[] = {[CHAIN_SHARED] = 23800,
 					     [CHAIN_FORK] = 100500,
 					     [CHAIN_EXEC] = 131500,
