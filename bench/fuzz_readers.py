@@ -30,7 +30,7 @@ from kteardown.kernels import apply_patches, object_changes, series, source_line
 from kteardown.patches import changed_lines, config_of_series
 from kteardown.patches.find_base import TriedSource, code_only, failing_hunks
 from kteardown.patches.merging import merge, with_less_context
-from kteardown.patches.posted import read
+from kteardown.patches.posted import read_series
 from kteardown.progress import SilentReporter
 from kteardown.vm import kernel_log
 from kteardown_watch.archive import MOST_MAILS, as_mbox, numbers_of_threads
@@ -72,7 +72,7 @@ WORDS = (
 def read_mail(content: bytes, folder: Path) -> None:
     """Read a mail or a mailbox, and what is printed of its patches."""
     (folder / "mail").write_bytes(content)
-    found = read(str(folder / "mail"), cache_dir=folder / "cache", reporter=SilentReporter())
+    found = read_series(str(folder / "mail"), cache_dir=folder / "cache", reporter=SilentReporter())
     for patch in found.patches:
         series.subject(patch)
 

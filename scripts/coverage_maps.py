@@ -23,7 +23,7 @@ from kteardown.coverage.executed import coverage_of
 from kteardown.coverage.maps import (
     CoverageMap,
     WorkloadCoverage,
-    points_of,
+    counted_points,
     read_map,
     shipped_path,
     write_map,
@@ -132,7 +132,7 @@ def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
     request = KernelRequest(name="base", source=source)
     image = build.ensure([request], cache_dir=cache_dir(), reporter=reporter).images["base"]
     workload, kernel = load_workload(name), Bootable(image.image, image.modules)
-    points = points_of(workload)
+    points = counted_points(workload)
     failed: tuple[str, ...] = ()
     found = WorkloadCoverage(name, (), frozenset())
     # A point at which this kernel hangs or panics must not take the others with it.

@@ -123,7 +123,7 @@ def _row(found: RunFolder, to: Path) -> Fields:
             row["started"] = f"{began:%Y-%m-%d %H:%M}"
             row["variants"] = [name.rstrip("/").rpartition("/")[2] for name in row["variants"]]
             if row["state"] == "done":
-                results = filter(None, map(saved.read, found.runs))
+                results = filter(None, map(saved.saved_result, found.runs))
                 row["counts"] = Counter(
                     m.verdict for result in results for m in result.metric_verdicts
                 )

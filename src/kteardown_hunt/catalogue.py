@@ -87,7 +87,7 @@ def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
     return tuple(sorted(kinds, key=lambda kind: (kind.part, kind.name)))
 
 
-def choose(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ...]:
+def choose_kinds(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ...]:
     """Return the kinds that are wanted; all if nothing is. Raises InputError.
 
     A word is the name of a kind or of a part of the catalogue, or else what the names of some kinds

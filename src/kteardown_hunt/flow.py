@@ -30,7 +30,7 @@ from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.snapshot import load_plan
 from kteardown.vm import acceleration
 from kteardown.vm.agent import build_hunt_agent
-from kteardown_hunt.catalogue import Cost, Kind, choose, load_kinds, possible
+from kteardown_hunt.catalogue import Cost, Kind, choose_kinds, load_kinds, possible
 from kteardown_hunt.finds import (
     MeasuredCase,
     case_results,
@@ -121,7 +121,9 @@ class _Hunt:
 
 def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
     """Return the kinds that are asked for and possible. Raises InputError, BuildError, LabError."""
-    return possible(choose(load_kinds(request.own_kinds, reporter), request.kinds), request.user)
+    return possible(
+        choose_kinds(load_kinds(request.own_kinds, reporter), request.kinds), request.user
+    )
 
 
 def kernels_of(request: Request, reporter: Reporter) -> Mapping[str, KernelImage]:

@@ -21,7 +21,7 @@ from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.inputs.fragments import located
 from kteardown.kernels.request import KernelImage, KernelRequest
-from kteardown.kernels.source import check, file_hash
+from kteardown.kernels.source import check_source, file_hash
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome, TrialStart
 from kteardown.model.workload import StrictModel
@@ -214,7 +214,7 @@ def requests_of(
     one's source. ``modules`` are those that some kinds need. Raises InputError.
     """
     on = source.rpartition(" on ")[2]
-    check(on)
+    check_source(on)
     wanted = tuple(sorted(modules))
     base = KernelRequest(on, on, fragments=tuple(config), modules=wanted, compiler=compiler)
     found = [kernel_of(each, base)[0] for each in (source, *against)]

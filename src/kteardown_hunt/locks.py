@@ -50,7 +50,7 @@ def advice(name: str, finds: Sequence[Find], request: Request) -> str:
     return f"which locks are held: {command}{shlex.quote(source)}{takes}"
 
 
-def check(locks: str) -> None:
+def check_locks(locks: str) -> None:
     """Check that ``locks`` is empty or can be built with lock statistics. Raises InputError."""
     if locks and not _is_built(locks):
         raise InputError(

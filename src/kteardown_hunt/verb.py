@@ -141,7 +141,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     )
     # Before anything is written: a wrong name, or a kernel that does not build, leaves no folder.
     requests_of(request.source, request.against, request.config)
-    locks.check(request.locks)
+    locks.check_locks(request.locks)
     flow.kinds_of(request, reporter)
     flow.kernels_of(request, reporter)
     return HuntFolder.begin(request)
@@ -169,7 +169,7 @@ def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter
     named.need(
         request.named, asked.own or (), folder.name, f"kteardown hunt --resume {shlex.quote(name)}"
     )
-    locks.check(asked.locks)
+    locks.check_locks(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
     folder.extend(asked.against or (), asked.locks)

@@ -15,7 +15,7 @@ from kteardown.kernels.source import is_source
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result
-from kteardown.patches.posted import read
+from kteardown.patches.posted import read_series
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.report.material import Measured
@@ -161,7 +161,7 @@ def posted_patch(posting: Posting, given: str, reporter: Reporter) -> tuple[str,
             f"{posting.name}: its patch is in no archive", hint="give the patch with --patch FILE."
         )
     posted = run.patch if run else ""
-    series = read(given or f"lore:{posted}", cache_dir=cache_dir(), reporter=reporter)
+    series = read_series(given or f"lore:{posted}", cache_dir=cache_dir(), reporter=reporter)
     for note in series.notes:
         reporter.note(note)
     part = f"@{run.patches}" if run and run.patches else ""

@@ -101,7 +101,7 @@ def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:
         f"--max-count={MOST_MAILS}",
         "--format=%H:m",
     ]
-    names = git.read(repository, *asked).out
+    names = git.run_reading(repository, *asked).out
     with git.view(repository) as git_dir:
         form = "--batch-check=%(objectname) %(objectsize) %(objecttype)"
         listed = git.run("cat-file", form, git_dir=git_dir, data=names).text.splitlines()

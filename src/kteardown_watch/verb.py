@@ -17,7 +17,7 @@ from kteardown.cli.terminal import TerminalReporter
 from kteardown.coverage.maps import shipped_functions, shipped_sources
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches
-from kteardown.patches.posted import PostedSeries, read
+from kteardown.patches.posted import PostedSeries, read_series
 from kteardown.paths import cache_dir, queue_dir
 from kteardown.queue import jobs
 from kteardown.queue.check import status_of
@@ -90,7 +90,7 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
             file = Path(folder, "mail")
             file.write_bytes(as_mbox(thread))
             try:
-                series = read(str(file), cache_dir=cache_dir(), reporter=reporter)
+                series = read_series(str(file), cache_dir=cache_dir(), reporter=reporter)
                 files = {
                     name for patch in series.patches for name, _ in apply_patches.files_in(patch)
                 }

@@ -138,7 +138,7 @@ def resolve(what: Path, cache: Path) -> Selection:
 
 def of_mail(mail: Path, cache: Path) -> Selection:
     """What ``try`` makes of a mail."""
-    read = posted.read(str(mail), cache_dir=cache, reporter=SilentReporter())
+    read = posted.read_series(str(mail), cache_dir=cache, reporter=SilentReporter())
     return posted.resolve(str(read.folder), cache_dir=cache)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.maps import points_of
+from kteardown.coverage.maps import counted_points
 from kteardown.inputs.load import load_workload
 from kteardown.kernels import build, kconfig
 from kteardown.kernels.cache import Cache
@@ -114,7 +114,7 @@ def test_a_series_on_top_of_another_starts_from_its_objects(tmp_path: Path) -> N
     assert build.changed_objects(images["base"], images["top"])
     compiled = (images["base"].image.parent / "build.log").read_text()
     assert "CC      kernel/power/process.o" in compiled and "CC      kernel/fork.o" not in compiled
-    point = points_of(load_workload("zombies"))[0]
+    point = counted_points(load_workload("zombies"))[0]
     booted = boot_counted(
         Bootable(images["base"].image),
         load_workload("zombies"),

@@ -62,7 +62,7 @@ def both_clocks(instructions: Result, wall: Result) -> BothClocks:
     )
 
 
-def read(
+def reading_of(
     exact: OneClock | None, wall: OneClock | None, *, counted: bool = False
 ) -> tuple[Reading, str]:
     """Return the reading of what both clocks say, and its reason in a few words.
@@ -120,7 +120,7 @@ def _reading(exact: Judged | None, wall: Judged | None) -> ClockReading:
     known = next(c for c in (exact, wall) if c is not None)
     ours = None if exact is None else OneClock.of(exact, "instructions")
     theirs = None if wall is None else OneClock.of(wall, "wall")
-    reading, reason = read(ours, theirs, counted=known.unit in COUNTED)
+    reading, reason = reading_of(ours, theirs, counted=known.unit in COUNTED)
     names = ("workload", "variant", "metric", "statistic", "unit", "better")
     return ClockReading(
         **{name: getattr(known, name) for name in names},

@@ -7,7 +7,7 @@ from typing import Any
 
 from kteardown.errors import InputError
 from kteardown.paths import queue_dir
-from kteardown.queue.check import check
+from kteardown.queue.check import check_mail
 from kteardown.visible import echo
 
 _MOST_BYTES = 32_000_001
@@ -24,5 +24,5 @@ def check_for_b4(what: Sequence[str]) -> None:
     given = [
         one for one in sys.argv[2:] if one not in ("-", "--format", "b4-check", "--format=b4-check")
     ]
-    found: list[dict[str, Any]] = [dict(one) for one in check(raw, given, queue_dir())]
+    found: list[dict[str, Any]] = [dict(one) for one in check_mail(raw, given, queue_dir())]
     echo(json.dumps(found, indent=1))

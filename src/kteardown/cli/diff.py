@@ -25,7 +25,7 @@ from kteardown.report.diff import (
 )
 from kteardown.report.formats import text
 from kteardown.report.output import results_in
-from kteardown.report.result_file import in_words, read
+from kteardown.report.result_file import in_words, result_of
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import guest_differences
 from kteardown.rundir.find import find_runs
@@ -144,7 +144,7 @@ def _analyse(directory: RunDir) -> None:
     from kteardown import pipeline  # Here, so that `diff` does not import what boots.
     from kteardown.analysis.conclude import conclude
 
-    if saved.read(directory) is None:
+    if saved.saved_result(directory) is None:
         if directory.result_file.exists():
             reason = saved.damage(directory) or "boots have ended since it was written"
             out.print(f"the saved result is replaced, not compared: {reason}", soft_wrap=True)
@@ -161,6 +161,6 @@ def _analyse(directory: RunDir) -> None:
     if file.content(LARGE) == before:
         out.print("nothing changed: both results are identical byte for byte")
         return
-    old = read(before, str(directory.result_file))
-    new = read(file.content(LARGE), str(file))
+    old = result_of(before, str(directory.result_file))
+    new = result_of(file.content(LARGE), str(file))
     print_difference(compare_results(old, new, ("the saved result", "this analysis")), out)

@@ -27,7 +27,7 @@ from kteardown.inputs.published import load_posting, posting_names
 from kteardown.judge.metrics import name_of
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series
-from kteardown.kernels.source import check
+from kteardown.kernels.source import check_source
 from kteardown.paths import cache_dir
 from kteardown.rundir.find import all_folders
 from kteardown.visible import echo
@@ -82,7 +82,7 @@ def listing(
 
 def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:
     """Return the workloads that execute ``function``. Print which kernel that is known of."""
-    check(source)
+    check_source(source)
     coverage, missing = with_own(shipped_map(source), Path.cwd())
     if missing:
         each = "`kteardown compare NAME` counts it once"

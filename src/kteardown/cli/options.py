@@ -131,7 +131,7 @@ class Execution(_Files):  # type: ignore[misc]
         """
         from kteardown.run.places import place_of
 
-        formats.check(self.files, offered, command)
+        formats.check_formats(self.files, offered, command)
         need_writable(*self.files.values())
         place_of(self.on).check()
         return reporter(self.verbose, self.quiet)

@@ -122,10 +122,10 @@ def _pictures(
 
     ``output`` may be a file if only one chart is selected; otherwise it is a folder.
     """
-    from kteardown.report.charts import choose, draw, names
+    from kteardown.report.charts import choose_charts, draw, names
     from kteardown.report.formats.html import all_charts
 
-    charts = choose(all_charts(material), chart)
+    charts = choose_charts(all_charts(material), chart)
     single = output is not None and output.suffix == f".{form}"
     if single and len(charts) > 1:
         raise InputError(

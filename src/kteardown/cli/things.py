@@ -26,7 +26,7 @@ from kteardown.inputs.load import (
 from kteardown.judge.metrics import name_of
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series, resolve, subject
-from kteardown.kernels.source import check, is_source
+from kteardown.kernels.source import check_source, is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Metric, Workload
 from kteardown.paths import cache_dir, data_dir
@@ -227,7 +227,7 @@ def _last_run(experiment: Experiment) -> list[Fields]:
 
 def _kernel(name: str) -> Fields:
     if is_source(name):
-        check(name)
+        check_source(name)
         return _source(name)
     entries = Cache(cache_dir()).entries()
     found = [entry for entry in entries if entry.key.startswith(name)]

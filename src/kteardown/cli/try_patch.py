@@ -14,7 +14,7 @@ from kteardown.errors import (
     GuestError,
 )
 from kteardown.flows.try_series.experiments import scripts_in
-from kteardown.flows.try_series.measure import SeriesMeasurement, check
+from kteardown.flows.try_series.measure import SeriesMeasurement, raise_for
 from kteardown.flows.try_series.prepare import prepare
 from kteardown.inputs.options import Designed, Kernels, Scripted
 from kteardown.report import try_page
@@ -56,5 +56,5 @@ def try_patch(
         shown = try_page.first_page(tried, text) if sys.stdout.isatty() else text
         show = partial(echo, shown, nl=False)
     execution.publish(
-        try_page.publication(tried, text), show, partial(check, tried, execution.fail_on)
+        try_page.publication(tried, text), show, partial(raise_for, tried, execution.fail_on)
     )

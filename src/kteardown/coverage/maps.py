@@ -295,7 +295,7 @@ _REDUCED = 10
 _SHORT: Mapping[str, int] = shipped_table("coverage/points")
 
 
-def points_of(workload: Workload) -> list[dict[str, ParamValue]]:
+def counted_points(workload: Workload) -> list[dict[str, ParamValue]]:
     """Return the points at which ``workload`` is counted, the first with all defaults but for its
     size.
 
@@ -344,7 +344,7 @@ def stress_tests() -> frozenset[str]:
 
 def words(params: Mapping[str, ParamValue], workload: Workload) -> str:
     """Return the parameters in which a point differs from the first one; ``-`` if in none."""
-    plain = points_of(workload)[0]
+    plain = counted_points(workload)[0]
     return (
         " ".join(f"{name}={value}" for name, value in params.items() if plain.get(name) != value)
         or "-"

@@ -127,7 +127,7 @@ class ReadPatch:
         return found
 
 
-def read(
+def read_patch(
     patch: Path, tree: Path | None = None, known: Collection[str] = (), called: str = ""
 ) -> ReadPatch:
     """Return what git finds in ``patch``.
@@ -187,7 +187,7 @@ def read_series(tree: Path, patches: Sequence[Path]) -> list[ReadPatch]:
     series: list[ReadPatch] = []
     known: dict[str, None] = {}
     for path in patches:
-        series.append(read(path, tree, known))
+        series.append(read_patch(path, tree, known))
         known |= dict.fromkeys(series[-1].names)
     folders = {above for name in known for above in _above(name)}
     links = {folder for folder in folders if (tree / folder).is_symlink()}
@@ -305,7 +305,7 @@ def git_apply(folder: Path, patch: ReadPatch, *options: str) -> git.Done:
 def files_in(patch: Path, called: str = "", tree: Path | None = None) -> list[tuple[str, bool]]:
     """Return each name that ``patch`` touches, and whether it exists before and after. Raises as
     ``read``."""
-    found = read(patch, tree, called=called)
+    found = read_patch(patch, tree, called=called)
     return [(name, name not in found.created | found.removed) for name in found.names]
 
 

@@ -336,7 +336,7 @@ class Suite:
 
     def _search(self, file: Path, pattern: str, version: str) -> Iterator[Package]:
         with damaged(str(file), hint="remove the file and run this again."):
-            text = unpack.read(file, MOST_BYTES).decode(errors="replace")
+            text = unpack.unpacked(file, MOST_BYTES).decode(errors="replace")
         for match in re.finditer(rf"^Package: (?:{pattern})\n(?:.+\n)*", text, re.MULTILINE):
             fields = dict(re.findall(r"^([\w-]+): (.*)$", match[0], re.MULTILINE))
             with suppress(KeyError, ValueError):

@@ -207,7 +207,7 @@ class Builder:
         with _naming_missing(plan):
             config = kconfig.parse_config((tree.build / ".config").read_text(errors="replace"))
         source = self._sources.tree(plan.source)
-        kconfig.check(plan.wanted, config, source, plan.request.arch, plan.source.id)
+        kconfig.check_config(plan.wanted, config, source, plan.request.arch, plan.source.id)
 
     def _publish(
         self,

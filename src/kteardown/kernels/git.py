@@ -121,7 +121,7 @@ def view(repository: Path) -> Iterator[Path]:
         yield folder
 
 
-def read(repository: Path, *argv: str) -> Done:
+def run_reading(repository: Path, *argv: str) -> Done:
     """Run a git command that only reads ``repository``; nothing of its configuration is
     executed."""
     with view(repository) as git_dir:
@@ -130,7 +130,7 @@ def read(repository: Path, *argv: str) -> Done:
 
 def releases(repository: Path) -> list[str]:
     """Return the tags of releases and their candidates, newest first. Raises InputError."""
-    return read(repository, "tag", "-l", "v[0-9]*", "--sort=-v:refname").text.split()
+    return run_reading(repository, "tag", "-l", "v[0-9]*", "--sort=-v:refname").text.split()
 
 
 def no_space(folder: Path | None) -> LabError:
@@ -252,7 +252,9 @@ def commit(repository: Path, name: str) -> str:
             f"{repository} is not a folder",
             hint="give the git tree of a kernel with --source git:PATH.",
         )
-    done = read(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    done = run_reading(
+        repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"
+    )
     if not done.ok:
         raise InputError(
             f"{name!r} is not a commit of {repository.absolute()}: {first_line(done.said)}",
@@ -267,7 +269,7 @@ def commit(repository: Path, name: str) -> str:
 def _git(repository: Path, *argv: str) -> str:
     """Return the output of git; an empty string if it fails, as merge-base does without a common
     commit."""
-    return read(repository, *argv).text
+    return run_reading(repository, *argv).text
 
 
 _MOST_ABSENT = 1 / 1000

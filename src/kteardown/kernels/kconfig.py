@@ -157,7 +157,7 @@ def refused(wanted: Iterable[WantedSymbol], config: Mapping[str, str]) -> list[W
     return [w for w in wanted if not w.optional and config.get(w.symbol, "n") != w.value]
 
 
-def check(
+def check_config(
     wanted: Sequence[WantedSymbol], config: Mapping[str, str], tree: Path, arch: Arch, source: str
 ) -> None:
     """Raise BuildError, with the reasons, if ``olddefconfig`` dropped or changed wanted symbols."""

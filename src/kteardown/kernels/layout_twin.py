@@ -73,7 +73,7 @@ def touched_files(series: Iterable[Sequence[Path]]) -> tuple[str, ...]:
     return tuple(sorted(name for name in changed - created_or_removed if name.endswith(".c")))
 
 
-def check(base: KernelImage, twin: KernelImage) -> None:
+def check_moved(base: KernelImage, twin: KernelImage) -> None:
     """Check that the built twin contains the added functions and that the code after one of them
     moved.
 

@@ -220,7 +220,7 @@ def _unpack(debs: Sequence[Path], folder: Path) -> tuple[Path, str]:
 
 def _text(path: Path) -> str:
     with damaged(path.name, hint="name another package."):
-        return unpack.read(path, _MOST_TEXT_BYTES).decode(errors="replace")
+        return unpack.unpacked(path, _MOST_TEXT_BYTES).decode(errors="replace")
 
 
 def _boot_file(unpacked: Path, name: str) -> Path | None:
@@ -277,7 +277,7 @@ def _module_name(path: Path) -> str:
 def _decompress(path: Path) -> bytes:
     """Return the content of a module. Raises LabError if it is damaged."""
     try:
-        content = unpack.read(path, _MOST_BYTES)
+        content = unpack.unpacked(path, _MOST_BYTES)
         if not content.startswith(_ELF):
             raise ValueError("it is not an ELF file")
     except ValueError as error:
@@ -379,7 +379,7 @@ def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
     ``name``. Raises InputError if it is not a kernel that can be booted.
     """
     try:
-        data = unpack.read(path, _MOST_BYTES)
+        data = unpack.unpacked(path, _MOST_BYTES)
     except ValueError as error:
         raise _not_a_kernel(name, str(error)) from error
     magics = {arch: known.image_magic for arch, known in ARCHITECTURES.items()}

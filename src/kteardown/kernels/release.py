@@ -39,7 +39,7 @@ _XZ = b"\xfd7zXZ\x00"
 _SIGNATURE = b"-----BEGIN PGP SIGNATURE-----"
 
 
-def check(version: str) -> None:
+def check_version(version: str) -> None:
     """Raise InputError unless ``version`` is that of a release, such as 6.16 or 6.16.1."""
     if not _VERSION.fullmatch(version):
         raise InputError(
@@ -54,7 +54,7 @@ def download(version: str, cache_dir: Path, reporter: Reporter) -> Path:
     An interrupted download is continued. Raises InputError if there is no such release, LabError if
     it cannot be downloaded, MissingError if this host cannot verify it.
     """
-    check(version)
+    check_version(version)
     name = f"linux-{version}.tar"
     url = f"{_address()}/v{version.partition('.')[0]}.x/{name}"
     folder = cache_dir / "downloads"

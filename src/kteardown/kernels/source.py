@@ -132,7 +132,7 @@ def file_of(spec: str) -> Path:
     return path
 
 
-def check(spec: str) -> None:
+def check_source(spec: str) -> None:
     """Check a source as far as that needs neither the cache nor the network. Raises InputError."""
     kind, rest = split(spec)
     if kind in ("tar", "image"):
@@ -140,9 +140,9 @@ def check(spec: str) -> None:
     elif kind == "git":
         _git(rest)
     elif kind == "kernel.org":
-        release.check(rest)
+        release.check_version(rest)
     elif kind == "patched":
-        check(parts_of_patched(spec)[1])
+        check_source(parts_of_patched(spec)[1])
 
 
 class _Answer(BaseModel):
@@ -177,7 +177,7 @@ class Sources:
         if kind == "git":
             return self._of_git(rest)
         if kind == "kernel.org":
-            release.check(rest)
+            release.check_version(rest)
             return Source(spec, f"kernel.org-{rest}", rest)
         if kind == "tar":
             path = file_of(spec)
@@ -406,11 +406,13 @@ def _git(rest: str) -> Source:
         )
     if not at:
         # A repository without its branch, as after git init and git fetch, at its newest release.
-        born = git.read(repository, "rev-parse", "--verify", "--quiet", "HEAD").ok
+        born = git.run_reading(repository, "rev-parse", "--verify", "--quiet", "HEAD").ok
         revision = next(iter([] if born else git.releases(repository)), "HEAD")
-    done = git.read(repository, "rev-parse", "--verify", f"{revision}^{{commit}}")
+    done = git.run_reading(repository, "rev-parse", "--verify", f"{revision}^{{commit}}")
     if not (done.ok and done.text):
-        said = git.read(repository, "rev-list", "-n1", "--end-of-options", revision, "--").said
+        said = git.run_reading(
+            repository, "rev-list", "-n1", "--end-of-options", revision, "--"
+        ).said
         raise InputError(
             f"git:{rest}: {revision!r} is not a commit of {repository}: {git.first_line(said)}",
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",

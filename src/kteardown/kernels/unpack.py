@@ -53,7 +53,7 @@ class UnpackError(LabError):
     """An archive could not be unpacked."""
 
 
-def read(path: Path, most_bytes: int) -> bytes:
+def unpacked(path: Path, most_bytes: int) -> bytes:
     """Return the content of a file, decompressed if it begins like a file of gzip, xz, bzip2 or
     zstd.
 

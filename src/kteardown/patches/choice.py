@@ -31,7 +31,7 @@ class ChosenMails:
     notes: tuple[str, ...]
 
 
-def choose(
+def choose_series(
     mails: Sequence[Mail], message_id: str = "", releases: Sequence[str] = ()
 ) -> ChosenMails:
     """Return the series of ``mails``; with the ``message_id`` of one of its mails, that revision of

@@ -22,7 +22,7 @@ from kteardown.kernels import apply_patches, cache_folder, git, series, toolchai
 from kteardown.kernels.git import of_branch, store
 from kteardown.kernels.series import Selection, patches_in, slug
 from kteardown.patches import reading
-from kteardown.patches.choice import ChosenMails, choose, ranges
+from kteardown.patches.choice import ChosenMails, choose_series, ranges
 from kteardown.patches.mails import (
     DIFF_START,
     MOST_BYTES,
@@ -112,7 +112,7 @@ def resolve(
     fetched = bool(message_id(whole)) or whole.startswith("git:")
     if name_or_path and not fetched and not path.is_file():
         return series.resolve(name_or_path)
-    posted = read(
+    posted = read_series(
         whole, cache_dir=cache_dir or paths.cache_dir(), reporter=reporter or SilentReporter()
     )
     if posted.missing and len(posted.patches) > 1 and not fetched:
@@ -124,7 +124,7 @@ def resolve(
     return series.select(name, (posted.patches,), whole, part, posted.revision)
 
 
-def read(
+def read_series(
     what: str,
     *,
     cache_dir: Path,
@@ -164,7 +164,7 @@ def read(
                 return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
             mails = mails_of(file, called)
             mails += [mail for other in more for mail in mails_of(Path(other).expanduser())]
-            chosen = choose(mails, named, releases)
+            chosen = choose_series(mails, named, releases)
             if not chosen.patches:
                 raise InputError(
                     ": ".join((f"{what} contains no patch", *chosen.notes)),
@@ -337,7 +337,7 @@ def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
     fork, folder = of_branch(span, repository, cache_dir)
     patches = patches_in(folder)
     mails = [parse(patch.read_bytes(), patch.name) for patch in patches]
-    commit = git.read(repository, "rev-parse", "--verify", f"{fork}^{{commit}}").text
+    commit = git.run_reading(repository, "rev-parse", "--verify", f"{fork}^{{commit}}").text
     return PostedSeries(
         name=folder.name,
         title=mails[0].title if len(mails) == 1 else span,

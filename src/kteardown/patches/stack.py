@@ -10,7 +10,7 @@ from kteardown.errors import BuildError, InputError, LabError
 from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources, patched
 from kteardown.patches.find_base import Base, code_only, default_sources, find_base
-from kteardown.patches.posted import PostedSeries, message_id, read
+from kteardown.patches.posted import PostedSeries, message_id, read_series
 from kteardown.progress import Reporter
 
 _MOST = 10
@@ -37,11 +37,15 @@ def read_stack(
     One of the archive comes with those that its mails name, if they are in the archive. Raises as
     ``read``.
     """
-    series = [read(what, cache_dir=cache_dir, reporter=reporter, sources=sources) for what in whats]
+    series = [
+        read_series(what, cache_dir=cache_dir, reporter=reporter, sources=sources) for what in whats
+    ]
     totals = {len(one.patches) + len(one.missing) if one.missing else 0 for one in series}
     if len(whats) > 1 and len(totals) == 1 and 0 not in totals:
         series = [
-            read(whats[0], cache_dir=cache_dir, reporter=reporter, sources=sources, more=whats[1:])
+            read_series(
+                whats[0], cache_dir=cache_dir, reporter=reporter, sources=sources, more=whats[1:]
+            )
         ]
     *below, top = series
     found: dict[tuple[Path, ...], PostedSeries] = {}
@@ -53,7 +57,7 @@ def read_stack(
             needed = None
             if "@" in name and len(found) < _MOST:
                 with suppress(InputError, LabError):
-                    needed = read(f"lore:{name}", cache_dir=cache_dir, reporter=reporter)
+                    needed = read_series(f"lore:{name}", cache_dir=cache_dir, reporter=reporter)
             if needed is None:
                 missing.append(name)
             elif needed.patches not in (*found, top.patches):

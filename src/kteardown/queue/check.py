@@ -33,7 +33,7 @@ _OF_OUTCOME: dict[Outcome, Status] = {
 }
 
 
-def check(raw: bytes, arguments: Sequence[str], folder: Path) -> list[dict[str, str]]:
+def check_mail(raw: bytes, arguments: Sequence[str], folder: Path) -> list[dict[str, str]]:
     """Return what is known of the series of a mail; if it was not tried, add it to the queue.
 
     What is wrong is an answer, too: b4 takes a command without one for a failed check.
@@ -138,7 +138,9 @@ def _applied() -> str:
         branch = f"b4/review/{series['change-id']}"
     repository = Path.cwd()
     ends = [
-        git.read(repository, "rev-parse", "--verify", "--end-of-options", f"{name}~1^{{commit}}")
+        git.run_reading(
+            repository, "rev-parse", "--verify", "--end-of-options", f"{name}~1^{{commit}}"
+        )
         for name in (first, f"refs/heads/{branch}")
     ]
     return (

@@ -282,7 +282,7 @@ _PIXELS = 2
 """Those of a PNG for each CSS pixel, in both directions."""
 
 
-def choose(charts: Sequence[Chart], wanted: str) -> list[Chart]:
+def choose_charts(charts: Sequence[Chart], wanted: str) -> list[Chart]:
     """Return the charts whose names begin with ``wanted``, or the one with exactly this name; all
     if it is empty.
 

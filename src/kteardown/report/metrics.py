@@ -118,7 +118,7 @@ def verdict_text(judged: Judged, boots: int) -> str:
     )
 
 
-def points_of(metric: MetricVerdict) -> str:
+def points_text(metric: MetricVerdict) -> str:
     """Return the points that count as text: ``all 8 points``, or ``7 of 8 points, 1 is
     missing``."""
     missing = metric.planned - metric.points

@@ -178,7 +178,7 @@ def _of_earlier_versions(text: str | bytes, name: str) -> list[Result]:
     try:
         return list(_Results.model_validate_json(text, extra="ignore").results.values())
     except ValidationError:
-        return [result_file.read(text, name)]
+        return [result_file.result_of(text, name)]
 
 
 def _of_run(material: Measured) -> OutputRun:

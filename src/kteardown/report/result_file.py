@@ -31,7 +31,7 @@ def loads(text: str | bytes) -> Result:
     return check_schema(parse(Result, text, hint=hint, extra="forbid"))
 
 
-def read(text: str | bytes, name: str) -> Result:
+def result_of(text: str | bytes, name: str) -> Result:
     """Return the result of a result.json of any version, of which unknown fields are ignored.
 
     ``name`` is that of the file. Raises InputError.

@@ -28,7 +28,7 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Entry | None 
     run.save(folder / run.report_file.name, visible(markdown.report(material)))
 
 
-def read(run: RunDir) -> Result | None:
+def saved_result(run: RunDir) -> Result | None:
     """Return the saved analysis; None if it cannot be read or is not current
     (``RunDir.current_result``)."""
     try:
@@ -40,7 +40,7 @@ def read(run: RunDir) -> Result | None:
 
 def result_of(run: RunDir) -> Result:
     """Return the saved result, or a new one if boots ended since. Raises InputError, GuestError."""
-    found = read(run)
+    found = saved_result(run)
     if found is None:
         # It imports scipy, which a saved result does not need.
         from kteardown.analysis.conclude import conclude
@@ -66,7 +66,7 @@ def answer_of(found: RunFolder) -> str:
     """
     if not found.both_clocks:
         return answer(found.runs[0])
-    exact, wall = map(read, found.runs)
+    exact, wall = map(saved_result, found.runs)
     if exact is None or wall is None:
         return ""
     return sentence(both_clocks(exact, wall), load(found.runs[0]).workloads)

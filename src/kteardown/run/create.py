@@ -210,7 +210,7 @@ def add_layout_twin(snapshot: Snapshot, reporter: Reporter) -> None:
             f"{base.source} is no longer the kernel that the run booted",
             hint="run the experiment again.",
         )
-    layout_twin.check(images[BASE], images[LAYOUT])
+    layout_twin.check_moved(images[BASE], images[LAYOUT])
     save_built(run, Built({LAYOUT: images[LAYOUT]}, {}))
 
 
@@ -359,7 +359,7 @@ def _requests(resolved: Resolved, reporter: Reporter) -> list[KernelRequest]:
 def _build(requests: list[KernelRequest], reporter: Reporter) -> Built:
     built = build.ensure(requests, cache_dir=cache_dir(), reporter=reporter)
     if LAYOUT in built.images:
-        layout_twin.check(built.images[BASE], built.images[LAYOUT])
+        layout_twin.check_moved(built.images[BASE], built.images[LAYOUT])
     for name, reason in built.left_out.items():
         reporter.note(f"{name} is left out: {reason.splitlines()[0]}")
     return built

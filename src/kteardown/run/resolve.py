@@ -24,7 +24,7 @@ from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
-from kteardown.kernels.source import check, is_source
+from kteardown.kernels.source import check_source, is_source
 from kteardown.model.experiment import MACHINE_PARAMETERS, Design, Experiment, Quick, Sweep
 from kteardown.model.plan import controls
 from kteardown.model.record import BASE, LAYOUT, TWIN
@@ -120,12 +120,12 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
     SOURCE``. Raises InputError.
     """
     if is_source(variant):
-        check(variant)
+        check_source(variant)
         return replace(base, name=variant, source=variant), None
     series, source = series_and_source(variant)
     chosen = posted.resolve(series)
     if source:
-        check(source)
+        check_source(source)
         name = f"{chosen.label} on {source}"
         return replace(_patched(base, chosen), name=name, source=source), chosen
     return _patched(base, chosen), chosen
@@ -133,7 +133,7 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
 
 def base_of(experiment: Experiment) -> KernelRequest:
     """Return the request for the base kernel of an experiment. Raises InputError."""
-    check(experiment.source)
+    check_source(experiment.source)
     wanted = located(fragments(experiment, load_workloads(experiment)), experiment.folder)
     return KernelRequest(
         BASE,

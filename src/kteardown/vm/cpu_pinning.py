@@ -36,7 +36,7 @@ class Cpu:
     """Its speed compared with that of the fastest CPU, which has 1024."""
 
 
-def choose(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
+def place_guest(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
     """Return where a guest of ``vcpus`` virtual CPUs runs; None if no node has so many cores and
     one more."""
     # Isolated CPUs come first, then fast ones; the core of CPU 0, to which most interrupts go,
@@ -84,7 +84,7 @@ def usable(
     return {*affinity} | more
 
 
-def read(root: Path = Path("/"), affinity: Collection[int] | None = None) -> list[Cpu]:
+def usable_cpus(root: Path = Path("/"), affinity: Collection[int] | None = None) -> list[Cpu]:
     """Return the CPUs that a guest may use on this host, or on that of ``root``; empty if /sys
     lacks them."""
     folder = root / "sys/devices/system"
@@ -164,7 +164,7 @@ def pinned(job: BootJob) -> Iterator[Pinned]:
     time a guest is not pinned.
     """
     if job.acceleration == "kvm":
-        placement = choose(read(), job.cpus)
+        placement = place_guest(usable_cpus(), job.cpus)
         anywhere = Pinned(job, (), Placed(memory=memory_words(job.huge_pages)))
         with placed(job, placement) if placement else contextlib.nullcontext(anywhere) as where:
             yield where

@@ -57,10 +57,10 @@ class HostWatch:
             with suppress(OSError):
                 cpus |= os.sched_getaffinity(thread)
         # Those of this process if none is known.
-        return read(self._threads, sorted(cpus or os.sched_getaffinity(0)), self._root)
+        return read_counters(self._threads, sorted(cpus or os.sched_getaffinity(0)), self._root)
 
 
-def read(threads: Sequence[int], cpus: Sequence[int], root: Path = Path("/")) -> Counters:
+def read_counters(threads: Sequence[int], cpus: Sequence[int], root: Path = Path("/")) -> Counters:
     """Return the counters of ``threads`` and of those CPUs of the host on which they may run."""
     times = {thread: found for thread in threads if (found := _thread_times(root, thread))}
     return Counters(

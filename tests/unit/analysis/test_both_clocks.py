@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kteardown.analysis.both_clocks import both_clocks, read
+from kteardown.analysis.both_clocks import both_clocks, reading_of
 from kteardown.model.both_clocks import ClockReading, OneClock, Reading
 from kteardown.model.judged import Verdict
 from kteardown.model.kernel_facts import KernelFacts
@@ -74,7 +74,7 @@ ALMOST = side("inconclusive", 0.7, 0.1, mde=0.1, reason="not significant after H
 def test_two_sides_have_one_reading(
     exact: OneClock | None, wall: OneClock | None, reading: Reading
 ) -> None:
-    assert read(exact, wall)[0] == reading
+    assert reading_of(exact, wall)[0] == reading
 
 
 @pytest.mark.parametrize(
@@ -103,22 +103,22 @@ def test_two_sides_have_one_reading(
     ],
 )
 def test_a_reading_says_why(exact: OneClock | None, wall: OneClock | None, reason: str) -> None:
-    assert read(exact, wall)[1] == reason
+    assert reading_of(exact, wall)[1] == reason
 
 
 def test_an_inconclusive_side_without_an_interval_shows_no_lack_of_change() -> None:
     by_rank = side("inconclusive", None, mde=None, reason="rank test without an interval")
-    assert read(BETTER, by_rank)[0] == "undecided"
-    assert read(side("better", None), FLAT)[0] == "undecided"
-    assert read(side("better", 0.0), FLAT)[0] == "undecided"
+    assert reading_of(BETTER, by_rank)[0] == "undecided"
+    assert reading_of(side("better", None), FLAT)[0] == "undecided"
+    assert reading_of(side("better", 0.0), FLAT)[0] == "undecided"
 
 
 def test_counts_agree_whatever_the_clock_and_still_may_disagree() -> None:
-    assert read(SAME, SAME, counted=True) == (
+    assert reading_of(SAME, SAME, counted=True) == (
         "agree",
         "a count, which does not depend on the clock",
     )
-    assert read(BETTER, WORSE, counted=True)[0] == "disagree"
+    assert reading_of(BETTER, WORSE, counted=True)[0] == "disagree"
 
 
 def costs(*, variant: float, rate: float = 1.0, rest: float = 0.0) -> Cost:

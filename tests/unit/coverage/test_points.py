@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.coverage.maps import points_of, stress_tests, two_sizes, words
+from kteardown.coverage.maps import counted_points, stress_tests, two_sizes, words
 from kteardown.inputs.load import load_workload, workload_names
 
 
 @pytest.mark.parametrize("name", workload_names())
 def test_every_value_is_one_that_the_workload_takes(name: str) -> None:
     workload = load_workload(name)
-    points = points_of(workload)
+    points = counted_points(workload)
     assert points and len({str(point) for point in points}) == len(points)
     for point in points:
         assert point.keys() == workload.parameters.keys()
@@ -22,12 +22,12 @@ def test_every_value_is_one_that_the_workload_takes(name: str) -> None:
 
 def test_choices_and_options_have_points_of_their_own() -> None:
     swapfree = load_workload("swapfree")
-    found = [words(point, swapfree) for point in points_of(swapfree)]
+    found = [words(point, swapfree) for point in counted_points(swapfree)]
     assert found[0] == "-" and {"backend=zswap", "end=exit", "compactor=on"} <= set(found)
     quota = load_workload("quota")
-    assert any("outer=" in words(point, quota) for point in points_of(quota))
+    assert any("outer=" in words(point, quota) for point in counted_points(quota))
     # A program that guests need besides the agent is linked to the same addresses as the agent.
-    assert not any("script" in point.values() for point in points_of(load_workload("dyingcg")))
+    assert not any("script" in point.values() for point in counted_points(load_workload("dyingcg")))
 
 
 def test_stress_tests_have_no_figures() -> None:

@@ -19,7 +19,7 @@ from kteardown.progress import SilentReporter
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown_hunt import growth, limits, plan
-from kteardown_hunt.catalogue import Kind, choose, load_kinds, possible
+from kteardown_hunt.catalogue import Kind, choose_kinds, load_kinds, possible
 from kteardown_hunt.finds import measured
 from kteardown_hunt.folder import (
     HuntFolder,
@@ -266,10 +266,10 @@ def test_a_malformed_source_is_named() -> None:
 
 def test_names_and_parts_are_chosen_and_a_wrong_one_is_named() -> None:
     kinds = [kind("a"), kind("b", part="mounts"), kind("c", part="mounts")]
-    assert [each.name for each in choose(kinds, ["mounts"])] == ["b", "c"]
-    assert [each.name for each in choose(kinds, [])] == ["a", "b", "c"]
+    assert [each.name for each in choose_kinds(kinds, ["mounts"])] == ["b", "c"]
+    assert [each.name for each in choose_kinds(kinds, [])] == ["a", "b", "c"]
     with pytest.raises(InputError, match="did you mean 'mounts'"):
-        choose(kinds, ["mount"])
+        choose_kinds(kinds, ["mount"])
 
 
 def test_another_word_chooses_the_kinds_whose_names_contain_it() -> None:
@@ -279,13 +279,17 @@ def test_another_word_chooses_the_kinds_whose_names_contain_it() -> None:
         kind("locks_of", part="mounts"),
         kind("mounts_deep"),
     ]
-    assert [each.name for each in choose(kinds, ["locks"])] == ["flocks", "posix_locks", "locks_of"]
+    assert [each.name for each in choose_kinds(kinds, ["locks"])] == [
+        "flocks",
+        "posix_locks",
+        "locks_of",
+    ]
     # A name or a part is not also a piece of names.
-    assert [each.name for each in choose(kinds, ["mounts"])] == ["locks_of"]
+    assert [each.name for each in choose_kinds(kinds, ["mounts"])] == ["locks_of"]
     with pytest.raises(InputError, match="called 'flock_'"):
-        choose(kinds, ["flock_"])
+        choose_kinds(kinds, ["flock_"])
     with pytest.raises(InputError, match="called ''"):
-        choose(kinds, [""])
+        choose_kinds(kinds, [""])
 
 
 def failed_boot(run: RunDir, plan: Plan) -> None:

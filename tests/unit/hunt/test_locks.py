@@ -119,9 +119,9 @@ def test_a_hunt_says_how_locks_are_named(
 
 
 def test_a_prebuilt_kernel_counts_no_locks() -> None:
-    locks.check("")
+    locks.check_locks("")
     with pytest.raises(InputError, match="a prebuilt kernel does not count"):
-        locks.check("debian-image:6.12")
+        locks.check_locks("debian-image:6.12")
 
 
 def test_the_kernel_has_lock_statistics_and_what_was_asked_for() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kteardown.errors import BuildError, InputError
 from kteardown.kernels import git
-from kteardown.kernels.apply_patches import apply, install, read
+from kteardown.kernels.apply_patches import apply, install, read_patch
 
 LINES = [f"line {number}" for number in range(1, 41)]
 
@@ -205,10 +205,10 @@ def test_git_reads_a_patch_once_for_all_trees(
         return run(*argv, data=data)
 
     monkeypatch.setattr(git, "run", counted)
-    first = read(patch, tree)
+    first = read_patch(patch, tree)
     assert runs
     runs.clear()
-    assert read(patch, tmp_path / "another") == first
+    assert read_patch(patch, tmp_path / "another") == first
     assert not runs
     patch.write_text(patch.read_text().replace("exit.c", "exec.c"))
-    assert read(patch, tree).names == ("kernel/exec.c",)
+    assert read_patch(patch, tree).names == ("kernel/exec.c",)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import BuildError, InputError, KteardownError, damaged
-from kteardown.kernels.apply_patches import apply, files_in, read
+from kteardown.kernels.apply_patches import apply, files_in, read_patch
 from kteardown.patches.changed_lines import changed_lines
 from kteardown.patches.find_base import TriedSource, failing_hunks
 from kteardown.patches.merging import blob_id, merge, with_less_context
@@ -233,7 +233,7 @@ def test_a_folder_that_is_a_git_repository_is_not_used(tree: Path, tmp_path: Pat
 
 def test_a_patch_of_more_lines_than_a_series_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="1,000,000 lines"):
-        read(patch(tmp_path, create("x") + 1_000_001 * "\n"))
+        read_patch(patch(tmp_path, create("x") + 1_000_001 * "\n"))
 
 
 def test_what_a_parser_raises_becomes_an_error_that_names_the_input() -> None:

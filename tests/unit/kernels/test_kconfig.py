@@ -13,7 +13,7 @@ from kteardown.kernels.cache import key
 from kteardown.kernels.kconfig import (
     WantedSymbol,
     _symbols,
-    check,
+    check_config,
     conditions_of,
     digest,
     parse_config,
@@ -309,7 +309,7 @@ def test_check_names_symbol_file_line_wanted_and_got(tree: Path) -> None:
         WantedSymbol("GONE", "y", True, "f", 1),
     ]
     with pytest.raises(BuildError) as caught:
-        check(wants, {}, tree, "x86_64", "debian:6.12")
+        check_config(wants, {}, tree, "x86_64", "debian:6.12")
     assert "fragments/x.config:7: CONFIG_PM_DEEP: wanted y, got n" in caught.value.message
     assert "GONE" not in caught.value.message
-    check(wants, {"PM_DEEP": "y"}, tree, "x86_64", "debian:6.12")
+    check_config(wants, {"PM_DEEP": "y"}, tree, "x86_64", "debian:6.12")

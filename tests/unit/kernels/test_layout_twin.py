@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kteardown.errors import BuildError
 from kteardown.kernels import layout_twin
 from kteardown.kernels.apply_patches import apply
-from kteardown.kernels.layout_twin import check, touched_files
+from kteardown.kernels.layout_twin import check_moved, touched_files
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
@@ -131,10 +131,10 @@ def test_a_layout_twin_must_move_the_code_after_its_functions(tmp_path: Path) ->
         "2000 t kteardown_layout_a",
         "2030 t try_to_freeze_tasks",
     )
-    check(base, moved)
+    check_moved(base, moved)
     absent = image(tmp_path / "absent", "1000 T first", "2030 t try_to_freeze_tasks")
     with pytest.raises(BuildError, match="its functions are not in the kernel"):
-        check(base, absent)
+        check_moved(base, absent)
     behind = image(
         tmp_path / "behind",
         "1000 T first",
@@ -142,4 +142,4 @@ def test_a_layout_twin_must_move_the_code_after_its_functions(tmp_path: Path) ->
         "2000 t try_to_freeze_tasks",
     )
     with pytest.raises(BuildError, match="at the same addresses as in base"):
-        check(base, behind)
+        check_moved(base, behind)

@@ -14,7 +14,7 @@ import pytest
 
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import archive, archive_download, release
-from kteardown.kernels.source import Sources, check
+from kteardown.kernels.source import Sources, check_source
 from kteardown.patches.find_base import KNOWN, default_sources
 from kteardown.progress import SilentReporter
 
@@ -227,7 +227,7 @@ def test_a_release_that_does_not_exist_is_an_error_of_the_input(
 @pytest.mark.parametrize("version", ["6.17-rc1", "6.16.0", "2.6.39", "six", "6", "../6.16"])
 def test_what_is_not_a_release_is_an_error_at_once(version: str) -> None:
     with pytest.raises(InputError, match="not a release whose tarball is signed"):
-        check(f"kernel.org:{version}")
+        check_source(f"kernel.org:{version}")
 
 
 def test_the_directory_of_keys_is_asked_for_the_accounts_of_kernel_org() -> None:

@@ -49,8 +49,8 @@ def test_a_file_is_read_whatever_compressed_it(
     compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     content = os.urandom(MB // 4) + bytes(2 * MB) + b"end"
-    assert unpack.read(write(tmp_path, compress(content)), 4 * MB) == content
-    assert unpack.read(write(tmp_path, content), 4 * MB) == content
+    assert unpack.unpacked(write(tmp_path, compress(content)), 4 * MB) == content
+    assert unpack.unpacked(write(tmp_path, content), 4 * MB) == content
 
 
 @every_form
@@ -61,7 +61,7 @@ def test_what_has_no_end_is_read_up_to_a_limit(
     file = write(tmp_path, compress(bytes(4 * MB)) * 32)
     tracemalloc.start()
     with pytest.raises(ValueError, match="it has more than 2 MB"):
-        unpack.read(file, 2 * MB)
+        unpack.unpacked(file, 2 * MB)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 * MB
@@ -71,9 +71,9 @@ def test_what_has_no_end_is_read_up_to_a_limit(
 def test_what_is_cut_off_is_damaged(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
     packed = compress(os.urandom(MB // 4))
     with pytest.raises(ValueError, match="compressed contents are damaged"):
-        unpack.read(write(tmp_path, packed[:-100]), 4 * MB)
+        unpack.unpacked(write(tmp_path, packed[:-100]), 4 * MB)
     with pytest.raises(ValueError, match="compressed contents are damaged"):
-        unpack.read(write(tmp_path, packed[:8] + bytes(100)), 4 * MB)
+        unpack.unpacked(write(tmp_path, packed[:8] + bytes(100)), 4 * MB)
 
 
 def tarball(members: dict[str, bytes], after: bytes = b"") -> bytes:

@@ -15,7 +15,7 @@ from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
 from kteardown.patches.find_base import code_only, find_base
 from kteardown.patches.merging import blob_id
-from kteardown.patches.posted import PostedSeries, read
+from kteardown.patches.posted import PostedSeries, read_series
 from kteardown.progress import SilentReporter
 
 AUTHOR = "A. Author <author@example.org>"
@@ -59,7 +59,9 @@ def patch(subject: str, number: int, **more: int | str) -> str:
 def posted(mails: Sequence[str] | str, folder: Path, sources: Sequence[str] = ()) -> PostedSeries:
     file = folder / "given.mbox"
     file.write_bytes("".join(mails).encode())
-    return read(str(file), cache_dir=folder / "cache", reporter=SilentReporter(), sources=sources)
+    return read_series(
+        str(file), cache_dir=folder / "cache", reporter=SilentReporter(), sources=sources
+    )
 
 
 @pytest.fixture
@@ -437,4 +439,6 @@ def test_what_is_in_place_of_the_end_of_a_hunk_is_shown(
 def test_a_hunk_that_is_cut_at_the_end_of_the_mail(tmp_path: Path) -> None:
     (tmp_path / "a.diff").write_text(diff(1).partition("+\tint")[0])
     with pytest.raises(InputError, match="in place of the next one the text ends"):
-        read(str(tmp_path / "a.diff"), cache_dir=tmp_path / "cache", reporter=SilentReporter())
+        read_series(
+            str(tmp_path / "a.diff"), cache_dir=tmp_path / "cache", reporter=SilentReporter()
+        )

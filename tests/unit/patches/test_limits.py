@@ -11,7 +11,7 @@ from kteardown.errors import InputError, LabError
 from kteardown.kernels import apply_patches
 from kteardown.patches import reading
 from kteardown.patches.find_base import TriedSource, failing_hunks
-from kteardown.patches.posted import message_id, read, resolve
+from kteardown.patches.posted import message_id, read_series, resolve
 from kteardown.progress import SilentReporter
 
 DIFF = "---\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
@@ -27,7 +27,7 @@ def mail(path: Path, subject: str = "[PATCH] x", body: str = DIFF) -> str:
 def test_a_number_of_patches_that_is_too_large_is_an_error(tag: str, tmp_path: Path) -> None:
     what = mail(tmp_path / "one.patch", f"[PATCH {tag}] x")
     with pytest.raises(InputError, match=r"one\.patch is damaged: .*a number above 1,000"):
-        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_parts_in_parts_in_parts_are_an_error(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_parts_in_parts_in_parts_are_an_error(tmp_path: Path) -> None:
     )
     (tmp_path / "deep.eml").write_text(f"From: a@example.org\nSubject: [PATCH] x\n{parts}\n{DIFF}")
     with pytest.raises(InputError, match=r"deep\.eml is damaged: .*more than 8 deep"):
-        read(str(tmp_path / "deep.eml"), cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(str(tmp_path / "deep.eml"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
 @pytest.mark.parametrize("size", [33_000_000, 129_000_000])
@@ -48,18 +48,18 @@ def test_a_compressed_mail_is_read_up_to_a_limit(size: int, tmp_path: Path) -> N
     with pytest.raises(
         InputError, match=r"bomb\.gz is damaged: it is larger than 128 MB, or a mail of it"
     ):
-        read(str(tmp_path / "bomb.gz"), cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(str(tmp_path / "bomb.gz"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_mail_of_a_million_lines_is_an_error(tmp_path: Path) -> None:
     what = mail(tmp_path / "long.patch", body=1_000_001 * "\n")
     with pytest.raises(InputError, match="1,000,000 lines"):
-        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_message_id_is_never_an_option(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'--help' is not a message id"):
-        read("lore:--help", cache_dir=tmp_path, reporter=SilentReporter())
+        read_series("lore:--help", cache_dir=tmp_path, reporter=SilentReporter())
     assert message_id("lore:--help") == "--help"
 
 
@@ -67,7 +67,7 @@ def test_an_empty_name_is_an_error_about_the_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the name of the patches is empty"):
         resolve("", cache_dir=tmp_path)
     with pytest.raises(InputError, match="the name of the patches is empty"):
-        read("", cache_dir=tmp_path, reporter=SilentReporter())
+        read_series("", cache_dir=tmp_path, reporter=SilentReporter())
 
 
 @pytest.mark.parametrize("start", ["From 0 Mon Sep 17 00:00:00 2001\n", ""])
@@ -82,7 +82,7 @@ def test_a_full_disk_of_temporary_files_is_named(
     what = mail(tmp_path / "x.mbox")
     (tmp_path / "x.mbox").write_text(start + (tmp_path / "x.mbox").read_text())
     with pytest.raises(LabError, match="there is no space left in") as caught:
-        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
     assert "TMPDIR" in caught.value.hint
 
 
@@ -95,15 +95,15 @@ def test_text_that_nearly_is_a_diff_or_names_another_series_is_read_quickly(
     """With expressions that go back over all of the text these would take days."""
     what = mail(tmp_path / "text.eml", body=f"{body}\n")
     with pytest.raises(InputError, match="contains no patch"):
-        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
     what = mail(tmp_path / "text.patch", body=f"{body}\n{DIFF}")
-    assert read(what, cache_dir=tmp_path, reporter=SilentReporter()).made_on == ()
+    assert read_series(what, cache_dir=tmp_path, reporter=SilentReporter()).made_on == ()
 
 
 @pytest.mark.parametrize("tag", [f"6.{DIGITS}.y", f"2/2 fix {DIGITS}/1"])
 def test_large_numbers_of_a_release_or_a_fix_are_read(tag: str, tmp_path: Path) -> None:
     what = mail(tmp_path / "one.patch", f"[PATCH {tag}] x")
-    assert read(what, cache_dir=tmp_path, reporter=SilentReporter()).title == "x"
+    assert read_series(what, cache_dir=tmp_path, reporter=SilentReporter()).title == "x"
 
 
 LONG = 150_000
@@ -127,10 +127,10 @@ def test_a_long_line_is_read_once(
     monkeypatch.setattr(reading, "CPU_SECONDS", 3)
     what = mail(tmp_path / "long.patch", body=body)
     if answer == ANSWERED:
-        assert read(what, cache_dir=tmp_path, reporter=SilentReporter()).title == answer
+        assert read_series(what, cache_dir=tmp_path, reporter=SilentReporter()).title == answer
     else:
         with pytest.raises(InputError, match=answer):
-            read(what, cache_dir=tmp_path, reporter=SilentReporter())
+            read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
 HEADERS = {
@@ -156,13 +156,13 @@ def test_a_long_header_is_an_error(
     with pytest.raises(
         InputError, match=r"long\.mail is damaged: its header \S+ has more than 8,000 bytes"
     ):
-        read(str(tmp_path / "long.mail"), cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(str(tmp_path / "long.mail"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_an_address_in_many_brackets_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.mail").write_text(f"From: {4_000 * '('}\nSubject: [PATCH] x\n\nwhy\n{DIFF}")
     with pytest.raises(InputError, match="is not the address of a person"):
-        read(str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_an_author_in_the_text_is_as_limited_as_a_header(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_an_author_in_the_text_is_as_limited_as_a_header(tmp_path: Path) -> None
     )
     (tmp_path / "x.mail").write_text(text)
     with pytest.raises(InputError, match="its email has more than 8,000 characters"):
-        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_charset_that_does_not_exist_leaves_the_subject_as_it_is(tmp_path: Path) -> None:
@@ -184,14 +184,16 @@ def test_a_charset_that_does_not_exist_leaves_the_subject_as_it_is(tmp_path: Pat
     (tmp_path / "x.mail").write_bytes(raw)
     assert (
         "[PATCH] x"
-        in read(str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter()).title
+        in read_series(
+            str(tmp_path / "x.mail"), cache_dir=tmp_path, reporter=SilentReporter()
+        ).title
     )
 
 
 def test_an_mbox_of_many_empty_mails_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "many.mbox").write_bytes(b"From a Thu Jan  1 00:00:00 1970\n\n" * 20_001)
     with pytest.raises(InputError, match="more than 20,000 mails"):
-        read(str(tmp_path / "many.mbox"), cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(str(tmp_path / "many.mbox"), cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_patch_of_more_files_than_a_tree_has_is_an_error(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_a_patch_of_more_files_than_a_tree_has_is_an_error(tmp_path: Path) -> No
     )
     what = mail(tmp_path / "many.patch", body=f"---\n{names}")
     with pytest.raises(InputError, match="more than 20,000 files"):
-        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_patch_with_more_lines_between_its_hunks_than_files_need_is_an_error(
@@ -208,13 +210,13 @@ def test_a_patch_with_more_lines_between_its_hunks_than_files_need_is_an_error(
 ) -> None:
     what = mail(tmp_path / "many.patch", body=f"---\n{DIFF}" + "rename to x\n" * 200_001)
     with pytest.raises(InputError, match="more than 200,000 lines outside of hunks"):
-        read(what, cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(what, cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_patch_with_a_line_of_a_megabyte_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "long.patch").write_text(f"{1_000_000 * 'a'}\n{DIFF}")
     with pytest.raises(InputError, match="a line of more than 1,000,000 bytes"):
-        apply_patches.read(tmp_path / "long.patch")
+        apply_patches.read_patch(tmp_path / "long.patch")
 
 
 @pytest.mark.timeout(120)

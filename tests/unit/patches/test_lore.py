@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.patches.posted import message_id, read
+from kteardown.patches.posted import message_id, read_series
 from kteardown.progress import SilentReporter
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
@@ -54,7 +54,7 @@ def test_a_thread_is_fetched_once_and_the_named_revision_is_used(
     archive: HTTPServer, tmp_path: Path
 ) -> None:
     for name in ("lore:202603-1-0@example.org", "lore:<202603-1-0@example.org>"):
-        found = read(name, cache_dir=tmp_path, reporter=SilentReporter())
+        found = read_series(name, cache_dir=tmp_path, reporter=SilentReporter())
         assert (found.revision, len(found.patches)) == ("", 2)
         archive.shutdown()  # The second time nothing is fetched.
 
@@ -63,7 +63,7 @@ def test_a_mail_that_the_archive_does_not_have_is_an_error(
     archive: HTTPServer, tmp_path: Path
 ) -> None:
     with pytest.raises((InputError, LabError)):
-        read("lore:not-there@example.org", cache_dir=tmp_path, reporter=SilentReporter())
+        read_series("lore:not-there@example.org", cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_without_network_one_line_is_printed(
@@ -71,7 +71,7 @@ def test_without_network_one_line_is_printed(
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "http://archive.invalid/all/%s")
     with pytest.raises(LabError, match="cannot be reached") as caught:
-        read("lore:202603-1-0@example.org", cache_dir=tmp_path, reporter=SilentReporter())
+        read_series("lore:202603-1-0@example.org", cache_dir=tmp_path, reporter=SilentReporter())
     assert "\n" not in caught.value.message
 
 

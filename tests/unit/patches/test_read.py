@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.patches.choice import choose
+from kteardown.patches.choice import choose_series
 from kteardown.patches.mails import DIFF_START, parse, split_mbox
-from kteardown.patches.posted import PostedSeries, read
+from kteardown.patches.posted import PostedSeries, read_series
 from kteardown.progress import SilentReporter
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"
@@ -24,7 +24,7 @@ BASE = "0123456789abcdef0123456789abcdef01234567"
 
 
 def posted(name: str, cache: Path) -> PostedSeries:
-    return read(str(MAILS / name), cache_dir=cache, reporter=SilentReporter())
+    return read_series(str(MAILS / name), cache_dir=cache, reporter=SilentReporter())
 
 
 @pytest.mark.parametrize("name", ["thread.mbox", "thread.mbox.gz"])
@@ -33,7 +33,7 @@ def test_mails_are_read_from_the_standard_input(
 ) -> None:
     with (MAILS / name).open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        found = read("-", cache_dir=tmp_path, reporter=SilentReporter())
+        found = read_series("-", cache_dir=tmp_path, reporter=SilentReporter())
     assert [file.read_bytes() for file in found.patches] == [
         file.read_bytes() for file in posted("thread.mbox", tmp_path).patches
     ]
@@ -90,7 +90,7 @@ def test_a_mail_of_a_maildir_may_have_flags_in_its_name(tmp_path: Path) -> None:
     (tmp_path / "maildir" / "cur").mkdir(parents=True)
     mail = (MAILS / "maildir" / "cur" / "1.host").read_bytes()
     (tmp_path / "maildir" / "cur" / "1.host:2,S").write_bytes(mail)
-    found = read(str(tmp_path / "maildir"), cache_dir=tmp_path, reporter=SilentReporter())
+    found = read_series(str(tmp_path / "maildir"), cache_dir=tmp_path, reporter=SilentReporter())
     assert found.subjects == ("ours: part 2",)
 
 
@@ -166,9 +166,20 @@ def test_missing_patches_are_known_by_number(tmp_path: Path) -> None:
 
 def test_a_named_mail_decides_the_revision() -> None:
     mails = [parse(raw, "") for raw in split_mbox((MAILS / "revisions.mbox").read_bytes())]
-    assert [mail.number for mail in choose(mails, "202603-1-0@example.org").patches] == [1, 2]
-    assert [mail.number for mail in choose(mails, "202603-2-1@example.org").patches] == [1, 2, 3]
-    assert [mail.number for mail in choose(mails, "unknown@example.org").patches] == [1, 2, 3]
+    assert [mail.number for mail in choose_series(mails, "202603-1-0@example.org").patches] == [
+        1,
+        2,
+    ]
+    assert [mail.number for mail in choose_series(mails, "202603-2-1@example.org").patches] == [
+        1,
+        2,
+        3,
+    ]
+    assert [mail.number for mail in choose_series(mails, "unknown@example.org").patches] == [
+        1,
+        2,
+        3,
+    ]
 
 
 def _backport(number: int) -> bytes:
@@ -190,10 +201,10 @@ diff --git a/file_{number}.c b/file_{number}.c
 
 def test_a_named_patch_without_a_number_is_a_series_of_its_own() -> None:
     mails = [parse(_backport(number), "") for number in (1, 2, 3)]
-    found = choose(mails, "backport-2@example.org")
+    found = choose_series(mails, "backport-2@example.org")
     assert [mail.title for mail in found.patches] == ["part 2 is fixed"]
     assert len(found.notes) == 2 and "part 3 is fixed" in found.notes[1]
-    assert [mail.title for mail in choose(mails).patches] == [
+    assert [mail.title for mail in choose_series(mails).patches] == [
         f"part {n} is fixed" for n in (1, 2, 3)
     ]
 
@@ -210,7 +221,7 @@ def test_a_damaged_patch_is_named_by_the_mail_that_it_is_in(tmp_path: Path) -> N
     file, folder = tmp_path / "cut.mbox", tmp_path / "mails"
     file.write_bytes(text.replace(b"\n int after_2;\n", b"\n"))
     with pytest.raises(InputError) as caught:
-        read(str(file), cache_dir=tmp_path / "cache", reporter=SilentReporter())
+        read_series(str(file), cache_dir=tmp_path / "cache", reporter=SilentReporter())
     assert caught.value.message.startswith(
         f"{file}, mail 4 of 7 ('[PATCH 2/2] ours: part 2') is a damaged"
     )
@@ -218,7 +229,7 @@ def test_a_damaged_patch_is_named_by_the_mail_that_it_is_in(tmp_path: Path) -> N
     for number, mail in enumerate(split_mbox(file.read_bytes()), 1):
         (folder / f"{number}.eml").write_bytes(mail)
     with pytest.raises(InputError, match=f"^{folder}/4.eml \\('\\[PATCH 2/2"):
-        read(str(folder), cache_dir=tmp_path / "cache", reporter=SilentReporter())
+        read_series(str(folder), cache_dir=tmp_path / "cache", reporter=SilentReporter())
 
 
 def test_a_damaged_patch_of_the_archive_is_named_as_it_was_given(
@@ -228,20 +239,20 @@ def test_a_damaged_patch_of_the_archive_is_named_as_it_was_given(
     file.write_bytes((MAILS / "thread.mbox").read_bytes().replace(b"\n int after_2;\n", b"\n"))
     monkeypatch.setattr("kteardown.patches.posted.fetch", lambda *_: file)
     with pytest.raises(InputError, match=r"^lore:a@b, mail 4 of 7"):
-        read("lore:a@b", cache_dir=tmp_path, reporter=SilentReporter())
+        read_series("lore:a@b", cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_damaged_archive_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "thread.mbox.gz"
     file.write_bytes((MAILS / "thread.mbox.gz").read_bytes()[:200])
     with pytest.raises(InputError, match="cannot be read"):
-        read(str(file), cache_dir=tmp_path, reporter=SilentReporter())
+        read_series(str(file), cache_dir=tmp_path, reporter=SilentReporter())
 
 
 def test_a_folder_that_has_only_a_folder_of_mails_is_read(tmp_path: Path) -> None:
     (tmp_path / "series" / "mails").mkdir(parents=True)
     (tmp_path / "series" / "mails" / "0001.eml").write_bytes((MAILS / "base64.eml").read_bytes())
-    found = read(str(tmp_path / "series"), cache_dir=tmp_path, reporter=SilentReporter())
+    found = read_series(str(tmp_path / "series"), cache_dir=tmp_path, reporter=SilentReporter())
     assert found.subjects == (ONE,)
 
 
@@ -278,7 +289,7 @@ def test_the_text_of_a_mail_does_not_change_its_diff(
 def test_no_mail_ends_the_program(noise: bytes, header: bytes) -> None:
     for raw in split_mbox(header + noise):
         mail = parse(raw, "noise")
-        choose([mail, mail])
+        choose_series([mail, mail])
 
 
 @given(st.integers(1, 12).flatmap(lambda n: st.permutations(range(1, n + 1))))
@@ -290,6 +301,6 @@ def test_the_patches_of_a_thread_are_sorted_by_number(order: list[int]) -> None:
         )
         for n in order
     ]
-    found = choose(mails).patches
+    found = choose_series(mails).patches
     assert [mail.number for mail in found] == list(range(1, len(order) + 1))
     assert all(DIFF_START.search(mail.diffs[0].text) for mail in found)

@@ -87,7 +87,7 @@ def test_several_series_are_stacked_in_order(tree: Path, tmp_path: Path) -> None
     assert (again.tree(again.identify(base.source)) / FILE).read_text() == (
         unpacked / FILE
     ).read_text()
-    kernel_source.check(base.source)
+    kernel_source.check_source(base.source)
 
 
 def test_a_series_alone_has_the_plain_source(tree: Path, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_what_a_series_is_made_on_is_read(
     text: str, names: Sequence[str], tree: Path, tmp_path: Path
 ) -> None:
     file = with_lines(tmp_path, "B", text)
-    found = posted.read(file, cache_dir=tmp_path / "cache", reporter=SilentReporter())
+    found = posted.read_series(file, cache_dir=tmp_path / "cache", reporter=SilentReporter())
     assert found.made_on == names
 
 
@@ -221,4 +221,4 @@ def test_a_patched_source_needs_a_folder_of_patches_and_a_source(spec: str, tmp_
     with pytest.raises(InputError, match="no folder of patches"):
         Sources(tmp_path, SilentReporter()).identify(spec)
     with pytest.raises(InputError, match="no folder of patches"):
-        kernel_source.check(spec)
+        kernel_source.check_source(spec)

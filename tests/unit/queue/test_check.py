@@ -99,7 +99,7 @@ def test_a_series_that_no_source_takes_has_not_failed(folder: Path) -> None:
     ],
 )
 def test_a_hostile_mail_is_answered_and_not_queued(folder: Path, raw: bytes, summary: str) -> None:
-    (found,) = check.check(raw, [], folder)
+    (found,) = check.check_mail(raw, [], folder)
     assert (found["status"], found["summary"]) == ("warn", summary)
     assert jobs.jobs(folder) == []
 
@@ -107,7 +107,7 @@ def test_a_hostile_mail_is_answered_and_not_queued(folder: Path, raw: bytes, sum
 def test_the_title_of_a_mail_cannot_act_on_the_terminal_of_b4(folder: Path) -> None:
     raw = PATCH.replace(b"Subject: ", b"Subject: \x1b[2J", 1)
     with jobs._only_one(folder):
-        (found,) = check.check(raw, [], folder)
+        (found,) = check.check_mail(raw, [], folder)
     assert found["summary"] == "queued"
     (job,) = jobs.jobs(folder)
     assert check.entry("warn", job.asked.title, "\x1b[2J")["details"] == "\\u001b[2J"
@@ -121,7 +121,7 @@ def test_a_cover_letter_is_fetched_unless_b4_has_applied_the_series(
         b"<x-0@example.org>\n\ntext\n"
     )
     with jobs._only_one(folder):
-        check.check(cover, [], folder)
+        check.check_mail(cover, [], folder)
     assert [job.asked.what for job in jobs.jobs(folder)] == [["lore:x-0@example.org"]]
 
     tree = tmp_path / "linux"
@@ -156,6 +156,6 @@ def test_a_cover_letter_is_fetched_unless_b4_has_applied_the_series(
 
 def test_a_queue_that_cannot_be_written_is_an_answer(tmp_path: Path) -> None:
     (tmp_path / "queue").write_text("a file")
-    (found,) = check.check(PATCH, [], tmp_path / "queue")
+    (found,) = check.check_mail(PATCH, [], tmp_path / "queue")
     assert found["status"] == "warn"
     assert str(tmp_path / "queue") in found["summary"]

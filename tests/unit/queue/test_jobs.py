@@ -19,7 +19,7 @@ import pytest
 from filelock import FileLock
 
 from kteardown.errors import InputError
-from kteardown.patches.posted import read
+from kteardown.patches.posted import read_series
 from kteardown.progress import SilentReporter
 from kteardown.queue import jobs
 from kteardown.queue.secret import is_sealed, sealed
@@ -44,7 +44,7 @@ def without_end(folder: Path) -> Iterator[jobs.QueuedJob]:
     cache = folder.parent / "cache"
     mail = folder.parent / "mail.eml"
     mail.write_bytes(MAIL)
-    patches = read(str(mail), cache_dir=cache, reporter=SilentReporter()).folder.parent
+    patches = read_series(str(mail), cache_dir=cache, reporter=SilentReporter()).folder.parent
     with FileLock(patches.parent / ".locks" / f"{patches.name}.lock"):
         yield jobs.add(folder, "locked", ["mail"], [], MAIL)
 

@@ -13,14 +13,14 @@ from kteardown.model.faults import Fault
 from kteardown.model.result import Result
 from kteardown.report import result_file
 from kteardown.report.diff import compare_results
-from kteardown.report.result_file import in_words, metrics_in_words, read
+from kteardown.report.result_file import in_words, metrics_in_words, result_of
 
 WORKLOADS = {"zombies": load_workload("zombies")}
 
 
 def side(result: Result, change: dict[str, Any] | None = None) -> Result:
     fields = json.loads(result_file.dumps(in_words(result, WORKLOADS)))
-    return read(json.dumps({**fields, **(change or {})}), "r.json")
+    return result_of(json.dumps({**fields, **(change or {})}), "r.json")
 
 
 def comparisons(result: Result) -> list[dict[str, Any]]:
@@ -139,7 +139,7 @@ def test_fields_of_a_newer_version_are_ignored(freezer_result: Result) -> None:
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": 1}'])
 def test_a_file_that_is_not_a_result_is_named(text: str) -> None:
     with pytest.raises(InputError, match=r"r\.json is not a result\.json"):
-        read(text, "r.json")
+        result_of(text, "r.json")
 
 
 def test_another_schema_is_refused(freezer_result: Result) -> None:
@@ -163,7 +163,7 @@ def of_variant(result: Result, variant: str, name: str, **verdicts: dict[str, An
     fields["kernels"] = {
         name if key == variant else key: facts for key, facts in fields["kernels"].items()
     }
-    return read(json.dumps(fields), "r.json")
+    return result_of(json.dumps(fields), "r.json")
 
 
 def test_sole_variants_are_paired_and_the_revision_is_in_words(freezer_result: Result) -> None:

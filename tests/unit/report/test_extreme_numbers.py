@@ -135,7 +135,7 @@ def use(run: RunDir, folder: Path) -> None:
     """Analyse a run, and make everything of the result that a verb prints or writes."""
     result = pipeline.analyse_and_save(load(run))
     assert result.distributions
-    read = saved.read(run)
+    read = saved.saved_result(run)
     assert read is not None, saved.damage(run)
     found = RunFolder.of(run)
     material = material_of_folder(found, samples=True)

@@ -11,27 +11,27 @@ import resvg_py
 from PIL import Image, ImageColor
 
 from kteardown.errors import InputError, LabError
-from kteardown.report.charts import LIGHT, choose, draw, svg_file
+from kteardown.report.charts import LIGHT, choose_charts, draw, svg_file
 from kteardown.report.formats.html import all_charts
 from unit.report.contexts import rich
 
 
 def test_a_chart_is_chosen_by_its_name_or_a_prefix() -> None:
     charts = all_charts(rich())
-    assert [c.name for c in choose(charts, "growth-zombies-freeze_user_ns")] == [
+    assert [c.name for c in choose_charts(charts, "growth-zombies-freeze_user_ns")] == [
         "growth-zombies-freeze_user_ns"
     ]
-    assert {c.name.split("-")[0] for c in choose(charts, "flame")} == {"flame"}
-    assert choose(charts, "") == charts
+    assert {c.name.split("-")[0] for c in choose_charts(charts, "flame")} == {"flame"}
+    assert choose_charts(charts, "") == charts
     with pytest.raises(InputError) as caught:
-        choose(charts, "nope")
+        choose_charts(charts, "nope")
     assert "forest-freezer-skip-exited" in str(caught.value.hint)
     assert "more" in str(caught.value.hint)
 
 
 def test_svg_and_png_are_drawn(tmp_path: Path) -> None:
     kinds = ("forest", "growth", "samples", "patches", "flame", "tail")
-    charts = [choose(all_charts(rich()), kind)[0] for kind in kinds]
+    charts = [choose_charts(all_charts(rich()), kind)[0] for kind in kinds]
     for chart, file in zip(charts, draw(charts, "svg", tmp_path), strict=True):
         root = ET.parse(file).getroot()
         texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
@@ -44,7 +44,9 @@ def test_svg_and_png_are_drawn(tmp_path: Path) -> None:
 
 
 def test_a_png_has_the_texts_lines_and_symbols(tmp_path: Path) -> None:
-    (file,) = draw(choose(all_charts(rich()), "growth-zombies-freeze_user_ns")[:1], "png", tmp_path)
+    (file,) = draw(
+        choose_charts(all_charts(rich()), "growth-zombies-freeze_user_ns")[:1], "png", tmp_path
+    )
     picture = Image.open(file).convert("RGB")
     counts = {rgb: n for n, rgb in picture.getcolors(2**24) or []}
     for name in ("ink", "muted", "base", "kernel0", "kernel1", "panel", "grid"):

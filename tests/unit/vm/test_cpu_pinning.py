@@ -44,7 +44,7 @@ KVM = replace(JOB, acceleration="kvm", cpus=1, memory_mb=128)
 def test_under_kvm_a_guest_without_enough_cores_runs_anywhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kteardown.vm.cpu_pinning.read", lambda: [Cpu(0, (0,), 0)])
+    monkeypatch.setattr("kteardown.vm.cpu_pinning.usable_cpus", lambda: [Cpu(0, (0,), 0)])
     with pinned(KVM) as where:
         assert (where.prefix, where.job) == ((), KVM)
         assert where.placed is not None

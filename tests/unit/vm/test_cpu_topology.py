@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.record import Placed
-from kteardown.vm.cpu_pinning import Cpu, choose, cpu_list, read, usable
+from kteardown.vm.cpu_pinning import Cpu, cpu_list, place_guest, usable, usable_cpus
 from unit.vm.test_host_watch import put
 
 
@@ -34,7 +34,7 @@ def test_a_guest_has_cores_of_its_own_on_one_node_with_free_siblings(
     by_node = {
         node: {cpu.core for cpu in cpus if cpu.node == node} for node in {cpu.node for cpu in cpus}
     }
-    found = choose(cpus, vcpus)
+    found = place_guest(cpus, vcpus)
     assert (found is None) == all(len(cores) <= vcpus for cores in by_node.values())
     if found is None:
         return
@@ -49,7 +49,7 @@ def test_a_guest_has_cores_of_its_own_on_one_node_with_free_siblings(
 
 @given(hosts(), st.integers(1, 6))
 def test_the_choice_does_not_depend_on_the_order(cpus: list[Cpu], vcpus: int) -> None:
-    assert choose(cpus, vcpus) == choose(sorted(cpus, key=lambda cpu: cpu.number), vcpus)
+    assert place_guest(cpus, vcpus) == place_guest(sorted(cpus, key=lambda cpu: cpu.number), vcpus)
 
 
 def at(
@@ -66,13 +66,13 @@ def cores(count: int, **fields: dict[int, object]) -> list[Cpu]:
 
 
 def test_isolated_cpus_come_first_then_fast_ones_and_the_first_core_last() -> None:
-    assert choose(cores(4), 1) == at((1,), (), (0, 2, 3), 0)
-    assert choose(cores(4, capacity={1: 500, 2: 500}), 1) == at((3,), (), (0, 1, 2), 0)
+    assert place_guest(cores(4), 1) == at((1,), (), (0, 2, 3), 0)
+    assert place_guest(cores(4, capacity={1: 500, 2: 500}), 1) == at((3,), (), (0, 1, 2), 0)
     isolated = cores(4, isolated={2: True, 3: True})
     # The isolated CPU that is left is not for QEMU's other threads.
-    assert choose(isolated, 1) == at((2,), (), (0, 1), 0)
-    assert choose(isolated, 2) == at((2, 3), (), (0, 1), 0)
-    assert choose(cores(4), 4) is None
+    assert place_guest(isolated, 1) == at((2,), (), (0, 1), 0)
+    assert place_guest(isolated, 2) == at((2, 3), (), (0, 1), 0)
+    assert place_guest(cores(4), 4) is None
 
 
 def test_without_isolated_cpus_the_affinity_decides() -> None:
@@ -119,39 +119,39 @@ ALL = {*range(16)} - {3, 11}
 
 
 def test_two_sockets_with_smt_and_offline_cpus(two_sockets: Path) -> None:
-    cpus = read(two_sockets, ALL)
+    cpus = usable_cpus(two_sockets, ALL)
     assert {cpu.number for cpu in cpus} == ALL
     assert next(cpu for cpu in cpus if cpu.number == 9) == Cpu(9, (1, 9), 0)
-    assert choose(cpus, 2) == at((1, 2), (9, 10), (0, 8), 0)
+    assert place_guest(cpus, 2) == at((1, 2), (9, 10), (0, 8), 0)
     # Three cores and one to spare are only on the second socket.
-    assert choose(cpus, 3) == at((4, 5, 6), (12, 13, 14), (7, 15), 1)
-    assert choose(cpus, 4) is None
+    assert place_guest(cpus, 3) == at((4, 5, 6), (12, 13, 14), (7, 15), 1)
+    assert place_guest(cpus, 4) is None
 
 
 def test_an_affinity_of_a_few_cpus_leaves_too_few_cores(two_sockets: Path) -> None:
-    assert choose(read(two_sockets, {1, 9}), 1) is None
+    assert place_guest(usable_cpus(two_sockets, {1, 9}), 1) is None
     # The siblings belong to another user, and are free of this guest all the same.
-    assert choose(read(two_sockets, {4, 5}), 1) == at((4,), (12,), (5,), 1)
+    assert place_guest(usable_cpus(two_sockets, {4, 5}), 1) == at((4,), (12,), (5,), 1)
 
 
 def test_isolated_cpus_of_the_cpuset_are_used(two_sockets: Path) -> None:
     put(two_sockets, "sys/devices/system/cpu/isolated", "5-7,13-15\n")
     put(two_sockets, "sys/fs/cgroup/lab/cpuset.cpus.effective", "0-6,8-14\n")
     shared = ALL - {5, 6, 7, 13, 14, 15}
-    assert choose(read(two_sockets, shared), 2) == at((5, 6), (13, 14), (4, 12), 1)
+    assert place_guest(usable_cpus(two_sockets, shared), 2) == at((5, 6), (13, 14), (4, 12), 1)
 
 
 def test_a_cpuset_of_version_1_is_read(two_sockets: Path) -> None:
     put(two_sockets, "proc/self/cgroup", "3:cpuset:/box\n0::/\n")
     put(two_sockets, "sys/fs/cgroup/cpuset/box/cpuset.effective_cpus", "0-5\n")
     put(two_sockets, "sys/devices/system/cpu/isolated", "5-7\n")
-    assert {cpu.number for cpu in read(two_sockets, ALL - {5, 6, 7})} == ALL - {6, 7}
+    assert {cpu.number for cpu in usable_cpus(two_sockets, ALL - {5, 6, 7})} == ALL - {6, 7}
 
 
 def test_a_host_without_sysfs_has_no_cpus(tmp_path: Path) -> None:
-    assert read(tmp_path, {0, 1}) == []
-    assert choose([], 1) is None
+    assert usable_cpus(tmp_path, {0, 1}) == []
+    assert place_guest([], 1) is None
 
 
 def test_this_host_is_read() -> None:
-    assert all(cpu.number in cpu.core for cpu in read())
+    assert all(cpu.number in cpu.core for cpu in usable_cpus())

@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.record import LostTime
-from kteardown.vm.host_watch import Counters, HostWatch, lost_between, own_groups, read, steal
+from kteardown.vm.host_watch import (
+    Counters,
+    HostWatch,
+    lost_between,
+    own_groups,
+    read_counters,
+    steal,
+)
 
 STAT = """cpu  100 0 50 1000 0 0 0 30 0 0
 cpu0 50 0 25 500 0 0 0 10 0 0
@@ -48,7 +55,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_all_counters_are_read(tree: Path) -> None:
-    found = read([7, 8, 9], [0, 1, 2], tree)
+    found = read_counters([7, 8, 9], [0, 1, 2], tree)
     assert found.threads == {7: (0.25, 40)}
     assert found.steal_s == {0: 0.1, 2: 0.2}
     assert found.throttled_s == 2.5
@@ -56,9 +63,9 @@ def test_all_counters_are_read(tree: Path) -> None:
 
 
 def test_a_host_without_counters_is_no_error(tmp_path: Path) -> None:
-    found = read([7], [0], tmp_path)
+    found = read_counters([7], [0], tmp_path)
     assert (found.threads, found.steal_s, found.throttled_s, found.hot_s) == ({}, {}, None, {})
-    lost = lost_between(found, read([7], [0], tmp_path))
+    lost = lost_between(found, read_counters([7], [0], tmp_path))
     assert (lost.run_delay_s, lost.steal_s, lost.throttled_s, lost.hot_s) == (
         None,
         None,
@@ -82,7 +89,7 @@ def test_groups_of_version_1_are_found_too(tmp_path: Path) -> None:
     cgroups = "5:memory:/other\n4:cpu,cpuacct:/box\n0::/\n"
     assert own_groups(cgroups, tmp_path) == [tmp_path / "sys/fs/cgroup/cpu,cpuacct/box"]
     put(tmp_path, "proc/self/cgroup", cgroups)
-    assert read([], [], tmp_path).throttled_s == 3.0
+    assert read_counters([], [], tmp_path).throttled_s == 3.0
 
 
 def counters(at_s: float, waits: dict[int, tuple[float, int]], steal_s: float = 0.0) -> Counters:

@@ -142,7 +142,7 @@ def _count(span: Span, ends: _Ends) -> int:
     """Return how many commits are between the ends. Raises InputError if there is none."""
     path = span.path or ()
     between = ("rev-list", "--count", f"{ends.good}..{ends.bad}", "--", *path)
-    count = int(git.read(ends.repository, *between).text or 0)
+    count = int(git.run_reading(ends.repository, *between).text or 0)
     if not count:
         what = f"{span.good or ends.good}..{span.bad or ends.bad} has no commit"
         what += f" that touches {' or '.join(path)}" if path else ""

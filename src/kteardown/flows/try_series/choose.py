@@ -11,7 +11,13 @@ from kteardown.coverage.changed import (
     changed_functions,
     may_change_executed,
 )
-from kteardown.coverage.maps import WorkloadCoverage, points_of, shipped_map, stress_tests, with_own
+from kteardown.coverage.maps import (
+    WorkloadCoverage,
+    counted_points,
+    shipped_map,
+    stress_tests,
+    with_own,
+)
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
 from kteardown.errors import (
     InputError,
@@ -228,4 +234,4 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
 
 
 def small_point(name: str) -> dict[str, ParamValue]:
-    return points_of(load_workload(name))[0]
+    return counted_points(load_workload(name))[0]

@@ -177,7 +177,7 @@ class SeriesMeasurement:
         return replace(tried, chosen=chosen, measured=chosen.workloads, error=no_workload(chosen))
 
 
-def check(tried: Tried, fail_on: FailOn | None) -> None:
+def raise_for(tried: Tried, fail_on: FailOn | None) -> None:
     """Raise BrokenError, what kept the series from being measured, or GateError, in this order."""
     materials = [one.material for one in tried.measured if one.material is not None]
     for material in materials:

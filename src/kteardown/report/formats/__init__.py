@@ -37,7 +37,7 @@ ALL: Collection[str] = ("answers", "material", "page")
 """What a publication may have, of what a format may need."""
 
 
-def check(names: Collection[str], offered: Collection[str], command: str) -> None:
+def check_formats(names: Collection[str], offered: Collection[str], command: str) -> None:
     """Raise InputError if a command does not offer what one of these formats needs."""
     for name in names:
         if missing := _needs(_module(name)) - {*offered}:

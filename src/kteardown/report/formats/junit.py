@@ -13,7 +13,7 @@ from kteardown.errors import NotBuiltError
 from kteardown.judge.answer import MetricAnswer, VariantAnswer
 from kteardown.judge.verdicts import OUTCOME_OF, Outcome
 from kteardown.report.formatting import change, point_text, with_remedy
-from kteardown.report.metrics import metric_sentence, points_of
+from kteardown.report.metrics import metric_sentence, points_text
 from kteardown.report.publication import Publication
 from kteardown.report.sections.fault_lines import fault_sentence
 
@@ -100,7 +100,7 @@ def _of_metric(finding: MetricAnswer) -> Iterator[Xml.Element]:
     about = f"{group.workload}.{group.key}.{finding.variant}"
     if whole is not None and whole.planned > 1:
         case = Xml.Element(
-            "testcase", classname=about, name=f"{group.name}, over {points_of(whole)}"
+            "testcase", classname=about, name=f"{group.name}, over {points_text(whole)}"
         )
         _judge(case, finding.outcome_over_points, metric_sentence(finding))
         yield case

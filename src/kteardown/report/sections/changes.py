@@ -40,7 +40,7 @@ from kteardown.report.metrics import (
     metric_change,
     metric_sentence,
     point_cells,
-    points_of,
+    points_text,
     verdict_text,
 )
 from kteardown.report.prose import why_unsure
@@ -145,7 +145,7 @@ def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | No
         if not result.broken(variant):
             verdict = metric.verdict if metric else most_alarming(c.verdict for c in mine)
             size = metric_change(metric, mine) if metric else "-"
-            points = points_of(metric) if metric else f"{len(mine)} points"
+            points = points_text(metric) if metric else f"{len(mine)} points"
             rows.append((group.name, variant, (size, verdict), points, (verdict, verdict)))
             if metric and is_far_from_no_change(metric):
                 notes.append(f"{group.name}, {variant}: {why_unsure(metric, result.clock)}")
@@ -463,7 +463,7 @@ def _first(finding: MetricAnswer) -> tuple[Verdict, str, str]:
     metric = finding.whole
     if metric is not None and metric.planned > 1:
         ends = "" if metric.ci is None or metric.exact else f" {interval(metric.ci)}"
-        where = f"{group.name} over {points_of(metric)}{ends}"
+        where = f"{group.name} over {points_text(metric)}{ends}"
         verdict = metric.verdict
         ratio = metric.ratio
     else:

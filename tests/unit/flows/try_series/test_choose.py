@@ -9,7 +9,7 @@ import pytest
 from kteardown.coverage import changed as changed_module
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, points_of
+from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, counted_points
 from kteardown.errors import (
     NotExercisedError,
 )
@@ -145,7 +145,7 @@ def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
 ) -> None:
     function, usual = (
         FunctionId("kernel/exit.c", "do_exit"),
-        points_of(load_workload("threadexit"))[0],
+        counted_points(load_workload("threadexit"))[0],
     )
     points = (
         PointCoverage({**usual, "how": "exit"}, 10_000, {function: Counts(999, 1000)}),
@@ -171,7 +171,7 @@ def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
 def test_what_only_a_choice_adds_has_a_metric_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     function, usual = (
         FunctionId("drivers/base/power/main.c", "device_resume"),
-        points_of(load_workload("zombies"))[0],
+        counted_points(load_workload("zombies"))[0],
     )
     devices = PointCoverage({**usual, "until": "platform"}, 10_000, {function: Counts(9, 350)})
     counted = WorkloadCoverage("zombies", (PointCoverage(usual, 10_000, {}), devices), frozenset())

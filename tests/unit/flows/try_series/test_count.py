@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from kteardown.cli.terminal import TerminalReporter
-from kteardown.coverage.maps import points_of
+from kteardown.coverage.maps import counted_points
 from kteardown.errors import (
     GuestError,
 )
@@ -36,7 +36,7 @@ def test_what_the_user_has_set_is_counted_as_it_is_measured(
         raise GuestError("enough", hint="")
 
     monkeypatch.setattr(count, "executed", counted)
-    usual = points_of(load_workload("swapfree"))[0]
+    usual = counted_points(load_workload("swapfree"))[0]
     choice = MeasuredWorkload("swapfree", "", params=usual)
     for assignments in ([], ["processes=4", "mb=64", "end=exit"]):
         asked = Overrides(assignments=assignments)

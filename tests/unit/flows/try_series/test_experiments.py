@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.maps import points_of
+from kteardown.coverage.maps import counted_points
 from kteardown.errors import (
     InputError,
 )
@@ -19,7 +19,7 @@ from kteardown.run.resolve import experiment_for
 
 def test_a_workload_is_run_where_it_executes_the_change() -> None:
     experiment = experiment_for("zombies", "debian:6.12")
-    usual = points_of(load_workload("zombies"))[0]
+    usual = counted_points(load_workload("zombies"))[0]
     other = {**usual, "make": "fork"}
     assert needed_settings(MeasuredWorkload("zombies", "", params=usual), experiment) == []
     assert needed_settings(MeasuredWorkload("zombies", "", params=other), experiment) == [
