@@ -25,6 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kteardown.coverage import attribute, changed
+from kteardown.coverage.direct_calls import DirectCalls
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
 from kteardown.patches import changed_lines, config_of_series
@@ -32,6 +33,7 @@ from kteardown.patches.find_base import TriedSource, code_only, failing_hunks
 from kteardown.patches.merging import merge, with_less_context
 from kteardown.patches.posted import read_series
 from kteardown.progress import SilentReporter
+from kteardown.script.elf import read_elf
 from kteardown.vm import kernel_log
 from kteardown_watch.archive import MOST_MAILS, as_mbox, numbers_of_threads
 
@@ -122,6 +124,13 @@ def read_objects(content: bytes, folder: Path) -> None:
     source_lines.parse_addr2line(text)
 
 
+def read_headers(content: bytes, folder: Path) -> None:
+    """Read the headers of a program and of a vmlinux."""
+    (folder / "vmlinux").write_bytes(content)
+    DirectCalls(folder / "vmlinux")
+    read_elf(content, "a program")
+
+
 CONSOLE = (
     b"[    1.0] BUG: KASAN: use-after-free in f+0x1/0x2\n[    1.1] CPU: 0 PID: 1 Comm: a [a:1]\n"
 )
@@ -144,6 +153,7 @@ TARGETS: dict[str, tuple[Callable[[bytes, Path], None], Sequence[bytes], int]] =
     "console": (read_console, [CONSOLE], _OTHER),
     "tree": (read_tree, [TREE], _OTHER),
     "objects": (read_objects, [OBJECTS], _OTHER),
+    "headers": (read_headers, [Path("/bin/true").read_bytes()], _OTHER),
 }
 """By name: what reads the bytes, the inputs that are changed, and the largest number of bytes."""
 MOST_CPU_S = 2.0

@@ -9,9 +9,11 @@ import mmap
 import struct
 from bisect import bisect_right
 from pathlib import Path
+from typing import BinaryIO
+
+from kteardown.kernels.elf_file import elf_headers
 
 _EXECUTABLE = 0x4  # SHF_EXECINSTR
-_CONTENTS = 1  # SHT_PROGBITS
 _MOST_SECTIONS = 1000
 """A kernel has five with code."""
 _DISTANCES = {0xE8: struct.Struct("<i"), 0xE9: struct.Struct("<i"), 0xEB: struct.Struct("<b")}
@@ -27,8 +29,8 @@ class DirectCalls:
         with vmlinux.open("rb") as file:
             try:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                self._sections = sorted(_executable_sections(self._data))
-            except (struct.error, OverflowError, ValueError):  # An empty file cannot be mapped.
+                self._sections = sorted(_executable_sections(file))
+            except ValueError:  # An empty file cannot be mapped.
                 self._sections = []
         self._starts = [start for start, _, _ in self._sections]
 
@@ -51,20 +53,17 @@ class DirectCalls:
         return int(address + 1 + form.size + distance)
 
 
-def _executable_sections(data: bytes | mmap.mmap) -> list[tuple[int, int, int]]:
-    """Return address, offset in the file and size of each section of an ELF file that has code."""
-    if data[:5] != b"\x7fELF\x02":
-        return []
-    (table,) = struct.unpack_from("<Q", data, 40)
-    entry, count = struct.unpack_from("<HH", data, 58)
-    if count > _MOST_SECTIONS:
-        return []
-    # Type, flags, address, offset and size.
-    headers = [
-        struct.unpack_from("<4xIQQQQ", data, table + number * entry) for number in range(count)
-    ]
-    return [
-        (address, offset, size)
-        for kind, flags, address, offset, size in headers
-        if kind == _CONTENTS and flags & _EXECUTABLE and offset + size <= len(data)
-    ]
+def _executable_sections(file: BinaryIO) -> list[tuple[int, int, int]]:
+    """Return address, offset in the file and size of each section of an ELF file that has code.
+
+    Raises DamagedElf.
+    """
+    with elf_headers(file) as elf:
+        if elf.num_sections() > _MOST_SECTIONS:
+            return []
+        return [
+            (each["sh_addr"], each["sh_offset"], each["sh_size"])
+            for each in elf.iter_sections("SHT_PROGBITS")
+            if each["sh_flags"] & _EXECUTABLE
+            and each["sh_offset"] + each["sh_size"] <= elf.stream_len
+        ]

@@ -18,6 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from debian.debian_support import Version
+
 from kteardown.errors import InputError, LabError, MissingError, damaged
 from kteardown.kernels import cache_folder, toolchain, unpack
 from kteardown.kernels.archive_download import MOST_BYTES, fetch
@@ -147,28 +149,6 @@ def mirrored(mirror: str, release: str) -> list[Target]:
     return [Target(uri, suite, "Debian") for uri, suite in suites]
 
 
-def order(version: str) -> tuple[object, ...]:
-    """Return a key that sorts version numbers by the rules of Debian (Policy 5.6.12).
-
-    Letters sort before other characters, and ``~`` before anything, also the end. Raises
-    ValueError.
-    """
-    epoch, _, rest = version.rpartition(":")
-    upstream, dash, revision = rest.rpartition("-")
-    return int(epoch or 0), _parts(upstream if dash else rest), _parts(revision if dash else "0")
-
-
-def _parts(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Return pairs of what is no digit, as the ranks of its characters, and the number that
-    follows."""
-
-    def rank(char: str) -> int:
-        return -1 if char == "~" else ord(char) if char.isalpha() else ord(char) + 256
-
-    pairs = re.findall(r"([^0-9]*)([0-9]*)", text)
-    return tuple(((*map(rank, word), 0), int(digits or 0)) for word, digits in pairs)
-
-
 def readable(pattern: str) -> str:
     """Return a pattern for messages: what it begins with, and ``*`` where it matches several
     names."""
@@ -204,7 +184,7 @@ class Archive:
                     package for suite in suites for package in suite.packages(pattern, version)
                 ]
                 if found:
-                    return max(found, key=lambda package: order(package.version))
+                    return max(found, key=lambda package: Version(package.version))
         wanted = f"{readable(pattern)} {version}".strip()
         if failures:
             raise LabError(
@@ -337,12 +317,13 @@ class Suite:
     def _search(self, file: Path, pattern: str, version: str) -> Iterator[Package]:
         with damaged(str(file), hint="remove the file and run this again."):
             text = unpack.unpacked(file, MOST_BYTES).decode(errors="replace")
+        # The first list is not verified yet, and debian.deb822 may need minutes for one line.
         for match in re.finditer(rf"^Package: (?:{pattern})\n(?:.+\n)*", text, re.MULTILINE):
             fields = dict(re.findall(r"^([\w-]+): (.*)$", match[0], re.MULTILINE))
             with suppress(KeyError, ValueError):
                 package = Package(
                     fields["Package"],
-                    fields["Version"],
+                    str(Version(fields["Version"])),
                     f"{self._mirror}/{urllib.parse.quote(fields['Filename'])}",
                     int(fields["Size"]),
                     fields["SHA256"],

@@ -6,15 +6,15 @@ shipped.
 """
 
 import hashlib
-import json
 import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+import tomli_w
 
 from kteardown.errors import InputError, LabError, failing
 from kteardown.inputs.load import workload_names
@@ -252,8 +252,7 @@ def as_toml(workload: Workload) -> str:
 
     Raises InputError if a text in it is not UTF-8.
     """
-    fields = workload.model_dump(mode="python", exclude_defaults=True)
-    text = "\n".join(_lines(fields, ())).strip() + "\n"
+    text = tomli_w.dumps(workload.model_dump(mode="python", exclude_defaults=True))
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -262,24 +261,6 @@ def as_toml(workload: Workload) -> str:
             f"{wrong!r} is not UTF-8", hint="rename the file, or correct the option."
         ) from None
     return text
-
-
-def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    if path:
-        yield f"\n[{'.'.join(map(_key, path))}]"
-    for key, value in table.items():
-        if not isinstance(value, dict):
-            # As JSON writes them, strings, numbers, booleans and lists of these are TOML, except
-            # for DEL.
-            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-            yield f"{_key(key)} = {text}"
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _lines(value, (*path, key))
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def _file_of(word: str) -> tuple[Path | None, tuple[str, ...]]:

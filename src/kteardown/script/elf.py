@@ -1,42 +1,37 @@
 """ELF programs and the libraries that they load, read as hostile files."""
 
+import io
 import os
 import re
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kteardown.errors import InputError
+from kteardown.kernels.elf_file import DamagedElf, elf_headers
 from kteardown.model.arch import Arch
 from kteardown.paths import read_or_empty
 
-MACHINES: dict[Arch, int] = {"x86_64": 62, "arm64": 183}
-"""The number in an ELF file, by architecture."""
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+MACHINES: dict[Arch, str] = {"x86_64": "EM_X86_64", "arm64": "EM_AARCH64"}
+"""The machine that an ELF file names, by architecture."""
 _MAGIC = b"\x7fELF"
-_LOAD = 1
-_DYNAMIC = 2
-_INTERPRETER = 3
-_NEEDED = 1
-_STRTAB = 5
-_STRSZ = 10
-_RPATH = 15
-_RUNPATH = 29
-_DYNAMIC_ENTRIES = 4096
 _LIBRARIES = 512
-_PROGRAM_HEADERS = 512
 _NAME_BYTES = 4096
 _INCLUDE_DEPTH = 4
 _FOLDERS = ("/lib/{triplet}", "/usr/lib/{triplet}", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
-_TRIPLETS = {62: "x86_64-linux-gnu", 183: "aarch64-linux-gnu"}
+_TRIPLETS = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
 
 
 @dataclass(frozen=True)
 class Elf:
     """What the dynamic loader needs to know of a 64-bit program or library."""
 
-    machine: int
+    machine: str
     interpreter: str
     """The path of the dynamic loader; empty for a library or a static program."""
     needed: tuple[str, ...]
@@ -55,94 +50,45 @@ def read_elf(data: bytes, name: str) -> Elf:
     Raises InputError if it is not a 64-bit little-endian ELF file, or is damaged.
     """
     try:
-        return _Reader(data).read()
-    except (struct.error, ValueError) as error:
+        with elf_headers(io.BytesIO(data)) as file:
+            return _read(file)
+    except DamagedElf as error:
         raise InputError(
             f"{name} is not a program that a guest can run: {error}",
             hint="install the program of this host's architecture anew, or do not name it.",
         ) from error
 
 
-class _Reader:
-    """Reads one file. Raises struct.error and ValueError."""
+def _read(file: "ELFFile") -> Elf:
+    from elftools.elf.dynamic import DynamicSegment
+    from elftools.elf.segments import InterpSegment
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._loads: list[tuple[int, int, int]] = []
+    if file.elfclass != 64 or not file.little_endian:
+        raise ValueError("it is not a 64-bit little-endian ELF file")
+    # A loader reads no sections: they may be missing, or contradict the segments.
+    file.header["e_shoff"] = 0
+    segments = list(file.iter_segments())
+    interpreters = (s.get_interp_name() for s in segments if isinstance(s, InterpSegment))
+    dynamic = next((s for s in segments if isinstance(s, DynamicSegment)), None)
+    if dynamic and dynamic.get_table_offset("DT_STRTAB") == (None, None):
+        dynamic = None
 
-    def read(self) -> Elf:
-        if len(self._data) < 64 or not is_elf(self._data):
-            raise ValueError("it is not an ELF file")
-        if self._data[4:6] != b"\x02\x01":
-            raise ValueError("it is not a 64-bit little-endian ELF file")
-        (machine,) = struct.unpack_from("<H", self._data, 18)
-        (table,) = struct.unpack_from("<Q", self._data, 32)
-        size, count = struct.unpack_from("<HH", self._data, 54)
-        if (count and size != 56) or count > _PROGRAM_HEADERS:
-            raise ValueError(f"its table of {count} program headers is damaged")
-        segments = []
-        for index in range(count):
-            # Kind, flags, offset, address, physical address, size in the file.
-            kind, _, offset, address, _, length = struct.unpack(
-                "<IIQQQQ", self._part(table + 56 * index, 40)
-            )
-            segments.append((kind, offset, length))
-            if kind == _LOAD:
-                self._loads.append((address, offset, length))
-        interpreter = next(
-            (self._text(at, size) for kind, at, size in segments if kind == _INTERPRETER), ""
-        )
-        dynamic = next(((at, size) for kind, at, size in segments if kind == _DYNAMIC), None)
-        needed, rpath, runpath = self._dynamic(*dynamic) if dynamic else ((), (), ())
-        return Elf(machine, interpreter, needed, rpath, runpath)
+    def texts(name: str) -> Iterator[str]:
+        for tag in dynamic.iter_tags(f"DT_{name.upper()}") if dynamic else ():
+            yield _short(getattr(tag, name))
 
-    def _part(self, at: int, size: int) -> bytes:
-        if at + size > len(self._data):
-            raise ValueError("a part of it is beyond its end")
-        return self._data[at : at + size]
+    rpath, runpath = (
+        tuple(folder for text in texts(name) for folder in text.split(":") if folder)
+        for name in ("rpath", "runpath")
+    )
+    interpreter = _short(next(interpreters, ""))
+    return Elf(str(file["e_machine"]), interpreter, tuple(texts("needed")), rpath, runpath)
 
-    def _text(self, at: int, size: int) -> str:
-        """Return the text that ends with a zero in the first ``size`` bytes from ``at``."""
-        part = self._data[at : at + min(size, _NAME_BYTES)] if at < len(self._data) else b""
-        text, end, _ = part.partition(b"\0")
-        if not end:
-            raise ValueError("a text in it has no end")
-        return text.decode("utf-8", "strict")
 
-    def _dynamic(
-        self, at: int, size: int
-    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Return the names of needed libraries, DT_RPATH and DT_RUNPATH."""
-        count = size // 16
-        if count > _DYNAMIC_ENTRIES:
-            raise ValueError(f"its dynamic section has {count} entries")
-        pairs = []
-        for tag, value in struct.iter_unpack("<QQ", self._part(at, count * 16)):
-            if tag == 0:
-                break
-            pairs.append((tag, value))
-        known = dict(pairs)
-        if _STRTAB not in known:
-            return (), (), ()
-        strings = self._offset(known[_STRTAB])
-        length = known.get(_STRSZ, 0)
-
-        def texts(wanted: int) -> list[str]:
-            found = [value for tag, value in pairs if tag == wanted]
-            return [self._text(strings + value, max(length - value, 0)) for value in found]
-
-        rpath, runpath = (
-            tuple(folder for text in texts(tag) for folder in text.split(":") if folder)
-            for tag in (_RPATH, _RUNPATH)
-        )
-        return tuple(texts(_NEEDED)), rpath, runpath
-
-    def _offset(self, address: int) -> int:
-        """Return where in the file is what is at ``address`` in memory."""
-        for start, offset, length in self._loads:
-            if start <= address < start + length:
-                return offset + address - start
-        raise ValueError("an address in it is in none of its segments")
+def _short(text: str) -> str:
+    if len(text) > _NAME_BYTES:
+        raise ValueError("a name in it is too long")
+    return text
 
 
 def libraries(path: Path, elf: Elf) -> Iterator[tuple[str, Path | None]]:
@@ -173,14 +119,14 @@ def libraries(path: Path, elf: Elf) -> Iterator[tuple[str, Path | None]]:
             yield name, found[name]
 
 
-def find_library(name: str, machine: int) -> Path | None:
+def find_library(name: str, machine: str) -> Path | None:
     """Return a library of this host that programs load without needing it in their file."""
     hit = _find(name, default_folders(machine), machine)
     return hit and hit[0]
 
 
 @cache
-def default_folders(machine: int) -> tuple[str, ...]:
+def default_folders(machine: str) -> tuple[str, ...]:
     """Return the folders of libraries of this host: of /etc/ld.so.conf, then those of the C
     library."""
     standard = (folder.format(triplet=_TRIPLETS.get(machine, "none")) for folder in _FOLDERS)
@@ -208,7 +154,7 @@ def _expanded(folders: tuple[str, ...], of: Path) -> Iterator[str]:
             yield text
 
 
-def _find(name: str, folders: tuple[str, ...], machine: int) -> tuple[Path, Elf] | None:
+def _find(name: str, folders: tuple[str, ...], machine: str) -> tuple[Path, Elf] | None:
     """Return a library of this machine, as the loader finds it: the first file that fits."""
     for path in (Path(name),) if "/" in name else (Path(folder, name) for folder in folders):
         if path.is_absolute() and (elf := elf_of(path, machine)):
@@ -216,7 +162,7 @@ def _find(name: str, folders: tuple[str, ...], machine: int) -> tuple[Path, Elf]
     return None
 
 
-def elf_of(path: Path, machine: int) -> Elf | None:
+def elf_of(path: Path, machine: str) -> Elf | None:
     """Return what is known of a file of this host, if it is a regular ELF file for ``machine``."""
     # Path.is_file() raises for folders that the user may not read.
     if not os.path.isfile(path):

@@ -219,7 +219,7 @@ def test_a_value_that_a_description_does_not_allow_is_named(tmp_path: Path) -> N
     kept = kteardown(tmp_path, "new", "workload", "mine", "--from", "./x.sh", "--set", "N=20,40")
     assert kept.returncode == 0, kept.stderr
     file = tmp_path / "workloads/mine.toml"
-    file.write_text(file.read_text().replace("[20, 40]", "[20, -4]"))
+    file.write_text(file.read_text().replace("40", "-4"))
     wrong = kteardown(
         tmp_path, "compare", "mine", "--source", "debian:6.12", "--series", "exit-linear"
     )

@@ -24,7 +24,7 @@ from unit.analysis.test_metric_verdicts import ONE, SIZES, costs
 from unit.report.rendered import TEXTS
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 
-RESULTS = Path(__file__).parents[3] / "results"
+RESULTS = Path(__file__).parents[3] / "findings/results"
 OF_POINTS: tuple[Verdict, ...] = ("better", "worse", "same", "inconclusive")
 INTERVALS = (None, (0.8, 0.9), (0.95, 1.05), (1.03, 1.14), (0.9, 1.0), (1.0, 1.1))
 

@@ -207,7 +207,7 @@ def test_the_report_names_the_lock() -> None:
 
 
 def test_a_result_from_before_locks_were_counted_is_shown_without_them() -> None:
-    written = json.loads((ROOT / "results" / "hunt-6.12-all" / "hunt.json").read_bytes())
+    written = json.loads((ROOT / "findings/results/hunt-6.12-all" / "hunt.json").read_bytes())
     for part in (written, *written["finds"]):
         part.pop("locks", None)
     tables = shown_tables(HuntResult.model_validate(written), everything=True)

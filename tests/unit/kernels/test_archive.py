@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from debian.debian_support import Version
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +14,9 @@ from kteardown.errors import InputError, LabError
 from kteardown.kernels import archive, archive_download, unpack
 from kteardown.kernels.archive import (
     Archive,
+    Suite,
     Target,
     mirrored,
-    order,
     parse_targets,
     parse_uris,
     readable,
@@ -147,8 +148,8 @@ ASCENDING = (
 
 
 def test_versions_are_compared_by_the_rules_of_debian() -> None:
-    assert sorted(reversed(ASCENDING), key=order) == list(ASCENDING)
-    assert order("1.0") == order("1.0-0") and order("1.02") == order("1.2")
+    assert sorted(reversed(ASCENDING), key=Version) == list(ASCENDING)
+    assert Version("1.0") == Version("1.0-0") and Version("1.02") == Version("1.2")
 
 
 @pytest.mark.skipif(
@@ -156,10 +157,30 @@ def test_versions_are_compared_by_the_rules_of_debian() -> None:
 )
 @given(*[st.from_regex(r"\A([0-9]:)?[0-9][0-9a-zA-Z.+~]{0,6}(-[0-9a-zA-Z.+~]{1,4})?\Z")] * 2)
 def test_versions_are_compared_as_by_dpkg(one: str, other: str) -> None:
-    expected = "lt" if order(one) < order(other) else "gt" if order(one) > order(other) else "eq"
+    left, right = Version(one), Version(other)
+    expected = "lt" if left < right else "gt" if left > right else "eq"
     assert not subprocess.run(
         ["dpkg", "--compare-versions", one, expected, other], check=False
     ).returncode
+
+
+def test_a_package_without_a_valid_version_is_left_out(tmp_path: Path) -> None:
+    stanza = "Package: x\nVersion: {}\nFilename: x.deb\nSize: 1\nSHA256: 0\n\n"
+    suite = Suite(tmp_path, ARCHIVE, "stable", "amd64")
+    suite._packages.parent.mkdir(parents=True)
+    for version in ("1.0_1", "1.0-1", "a:1", ""):
+        with suite._packages.open("a") as file:
+            file.write(stanza.format(version))
+    assert [package.version for package in suite.packages("x", "")] == ["1.0-1"]
+
+
+@pytest.mark.timeout(30)
+def test_a_long_line_of_a_list_takes_little_time(tmp_path: Path) -> None:
+    """The list in which the keyring is found is not verified yet."""
+    suite = Suite(tmp_path, ARCHIVE, "stable", "amd64")
+    suite._packages.parent.mkdir(parents=True)
+    suite._packages.write_text(f"Package: x\na{chr(0xA0) * 1_000_000}\nVersion: 1\n")
+    assert suite.packages("x", "") == []
 
 
 def test_messages_have_names_and_no_patterns() -> None:

@@ -21,6 +21,7 @@ from kteardown.script.elf import (
 )
 
 MACHINE = MACHINES["x86_64"]
+NUMBERS = {"EM_X86_64": 62, "EM_AARCH64": 183}
 
 
 @cache
@@ -28,7 +29,7 @@ def program() -> bytes:
     return Path(shutil.which("bash") or "").read_bytes()
 
 
-def small(tags: list[tuple[int, int]], strings: bytes, *, machine: int = MACHINE) -> bytes:
+def small(tags: list[tuple[int, int]], strings: bytes, *, machine: str = MACHINE) -> bytes:
     """Return an ELF file that is one segment, with a dynamic section and its strings."""
     dynamic = b"".join(struct.pack("<QQ", *each) for each in tags)
     start = 64 + 2 * 56
@@ -36,7 +37,7 @@ def small(tags: list[tuple[int, int]], strings: bytes, *, machine: int = MACHINE
     header = (
         b"\x7fELF\x02\x01\x01"
         + bytes(9)
-        + struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+        + struct.pack("<HHIQQQIHHHHHH", 3, NUMBERS[machine], 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
     )
     load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, total, total, 4096)
     section = struct.pack("<IIQQQQQQ", 2, 4, start, start, start, len(dynamic), len(dynamic), 8)

@@ -16,6 +16,7 @@ from kteardown.model.workload import Script, Workload
 from kteardown.progress import SilentReporter
 from kteardown.script.elf import MACHINES
 from kteardown.script.files import GuestFiles, guest_files
+from unit.script.test_elf import NUMBERS
 from unit.vm.test_initramfs import read
 
 HOST: Arch = "arm64" if host_arch() == "arm64" else "x86_64"
@@ -347,7 +348,7 @@ def test_a_guest_without_busybox_is_an_error_that_names_the_package(
 
 def test_a_guest_of_another_architecture_has_only_busybox(lab: Lab) -> None:
     data = bytearray(Path("/bin/busybox").read_bytes())
-    data[18:20] = MACHINES[OTHER].to_bytes(2, "little")
+    data[18:20] = NUMBERS[MACHINES[OTHER]].to_bytes(2, "little")
     # What is before the table of its applets differs between builds.
     data[data.find(b"[\0[[\0") - 1] = ord("]")
     busybox = lab.write("foreign", bytes(data))
