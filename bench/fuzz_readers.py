@@ -28,9 +28,11 @@ from kteardown.coverage import attribute, changed
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
 from kteardown.patches import changed_lines, config_of_series
-from kteardown.patches.find_base import TriedSource, code_only, failing_hunks
+from kteardown.patches.failing_hunks import failing_hunks
+from kteardown.patches.find_base import code_only
 from kteardown.patches.merging import merge, with_less_context
 from kteardown.patches.posted import read
+from kteardown.patches.tried_source import TriedSource
 from kteardown.progress import SilentReporter
 from kteardown.vm import kernel_log
 from kteardown_watch.archive import MOST_MAILS, as_mbox, numbers_of_threads

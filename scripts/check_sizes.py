@@ -17,13 +17,6 @@ LINES = 60
 FILE_LINES = 420
 LIMITS = {
     Path("src/kteardown/pipeline.py"): 120,
-    Path("src/kteardown_cluster/cluster.py"): 545,
-    Path("src/kteardown/report/sections/changes.py"): 491,
-    Path("src/kteardown/sandbox.py"): 490,
-    Path("src/kteardown/patches/find_base.py"): 467,
-    Path("src/kteardown/inputs/load.py"): 437,
-    Path("src/kteardown/kernels/source.py"): 427,
-    Path("src/kteardown/kernels/prebuilt.py"): 422,
 }
 """Files with a limit of their own: the pipeline is to be read on one screen, and the others are
 still too long. These numbers only go down."""

@@ -55,7 +55,8 @@ from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.cli.options import reporter as reporter_of
 from kteardown.errors import KteardownError, LabError
 from kteardown.inputs.load import own_sources, programs
-from kteardown.kernels import build, prebuilt
+from kteardown.kernels import build
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.judged import Summary
@@ -372,7 +373,7 @@ def _of_claim(one: Evidence, machine: QemuMachine, reporter: Reporter) -> list[B
         acceleration="icount",
         reports=reports_of(resolved.workloads),
         kernel_args=experiment.machine.kernel_args,
-        programs=prebuilt.guest_programs(names, arch, sources, reporter),
+        programs=guest_programs(names, arch, sources, reporter),
     )
     plan = plan_boots(resolved)
     return [

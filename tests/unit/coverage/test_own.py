@@ -26,7 +26,7 @@ from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed, Scripted
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources
-from kteardown.patches.find_base import Base
+from kteardown.patches.tried_source import Base
 from kteardown.progress import Reporter
 from kteardown.run.resolve import experiment_of_script
 from kteardown.script.describe import Described, describe, known, write

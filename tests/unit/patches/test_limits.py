@@ -10,8 +10,9 @@ import pytest
 from kteardown.errors import InputError, LabError
 from kteardown.kernels import apply_patches
 from kteardown.patches import reading
-from kteardown.patches.find_base import TriedSource, failing_hunks
+from kteardown.patches.failing_hunks import failing_hunks
 from kteardown.patches.posted import message_id, read, resolve
+from kteardown.patches.tried_source import TriedSource
 from kteardown.progress import SilentReporter
 
 DIFF = "---\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-a\n+b\n"
