@@ -27,8 +27,7 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder, mark_both_clocks
 from kteardown.rundir.snapshot import load
 from outputs import result_in
-from unit.report.rendered import TEXTS
-from unit.test_pipeline import (
+from unit.pipelines import (
     VARIANT,
     booted,
     built_variant,
@@ -36,8 +35,9 @@ from unit.test_pipeline import (
     guest,
     image,
     lacking_its_variant,
-    make_run,  # noqa: F401
+    run_maker,
 )
+from unit.report.rendered import TEXTS
 
 OTHER = "other"
 SET = {"series": VARIANT, "patches": [1], "total": 1}
@@ -53,11 +53,16 @@ def absent(run: RunDir) -> RunDir:
     return run
 
 
+@pytest.fixture
+def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunDir]:
+    return run_maker(tmp_path, monkeypatch)
+
+
 @pytest.mark.parametrize(
     "design", [{"seeds": 2}, {"clock": "wall", "boots": 4, "until": "verdict"}]
 )
 def test_a_run_of_nothing_else_boots_nothing_and_exits_with_7(
-    make_run: Callable[..., RunDir],  # noqa: F811
+    make_run: Callable[..., RunDir],
     monkeypatch: pytest.MonkeyPatch,
     design: dict[str, object],
     tmp_path: Path,
@@ -86,7 +91,7 @@ def test_a_run_of_nothing_else_boots_nothing_and_exits_with_7(
 
 
 def test_the_other_variants_are_measured(
-    make_run: Callable[..., RunDir],  # noqa: F811
+    make_run: Callable[..., RunDir],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -118,7 +123,7 @@ def test_the_other_variants_are_measured(
 
 @pytest.mark.parametrize("clock", [{"seeds": 3}, {"clock": "wall", "boots": 4}])
 def test_what_a_later_build_shows_ends_the_boots_of_base(
-    make_run: Callable[..., RunDir],  # noqa: F811
+    make_run: Callable[..., RunDir],
     monkeypatch: pytest.MonkeyPatch,
     clock: dict[str, object],
     tmp_path: Path,
@@ -146,7 +151,7 @@ def test_what_a_later_build_shows_ends_the_boots_of_base(
 
 
 def test_both_clocks_say_it_once(
-    make_run: Callable[..., RunDir],  # noqa: F811
+    make_run: Callable[..., RunDir],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -162,7 +167,7 @@ def test_both_clocks_say_it_once(
 
 
 def test_every_format_says_it(
-    make_run: Callable[..., RunDir],  # noqa: F811
+    make_run: Callable[..., RunDir],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from kteardown.report.saved import material_of_folder
@@ -194,7 +199,7 @@ def test_only_patches_that_were_asked_for_can_be_absent() -> None:
     assert not_built(kernels) == (VARIANT,)
 
 
-def test_parts_of_an_ablation_are_not_booted_alone(make_run: Callable[..., RunDir]) -> None:  # noqa: F811
+def test_parts_of_an_ablation_are_not_booted_alone(make_run: Callable[..., RunDir]) -> None:
     snapshot = load(absent(make_run()))
     part = snapshot.plan.boots[0].model_copy(
         update={"kernel": "part", "index": len(snapshot.plan.boots)}
