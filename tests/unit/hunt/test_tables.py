@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kteardown_hunt import finds as finds_module
@@ -9,7 +11,7 @@ from kteardown_hunt import limits
 from kteardown_hunt.catalogue import Cost
 from kteardown_hunt.functions import place_of
 from kteardown_hunt.result import CostPrediction, Find, HuntResult, Rate
-from kteardown_hunt.tables import finds_table, report_text, shown_tables, summary
+from kteardown_hunt.tables import finds_table, program, report_text, shown_tables, summary
 from unit.hunt.recorded import (
     KINDS,
     ZOMBIES,
@@ -223,3 +225,18 @@ def test_the_report_says_how_long_others_waited(finds: list[Find]) -> None:
     )
     making = zombies.model_copy(update={"cost": "make"})
     assert "shortly after it" not in report_text(making, result)
+
+
+@pytest.mark.parametrize("name", ["{folder}/secret", "../secret", "nowhere.h"])
+def test_a_program_has_no_file_of_the_host_but_kinds(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret").write_text("secret_of_the_user\n")
+    (tmp_path / "kinds").mkdir()
+    kind, shared = tmp_path / "kinds/mine.c", tmp_path / "kinds/mine.h"
+    include = name.format(folder=tmp_path)
+    kind.write_text(
+        f'#include "hunt/kind.h"\n#include "mine.h"\n#if 0\n#include "{include}"\n#endif\n'
+    )
+    shared.write_text("enum { SHARED };\n")
+    text = program("mine", [kind, shared])
+    assert "secret_of_the_user" not in text
+    assert "SHARED" in text and f'#include "{include}"' in text

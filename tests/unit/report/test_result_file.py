@@ -9,6 +9,9 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.model.result import Result
 from kteardown.report import result_file
+from unit.report.on_terminal import first, printed
+from unit.report.sections.test_ablation import ablated
+from unit.report.test_contents_evidence import STOPPING, outlier
 from unit.simulation import Noise, analysed, freezer, simulate
 
 
@@ -91,3 +94,25 @@ def test_a_later_schema_is_refused(freezer_result: Result) -> None:
     later = result_file.dumps(freezer_result).replace('"schema": 1', '"schema": 2', 1)
     with pytest.raises(InputError, match="schema 2"):
         result_file.loads(later)
+
+
+def test_all_optional_fields_can_be_written_and_read(wall_result: Result) -> None:
+    full = ablated(wall_result).model_copy(
+        update={"stopping": STOPPING, "outliers": (outlier("base", 1, 2.0),)}
+    )
+    assert result_file.loads(result_file.dumps(full)) == full
+
+
+def test_a_result_without_the_newer_fields_can_be_read(wall_result: Result) -> None:
+    fields = json.loads(result_file.dumps(wall_result))
+    for name in ("ablations", "outliers", "stopping"):
+        del fields[name]
+    for comparison in fields["comparisons"]:
+        for name in ("statistic", "layout_ci", "p_holm", "p_rank", "p_same", "outliers"):
+            del comparison[name]
+        del comparison["base"]["percentile"]
+    for law in fields["laws"]:
+        del law["predictions"]
+    old = result_file.loads(json.dumps(fields))
+    assert old.comparisons[0].verdict == first(wall_result).verdict
+    assert "nothing got measurably worse" in printed(old)

@@ -7,10 +7,12 @@ import pytest
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_posting
 from kteardown.model.judged import Comparison, Summary, Verdict
+from kteardown.model.kernel_facts import PatchSet
 from kteardown.model.result import Result
 from kteardown.report.formats import markdown
 from kteardown.report.material import Material
 from kteardown.report.sections.published import improvement, published_tables
+from unit.simulation import WORKLOADS
 
 
 def side(mean: float, sd: float) -> Summary:
@@ -91,3 +93,49 @@ def test_positive_is_better(base: float, changed: float, lower: str, higher: str
 
 def test_zero_has_no_change() -> None:
     assert improvement(0, 3, "lower") == "-"
+
+
+def test_a_posting_of_speedups_has_a_column_for_each_step_of_the_series(
+    wall_result: Result,
+) -> None:
+    whole, step = wall_result.kernels["freezer-skip-exited"], "freezer-skip-exited@1"
+    both = PatchSet(series="freezer-skip-exited", patches=(1, 2), total=2, subjects=("a", "b"))
+    second = both.model_copy(update={"patches": (2,)})
+    first_of = both.model_copy(update={"patches": (1,), "for_ablation": True})
+    sets = {"freezer-skip-exited": both, step: first_of, "freezer-skip-exited@-1": second}
+    kernels = {
+        name: whole.model_copy(update={"patch_set": patches}) for name, patches in sets.items()
+    }
+    measured = [c for c in wall_result.comparisons if c.variant == "freezer-skip-exited"]
+    ours = [
+        c.model_copy(update={"variant": name, "ratio": 0.8, "ci": (0.5, 1.0)})
+        for name in sets
+        for c in measured
+    ]
+    result = wall_result.model_copy(
+        update={
+            "comparisons": tuple(ours),
+            "kernels": {"base": wall_result.kernels["base"], **kernels},
+        }
+    )
+    reference = load_posting("freezer")
+    assert reference is not None
+    figures = tuple(
+        figure.model_copy(update={"speedup": True, "variant": ""}) for figure in reference.figures
+    )
+    report = markdown.report(
+        Material("", result, WORKLOADS, reference.model_copy(update={"figures": figures}))
+    )
+    posted = report.split("Published figures")[1]
+    columns = [
+        c.strip() for line in posted.splitlines() if "| zombies" in line for c in line.split("|")
+    ]
+    assert [c for c in columns if "speedup" in c or "base," in c][:2] == [
+        "posted speedup",
+        "here: base, us",
+    ]
+    assert [c for c in columns if c[:1] in "f@" and c] == ["@&#8203;1", "freezer-skip-exited"]
+    first_row = "".join(
+        line for line in posted.splitlines() if line.replace(" ", "").startswith("|3,000|")
+    )
+    assert first_row.count("1.25x [1.00, 2.00]") == 2

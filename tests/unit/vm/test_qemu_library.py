@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from kteardown.door import Entry
-from kteardown.errors import LabError
+from kteardown.errors import LabError, MissingError
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+from kteardown.vm.agent import agent_addresses, build_agent
 from kteardown.vm.job import BootJob
 from kteardown.vm.qemu_library import (
     _NO_RIGHTS,
@@ -20,9 +23,17 @@ from kteardown.vm.qemu_library import (
     _ROOT,
     USER,
     WITH_LAB,
+    CodeBlock,
+    TrialBlocks,
+    build_library,
+    build_plugin,
     confinement,
     opened,
+    plugin_arguments,
+    preloaded,
+    read_counts,
 )
+from kteardown.vm.qemu_library import main_loop_library as library
 from unit.vm.test_qemu_command import JOB
 
 IS_ROOT = os.geteuid() == 0
@@ -131,3 +142,108 @@ def test_a_console_that_is_a_link_is_replaced(
         number = console.removeprefix("fd=").removesuffix(",set=1")
         output(["bash", "-c", f"echo printed >&{number}"], inherit)
     assert (job.console.text(), secret.read_text()) == ("printed\n", "secret")
+
+
+EXACT = replace(JOB, acceleration="icount")
+REPLACED = {"ppoll", "pthread_cond_wait", "pthread_cond_signal", "pthread_cond_broadcast", "write"}
+
+
+def test_the_library_replaces_only_what_qemu_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path))
+    built = library(SilentReporter())
+    listing = subprocess.check_output(["nm", "--dynamic", "--defined-only", str(built)], text=True)
+    assert {line.split()[-1] for line in listing.splitlines()} == REPLACED
+    assert library(SilentReporter()) == built
+
+
+@pytest.mark.parametrize("others", ["", "/nowhere/other.so"])
+def test_it_is_loaded_beside_others_from_a_path_with_any_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: str
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "with blanks: and colons"))
+    monkeypatch.setenv("LD_PRELOAD", others)
+    with preloaded(EXACT) as (prefix, inherit):
+        assert prefix[1].endswith(f":{others}" if others else f"/{inherit[0]}")
+        command = [*prefix, "cat", "/proc/self/maps"]
+        loaded = subprocess.check_output(
+            command, pass_fds=inherit, stderr=subprocess.DEVNULL, text=True
+        )
+    assert "main_loop-" in loaded
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(inherit[0])
+
+
+def test_in_real_time_nothing_is_loaded() -> None:
+    with preloaded(replace(JOB, acceleration="mttcg")) as start:
+        assert start == ((), ())
+
+
+def test_without_a_compiler_the_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingError, match=r"cannot build main_loop\.c for QEMU: no C compiler"):
+        build_library("main_loop", cache=tmp_path, reporter=SilentReporter())
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(LabError, match=r"cannot build main_loop\.c in .*cache: Not a directory"):
+        build_library("main_loop", cache=tmp_path / "cache", reporter=SilentReporter())
+
+
+def test_counts_are_read(tmp_path: Path) -> None:
+    out = tmp_path / "counts"
+    out.write_text("trial 0 0\nffffffff81000000 0 7 35\ntrial 1 2\nffffffff81000010 4 0 1f2\nend\n")
+    boot, trial = read_counts(out)
+    assert boot == TrialBlocks(0, (CodeBlock(0xFFFFFFFF81000000, 0, 7, "35"),))
+    assert trial.stretches == 2
+    assert list(trial.blocks[0].addresses()) == [
+        0xFFFFFFFF81000010 + offset for offset in (0, 1, 16)
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "trial 0 0\nffffffff81000000 0 7 35\n"])
+def test_counts_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> None:
+    out = tmp_path / "counts"
+    with pytest.raises(LabError, match="no counts"):
+        read_counts(out)
+    out.write_text(text)
+    with pytest.raises(LabError, match="no counts"):
+        read_counts(out)
+
+
+def test_the_plugin_exports_what_qemu_asks_for(tmp_path: Path) -> None:
+    plugin = build_plugin("x86_64", cache=tmp_path, reporter=SilentReporter())
+    symbols = subprocess.run(
+        ["nm", "-D", str(plugin)], capture_output=True, text=True, check=True
+    ).stdout
+    assert " D qemu_plugin_version" in symbols and " T qemu_plugin_install" in symbols
+    assert build_plugin("x86_64", cache=tmp_path, reporter=SilentReporter()) == plugin
+
+
+def test_the_marks_are_functions_of_the_agent_that_guests_run(tmp_path: Path) -> None:
+    cache, silent = cache_dir(), SilentReporter()
+    words = plugin_arguments("x86_64", tmp_path / "out", cache=cache, reporter=silent)
+    assert [word.partition("=")[0] for word in words] == [
+        "file",
+        "out",
+        "trial",
+        "begin",
+        "end",
+        "end",
+    ]
+    agent = build_agent("x86_64", cache=cache, reporter=silent)
+    with_symbols = agent.with_name(agent.name + "-symbols")
+    code = []
+    for program in (agent, with_symbols):
+        text = tmp_path / f"{program.name}.text"
+        subprocess.run(
+            ["objcopy", "-O", "binary", "-j", ".text", str(program), str(text)], check=True
+        )
+        code.append(text.read_bytes())
+    assert code[0] == code[1]
+    with pytest.raises(LabError, match="no functions nothing"):
+        agent_addresses(["nothing"], "x86_64", cache=cache, reporter=silent)

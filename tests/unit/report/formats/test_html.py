@@ -15,7 +15,7 @@ from kteardown.analysis.timing import disturbance_notes
 from kteardown.model.clock import Clock
 from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material
-from unit.analysis.test_disturbance import shares, timing
+from unit.analysis.test_timing import shares, timing
 from unit.report.contexts import instructions, rich, simulated, wall
 from unit.simulation import Noise, freezer
 
