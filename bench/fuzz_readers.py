@@ -29,9 +29,11 @@ from kteardown.coverage.direct_calls import DirectCalls
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
 from kteardown.patches import changed_lines, config_of_series
-from kteardown.patches.find_base import TriedSource, code_only, failing_hunks
+from kteardown.patches.failing_hunks import failing_hunks
+from kteardown.patches.find_base import code_only
 from kteardown.patches.merging import merge, with_less_context
 from kteardown.patches.posted import read_series
+from kteardown.patches.tried_source import TriedSource
 from kteardown.progress import SilentReporter
 from kteardown.script.elf import read_elf
 from kteardown.vm import kernel_log

@@ -56,6 +56,7 @@ ABOUT = {
     "sandbox": ("escape", "after_a_hostile_build"),
     "script": ("script", "script_agent", "script_port"),
     "seccomp": ("escape", "after_a_hostile_build"),
+    "limits": ("escape", "after_a_hostile_build"),
     "metal": ("bundle",),
     "vm": ("clock_of_guests", "machines", "repeat"),
 }

@@ -1,7 +1,7 @@
 """Fails where a function in Python or C has more than 60 lines: a function does one thing.
 
-A file of a package has at most 420 lines. A C function is found by its braces, which clang-format
-puts into the first column.
+A file of a package, and of its tests, has at most 420 lines. A C function is found by its braces,
+which clang-format puts into the first column.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from pathlib import Path
 
 LINES = 60
 FILE_LINES = 420
+FOLDERS = ("bench", "src", "tests")
+"""Where files have a limit."""
 LIMITS = {
     Path("src/kteardown/pipeline.py"): 120,
-    Path("src/kteardown_cluster/cluster.py"): 545,
-    Path("src/kteardown/report/sections/changes.py"): 491,
-    Path("src/kteardown/sandbox.py"): 490,
-    Path("src/kteardown/patches/find_base.py"): 467,
-    Path("src/kteardown/inputs/load.py"): 437,
-    Path("src/kteardown/kernels/source.py"): 427,
-    Path("src/kteardown/kernels/prebuilt.py"): 422,
+    Path("tests/unit/scripts/test_results.py"): 758,
 }
-"""Files with a limit of their own: the pipeline is to be read on one screen, and the others are
-still too long. These numbers only go down."""
+"""Files with a limit of their own: the pipeline is to be read on one screen, and the other is still
+too long. These numbers only go down."""
 Function = tuple[str, int, int]
 """Its name, its first line, and how many lines it has."""
 
@@ -63,7 +59,7 @@ def too_long(path: Path) -> list[str]:
     """One message for each function in ``path`` that is too long, and for the file if it has a
     limit."""
     lines = path.read_text(encoding="utf-8").count("\n")
-    most = LIMITS.get(path, FILE_LINES if path.parts[0] == "src" else None)
+    most = LIMITS.get(path, FILE_LINES if path.parts[0] in FOLDERS else None)
     whole = (
         [f"{path}: has {lines} lines, more than {most}"]
         if most is not None and lines > most

@@ -29,6 +29,7 @@ from claims import RESULTS, ROOT
 from hunts import ProgramRun, keep_programs, programs
 from kteardown.kernels import prebuilt
 from kteardown.kernels.cache import Cache
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
@@ -160,7 +161,7 @@ def _sysctls(kind: Kind) -> str:
 
 def _initramfs(init: str, built: Path, kind: Kind, image: KernelImage) -> bytes:
     sources = Sources(cache_dir(), SilentReporter())
-    (busybox,) = prebuilt.guest_programs(["busybox"], DEFAULT_ARCH, sources, SilentReporter())
+    (busybox,) = guest_programs(["busybox"], DEFAULT_ARCH, sources, SilentReporter())
     needed = [path for name in kind.modules for path in image.optional_modules.get(name, ())]
     modules = dict.fromkeys([*image.modules, *needed])
     return archive(

@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from kteardown.analysis.sequential import looks, parse_until  # noqa: E402
 from kteardown.model.clock import Clock  # noqa: E402
 from markdown_table import markdown  # noqa: E402
+from unit import law_validation  # noqa: E402
 from unit import validation as v  # noqa: E402
 from unit.worlds import WORLDS, World, experiment, normal  # noqa: E402
 
@@ -56,7 +57,7 @@ TRUTHS: dict[str, dict[int, float]] = {
 change."""
 IN_REPORTS = tuple(WORLDS[n] for n in (1, 3, 4, 7, 8, 10))
 LAWS: dict[str, Callable[[float], float]] = {
-    "linear": v.straight,
+    "linear": law_validation.straight,
     "n log n": lambda n: 2e4 + 20 * n * math.log(max(n, 1)),
     "quadratic": lambda n: 2e4 + 0.01 * n**2,
     "power 1.5": lambda n: 2e4 + 3 * n**1.5,
@@ -169,7 +170,7 @@ def laws(runs: int) -> Iterator[dict[str, Any]]:
     """A straight line over eleven sizes: coverage of slope and exponent; `boot`, `trial`: noise."""
     for boot, trial in ((0.002, 0.001), (0.05, 0.01), (0.03, 0.05)):
         for boots in (3, 5, 10):
-            found = v.law_coverage(boots, boot, trial, runs)
+            found = law_validation.law_coverage(boots, boot, trial, runs)
             yield {"boot": boot, "trial": trial, "boots": boots, "runs": runs, **asdict(found)}
 
 
@@ -183,7 +184,7 @@ def predictions(runs: int) -> Iterator[dict[str, Any]]:
     for name, cost in LAWS.items():
         for boot, trial in ((0.002, 0.001), (0.03, 0.02)):
             for times in (2.0, 4.0):
-                found = v.predictions(cost, times, 10, boot, trial, runs)
+                found = law_validation.predictions(cost, times, 10, boot, trial, runs)
                 row = {"truth": name, "boot": boot, "trial": trial, "times": times, "runs": runs}
                 yield {**row, **asdict(found)}
 

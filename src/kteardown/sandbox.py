@@ -10,7 +10,6 @@ account has.
 
 import io
 import json
-import math
 import os
 import resource
 import select
@@ -19,19 +18,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import IO, TextIO, cast
 
-import psutil
-
 from kteardown import seccomp, spawn
 from kteardown.errors import BuildError
+from kteardown.limits import ANALYSIS, MB, Limits, Watch
 
 USER = 61997
 """The user and group of programs in the sandbox if root started the lab. No account should have
@@ -66,14 +62,8 @@ _SYSTEM = (
     "/gnu/store",
 )
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
-_MB = 1 << 20
-_FREE_MB = 256
-_FREE_FILES = 10_000
-_FREE_MEMORY = 1 / 16
-_OTHERS_USE = 1 / 4  # What other programs may write meanwhile, of the free part of a disk.
 _ADDRESS_MB = 4096
 _HIDDEN = ("/proc/cmdline", "/proc/bootconfig", "/proc/swaps")
-_LOOK_AT = "look at what the patch changes in makefiles, Kconfig and programs that the build runs."
 """Files of the host's kernel that name folders and settings of the host. A build needs none of
 them."""
 _LOOK_AT = "look at what the patch changes in makefiles, Kconfig and programs that the build runs."
@@ -82,27 +72,6 @@ _LOOK_AT = "look at what the patch changes in makefiles, Kconfig and programs th
 Running = tuple[
     subprocess.Popen[str], Iterator[str]
 ]  # A program that runs, and the lines that it prints.
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a program and all that it started may use before they are killed."""
-
-    silence_s: float = 1800.0
-    """The time without a line of output."""
-    total_s: float = math.inf
-    output_mb: int = 1024
-    disk_mb: int = 24 << 10
-    file_mb: int = 2 << 10
-    memory_mb: int = field(
-        default_factory=lambda: int(psutil.virtual_memory().total // _MB * 3 // 4)
-    )
-    processes: int = 8192
-
-
-ANALYSIS = Limits(total_s=900, output_mb=512)
-"""The limits of one analysis: of a kernel of the lab, objdump prints 141 MB in 15 s, with 20 MB of
-memory."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +118,7 @@ class Sandbox:
             words += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
         # What is in memory is limited, too: of it only these two folders can be written.
         for name in ("/tmp", "/dev/shm"):
-            words += ["--perms", "1777", "--size", str(1024 * _MB), "--tmpfs", name]
+            words += ["--perms", "1777", "--size", str(1024 * MB), "--tmpfs", name]
         # Each folder is made once: bwrap takes 9,000 words.
         binds = dict.fromkeys(bind for mount in self.mounts for bind in _binds(mount))
         words += [word for bind in binds for word in bind]
@@ -163,7 +132,7 @@ class Sandbox:
         words = ["setpriv", "--no-new-privs", "--inh-caps=-all"]
         if _kept():
             words += [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--bounding-set=-all"]
-        sizes = {"nproc": self.limits.processes, "fsize": self.limits.file_mb * _MB, "core": 0}
+        sizes = {"nproc": self.limits.processes, "fsize": self.limits.file_mb * MB, "core": 0}
         return [*words, *_prlimit(sizes), *argv]
 
     def _path(self, path: str) -> str:
@@ -255,7 +224,7 @@ class Sandbox:
                 about += part
             with suppress(ProcessLookupError):  # It may have ended by now.
                 first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
-            watch = _Watch(process, self, first)
+            watch = Watch(process, self.limits, self.writable, first)
             with watch:
                 yield process, watch.lines(cast(TextIO, process.stdout))
             process.wait()
@@ -301,7 +270,7 @@ def capture(
     """
     mounts = [Mount(path.absolute(), path.absolute()) for path in readable]
     box = Sandbox(mounts, limits, f"the analysis with {Path(argv[0]).name}", confined=not problem())
-    limited = [*(_prlimit({"as": _ADDRESS_MB * _MB}) if box.confined else ()), *argv]
+    limited = [*(_prlimit({"as": _ADDRESS_MB * MB}) if box.confined else ()), *argv]
     text = io.StringIO()
     with tempfile.TemporaryFile("w+") as stdin:
         stdin.write(text_in)
@@ -384,107 +353,3 @@ def _system() -> list[str]:
         elif path.is_dir():
             words += ["--ro-bind", name, name]
     return words + [word for name in _SETTINGS for word in ("--ro-bind-try", name, name)]
-
-
-class _Watch:
-    """Kills a program that exceeds what the kernel does not limit: the memory and disk of all
-    together."""
-
-    def __init__(self, process: subprocess.Popen[str], box: Sandbox, first: int | None) -> None:
-        self.exceeded = ""
-        self._process = process
-        self._box, self._first = box, first
-        self._began = self._last_line = time.monotonic()
-        self._letters = 0
-        limits = box.limits
-        memory = psutil.virtual_memory()
-        # Files in memory belong to no process, and a walk of the folders finds no files that were
-        # deleted while open, are too deep, or shut. So what the host has left counts, although
-        # others use it, too.
-        self._memory = max(memory.available - limits.memory_mb * _MB, memory.total * _FREE_MEMORY)
-        self._disk = {}
-        for folder in box.writable:
-            free = shutil.disk_usage(folder).free
-            self._disk[folder] = max(
-                free - max(limits.disk_mb * _MB, free * _OTHERS_USE), _FREE_MB * _MB
-            )
-        self._ended = threading.Event()
-        # Many files take long to count.
-        checks = (self._too_much, self._too_large)
-        self._threads = [
-            threading.Thread(target=self._watch, args=(check,), daemon=True) for check in checks
-        ]
-
-    def __enter__(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
-
-    def lines(self, stdout: TextIO) -> Iterator[str]:
-        """Yield the lines that the program prints, long ones in parts, and take note of the
-        time."""
-        most = self._box.limits.output_mb
-        while line := stdout.readline(1 << 16):
-            self._last_line = time.monotonic()
-            self._letters += len(line)
-            if self._letters > most * _MB:
-                self._stop(f"it printed more than {most} MB")
-                return
-            yield line
-
-    def _watch(self, check: Callable[[], str]) -> None:
-        while not self._ended.wait(1.0):
-            if reason := check():
-                self._stop(reason)
-                return
-
-    def _stop(self, reason: str) -> None:
-        self.exceeded = self.exceeded or reason
-        with suppress(ProcessLookupError):
-            # The first process of the namespace, too: it may have changed how it ends.
-            if self._first is not None:
-                signal.pidfd_send_signal(self._first, signal.SIGKILL)
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _too_much(self) -> str:
-        limits = self._box.limits
-        now = time.monotonic()
-        memory = psutil.virtual_memory().available
-        checks = [
-            (
-                now - self._last_line > limits.silence_s,
-                f"it printed nothing for {limits.silence_s:.0f} s",
-            ),
-            (now - self._began > limits.total_s, f"it took more than {limits.total_s:.0f} s"),
-            (
-                memory < self._memory,
-                f"less than {self._memory // _MB:.0f} MB of the host's memory were left",
-            ),
-        ]
-        for folder, least in self._disk.items():
-            disk = os.statvfs(folder)
-            free = disk.f_bavail * disk.f_frsize
-            files = disk.f_favail if disk.f_files else math.inf
-            checks.append((free < least, f"less than {least // _MB:.0f} MB of the disk were left"))
-            checks.append(
-                (files < _FREE_FILES, f"less than {_FREE_FILES} files could be added to the disk")
-            )
-        return next((reason for exceeded, reason in checks if exceeded), "")
-
-    def _too_large(self) -> str:
-        used = 0
-        most = self._box.limits.disk_mb
-        folders = [str(folder) for folder in self._box.writable]
-        while folders and used <= most * _MB:
-            # It was removed in the meantime, or it cannot be read.
-            with suppress(OSError), os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    # An empty file takes a place, too.
-                    used += max(4096, entry.stat(follow_symlinks=False).st_blocks * 512)
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-        return f"it wrote more than {most} MB" if used > most * _MB else ""

@@ -10,18 +10,14 @@ On the instruction clock a job is one boot; one boot in ten is executed again on
 must be the same. On the wall clock a job is one block, on a node of its own.
 """
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 from kteardown.errors import LabError
-from kteardown.kernels.source import file_hash
 from kteardown.model.plan import Plan, PlannedBoot, rests
 from kteardown.model.record import BootEnd, TrialEnd
 from kteardown.run.execute import Executor, Piece
@@ -30,11 +26,12 @@ from kteardown.rundir.counting import where
 from kteardown.rundir.directory import RunDir, writing
 from kteardown.rundir.writer import RecordWriter
 from kteardown_cluster.journal import Journal, Kind, Published, compare
-from kteardown_cluster.node_job import Order
-from kteardown_cluster.slurm import WORDS, Job, Slurm, SlurmConfig, Submission, UnreachableError
+from kteardown_cluster.nodes import Nodes
+from kteardown_cluster.queue import Queue, jobs_text
+from kteardown_cluster.slurm import WORDS, Job, Slurm, SlurmConfig, Submission
 from kteardown_cluster.survey import QEMU_MB, text
+from kteardown_cluster.work import Work, key_of, order_of
 
-_T = TypeVar("_T")
 CHECKED = 10
 """Of so many boots on the instruction clock, one is executed on two nodes."""
 _LOOK_S = 0.1
@@ -42,36 +39,6 @@ _LOOK_EACH_S = 5e-5
 """The pause between two looks at the results; they take longer, the more there are."""
 _UNKNOWN_S = 5.0
 """How long after it was submitted a job must be unknown before it is taken for lost."""
-_BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
-_LEAVE_S = 60.0
-_SAY_AGAIN_S = 3600.0
-
-
-@dataclass
-class _Work:
-    """A piece that was submitted and has no result yet."""
-
-    key: str
-    kind: Kind
-    piece: Piece
-    minutes: int
-    attempt: int = -1
-    lost: int = 0
-    submitted: float = 0.0
-    job: Job | None = None
-    over: float | None = None
-    """When it was first seen that its job has ended, or is unknown."""
-    avoid: tuple[str, ...] = ()
-
-    @property
-    def comment(self) -> str:
-        return f"{self.kind}.{self.key}.{self.attempt}"
-
-    @property
-    def words(self) -> str:
-        boots = ", ".join(f"{boot.index} of {boot.kernel}" for boot in self.piece[:2])
-        more = f" and {len(self.piece) - 2} more" if len(self.piece) > 2 else ""
-        return f"boot {boots}{more}" + (" on a second node" if self.kind == "check" else "")
 
 
 @dataclass
@@ -106,20 +73,13 @@ class Cluster(Executor):
         self._note = setting.reporter.note
         self._exact = setting.lab.acceleration == "icount"
         self._journal = Journal(setting.log.run)
-        self._work: dict[tuple[Kind, str], _Work] = {}
+        self._work: dict[tuple[Kind, str], Work] = {}
         self._adopted: dict[str, Job] = {}
         """Live jobs of a session before this one, by their comment."""
-        self._avoid: set[str] = set()
-        """Nodes that could not run a job, as long as there are others."""
-        self._worked = False
-        """Whether a job has had a result in this session."""
         self._homes: dict[int, str] = {}
         """By index of a boot, the only node on which it may run."""
         self._polled = self._progress = self.now()
         self._pause_s = _LOOK_S
-        self._said: set[str] = set()
-        self._reasons: dict[str, float] = {}
-        """When it was last said that jobs wait, by the scheduler's reason."""
         try:
             self._begin_session()
             yield
@@ -131,8 +91,9 @@ class Cluster(Executor):
             ]
             if jobs:
                 self._note(
-                    f"{_jobs(len(jobs))} of this run may still wait or run; when the run is "
-                    f"resumed it collects their results. To end them: scancel --name={self._name}"
+                    f"{jobs_text(len(jobs))} of this run may still wait or run; when the run is "
+                    "resumed it collects their results. To end them: "
+                    f"scancel --name={self._queue.name}"
                 )
             raise
 
@@ -140,28 +101,35 @@ class Cluster(Executor):
         """Look at the cluster, and at what sessions before this one left there."""
         self._journal.create()
         self._journal.mark(unsettled=True)
-        self._name = f"kt-{self._journal.token()}"
+        self._queue = Queue(
+            self.scheduler,
+            f"kt-{self._journal.token()}",
+            self._note,
+            self.sleep,
+            self.now,
+            lambda: self.stopped,
+        )
         # The pieces that were executed on two nodes and compared.
         self._compared = {
             each.key for each in self._journal.compared() if len(set(each.nodes)) == 2
         }
-        nodes = self._patiently(self.scheduler.nodes)
+        nodes = self._queue.nodes()
         if not nodes:
             raise LabError(
                 f"{self.scheduler.words} has no nodes",
                 hint="name another partition with --on; `sinfo` lists them.",
             )
-        self._nodes = tuple(node.name for node in nodes)
+        self._nodes = Nodes(self.scheduler.words, tuple(node.name for node in nodes))
         if not any(node.usable for node in nodes):
             states = Counter(node.state for node in nodes)
             words = ", ".join(f"{count} {state}" for state, count in states.items())
             self._note(
                 f"no node of {self.scheduler.words} is up ({words}); the jobs wait until one is"
             )
-        left = self._patiently(lambda: self.scheduler.jobs(self._name))
-        self._adopted = {job.comment: job for job in left if job.live}
+        self._adopted = {job.comment: job for job in self._queue.live()}
         if self._adopted:
-            self._note(f"{_jobs(len(self._adopted))} of an earlier session may still wait or run")
+            left = jobs_text(len(self._adopted))
+            self._note(f"{left} of an earlier session may still wait or run")
 
     def pieces(self, plan: Plan, finished: Mapping[int, BootEnd]) -> Sequence[Piece]:
         """Return single boots; on the wall clock whole blocks, those with boots that ended as
@@ -189,7 +157,7 @@ class Cluster(Executor):
 
     def submit(self, piece: Piece) -> None:
         """Submit a job, unless an earlier session had the piece executed, or has a job for it."""
-        self._begin(_Work(key_of(piece, exact=self._exact), "done", piece, self.config.minutes))
+        self._begin(Work(key_of(piece, exact=self._exact), "done", piece, self.config.minutes))
 
     def wait(self) -> Sequence[Ended]:
         while True:
@@ -218,17 +186,7 @@ class Cluster(Executor):
                 self._collect("check")
                 self._look()
                 self._drop_hopeless_checks()
-        # What is left of attempts that were given up.
-        until = self.now() + _LEAVE_S
-        while left := [
-            job for job in self._patiently(lambda: self.scheduler.jobs(self._name)) if job.live
-        ]:
-            if self.now() >= until:
-                jobs = f"{_jobs(len(left))} of the run could not be cancelled"
-                self._note(f"{jobs}: see `squeue --name={self._name}`")
-                break
-            self._patiently(lambda: self.scheduler.cancel(self._name))
-            self.sleep(min(1.0, self.config.poll_s))
+        self._queue.leave(min(1.0, self.config.poll_s))
         self._journal.mark(unsettled=False)
 
     # What has a result.
@@ -245,7 +203,7 @@ class Cluster(Executor):
                 ended += self._take(self._work[kind, key])
         return ended
 
-    def _take(self, work: _Work) -> list[Ended]:
+    def _take(self, work: Work) -> list[Ended]:
         try:
             found = self._journal.read(work.kind, work.key)
             missing = [boot.index for boot in work.piece if boot.index not in found.boots]
@@ -256,7 +214,7 @@ class Cluster(Executor):
             self._again(work, f"its result is damaged: {str(error).splitlines()[0]}")
             return []
         del self._work[work.kind, work.key]
-        self._worked, self._progress = True, self.now()
+        self._nodes.worked, self._progress = True, self.now()
         for boot in work.piece:
             self._setting.watch.ended(boot)
         if work.kind == "check":
@@ -293,23 +251,23 @@ class Cluster(Executor):
         """Execute a piece again, on another node than the first time."""
         if key in self._compared:
             return
-        if len(self._nodes) < 2:
-            self._once("no boot is executed on two nodes: there is only one")
+        if len(self._nodes.names) < 2:
+            self._queue.say_once("no boot is executed on two nodes: there is only one")
             return
-        work = _Work(key, "check", piece, self.config.minutes, avoid=(first.receipt.node,))
+        work = Work(key, "check", piece, self.config.minutes, avoid=(first.receipt.node,))
         try:
             self._begin(work)
         except LabError as error:
             # A constraint that only one node has, for example. Every figure is there without it.
             del self._work[work.kind, key]
-            self._once(f"{work.words}: {error.message}; it is not compared")
+            self._queue.say_once(f"{work.words}: {error.message}; it is not compared")
 
     def _drop_hopeless_checks(self) -> None:
         """Do not wait for a second node if none is up: every figure is there."""
         if self.now() - self._progress < self.config.patience_s:
             return
         self._progress = self.now()
-        up = {node.name for node in self._patiently(self.scheduler.nodes) if node.usable}
+        up = {node.name for node in self._queue.nodes() if node.usable}
         for work in [
             work for work in self._work.values() if work.job and work.job.state == "PENDING"
         ]:
@@ -337,7 +295,7 @@ class Cluster(Executor):
 
     # Jobs.
 
-    def _begin(self, work: _Work) -> None:
+    def _begin(self, work: Work) -> None:
         self._work[work.kind, work.key] = work
         if self._journal.has(work.kind, work.key):
             return
@@ -349,52 +307,28 @@ class Cluster(Executor):
             return
         self._order(work)
 
-    def _order(self, work: _Work) -> None:
+    def _order(self, work: Work) -> None:
         work.attempt, folder = self._journal.new_attempt(work.key)
-        hashes = self.hashes
-        setting = self._setting
-        setup = self._setting.lab.placed(Path.absolute)
-        kernels = {}
-        used = [setup.agent, *setup.programs, *setup.archives]
-        for name in dict.fromkeys(boot.kernel for boot in work.piece):
-            kernels[name] = files = setting.kernels[name].placed(Path.absolute)
-            used += [files.image, *files.modules, *chain(*files.optional_modules.values())]
-        hashes |= {path: file_hash(path) for path in used if path not in hashes}
-        order = Order(
-            key=work.key,
-            attempt=work.attempt,
-            kind=work.kind,
-            journal=self._journal.path,
-            plan=setting.plan.model_copy(update={"boots": work.piece, "points": ()}),
-            kernels=kernels,
-            setup=setup,
-            hashes={str(path): hashes[path] for path in used},
-            qemu=self.qemu,
-            exclusive=not self._exact,
-            config=self.config,
-        )
+        order = order_of(work, self._setting, self._journal, self.config, self.qemu, self.hashes)
         file = folder / "order.json"
         # Not synced: without its order a job fails, and is submitted again.
         with writing(file):
             file.replace(order.model_dump_json(indent=1), synced=False)
         home = self._homes.get(work.piece[0].index, "")
-        usable = set(self._nodes) - self._avoid - set(work.avoid)
-        # Slurm refuses the name of a node that it does not have, as after a move to another
-        # cluster.
-        avoid = {*work.avoid, *(self._avoid if usable else ())} & set(self._nodes)
+        names = self._nodes.names
         submission = Submission(
-            name=self._name,
+            name=self._queue.name,
             comment=work.comment,
             command=("kteardown_cluster.node_job", str(file)),
             output=str(folder / "output.log"),
             exclusive=order.exclusive,
-            memory_mb=setting.plan.memory_mb + QEMU_MB,
+            memory_mb=self._setting.plan.memory_mb + QEMU_MB,
             minutes=work.minutes,
             qemu=order.qemu,
-            avoid=() if home in self._nodes else tuple(sorted(avoid)),
-            node=home if home in self._nodes else "",
+            avoid=() if home in names else self._nodes.to_avoid(work.avoid),
+            node=home if home in names else "",
         )
-        number = self._patiently(lambda: self.scheduler.submit(submission))
+        number = self._queue.submit(submission)
         work.job = Job(number, "PENDING", "", work.comment, "")
         work.submitted, work.over = self.now(), None
 
@@ -410,37 +344,19 @@ class Cluster(Executor):
             if failure is None or self._journal.has(work.kind, work.key):
                 continue
             if failure.host:
-                self._refused(failure.node, failure.reason)
+                self._nodes.refused(failure.node, failure.reason)
             self._again(work, f"{failure.node}: {failure.reason}")
         if self.now() - self._polled >= self.config.poll_s:
             self._polled = self.now()
             self._poll()
 
-    def _refused(self, node: str, why: str) -> None:
-        """Avoid a node that cannot run the jobs. Raises LabError if none could since the session
-        began."""
-        self._avoid.add(node)
-        if not self._worked and self._avoid >= set(self._nodes):
-            raise LabError(
-                f"no node of {self.scheduler.words} can run the jobs; the last one, {node}: {why}",
-                hint="check the nodes with `kteardown doctor --on slurm`, then resume the run.",
-            )
-
     def _poll(self) -> None:
-        try:
-            jobs = self.scheduler.jobs(self._name)
-        except UnreachableError as error:
-            self._once(f"{self.scheduler.words} does not answer: {error}; asking again")
+        jobs = self._queue.poll()
+        if jobs is None:
             return
-        self._said = {said for said in self._said if "does not answer" not in said}
-        by_comment: dict[str, Job] = {}
-        for job in jobs:
-            # Of two jobs of one attempt, one that is live.
-            if job.comment not in by_comment or job.live:
-                by_comment[job.comment] = job
         now = self.now()
         for work in list(self._work.values()):
-            found = by_comment.get(work.comment)
+            found = jobs.get(work.comment)
             if found is not None and found.live:
                 work.job, work.over = found, None
                 if found.state == "RUNNING":
@@ -451,9 +367,11 @@ class Cluster(Executor):
                 work.over = now
             elif now - work.over >= self.config.grace_s:
                 self._lost(work, found)
-        self._say_what_waits()
+        patient = now - self._progress < self.config.patience_s
+        waiting = [work.job for work in self._work.values() if work.job]
+        self._queue.say_what_waits(waiting, patient=patient)
 
-    def _lost(self, work: _Work, job: Job | None) -> None:
+    def _lost(self, work: Work, job: Job | None) -> None:
         if self._journal.has(work.kind, work.key):
             return
         if job is None:
@@ -465,7 +383,7 @@ class Cluster(Executor):
             why += f" of {work.minutes} minutes"
             work.minutes *= 2
         if job.state in ("NODE_FAIL", "BOOT_FAIL"):
-            self._avoid.add(job.node)
+            self._nodes.avoided.add(job.node)
         where = f" on {job.node}" if job.node and job.node != "(null)" else ""
         output = self._journal.attempt(work.key, work.attempt) / "output.log"
         said = (text(output).strip().splitlines() or [""])[-1][:200]
@@ -474,18 +392,17 @@ class Cluster(Executor):
                 f"it does not see {self._journal.path}, which must be on a file system that all "
                 "nodes share"
             )
-            self._refused(job.node, said)
+            self._nodes.refused(job.node, said)
         self._again(work, why + where + (f": {said}" if said else ""))
 
-    def _again(self, work: _Work, why: str) -> None:
+    def _again(self, work: Work, why: str) -> None:
         """Submit a piece again. Raises LabError if that was done too often."""
         work.lost += 1
         most = self.config.attempts
         self._setting.watch.ended(work.piece[0])
         if work.lost < most:
             self._note(f"{work.words}: {why}; submitting it again ({work.lost + 1} of {most})")
-            if self._avoid >= set(self._nodes):
-                self._avoid.clear()
+            self._nodes.forgive()
             self._order(work)
         elif work.kind == "check":
             del self._work[work.kind, work.key]
@@ -496,50 +413,3 @@ class Cluster(Executor):
                 f"{why}",
                 hint="check the nodes with `kteardown doctor --on slurm`, then resume the run.",
             )
-
-    def _say_what_waits(self) -> None:
-        waiting = Counter(
-            w.job.reason for w in self._work.values() if w.job and w.job.state == "PENDING"
-        )
-        running = any(w.job and w.job.state != "PENDING" for w in self._work.values())
-        now = self.now()
-        words = ", ".join(f"{reason} ({count})" for reason, count in waiting.most_common())
-        unsaid = any(
-            now - self._reasons.get(reason, -math.inf) > _SAY_AGAIN_S for reason in waiting
-        )
-        stuck = any(reason in WORDS["never"] or "held" in reason.lower() for reason in waiting)
-        patient = running or now - self._progress < self.config.patience_s
-        if unsaid and (stuck or not patient):
-            self._reasons |= dict.fromkeys(waiting, now)
-            self._note(
-                f"{_jobs(waiting.total(), 'wait')} in the queue of {self.scheduler.words}: {words}"
-            )
-
-    def _patiently(self, ask: Callable[[], _T]) -> _T:
-        pauses = iter(_BACKOFF_S)
-        while True:
-            try:
-                return ask()
-            except UnreachableError as error:
-                self._once(f"{self.scheduler.words} does not answer: {error}; asking again")
-                if self.stopped:
-                    raise KeyboardInterrupt from None
-                self.sleep(next(pauses, _BACKOFF_S[-1]))
-
-    def _once(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            self._note(text)
-
-
-def key_of(piece: Piece, *, exact: bool) -> str:
-    first = piece[0]
-    return f"boot-{first.index:04d}" if exact else f"block-{first.block:04d}-{first.index:04d}"
-
-
-def _jobs(count: int, verb: str = "") -> str:
-    return (
-        f"{count} job {verb}s"
-        if verb and count == 1
-        else f"{count} job{'s' * (count != 1)} {verb}".rstrip()
-    )

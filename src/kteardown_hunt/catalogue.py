@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kteardown import sandbox, spawn
 from kteardown.errors import InputError, did_you_mean
+from kteardown.limits import Limits
 from kteardown.model.workload import StrictModel
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
@@ -21,7 +22,7 @@ Way = Literal["exit", "call", "oldest", "youngest", "random"]
 Cost = Literal["sync", "deferred", "make", "held"]
 KindName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,80}$")]
 """Also the name of its C file."""
-_LIMITS = sandbox.Limits(total_s=60, output_mb=4)
+_LIMITS = Limits(total_s=60, output_mb=4)
 
 
 class Kind(StrictModel):

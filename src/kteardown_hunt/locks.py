@@ -8,18 +8,13 @@ from typing import Final
 from kteardown.errors import InputError
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelRequest
-from kteardown.kernels.source import split
+from kteardown.kernels.source_name import split
 from kteardown.paths import cache_dir
 from kteardown.rundir.counting import BootRecords, trials
 from kteardown_hunt.catalogue import Cost
 from kteardown_hunt.folder import Request, case_of, requests_of
-from kteardown_hunt.plan import (
-    Case,
-)
-from kteardown_hunt.result import (
-    Find,
-    LockResult,
-)
+from kteardown_hunt.plan import Case
+from kteardown_hunt.result import Find, LockResult
 
 FRAGMENT = "lockstat"
 LOCK_COSTS: Final[dict[Cost, tuple[str, str]]] = {

@@ -11,7 +11,7 @@ from kteardown.flows.scripts import experiments_on
 from kteardown.inputs.load import experiment_names, load_experiment, load_workload, readable
 from kteardown.inputs.options import Designed, Overrides, Scripted, on_clocks
 from kteardown.inputs.published import Posting
-from kteardown.kernels.source import is_source
+from kteardown.kernels.source_name import is_source
 from kteardown.model.clock import CLOCKS
 from kteardown.model.experiment import Experiment
 from kteardown.model.result import Result

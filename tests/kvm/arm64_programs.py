@@ -6,8 +6,9 @@ import re
 import shutil
 from pathlib import Path
 
-from kteardown.kernels import cache_folder, prebuilt
+from kteardown.kernels import cache_folder
 from kteardown.kernels.archive import Archive, Package, Suite
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.kernels.unpack import unpack_deb
 from kteardown.paths import cache_dir
@@ -30,7 +31,7 @@ def _unpack(folder: Path) -> None:
         unpack_deb(sources.package_file(package, "arm64"), folder)
     for name in ("bin", "dev", "proc", "sys", "tmp"):
         (folder / name).mkdir(exist_ok=True)
-    (busybox,) = prebuilt.guest_programs(["busybox"], "arm64", sources, SilentReporter())
+    (busybox,) = guest_programs(["busybox"], "arm64", sources, SilentReporter())
     shutil.copy(busybox, folder / "bin" / "sh")
 
 

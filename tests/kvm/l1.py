@@ -25,6 +25,7 @@ import psutil
 
 from kteardown.kernels import prebuilt
 from kteardown.kernels.cache import Cache
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources, package_from_json
 from kteardown.model.arch import ARCHITECTURES, Arch
@@ -125,7 +126,7 @@ def kernel(setting: Setting) -> tuple[Path, list[Path]]:
 def initramfs(arch: Arch, modules: Sequence[Path]) -> bytes:
     """Return the root file system in which L1 starts."""
     sources = Sources(cache_dir(), SilentReporter())
-    (busybox,) = prebuilt.guest_programs(["busybox"], arch, sources, SilentReporter())
+    (busybox,) = guest_programs(["busybox"], arch, sources, SilentReporter())
     init = Path(__file__).with_name("l1_init.sh").read_bytes()
     order = "".join(f"{module.name}\n" for module in modules)
     return archive(

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from kteardown.kernels import prebuilt
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
@@ -50,7 +50,7 @@ def packages(name: str, *packages: str) -> Path:
 
 def initramfs(public_key: str, modules: Sequence[Path], *, marked: str) -> bytes:
     root, sources = packages("metal", *PACKAGES), Sources(cache_dir(), SilentReporter())
-    (busybox,) = prebuilt.guest_programs(["busybox"], "x86_64", sources, SilentReporter())
+    (busybox,) = guest_programs(["busybox"], "x86_64", sources, SilentReporter())
     libraries = {
         path.name: path for path in root.rglob("*.so.*") if path.is_file() and path.suffix != ".py"
     }

@@ -42,6 +42,7 @@ OF_SEVERAL = {
     "scripts": {*PACKAGES},
     "test_docs.py": {*PACKAGES},
     "test_extras.py": {"history"},
+    "test_mirror.py": {*PACKAGES},
     "test_packages.py": {*PACKAGES},
     "vm/test_agent_of_own.py": {"hunt"},
 }

@@ -13,9 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kteardown import limits as host_limits
 from kteardown import sandbox
 from kteardown.errors import BuildError
-from kteardown.sandbox import Limits, Mount, Sandbox
+from kteardown.limits import Limits
+from kteardown.sandbox import Mount, Sandbox
 
 SECRET = "a-secret-of-the-host"
 # Files that a walk of the folder does not find.
@@ -204,7 +206,7 @@ def test_a_program_that_exceeds_a_limit_is_stopped_and_named(
     work: Path, monkeypatch: pytest.MonkeyPatch, script: str, limits: Limits, reason: str
 ) -> None:
     if "disk" in reason:  # Else the program writes a quarter of what is free before it is stopped.
-        monkeypatch.setattr(sandbox, "_OTHERS_USE", 0)
+        monkeypatch.setattr(host_limits, "_OTHERS_USE", 0)
     with pytest.raises(BuildError, match=reason):
         shell(work, script, limits=limits)
 
@@ -240,7 +242,7 @@ def test_it_has_no_other_user_namespace(work: Path) -> None:
 def test_a_program_is_stopped_when_the_host_has_little_left(
     work: Path, monkeypatch: pytest.MonkeyPatch, least: str
 ) -> None:
-    monkeypatch.setattr(sandbox, least, 1 << 60)
+    monkeypatch.setattr(host_limits, least, 1 << 60)
     if least == "_FREE_FILES" and not os.statvfs(work).f_files:
         pytest.skip("this file system has no limit of files")
     with pytest.raises(BuildError, match="less than"):

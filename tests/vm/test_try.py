@@ -14,7 +14,8 @@ from kteardown.kernels import build, kconfig
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.cache_folder import remove
 from kteardown.kernels.request import KernelRequest
-from kteardown.kernels.source import Sources, patched
+from kteardown.kernels.source import Sources
+from kteardown.kernels.source_name import patched
 from kteardown.patches.posted import resolve
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter

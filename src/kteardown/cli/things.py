@@ -5,12 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kteardown.cli.rows import (
-    Fields,
-    covering,
-    kernel_fields,
-    pick,
-)
+from kteardown.cli.rows import Fields, covering, kernel_fields, pick
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.laws import shipped_laws
 from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
@@ -26,7 +21,8 @@ from kteardown.inputs.load import (
 from kteardown.judge.metrics import name_of
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.series import known_series, resolve, subject
-from kteardown.kernels.source import check_source, is_source
+from kteardown.kernels.source import check_source
+from kteardown.kernels.source_name import is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Metric, Workload
 from kteardown.paths import cache_dir, data_dir

@@ -18,7 +18,8 @@ from kteardown.inputs.options import Overrides, apply
 from kteardown.judge.answer import FailOn
 from kteardown.judge.verdicts import Outcome
 from kteardown.kernels import git
-from kteardown.kernels.source import file_hash, paths_of
+from kteardown.kernels.source import file_hash
+from kteardown.kernels.source_name import paths_of
 from kteardown.model.experiment import Experiment
 from kteardown.model.record import BASE
 from kteardown.paths import cache_dir

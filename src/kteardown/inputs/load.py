@@ -1,10 +1,8 @@
 """Load and check experiments and workloads. Every error names the file and the key."""
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from math import prod
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,14 +10,12 @@ from pydantic import BaseModel
 
 from kteardown.errors import InputError, did_you_mean
 from kteardown.inputs.assignments import parse_values
-from kteardown.inputs.counts import check_counts, with_counts
-from kteardown.inputs.fragments import fragment_files, fragment_places, fragments, located
+from kteardown.inputs.check import check_experiment
+from kteardown.inputs.counts import with_counts
+from kteardown.inputs.fragments import fragment_files, fragment_places
 from kteardown.inputs.toml_files import read_toml, validated
-from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
-from kteardown.model.plan import blocks_of, controls
-from kteardown.model.point import points_of, weight_of
-from kteardown.model.record import ParamValue
-from kteardown.model.workload import Metric, Parameter, Workload
+from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
+from kteardown.model.workload import Metric, Workload
 from kteardown.paths import data_dir
 
 
@@ -83,7 +79,7 @@ def load_experiment(name: str) -> Experiment:
             }
     experiment = validated(Experiment, fields, path)
     experiment = experiment.model_copy(update={"folder": _folder_of(experiment, path)})
-    check_experiment(experiment, str(path))
+    check_experiment(experiment, load_workloads(experiment), str(path))
     return experiment
 
 
@@ -226,51 +222,6 @@ def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple
     return tuple(sorted(wanted))
 
 
-MOST_TRIALS = 500_000
-"""The trials of a whole plan: each is an object in memory, and takes a guest time."""
-MOST_CPUS = 255
-MOST_NODES = 128
-"""Of the machine that QEMU emulates. A kernel may be configured for fewer."""
-
-
-def check_experiment(experiment: Experiment, where: str) -> None:
-    """Check the experiment against its workloads. Raises InputError that names ``where`` and the
-    key."""
-    workloads = load_workloads(experiment)
-    names = [sweep.workload for sweep in experiment.workloads]
-    check_counts(experiment, workloads, where)
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(
-                f"{where}: workloads: workload {name!r} is there twice",
-                hint="name it once, and give its parameters more values.",
-            )
-    for sweep in experiment.workloads:
-        _check_params(sweep.params, workloads[sweep.workload], where)
-        _check_weights(sweep, workloads[sweep.workload], where)
-    _check_size(experiment, workloads, where)
-    _check_weighed_points(experiment, workloads, where)
-    theirs = {name for workload in workloads.values() for name in workload.parameters}
-    known = sorted({*theirs, *MACHINE_PARAMETERS})
-    for name in experiment.quick.params:
-        if name not in known:
-            what = f"{where}: quick.params.{name}: no workload of the experiment has this parameter"
-            raise InputError.unknown(what, name, known)
-    laws = sorted({workload.law for workload in workloads.values() if workload.law})
-    for name in experiment.predict:
-        if name not in laws:
-            raise InputError.unknown(
-                f"{where}: predict.{name}: no workload has a growth law for this parameter",
-                name,
-                laws,
-                if_none="remove it: no workload of the experiment has a growth law.",
-            )
-    try:
-        located(fragments(experiment, workloads), experiment.folder)
-    except InputError as error:
-        raise InputError(f"{where}: config: {error.message}", hint=error.hint) from error
-
-
 def _experiments_with(name: str) -> str:
     """Return the hint if ``name`` is a workload instead of an experiment, else an empty string."""
     if name not in workload_names(Path.cwd()):
@@ -321,117 +272,3 @@ def _folder_of(experiment: Experiment, path: Path) -> str:
         if own & set(fragment_files([folder / "kernels" / "fragments"]))
     )
     return str(next(theirs, ""))
-
-
-def _check_params(
-    params: Mapping[str, tuple[ParamValue, ...]], workload: Workload, where: str
-) -> None:
-    for name, values in params.items():
-        parameter = workload.parameters.get(name)
-        if parameter is None:
-            raise InputError.unknown(
-                f"{where}: workload {workload.name!r} has no parameter {name!r}",
-                name,
-                workload.parameters,
-                if_none="remove it: this workload has no parameters.",
-            )
-        if not values:
-            raise InputError(
-                f"{where}: {workload.name}.{name}: has no value",
-                hint="add a value, or remove the parameter; it then has its default value.",
-            )
-        check_values(values, parameter, f"{where}: {workload.name}.{name}")
-
-
-def _check_weights(sweep: Sweep, workload: Workload, where: str) -> None:
-    for name, weights in sweep.weights.items():
-        parameter = workload.parameters.get(name)
-        place = f"{where}: {workload.name}.weights.{name}"
-        if parameter is None and name not in MACHINE_PARAMETERS:
-            known = (*workload.parameters, *MACHINE_PARAMETERS)
-            raise InputError.unknown(f"{place}: there is no such parameter", name, known)
-        for text in weights:
-            value: ParamValue = int(text) if re.fullmatch("[0-9]+", text) else text
-            if parameter is not None:
-                check_values([value], parameter, place)
-            elif not isinstance(value, int):
-                raise InputError(
-                    f"{place}={text}: expected a number", hint='write it as in "2" = 0.5.'
-                )
-
-
-def _check_weighed_points(
-    experiment: Experiment, workloads: Mapping[str, Workload], where: str
-) -> None:
-    sweeps = {sweep.workload: sweep for sweep in experiment.workloads}
-    weights: dict[str, float] = dict.fromkeys(sweeps, 0.0)
-    for point in points_of(experiment, workloads):
-        weights[point.workload] += weight_of(sweeps[point.workload], point)
-    for name, total in weights.items():
-        if total == 0:
-            raise InputError(
-                f"{where}: {name}.weights: every point has the weight 0",
-                hint="give at least one point a weight above 0, or remove the weights.",
-            )
-
-
-def _check_size(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
-    """Check the number of trials, computed without making a plan or a point."""
-    machines = prod(map(len, experiment.machine.swept.values()))
-    points = [prod(map(len, sweep.params.values())) for sweep in experiment.workloads]
-    kernels = 1 + len(controls(experiment.design)) + len(experiment.variants)
-    trials = blocks_of(experiment.design) * kernels * machines * sum(points)
-    if trials > MOST_TRIALS:
-        raise InputError(
-            f"{where}: is a plan of {trials:,} trials, more than {MOST_TRIALS:,}",
-            hint="choose fewer values (--set), seeds (--seeds) or boots (--boots).",
-        )
-    spec = experiment.machine
-    memory_mb = spec.memory_mb or max(workload.memory_mb for workload in workloads.values())
-    needed = max(workload.cpus for workload in workloads.values())
-    for machine in spec.points():
-        cpus, possible, nodes = (
-            machine.get(name) or spec.largest(name) for name in MACHINE_PARAMETERS
-        )
-        check_machine(cpus or needed, possible, nodes, memory_mb, f"{where}: ")
-
-
-def check_machine(
-    cpus: int, possible: int | None, nodes: int | None, memory_mb: int, where: str
-) -> None:
-    """Check that QEMU has such a guest; ``where`` begins the message. Raises InputError."""
-    most = possible or cpus
-    for name, value, limit, what in (
-        ("cpus", cpus, MOST_CPUS, "CPUs of a guest"),
-        ("possible_cpus", most, MOST_CPUS, "CPUs of a guest"),
-        ("cpus", cpus, most, "possible CPUs"),
-        ("numa_nodes", nodes or 1, most, "possible CPUs"),
-        ("numa_nodes", nodes or 1, min(MOST_NODES, memory_mb), "nodes that QEMU can make"),
-    ):
-        if value > limit:
-            raise InputError(
-                f"{where}machine.{name} = {value} is more than the {what}, {limit}",
-                hint=(
-                    f"choose up to {limit}, or change possible_cpus, of which each node needs one."
-                ),
-            )
-
-
-def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str) -> None:
-    """Check the values of a parameter. Raises InputError that names ``where`` and the wrong
-    value."""
-    for value in values:
-        place = f"{where}={value}"
-        if parameter.choices:
-            if value not in parameter.choices:
-                raise InputError(
-                    f"{place}: must be one of {', '.join(parameter.choices)}",
-                    hint="choose one of these.",
-                )
-        elif not isinstance(value, int):
-            raise InputError(f"{place}: must be an integer", hint="write a number without a unit.")
-        elif not parameter.min <= value <= parameter.max:
-            raise InputError(
-                f"{place}: must be {parameter.min:,} to {parameter.max:,}",
-                hint="choose a value in this range.",
-            )

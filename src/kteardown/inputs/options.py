@@ -17,8 +17,9 @@ from typing import Any, Literal, Self
 from kteardown import sandbox
 from kteardown.errors import InputError
 from kteardown.inputs.assignments import parse_assignments
+from kteardown.inputs.check import check_experiment, check_values
 from kteardown.inputs.fragments import fragments
-from kteardown.inputs.load import check_experiment, check_values, load_workloads
+from kteardown.inputs.load import load_workloads
 from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Experiment
@@ -184,7 +185,7 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
     }
     changed = Experiment.model_validate(fields)
     _check_design(changed, asked)
-    check_experiment(changed, f"experiment {experiment.name}")
+    check_experiment(changed, load_workloads(changed), f"experiment {experiment.name}")
     return changed
 
 

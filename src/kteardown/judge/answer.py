@@ -15,12 +15,11 @@ from typing import Literal, get_args
 from kteardown.errors import BuildError, KteardownError
 from kteardown.judge.metrics import Group, groups, is_headline, variants, verdict_of
 from kteardown.judge.verdicts import OUTCOME_OF, VERDICTS, Outcome, most_alarming, worst
-from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import Clock
 from kteardown.model.faults import Fault, FaultStatus
 from kteardown.model.judged import Comparison, Judged, MetricVerdict, Verdict
 from kteardown.model.record import BASE
-from kteardown.model.result import Result, Uncompared
+from kteardown.model.result import ByClock, Result, Uncompared
 from kteardown.model.workload import Workload
 
 Direction = Literal["worse", "better"]
@@ -215,9 +214,9 @@ def outcome_of_error(error: KteardownError) -> Outcome:
     return "fail" if isinstance(error, BuildError) else "unsure"
 
 
-def judge(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> Answer:
+def judge(measured: ByClock, workloads: Mapping[str, Workload]) -> Answer:
     """Return the answer of a run on one clock, or on both."""
-    results = [result] if isinstance(result, Result) else list(result.results.values())
+    results = list(measured.results.values())
     asked = dict.fromkeys(name for one in results for name in one.requested or variants(one))
     answers = [_of_kernel(results, workloads, name) for name in asked]
     return Answer(

@@ -8,16 +8,12 @@ from pathlib import Path
 from kteardown import paths, sandbox
 from kteardown.errors import BuildError, InputError
 from kteardown.inputs.fragments import is_fragment_path
-from kteardown.kernels import (
-    apply_patches,
-    cache,
-    kconfig,
-    toolchain,
-)
+from kteardown.kernels import apply_patches, cache, kconfig, toolchain
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.kconfig import WantedSymbol
 from kteardown.kernels.request import Exact, KernelRequest
-from kteardown.kernels.source import Source, Sources, with_short_commit
+from kteardown.kernels.source import Source, Sources
+from kteardown.kernels.source_name import with_short_commit
 
 _compiler = lru_cache(toolchain.compiler_version)
 

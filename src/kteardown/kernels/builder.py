@@ -24,7 +24,8 @@ from kteardown.kernels import (
 from kteardown.kernels.build_plan import BuildPlan, base_objects
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
-from kteardown.kernels.source import Sources, file_hash, parts_of_patched
+from kteardown.kernels.source import Sources, file_hash
+from kteardown.kernels.source_name import parts_of_patched
 from kteardown.progress import Reporter
 
 _TREE_MB = 700

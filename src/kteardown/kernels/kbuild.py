@@ -22,10 +22,11 @@ from kteardown import sandbox, spawn
 from kteardown.errors import BuildError
 from kteardown.kernels import cache_folder, toolchain
 from kteardown.kernels.apply_patches import PatchedFiles, copy_patched
+from kteardown.limits import Limits
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.paths import end_of
 from kteardown.progress import Reporter
-from kteardown.sandbox import Limits, Mount, Running, Sandbox
+from kteardown.sandbox import Mount, Running, Sandbox
 
 TREE = Path("/linux")
 """Where a program in the sandbox sees the tree."""

@@ -1,9 +1,4 @@
-"""What comes ready-made, mostly from Debian packages: kernels, and programs of guests.
-
-A prebuilt kernel is an image, or packages with the modules that the guest needs. Programs that a
-guest needs in addition to the agent are statically linked, and come from packages or, if no package
-has them, from the user's folder of programs.
-"""
+"""Prebuilt kernels: an image, or packages with the modules that the guest needs."""
 
 import hashlib
 import re
@@ -18,18 +13,14 @@ from kteardown.kernels import cache_folder, kconfig, unpack
 from kteardown.kernels.archive import Package
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelImage, KernelRequest
-from kteardown.kernels.source import Sources, file_of, split
+from kteardown.kernels.source import Sources
+from kteardown.kernels.source_name import file_of, split
 from kteardown.model.arch import ARCHITECTURES, Arch
-from kteardown.paths import key_of, programs_dir
+from kteardown.paths import key_of
 from kteardown.progress import Reporter
-from kteardown.vm import seal
 
 # The drivers of the records port and of the bus that it is on.
 _MODULES = ("virtio_pci", "virtio_console")
-_USER_PROGRAMS = ("schbench",)
-"""Programs that only the user can provide."""
-_PROGRAMS = {"busybox": ("busybox-static", ("bin/busybox", "usr/bin/busybox"))}
-"""Their package, and their possible paths in it: Debian 13 moved /bin into /usr."""
 _ELF = b"\x7fELF"
 _MOST_BYTES = 512 << 20
 """Of an image or a module, decompressed: half of the memory of a usual guest. An image with all
@@ -307,68 +298,6 @@ def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter
             f"{image.source} was built without {symbols}; the trials of a workload that needs them "
             "will fail"
         )
-
-
-def guest_programs(
-    names: Sequence[str], arch: Arch, sources: Sources, reporter: Reporter
-) -> tuple[Path, ...]:
-    """Return the files of the programs ``names`` for guests of ``arch``; the name of each is the
-    program's.
-
-    A program comes from the user's folder of programs or from the cache of ``sources``, into which
-    it is fetched first if necessary. Raises InputError if a program is unknown, missing or in no
-    suite, LabError if it cannot be fetched or unpacked.
-    """
-    found = []
-    for name in names:
-        if name in _USER_PROGRAMS:
-            own = programs_dir()
-            if own is None or not (own / name).is_file():
-                where = f"{own} does not contain it" if own else "KTEARDOWN_PROGRAMS is not set"
-                raise InputError(
-                    f"the guest needs {name}, which is not in a Debian package, and {where}",
-                    hint=(
-                        f"set KTEARDOWN_PROGRAMS to a folder that contains {name}, statically "
-                        "linked for the guest."
-                    ),
-                )
-            found.append(own / name)
-            continue
-        if name not in _PROGRAMS:
-            raise InputError.unknown(
-                f"unknown guest program {name!r}", name, (*_PROGRAMS, *_USER_PROGRAMS)
-            )
-        wanted = _PROGRAMS[name][0]
-        architecture = ARCHITECTURES[arch].debian
-        package = sources.package(f"program:{name}", architecture, wanted, architecture)
-        slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
-        target = sources.folder / "programs" / slug
-        with cache_folder.locked(target, reporter, f"unpack {slug}"):
-            if not seal.is_intact(target, reporter):
-                file = sources.package_file(package, architecture)
-                with cache_folder.published(target) as folder:
-                    extract(file, name, folder)
-        found.append(cache_folder.hold(target) / name)
-    return tuple(found)
-
-
-def extract(file: Path, name: str, folder: Path) -> Path:
-    """Extract the program ``name`` from its package ``file`` into ``folder``.
-
-    Raises LabError if the package does not contain it or is damaged.
-    """
-    unpacked = folder / "package"
-    unpack.unpack_deb(file, unpacked)
-    paths = _PROGRAMS[name][1]
-    found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
-    if found is None:
-        raise LabError(
-            f"{file.name} does not contain {name}; searched for {', '.join(paths)}",
-            hint="choose a value of the workload's parameter that does not need this program.",
-        )
-    target = found.rename(folder / name)
-    cache_folder.remove(unpacked)
-    return target
 
 
 def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:

@@ -1,6 +1,7 @@
 """The model of ``result.json``. Field names are fixed by schema 1; fields may be added."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from kteardown.model.clock import Clock
 from kteardown.model.faults import Fault, VoidTrials
@@ -140,6 +141,14 @@ class MetricFacts(FiniteModel):
     headline: bool
 
 
+class ByClock(Protocol):
+    """What was measured: a run on one clock, or on both."""
+
+    @property
+    def results(self) -> "Mapping[Clock, Result]":
+        """Return the result of each clock."""
+
+
 class Result(Document, FiniteModel):
     experiment: str
     question: str
@@ -174,6 +183,11 @@ class Result(Document, FiniteModel):
     metrics: tuple[MetricFacts, ...] = ()
     """Every metric that is compared, in words; as ``sentence`` in results that did not record
     it."""
+
+    @property
+    def results(self) -> "Mapping[Clock, Result]":
+        """Return itself, as the result of its clock."""
+        return {self.clock: self}
 
     @property
     def asked_for(self) -> tuple[Comparison, ...]:

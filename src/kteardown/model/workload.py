@@ -60,7 +60,7 @@ class Parameter(StrictModel):
     values: tuple[int | Word, ...] = ()
     """Of a script: what ``compare`` measures unless ``--set`` gives others; empty: the default."""
     programs: dict[str, tuple[str, ...]] = {}
-    """By choice, the programs that the guest needs besides the agent, from ``kernels.prebuilt``."""
+    """By choice, programs that the guest needs besides the agent: ``kernels.guest_programs``."""
 
 
 class Metric(StrictModel):

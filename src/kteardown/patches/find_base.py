@@ -7,19 +7,18 @@ says of the kernels that it is for, the change that it fixes and stable versions
 the source. If a series is made on top of others, those are applied to the source first.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Literal
 
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, git
-from kteardown.kernels.source import Sources, with_short_commit
-from kteardown.patches.choice import ranges
+from kteardown.kernels.source import Sources
+from kteardown.kernels.source_name import with_short_commit
+from kteardown.patches.failing_hunks import failing_hunks
 from kteardown.patches.merging import blob_id, merge, pre_images, with_less_context
+from kteardown.patches.tried_source import Base, How, TriedSource
 from kteardown.patches.warnings import by_version, made_between, warnings
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
@@ -27,106 +26,15 @@ KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 _TAGS = 150
 _SHOWN = 30
 """Lines of failing hunks that a message has; all of them are in a file."""
-How = Literal[
-    "exactly", "with offsets", "merged", "with less context", "already there", "fails", "not here"
-]
 _TAB = re.compile(rb"^[ +-].*\t", re.MULTILINE)
 _INDENTED = re.compile(rb"^[ +-] {8}", re.MULTILINE)
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
-# What git apply --reject prints.
-_FILE = re.compile(r"^Applying patch (.+) with \d+ rejects?\.\.\.$")
-_HUNK = re.compile(r"^Rejected hunk #(\d+)\.$")
-_WHOLE = re.compile(
-    r"^error: (.+): (No such file or directory|already exists in working directory"
-    r"|does not exist in index)$"
-)
 # Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
 _NOT_BUILT = re.compile(
     r"(?:Documentation|samples|LICENSES|tools/(?:testing|perf|mm|power|sched_ext|cgroup|accounting|lib/bpf))/.*"
     r"|MAINTAINERS|CREDITS|COPYING|README|\.[\w.-]+|.*\.(?:rst|txt|yaml|md)"
 )
-
-
-@dataclass(frozen=True)
-class FailingHunk:
-    """One hunk that a source does not take; ``number`` is 0 if the whole file is not as it should
-    be."""
-
-    patch: str
-    file: str
-    number: int
-    text: str
-
-    def lines(self) -> list[str]:
-        """Return the hunk under the name of its patch and file."""
-        number = f", hunk {self.number}" if self.number else ""
-        return [
-            f"{self.patch}: {self.file}{number}",
-            *(f"  {line}" for line in self.text.splitlines()),
-        ]
-
-
-@dataclass(frozen=True)
-class TriedSource:
-    """What became of the series on one source."""
-
-    source: str
-    """As it was named: debian:7.2."""
-    id: str
-    how: How
-    failing: tuple[FailingHunk, ...] = ()
-    hunks: int = 0
-    same: tuple[str, ...] = ()
-    """Which of the files that the series changes are exactly those that it was made from."""
-    files: int = 0
-    present: tuple[int, ...] = ()
-    """The numbers of the patches that the source has already, if the series does not apply."""
-    merged: tuple[str, ...] = ()
-    """Files that the series adds, and that the source has: a version of the series was merged
-    there."""
-    reason: str = ""
-
-    def sentence(self) -> str:
-        """Return the outcome in words."""
-        there = (
-            f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
-        )
-        known = f"; {len(self.same)} of {self.files} files are those that it was made from"
-        has = f"; it has patch {ranges(self.present)} already" if self.present else ""
-        words: dict[How, str] = {
-            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{there}{has}",
-            "exactly": "applies exactly: its author had the same files",
-            "with offsets": f"applies, in files that differ elsewhere{known if self.files else ''}",
-            "merged": "DOES NOT APPLY AS POSTED; merged (three-way) without conflicts",
-            "with less context": (
-                "DOES NOT APPLY AS POSTED; applies if one line of context is compared, not three"
-            ),
-            "already there": "has this change already",
-            "not here": self.reason,
-        }
-        return f"{with_short_commit(self.id or self.source)}: {words[self.how]}"
-
-
-@dataclass(frozen=True)
-class Base:
-    """The source that takes the series, and the patches as they apply to it."""
-
-    source: str
-    id: str
-    how: How
-    patches: tuple[Path, ...]
-    attempts: tuple[TriedSource, ...]
-    left_out: tuple[str, ...] = ()
-    """Files of the series that no kernel is built from, and that keep it from applying."""
-    warnings: tuple[str, ...] = ()
-    """Why the series may not be for this source, though it applies, and for which it is, in
-    sentences."""
-
-    @property
-    def chosen(self) -> TriedSource:
-        """The attempt that succeeded."""
-        return next(a for a in self.attempts if a.source == self.source and a.how == self.how)
 
 
 Store = Callable[[Sequence[tuple[str, bytes]]], tuple[Path, ...]]
@@ -386,82 +294,3 @@ def _nothing_takes_it(
 def _name(section: bytes) -> str:
     match = _NAME.match(section)
     return match[2].decode(errors="replace") if match else ""
-
-
-def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> TriedSource:
-    """Apply ``patches`` to copies of the files of ``tree``, hunk by hunk, and return which hunks
-    fail.
-
-    They are those of ``attempt``, which is returned with them.
-    """
-    found: list[FailingHunk] = []
-    total = 0
-    series = apply_patches.read_series(tree, patches)
-    files = apply_patches.touched(tree, series)
-    present = _present(series, files)
-    with TemporaryDirectory(prefix="kteardown-") as work:
-        folder = Path(work)
-        apply_patches.copy_files(files, folder)
-        for patch in series:
-            texts = {name: list(map(str, hunks)) for name, hunks in patch.hunks().items()}
-            total += sum(
-                max(len(hunks), 1) for hunks in texts.values()
-            )  # A renamed file has no hunk.
-            if patch in present:
-                continue
-            done = apply_patches.git_apply(folder, patch, "--reject")
-            if not done.ok:
-                found += _rejected(done.said, patch.path.name, texts)
-            apply_patches.check_links(folder, patch)
-    added = dict.fromkeys(name for patch in series for name in patch.names if name in patch.created)
-    there = tuple(name for name in added if os.path.lexists(tree / name))
-    how: How = "already there" if len(present) == len(patches) else "fails"
-    numbers = tuple(number for number, patch in enumerate(series, 1) if patch in present)
-    return replace(
-        attempt, how=how, failing=tuple(found), hunks=total, merged=there, present=numbers
-    )
-
-
-def _present(
-    series: Sequence[apply_patches.ReadPatch], files: Mapping[str, Path]
-) -> list[apply_patches.ReadPatch]:
-    """Return the patches that can be taken out of the tree of ``files``, the last one first."""
-    found = []
-    with TemporaryDirectory(prefix="kteardown-") as work:
-        apply_patches.copy_files(files, Path(work))
-        for patch in reversed(series):
-            if apply_patches.git_apply(Path(work), patch, "--reverse").ok:
-                found.append(patch)
-            apply_patches.check_links(Path(work), patch)
-    return found
-
-
-def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:
-    file = ""
-    any_found = False
-    whole: set[str] = set()
-    for line in said.splitlines():
-        if match := _FILE.match(line):
-            file = apply_patches.unquoted(match[1])
-        elif match := _HUNK.match(line):
-            number = int(match[1])
-            texts = hunks.get(file, [])
-            text = texts[number - 1] if number <= len(texts) else ""
-            any_found = True
-            yield FailingHunk(patch, file, number, text)
-        elif match := _WHOLE.match(line):
-            any_found = True
-            # A patch can have a file a thousand times: there is such a line for each, for all
-            # hunks.
-            if match[1] in whole:
-                continue
-            whole.add(match[1])
-            there = match[2].startswith("already")
-            reason = "there is such a file already" if there else "there is no such file"
-            for text in hunks.get(match[1], [""]):
-                yield FailingHunk(patch, match[1], 0, f"{reason}\n{text}")
-    if not any_found:
-        yield FailingHunk(patch, "", 0, said.strip())
-
-
-# The first of the stable trees that the fix is for; a prerequisite has a line of its own.

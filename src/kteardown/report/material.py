@@ -10,7 +10,7 @@ from kteardown.inputs.published import Posting
 from kteardown.judge.answer import Answer, judge
 from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import CLOCKS
-from kteardown.model.result import Result
+from kteardown.model.result import ByClock, Result
 from kteardown.model.samples import Evidence
 from kteardown.model.workload import Workload
 from kteardown.rundir.snapshot import Snapshot
@@ -37,7 +37,7 @@ class Material:
         return judge(self.result, self.workloads)
 
     @property
-    def whole(self) -> Result | BothClocks:
+    def whole(self) -> ByClock:
         """Return the result, with all clocks that were measured."""
         return self.result
 
@@ -58,7 +58,7 @@ class BothMaterial:
         return judge(self.both, self.workloads)
 
     @property
-    def whole(self) -> Result | BothClocks:
+    def whole(self) -> ByClock:
         """Return the result, with all clocks that were measured."""
         return self.both
 

@@ -185,14 +185,15 @@ def _of_run(material: Measured) -> OutputRun:
     answer = material.answer
     workloads = material.workloads
     both = material.both if isinstance(material, BothMaterial) else None
-    results = both.results if both else {material.result.clock: material.result}
     return OutputRun(
         name=material.name,
         headline=sentence(material.whole, workloads),
         outcome=answer.outcome,
         base_fails=bool(answer.base.with_status("base")),
         variants=_variants(answer, lines(material.whole, workloads)),
-        results={clock: in_words(result, workloads) for clock, result in results.items()},
+        results={
+            clock: in_words(result, workloads) for clock, result in material.whole.results.items()
+        },
         both_clocks=OutputClocks.of(both) if both else None,
     )
 

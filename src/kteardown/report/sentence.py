@@ -13,12 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kteardown.judge.answer import DIRECTIONS, Direction, MetricAnswer, VariantAnswer, judge
-from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import CLOCKS, Clock
 from kteardown.model.faults import Fault, FaultStatus
 from kteardown.model.judged import Verdict
 from kteardown.model.record import BASE
-from kteardown.model.result import Result
+from kteardown.model.result import ByClock, Result
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import (
     counted,
@@ -57,15 +56,15 @@ def opposite(names: Sequence[str]) -> str:
     return f"{_list(names)} {verb} in opposite directions at different points"
 
 
-def sentence(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> str:
+def sentence(measured: ByClock, workloads: Mapping[str, Workload]) -> str:
     """Return the lines of a result as one text."""
-    return "\n".join(line.text for line in lines(result, workloads))
+    return "\n".join(line.text for line in lines(measured, workloads))
 
 
-def lines(result: Result | BothClocks, workloads: Mapping[str, Workload]) -> list[VariantLine]:
+def lines(measured: ByClock, workloads: Mapping[str, Workload]) -> list[VariantLine]:
     """Return a line for each variant, and one for base if it fails: what alarms most is first."""
-    results = [result] if isinstance(result, Result) else list(result.results.values())
-    answer = judge(result, workloads)
+    results = list(measured.results.values())
+    answer = judge(measured, workloads)
     said = [_of_variant(variant, results, workloads) for variant in answer.variants]
     if base := _faults(answer.base, "base", several=len(results) > 1):
         said.insert(0, VariantLine("broken", f"{BASE} is broken: {base}."))

@@ -12,11 +12,11 @@ from kteardown.errors import KteardownError
 from kteardown.judge.answer import outcome_of_error
 from kteardown.judge.verdicts import OUTCOME_OF, VERDICTS, Outcome, worst
 from kteardown.kernels.request import KernelImage
-from kteardown.kernels.source import with_short_commit
+from kteardown.kernels.source_name import with_short_commit
 from kteardown.model.record import ParamValue
 from kteardown.patches.config_of_series import SeriesConfig, why
-from kteardown.patches.find_base import Base
 from kteardown.patches.posted import PostedSeries
+from kteardown.patches.tried_source import Base
 from kteardown.report import charts
 from kteardown.report.contents import limits
 from kteardown.report.formats.cover import layout, tables, wrapped

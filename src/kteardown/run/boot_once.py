@@ -13,7 +13,7 @@ from pathlib import Path
 from kteardown.door import LARGE, Entry
 from kteardown.errors import GuestError, InputError, LabError
 from kteardown.inputs.load import own_sources, runs_own_programs
-from kteardown.kernels import prebuilt
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import MachineSpec
@@ -227,7 +227,7 @@ def _initramfs(
         agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own, also=also),
         plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
         modules=kernel.modules,
-        programs=prebuilt.guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
+        programs=guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
         archives=script_archives({workload.name: workload}, folder, place, DEFAULT_ARCH, reporter),
     )
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from kteardown.inputs.counts import uncounted
 from kteardown.inputs.load import own_sources, runs_own_programs
 from kteardown.inputs.load import programs as programs_of
-from kteardown.kernels import cache_folder, prebuilt
+from kteardown.kernels import cache_folder
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Workload
@@ -63,9 +64,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         lost_asked=experiment.design.lost_limit is not None,
         jobs=jobs_of(experiment, where.jobs),
         kernel_args=spec.kernel_args,
-        programs=prebuilt.guest_programs(
-            wanted, spec.arch, Sources(cache_dir(), reporter), reporter
-        ),
+        programs=guest_programs(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
         archives=script_archives(
             snapshot.workloads, experiment.folder, snapshot.run.folder, spec.arch, reporter
         ),

@@ -18,7 +18,7 @@ from kteardown.errors import InputError
 from kteardown.inputs.load import workload_names
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import split_part
-from kteardown.kernels.source import is_source, paths_of
+from kteardown.kernels.source_name import is_source, paths_of
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Workload
 from kteardown.patches.posted import message_id

@@ -24,7 +24,8 @@ from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.series import Selection, parts
-from kteardown.kernels.source import check_source, is_source
+from kteardown.kernels.source import check_source
+from kteardown.kernels.source_name import is_source
 from kteardown.model.experiment import MACHINE_PARAMETERS, Design, Experiment, Quick, Sweep
 from kteardown.model.plan import controls
 from kteardown.model.record import BASE, LAYOUT, TWIN

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from kteardown import sandbox
 from kteardown.errors import BuildError, LabError, MissingError, failing
+from kteardown.limits import Limits
 from kteardown.model.arch import ARCHITECTURES, Arch, host_arch
 from kteardown.progress import Reporter
-from kteardown.sandbox import Limits, Mount, Sandbox
+from kteardown.sandbox import Mount, Sandbox
 
 HEADERS = ("stdio.h", "stdlib.h", "unistd.h", "string.h")
 """What is included if a file does not compile without: a mail often has lost the lines with

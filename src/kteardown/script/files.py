@@ -24,7 +24,7 @@ from pathlib import Path
 
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, MissingError, failing
-from kteardown.kernels.prebuilt import guest_programs
+from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.source import Sources, file_hash
 from kteardown.model.arch import Arch, host_arch
 from kteardown.model.workload import Script, Workload

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kteardown.inputs.load import check_machine
+from kteardown.inputs.check import check_machine
 from kteardown.model.arch import ARCHITECTURES
 from kteardown.paths import shipped_table
 from kteardown.vm.job import HUGE_PAGE_MB, BootJob

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from kteardown import spawn
 from kteardown.errors import BuildError, LabError, failing
+from kteardown.limits import Limits
 from kteardown.paths import replace_text, sync
 from kteardown.progress import Reporter
-from kteardown.sandbox import Limits, Mount, Sandbox
+from kteardown.sandbox import Mount, Sandbox
 
 _SEEN = Path("/program")
 """The folder of a build in the sandbox."""

@@ -11,6 +11,7 @@ import math
 import pytest
 
 from kteardown.analysis.sequential import parse_until
+from unit import law_validation
 from unit import validation as v
 from unit.worlds import WORLDS, World, experiment, normal
 
@@ -107,7 +108,7 @@ def test_the_interval_at_the_stop_of_a_width_rule_covers() -> None:
 
 @pytest.mark.parametrize(("boot", "trial"), [(0.002, 0.001), (0.05, 0.01), (0.03, 0.05)])
 def test_the_cost_of_one_more_and_the_exponent_cover(boot: float, trial: float) -> None:
-    found = v.law_coverage(5, boot, trial, 100)
+    found = law_validation.law_coverage(5, boot, trial, 100)
     assert found.per_unit >= 0.93 - room(0.93, 100)
     assert found.exponents >= 0.93 - room(0.93, 100)
 
@@ -117,7 +118,9 @@ def test_predictions_of_a_law_cover(truth: str) -> None:
     def tenth(n: float) -> float:
         return 2e4 + 185 * n + 0.0007 * n * n
 
-    found = v.predictions(v.straight if truth == "line" else tenth, 2, 10, 0.03, 0.02, 60)
+    found = law_validation.predictions(
+        law_validation.straight if truth == "line" else tenth, 2, 10, 0.03, 0.02, 60
+    )
     assert found.given == 1
     assert min(found.inside, found.again) >= 0.95 - room(0.95, 60)
     assert found.width < 0.5

@@ -15,7 +15,7 @@ from kteardown.model.both_clocks import ClockReading, OneClock
 from kteardown.model.timing import Timing
 from kteardown.report.material import side_by_side
 from unit.report.contexts import instructions, wall
-from unit.vm.test_wall_checks import QUIET
+from unit.vm.test_host import QUIET
 
 SIDE = OneClock(ratio=0.4, ci=(0.39, 0.41), verdict="better", mde=0.02, exact=False, reason="")
 READING = ClockReading(

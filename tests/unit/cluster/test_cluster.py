@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kteardown.errors import LabError
-from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import BootStart, Record, Sample
+from kteardown.model.record import BootStart, Record
 from kteardown.progress import SilentReporter
 from kteardown.run.execute import execute
 from kteardown.run.setting import Bootable, Lab
@@ -23,16 +21,21 @@ from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import environment_notes
 from kteardown.rundir.writer import RecordWriter, open_writer
 from kteardown.vm.job import Acceleration
-from kteardown_cluster.cluster import Cluster
 from kteardown_cluster.journal import Journal
-from kteardown_cluster.slurm import SlurmConfig, Submission
+from kteardown_cluster.slurm import Submission
+from unit.cluster.driving import (
+    CONFIG,
+    KERNELS,
+    Crash,
+    Notes,
+    counted,
+    drive,
+    expected,
+    make_run,
+    plan_of,
+)
 from unit.cluster.fake_scheduler import FakeScheduler
 from unit.fake_machine import REPORTS, FakeBoot, FakeMachine
-
-TRIAL = PlannedTrial(index=0, workload="zombies", params={"zombies": 3}, warmup=0, repetitions=1)
-KERNELS = ("base", "variant")
-CONFIG = SlurmConfig(poll_s=0.5, grace_s=1, patience_s=60, attempts=50)
-
 
 GUEST = FakeBoot(
     lines=tuple(
@@ -45,68 +48,6 @@ GUEST = FakeBoot(
     )
 )
 """A guest of this host; its figure is another than those of the jobs."""
-
-
-class Notes(SilentReporter):
-    """Keeps the notes."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.lines.append(text)
-
-
-def plan_of(blocks: int) -> Plan:
-    boots = tuple(
-        PlannedBoot(
-            index=len(KERNELS) * block + n, block=block, kernel=kernel, seed=7, trials=(TRIAL,)
-        )
-        for block in range(blocks)
-        for n, kernel in enumerate(KERNELS)
-    )
-    return Plan(boots=boots, cpus=1, memory_mb=64, silence_s=1)
-
-
-def make_run(folder: Path) -> RunDir:
-    run = RunDir.create(folder, "test")
-    run.save(run.environment_file, json.dumps({"command": "", "machine": {"kernel": "6"}}))
-    for name in ("agent", *KERNELS):
-        (folder / name).write_text(name)
-    return run
-
-
-def drive(
-    run: RunDir,
-    scheduler: FakeScheduler,
-    plan: Plan,
-    *,
-    config: SlurmConfig = CONFIG,
-    acceleration: Acceleration = "icount",
-    sleep: Callable[[float], None] | None = None,
-    notes: Notes | None = None,
-) -> list[str]:
-    """Execute the plan in one session, and return the notes."""
-    folder, notes = run.path.parent, notes or Notes()
-    executor = Cluster(scheduler, config, "q" * 64, sleep or scheduler.sleep, scheduler.now)
-    machine = FakeMachine(lambda job: FakeBoot())
-    lab = Lab(folder / "agent", "x86_64", acceleration, REPORTS, machine=machine, executor=executor)
-    kernels = {name: Bootable(folder / name) for name in KERNELS}
-    with open_writer(run, {"kernel": "6"}) as log:
-        execute(plan, kernels, lab, log, notes)
-    return notes.lines
-
-
-def counted(run: RunDir) -> dict[int, list[float | int]]:
-    """Return the figures of each boot that count."""
-    return {
-        boot.boot: [record.value for record in boot.records if isinstance(record, Sample)]
-        for boot in run.boots()
-    }
-
-
-def expected(plan: Plan) -> dict[int, list[int]]:
-    return {boot.index: [1000 + boot.index] for boot in plan.boots}
 
 
 @pytest.fixture
@@ -180,32 +121,6 @@ def test_a_block_of_the_wall_clock_is_one_exclusive_job(run: RunDir) -> None:
     )
 
 
-def test_a_lost_job_is_submitted_again_and_the_reason_is_one_line(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-    losses = iter(["CANCELLED", "TIMEOUT", "NODE_FAIL", None])
-
-    def step() -> None:
-        if scheduler.queue and scheduler.queue[-1][0].live:
-            state = next(losses, "run")
-            if state == "run":
-                scheduler.run_all()
-            else:
-                scheduler.lose(len(scheduler.queue) - 1, state)
-
-    scheduler.step = step
-    plan = plan_of(1).model_copy(update={"boots": plan_of(1).boots[1:]})
-    notes = drive(run, scheduler, plan)
-    assert [note.partition(": ")[2].partition(";")[0] for note in notes[:4]] == [
-        "job 1 was cancelled",
-        "job 2 reached its time limit of 120 minutes",
-        "job 3 lost its node",
-        "job 4 is not known to the cluster any more",
-    ]
-    assert [job.minutes for job in scheduler.submissions] == [120, 120, 240, 240, 240]
-    assert all("\n" not in note for note in notes)
-    assert counted(run) == {1: [1001]}
-
-
 def test_a_piece_that_is_lost_too_often_is_an_error(run: RunDir) -> None:
     scheduler = FakeScheduler()
 
@@ -237,74 +152,6 @@ def test_an_error_says_what_becomes_of_the_other_jobs(run: RunDir) -> None:
         )
     assert "may still wait or run" in notes.lines[-1]
     assert f"scancel --name={scheduler.submissions[0].name}" in notes.lines[-1]
-
-
-def test_a_run_folder_that_no_node_sees_is_one_error(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-
-    def step() -> None:
-        for number, (job, _) in enumerate(scheduler.queue):
-            if job.live:
-                scheduler.lose(number, "FAILED", node=f"n{1 + number % 2}", output=None)
-
-    scheduler.step = step
-    with pytest.raises(
-        LabError, match=r"no node of the cluster can run.*does not see .*/jobs.*all nodes"
-    ):
-        drive(run, scheduler, plan_of(1))
-    assert len(scheduler.submissions) <= 3
-
-
-def test_a_fault_that_every_node_has_is_one_error(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-
-    def step() -> None:
-        for number, (job, _) in enumerate(scheduler.queue):
-            if job.live:
-                scheduler.fail(
-                    number, "QEMU is another build here", f"n{1 + number % 2}", host=True
-                )
-
-    scheduler.step = step
-    with pytest.raises(
-        LabError, match=r"no node of the cluster can run the jobs; the last one, n.: QEMU"
-    ):
-        drive(run, scheduler, plan_of(1))
-    assert len(scheduler.submissions) <= 3
-
-
-def test_a_fault_that_every_node_has_for_a_while_is_waited_for(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-    full = [True]
-
-    def step() -> None:
-        if not scheduler.executed:
-            scheduler.execute(0)
-        for number, (job, _) in enumerate(scheduler.queue):
-            if job.live and full[0] and len(scheduler.submissions) < 9:
-                scheduler.fail(number, "No space left on device", f"n{1 + number % 2}", host=True)
-            elif job.live:
-                scheduler.execute(number)
-
-    scheduler.step = step
-    drive(run, scheduler, plan_of(1))
-    assert counted(run) == expected(plan_of(1))
-
-
-def test_nodes_of_another_cluster_are_not_named(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-
-    def step() -> None:
-        scheduler.execute(0)
-        raise _Crash
-
-    scheduler.step = step
-    with pytest.raises(_Crash):
-        drive(run, scheduler, plan_of(1))
-    moved = FakeScheduler(nodes=("m1", "m2"))
-    drive(run, moved, plan_of(1))
-    assert {name for job in moved.submissions for name in job.avoid} <= {"m1", "m2"}
-    assert counted(run) == expected(plan_of(1))
 
 
 def test_the_second_execution_does_not_wait_for_a_node_that_is_down(run: RunDir) -> None:
@@ -349,19 +196,6 @@ def test_a_result_that_was_damaged_after_it_was_read_does_not_end_the_run(run: R
     assert counted(run) == expected(plan_of(1))
 
 
-def test_the_rest_of_a_boot_runs_on_the_node_of_its_block(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-    plan = plan_of(1)
-    drive(run, scheduler, plan, acceleration="mttcg")
-    (node,) = {boot.start.node for boot in run.boots()}
-    rest = plan.boots[1].model_copy(update={"index": 2})
-    scheduler.names = ["n0", "n1", "n2"]
-    drive(
-        run, scheduler, plan.model_copy(update={"boots": (*plan.boots, rest)}), acceleration="mttcg"
-    )
-    assert scheduler.submissions[-1].node == node == "n1"
-
-
 def test_a_block_that_a_node_began_is_not_finished_on_this_host(run: RunDir) -> None:
     scheduler, plan = FakeScheduler(), plan_of(2)
     # The driver is killed between the boots of a block.
@@ -369,12 +203,12 @@ def test_a_block_that_a_node_began_is_not_finished_on_this_host(run: RunDir) -> 
 
     def cut(log: RecordWriter, attempts: Sequence[Sequence[Record]], *, boot: int) -> int:
         if boot == 1:
-            raise _Crash
+            raise Crash
         return adopted(log, attempts, boot=boot)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RecordWriter, "adopt", cut)
-        with pytest.raises(_Crash):
+        with pytest.raises(Crash):
             drive(run, scheduler, plan, acceleration="mttcg")
     machine = FakeMachine(lambda job: GUEST)
     lab = Lab(run.path.parent / "agent", "x86_64", "mttcg", REPORTS, machine=machine)
@@ -382,23 +216,6 @@ def test_a_block_that_a_node_began_is_not_finished_on_this_host(run: RunDir) -> 
     with open_writer(run, {"kernel": "6"}) as log:
         execute(plan, kernels, lab, log, SilentReporter())
     assert counted(run) == {boot.index: [5] for boot in plan.boots}
-
-
-def test_a_node_at_fault_is_avoided(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-
-    def step() -> None:
-        for number, (job, _) in enumerate(scheduler.queue):
-            if job.live and not scheduler.submissions[int(job.id) - 1].avoid:
-                scheduler.fail(number, "No space left on device", "n1", host=True)
-            elif job.live:
-                scheduler.execute(number)
-
-    scheduler.step = step
-    plan = plan_of(1).model_copy(update={"boots": plan_of(1).boots[1:]})
-    notes = drive(run, scheduler, plan)
-    assert "n1: No space left on device; submitting it again (2 of 50)" in notes[0]
-    assert [job.avoid for job in scheduler.submissions] == [(), ("n1",)]
 
 
 def test_a_damaged_result_is_put_aside(run: RunDir) -> None:
@@ -415,46 +232,6 @@ def test_a_damaged_result_is_put_aside(run: RunDir) -> None:
     notes = drive(run, scheduler, plan)
     assert "its result is damaged" in notes[0]
     assert counted(run) == {1: [1001]}
-
-
-def test_a_long_queue_is_reported_with_the_reason_of_the_scheduler(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-    scheduler.step = lambda: scheduler.run_all() if scheduler.time > 200 else None
-    notes = drive(run, scheduler, plan_of(1))
-    assert notes == ["2 jobs wait in the queue of the cluster: Priority (2)"]
-
-
-def test_reasons_that_alternate_are_said_once(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-
-    def step() -> None:
-        reason = ("Priority", "Resources")[int(scheduler.time) % 2]
-        scheduler.queue = [(replace(job, reason=reason), order) for job, order in scheduler.queue]
-        if scheduler.time > 200:
-            scheduler.run_all()
-
-    scheduler.step = step
-    notes = drive(run, scheduler, plan_of(1))
-    assert sorted(note.rpartition(": ")[2] for note in notes) == ["Priority (2)", "Resources (2)"]
-
-
-def test_a_controller_that_does_not_answer_is_asked_again(run: RunDir) -> None:
-    scheduler = FakeScheduler()
-    scheduler.unreachable = 7
-    notes = drive(run, scheduler, plan_of(1))
-    assert (
-        notes[0] == "the cluster does not answer: Unable to contact slurm controller; asking again"
-    )
-    assert counted(run) == expected(plan_of(1))
-
-
-def test_a_cluster_without_nodes_is_an_error(run: RunDir) -> None:
-    with pytest.raises(LabError, match="the cluster has no nodes"):
-        drive(run, FakeScheduler(nodes=()), plan_of(1))
-
-
-class _Crash(BaseException):
-    """The driver is killed."""
 
 
 EVENTS = ("run", "again", "cancel", "forget", "crash", "publish and crash", "fail", "nothing")
@@ -478,9 +255,9 @@ def happens(event: str, scheduler: FakeScheduler, number: int, data: st.DataObje
             )
         case "publish and crash":
             scheduler.execute(number)
-            raise _Crash
+            raise Crash
         case "crash":
-            raise _Crash
+            raise Crash
 
 
 @settings(max_examples=40)
@@ -506,7 +283,7 @@ def test_any_order_of_events_gives_each_boot_once(
             try:
                 drive(run, scheduler, plan, acceleration=acceleration)
                 break
-            except _Crash:
+            except Crash:
                 _cut(run, data)
             except LabError as error:
                 # Each node had a fault before anything worked.

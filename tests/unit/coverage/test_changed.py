@@ -6,8 +6,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kteardown.coverage.changed import ChangedFunction, changed_functions
+from kteardown.coverage.changed import (
+    ChangedFunction,
+    changed_functions,
+    code_of,
+    item_at,
+    items,
+    statement_at,
+)
 from kteardown.errors import BuildError
 
 BEFORE = """\
@@ -104,3 +113,120 @@ def test_a_patch_that_does_not_apply(tmp_path: Path) -> None:
     (tmp_path / "linux/mm/pool.c").write_text("int other;\n")
     with pytest.raises(BuildError, match="does not apply"):
         changed_functions([patch], tmp_path / "linux")
+
+
+FILE = """\
+/* int no(void) { */
+#define ROUND(a) \\
+	do { a++; } while (0)
+static LIST_HEAD(all);
+
+struct object {
+	int (*free)(void);
+} first = { 0 };
+
+static __printf(1, 2) void say(const char *text, ...)
+	__acquires(lock)
+{
+	if (text) {
+#ifdef CONFIG_A
+		while (1) {
+#else
+		for (;;) {
+#endif
+			emit("}");
+		}
+	}
+}
+
+SYSCALL_DEFINE2(read_all, int, fd,
+		char *, to)
+{
+	return '{';
+}
+
+DEFINE_IDTENTRY(exc_page_fault)
+{
+}
+int declared(int a);
+static inline struct object *get(struct object *o) { return o; }
+"""
+
+
+def test_functions_macros_and_declarations_have_their_lines() -> None:
+    assert [(item.kind, item.name, item.first, item.last) for item in items(FILE)] == [
+        ("macro", "ROUND", 2, 3),
+        ("declaration", "all", 4, 4),
+        ("declaration", "struct object", 6, 8),
+        ("function", "say", 10, 22),
+        ("function", "__do_sys_read_all", 24, 28),
+        ("function", "exc_page_fault", 30, 32),
+        ("declaration", "declared", 33, 33),
+        ("function", "get", 34, 34),
+    ]
+
+
+def test_the_item_at_a_line() -> None:
+    found = items(FILE)
+    say = item_at(found, 19)
+    assert say is not None and say.name == "say"
+    assert item_at(found, 5) is None
+
+
+def test_code_keeps_lines_and_loses_comments_and_strings() -> None:
+    assert code_of('a(); /* b\n c */ d("{e}"); // f\ng') == 'a();     \n      d("   ");     \ng'
+
+
+@pytest.mark.parametrize(
+    ("line", "statement"), [(2, (2, 3)), (3, (2, 3)), (4, (4, 4)), (6, (6, 6))]
+)
+def test_a_statement_has_all_its_lines(line: int, statement: tuple[int, int]) -> None:
+    code = ["void f(void) {", "\tcall(a,", "\t     b);", "\tx = 1;", "", "\ty = 2;", "}"]
+    assert statement_at(code, line) == statement
+
+
+_NAME = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True).filter(
+    lambda name: name not in ("typeof", "if", "do")
+)
+_BODY = st.recursive(
+    st.sampled_from(
+        ["x = 1;", "/* } */", '"{";', "'}';", "return;", "#define A {", "if (a)", "\n"]
+    ),
+    lambda inner: st.lists(inner, max_size=4).map(lambda parts: "{\n" + "\n".join(parts) + "\n}"),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.tuples(_NAME, st.lists(_BODY, max_size=3)), max_size=6))
+def test_every_function_is_found_whatever_is_in_it(functions: list[tuple[str, list[str]]]) -> None:
+    text = "".join(
+        f"int {name}(int a)\n{{\n" + "\n".join(body) + "\n}\n" for name, body in functions
+    )
+    found = [item for item in items(text) if item.kind == "function"]
+    assert [item.name for item in found] == [name for name, _ in functions]
+    lines = text.split("\n")
+    assert all(
+        lines[item.first - 1].startswith("int ") and lines[item.last - 1] == "}" for item in found
+    )
+
+
+@given(st.text(alphabet="{}()#;/*\"'\\\n abif=,_ndeflsc", max_size=200))
+def test_anything_can_be_read(text: str) -> None:
+    last = text.count("\n") + 1
+    assert all(1 <= item.first <= item.last <= last for item in items(text))
+    assert code_of(text).count("\n") == text.count("\n")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"struct {'a ' * 200_000}{{}} {'b ' * 200_000}",
+        f"int f(void) {'__x(b) ' * 200_000}{{ }}",
+        f"{'a ' * 200_000}{{ {'} ' * 200_000}",
+    ],
+    ids=["words", "annotations", "braces"],
+)
+def test_a_long_declaration_is_read_once(text: str) -> None:
+    """A scan of all of its words at each further word would take hours."""
+    assert len(items(text)) <= 1

@@ -16,10 +16,15 @@ from kteardown.coverage.maps import (
     CoverageMap,
     PointCoverage,
     WorkloadCoverage,
+    counted_points,
     read_map,
+    stress_tests,
+    two_sizes,
+    words,
     write_map,
 )
 from kteardown.errors import InputError
+from kteardown.inputs.load import load_workload, workload_names
 
 _FUNCTION = st.builds(
     FunctionId, st.sampled_from(["", "mm/a.c", "kernel/b.c"]), st.sampled_from("abcdef")
@@ -120,3 +125,39 @@ def test_a_workload_that_was_not_counted_comes_from_another_map(
     )
     found = maps.shipped_map("debian:7.2")
     assert found.source == "new" and found.workloads == every
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_every_value_is_one_that_the_workload_takes(name: str) -> None:
+    workload = load_workload(name)
+    points = counted_points(workload)
+    assert points and len({str(point) for point in points}) == len(points)
+    for point in points:
+        assert point.keys() == workload.parameters.keys()
+        for parameter, value in point.items():
+            known = workload.parameters[parameter]
+            assert value in known.choices if known.choices else known.min <= int(value) <= known.max
+
+
+def test_choices_and_options_have_points_of_their_own() -> None:
+    swapfree = load_workload("swapfree")
+    found = [words(point, swapfree) for point in counted_points(swapfree)]
+    assert found[0] == "-" and {"backend=zswap", "end=exit", "compactor=on"} <= set(found)
+    quota = load_workload("quota")
+    assert any("outer=" in words(point, quota) for point in counted_points(quota))
+    # A program that guests need besides the agent is linked to the same addresses as the agent.
+    assert not any("script" in point.values() for point in counted_points(load_workload("dyingcg")))
+
+
+def test_stress_tests_have_no_figures() -> None:
+    assert {"freezer_states", "exit_stress"} <= stress_tests()
+    assert not stress_tests() & {"zombies", "swapfree", "quota"}
+
+
+def test_two_sizes() -> None:
+    zombies, lost = load_workload("zombies"), load_workload("lost_events")
+    assert [point["zombies"] for point in two_sizes(zombies, {"zombies": 300, "make": "fork"})] == [
+        300,
+        600,
+    ]
+    assert two_sizes(lost, {"processes": 5}) == [{"processes": 5}]

@@ -20,7 +20,7 @@ from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.material import Material
 from kteardown.report.sentence import lines
-from unit.analysis.test_metric_verdicts import ONE, SIZES, costs
+from unit.analysis.test_comparisons_of_metrics import ONE, SIZES, costs
 from unit.report.rendered import TEXTS
 from unit.simulation import WORKLOADS, Noise, analysed, freezer, simulate
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels.prebuilt import extract, guest_programs
+from kteardown.kernels.guest_programs import extract, guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.progress import SilentReporter
 from unit.kernels.packages import make_deb

@@ -11,8 +11,9 @@ import pytest
 from kteardown.errors import BuildError, InputError, KteardownError, damaged
 from kteardown.kernels.apply_patches import apply, files_in, read_patch
 from kteardown.patches.changed_lines import changed_lines
-from kteardown.patches.find_base import TriedSource, failing_hunks
+from kteardown.patches.failing_hunks import failing_hunks
 from kteardown.patches.merging import blob_id, merge, with_less_context
+from kteardown.patches.tried_source import TriedSource
 
 NOT_TRIED = TriedSource("here", "here", "fails")
 EDIT = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"

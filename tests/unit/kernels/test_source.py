@@ -10,7 +10,8 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.kernels.git import of_branch
-from kteardown.kernels.source import Sources, is_source, split, with_short_commit
+from kteardown.kernels.source import Sources
+from kteardown.kernels.source_name import is_source, split, with_short_commit
 from kteardown.progress import SilentReporter
 from unit.vm.test_seal import Notes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.kernels.source_lines import SourceLines
+from kteardown.kernels.source_lines import Frame, SourceLines, parse_addr2line
 from kteardown.model.arch import ARCHITECTURES
 
 SOURCE = """\
@@ -132,3 +132,15 @@ def test_annotated_text_is_not_annotated_again(folder: Path) -> None:
     lines = SourceLines(folder, "x86_64")
     once = lines.annotate([f"outer+{call_of_inner(folder):#x}/0x20"])
     assert lines.annotate(once) == once
+
+
+def test_addr2line_output() -> None:
+    text = (
+        "0x10\ninner\n./../include/a.h:3 (discriminator 2)\nouter\n./../mm/b.c:7\n"
+        "0x20\n??\n??:0\n0x30\nmemcpy\nmemcpy_64.o:?\n"
+    )
+    assert parse_addr2line(text) == {
+        0x10: (Frame("inner", "include/a.h", 3), Frame("outer", "mm/b.c", 7)),
+        0x20: (),
+        0x30: (),
+    }

@@ -7,109 +7,42 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from kteardown.analysis.conclude import conclude
 from kteardown.cli import app
-from kteardown.errors import InputError, KteardownError, LabError
+from kteardown.errors import InputError, LabError
 from kteardown.model.record import BootEnd, BootStart, Sample, parse
-from kteardown.paths import data_dir
 from kteardown.progress import SilentReporter
 from kteardown.rundir.counting import METAL
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
-from kteardown_metal import bundle, console_records
-from kteardown_metal.console_records import (
-    Consoles,
-    LoggedBoot,
-    key_of_boot,
-    mac_of,
-    named,
-    read_logs,
-)
+from kteardown_metal import bundle
+from kteardown_metal.console_records import key_of_boot
 from kteardown_metal.verbs import why_unusable
-
-DATA = Path(__file__).parents[2] / "data" / "bundle"
-TOKEN = (DATA / "run" / "on").read_text().strip().removeprefix("exported:")
-SECRET = bytes.fromhex((DATA / "run" / bundle.SECRET).read_text())
-
-
-def key_of(token: str, number: int) -> bytes | None:
-    return key_of_boot(SECRET, token, number) if token == TOKEN else None
-
-
-def panic_of(number: int) -> bytes:
-    """Return what a kernel prints that panics, with the log that it then prints again."""
-    name = named(TOKEN, number, key_of_boot(SECRET, TOKEN, number))
-    return (
-        "[   12.000000] Kernel panic - not syncing: Fatal exception\n"
-        f"[   12.000001] Command line: console=ttyS0 kteardown.boot={name}\n"
-    ).encode()
-
-
-@cache
-def boots() -> tuple[bytes, ...]:
-    """Return the part of the log of each boot, in the order in which they were booted."""
-    found = re.findall(
-        rb"(?s).+?reboot: Restarting system\r?\n", (DATA / "serial.log").read_bytes()
-    )
-    assert len(found) == 6
-    return tuple(found)
-
-
-def changed(line: bytes, change: Callable[[bytes], bytes], attempt: bytes = b"") -> bytes:
-    """Return a line with another record, or of another attempt, signed with the key of its boot."""
-    head, record = line.rstrip().split(b" {", 1)
-    boot, old, number = head.split(b" ")[2:5]
-    return signed(int(boot), attempt or old, number, change(b"{" + record))
-
-
-def signed(boot: int, attempt: bytes, number: bytes, record: bytes, key: bytes = b"") -> bytes:
-    text = b"%s %d %s %s " % (TOKEN.encode(), boot, attempt, number)
-    mac = mac_of(key or key_of_boot(SECRET, TOKEN, boot), text + record)
-    return b"@kteardown %s%s %s\n" % (text, mac, record)
-
-
-def again(text: bytes, change: Callable[[bytes], bytes], attempt: bytes = b"") -> bytes:
-    """Return the log of a boot with changed records."""
-    lines = text.splitlines(keepends=True)
-    return b"".join(
-        changed(line, change, attempt) if line.startswith(b"@kteardown ") else line
-        for line in lines
-    )
+from unit.metal.logs import (
+    DATA,
+    SECRET,
+    TOKEN,
+    again,
+    boots,
+    boots_in,
+    changed,
+    imported,
+    outcomes,
+    panic_of,
+    recorded_run,
+    signed,
+)
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
-    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    folder = tmp_path / "runs" / "20261127-000000-freezer"
-    shutil.copytree(DATA / "run", folder)
-    (folder / "console").mkdir()
-    return RunDir(folder)
-
-
-def imported(folder: Path, *logs: bytes, chosen: tuple[int, int] | None = None) -> str:
-    """Import logs, and return what is said of them; ``chosen``: a boot, and the number of its
-    log."""
-    files = []
-    for number, log in enumerate(logs):
-        files.append(folder / f"serial-{number}.log")
-        files[-1].write_bytes(log)
-    asked = ["--boot", f"{chosen[0]}={files[chosen[1]]}"] if chosen else []
-    done = CliRunner().invoke(app, ["import", *map(str, files), *asked], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
-
-
-def outcomes(run: RunDir) -> dict[int, str]:
-    return {record.boot: record.outcome for record in run.records() if isinstance(record, BootEnd)}
+    return recorded_run(tmp_path, monkeypatch)
 
 
 def test_the_whole_log_gives_the_whole_run(run: RunDir, tmp_path: Path) -> None:
@@ -150,34 +83,6 @@ def test_the_analysis_is_that_of_a_run_with_these_records(run: RunDir, tmp_path:
             )
     one, two = (conclude(load(each))[0] for each in (run, other))
     assert one.model_dump_json(exclude={"machine"}) == two.model_dump_json(exclude={"machine"})
-
-
-@given(st.data())
-def test_a_line_of_which_one_copy_is_damaged_is_there(data: st.DataObject) -> None:
-    text = boots()[0]
-    middle = text.index(b'{"type":"sent"')
-    first, second = text[:middle], text[middle:]
-    positions = data.draw(st.lists(st.integers(0, len(first) - 1), min_size=1, max_size=30))
-    damaged = bytearray(first)
-    for position in sorted(set(positions), reverse=True):
-        if data.draw(st.booleans()):
-            del damaged[position]
-        else:
-            damaged[position] ^= 1 << data.draw(st.integers(0, 7))
-    whole, hurt = (boots_in(part) for part in (text, bytes(damaged) + second))
-    (boot,) = [boot for boot in hurt if boot.boot == 0 and boot.lines]
-    missing = (
-        {0: whole[0].lines[0]} if 0 not in boot.lines else {}
-    )  # The only line that is sent once.
-    assert {**boot.lines, **missing} == whole[0].lines
-
-
-def boots_in(text: bytes) -> Sequence[LoggedBoot]:
-    """Return the boots that are found in ``text``."""
-    consoles = Consoles(key_of)
-    for line in text.splitlines():
-        consoles.add(line)
-    return list(consoles.boots.values())
 
 
 def test_two_machines_in_one_log(run: RunDir, tmp_path: Path) -> None:
@@ -264,38 +169,6 @@ def test_two_machines_in_one_run_are_refused(run: RunDir, tmp_path: Path) -> Non
 def test_a_failed_boot_is_not_used(change: Callable[[bytes], bytes], why: str, run: RunDir) -> None:
     (boot,) = boots_in(again(boots()[0], change))
     assert why in why_unusable(boot, load(run).plan)
-
-
-def test_a_log_of_any_size_is_read_in_parts(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with log.open("wb") as stream:
-        first, rest = re.split(rb"(?<=\}\}\n)", boots()[0], maxsplit=1)
-        stream.write(first + b"x" * (1 << 22) + b"\0\xff\n" + b"@kteardown " * 20000 + b"\n" + rest)
-    found = read_logs([log], key_of)
-    assert [len(boot.lines) for boot in found.boots.values() if boot.lines] == [
-        len(boots_in(boots()[0])[0].lines)
-    ]
-    assert found.damaged > 0
-    kept = [line for boot in found.boots.values() for line in boot.console]
-    assert kept and max(map(len, kept)) == 2000
-
-
-def test_what_a_log_may_hold_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_records, "_MOST_BYTES", 1000)
-    (tmp_path / "log").write_bytes(boots()[0])
-    with pytest.raises(InputError, match="MB of boots"):
-        read_logs([tmp_path / "log"], key_of)
-
-
-def test_only_what_is_kept_of_a_log_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_records, "_MOST_BYTES", 50_000)
-    monkeypatch.setattr(console_records, "_CONSOLE_LINES", 100)
-    (tmp_path / "noise").write_bytes((b"x" * 99 + b"\n") * 10_000)
-    assert read_logs([tmp_path / "noise"] * 20, key_of).bytes == 100 * 99
-    claimed = [panic_of(number) + (b"x" * 99 + b"\n") * 200 for number in range(6)]
-    (tmp_path / "log").write_bytes(b"".join(claimed))
-    with pytest.raises(InputError, match="MB of boots"):
-        read_logs([tmp_path / "log"], key_of)
 
 
 def test_a_bundle_that_is_not_complete_is_removed(
@@ -441,58 +314,6 @@ def test_a_forged_record_of_a_machine_is_a_fault_of_its_boot(
     assert (end.outcome, end.forged) == ("agent-error", True)
     assert end.detail.startswith("forged record: ")
     assert why in end.detail
-
-
-def test_no_file_of_a_bundle_has_the_key_of_another_boot(tmp_path: Path) -> None:
-    secret = bytes(32)
-    keys = {key_of_boot(secret, TOKEN, number) for number in range(100)} | {
-        key_of_boot(secret, "0" * 16, 0)
-    }
-    assert len(keys) == 101
-    assert secret not in keys
-
-
-def test_an_exported_run_is_not_resumed_here(run: RunDir) -> None:
-    with pytest.raises(InputError, match="are exported"):
-        CliRunner().invoke(app, ["run", "--resume", "last"], catch_exceptions=False)
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (["--clock", "instructions"], "no instruction clock"),
-        (["--clock", "both"], "no instruction clock"),
-        (["--until", "verdict"], "all boots from the start"),
-        (["--profile"], "only sampled in guests"),
-        (["--clock", "wall", "--set", "numa_nodes=1,2"], "numa_nodes"),
-        (["--clock", "wall", "--set", "until=platform"], "may not wake up"),
-        (["--clock", "wall", "--serial", "ttyS0; reboot"], "not a serial line"),
-        (["--clock", "wall", "--to", str(DATA)], "cannot be created: File exists"),
-        (["--clock", "wall", "--to", f"{__file__}/x"], "cannot be created: Not a directory"),
-    ],
-)
-def test_what_a_machine_cannot_measure_is_refused_before_a_build(
-    options: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
-    to = ["--to", str(tmp_path / "bundle")] if "--to" not in options else []
-    with pytest.raises(KteardownError, match=why):
-        CliRunner().invoke(app, ["export-boot", "freezer", *options, *to], catch_exceptions=False)
-    assert not (tmp_path / "bundle").exists()
-
-
-def test_an_argument_that_a_boot_loader_would_execute_is_refused(tmp_path: Path) -> None:
-    text = (data_dir("experiments") / "freezer.toml").read_text()
-    own = tmp_path / "own.toml"
-    own.write_text(
-        text.replace("[design]", "[machine]\nkernel_args = ['quiet', 'x; reboot']\n[design]", 1)
-    )
-    with pytest.raises(InputError, match="'x; reboot' is not plain text for a boot loader"):
-        CliRunner().invoke(
-            app, ["export-boot", str(own), "--to", str(tmp_path / "b")], catch_exceptions=False
-        )
-    assert not (tmp_path / "b").exists()
 
 
 @pytest.mark.parametrize("script", ["bundle_files/kexec.sh.j2", "metal_files/machine.sh"])

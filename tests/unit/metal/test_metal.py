@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from kteardown.cli import app
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError
-from kteardown.inputs.load import load_experiment
 from kteardown.run.execute import Executor
 from kteardown.run.setting import Lab, Setting
 from kteardown.vm.kernel_log import Ending
@@ -226,27 +225,6 @@ def test_a_boot_of_which_records_are_lost_is_repeated(machine: MetalMachine) -> 
     assert boot.end(machine._ending(boot, 20, powered=False)).outcome == "infrastructure-error"
 
 
-def test_a_machine_that_is_not_proved_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(InputError) as refused:
-        SshPlace("ssh:root@box").proof()
-    assert refused.value.hint.endswith("kteardown doctor --machine ssh:root@box")
-    file = SshPlace("ssh:root@box").proof_file.path
-    file.parent.mkdir(parents=True)
-    file.write_text(PROOF.model_dump_json())
-    assert SshPlace("ssh:root@box").proof() == PROOF
-
-
-def test_a_machine_that_is_not_in_the_configuration_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    with pytest.raises(InputError, match="no section for it"):
-        CliRunner().invoke(app, ["doctor", "--machine", "ssh:box"], catch_exceptions=False)
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -420,17 +398,3 @@ def test_records_that_do_not_fit_in_memory_are_said_with_both_sizes() -> None:
     assert boot.lacks(1) == "records: they have 68 kB, its pmsg zone of ramoops 64 kB"
     assert not LoggedBoot(TOKEN, 0, "0", {201: sent.replace(b"70000", b"60000")}).lacks(1)
     assert not LoggedBoot(TOKEN, 0, "0", {201: sent.replace(b"65536", b"0")}).lacks(1)
-
-
-def test_kernels_for_a_machine_without_a_line_need_their_fragment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "kteardown").mkdir()
-    (tmp_path / "kteardown" / "config.toml").write_text("[machines.box]\n")
-    wall = load_experiment("freezer")
-    wall = wall.model_copy(update={"design": wall.design.model_copy(update={"clock": "wall"})})
-    with pytest.raises(InputError) as refused:
-        SshPlace("ssh:box").check_experiment(wall, kvm=False)
-    assert refused.value.hint == "add --config pstore."
-    SshPlace("ssh:box").check_experiment(wall.model_copy(update={"config": ("pstore",)}), kvm=False)

@@ -11,8 +11,9 @@ import pytest
 from kteardown.errors import BuildError
 from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
-from kteardown.patches.find_base import Base, FailingHunk, TriedSource, _advice, find_base
+from kteardown.patches.find_base import _advice, find_base
 from kteardown.patches.merging import blob_id
+from kteardown.patches.tried_source import Base, FailingHunk, TriedSource
 from kteardown.progress import SilentReporter
 
 LINES = [f"line {number}" for number in range(1, 61)]

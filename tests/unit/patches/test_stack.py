@@ -12,8 +12,8 @@ from kteardown.errors import BuildError, InputError
 from kteardown.kernels import source as kernel_source
 from kteardown.kernels.source import Sources
 from kteardown.patches import posted
-from kteardown.patches.find_base import Base
 from kteardown.patches.stack import base_of_stack, read_stack
+from kteardown.patches.tried_source import Base
 from kteardown.progress import SilentReporter
 
 FILE = "kernel/ours.c"

@@ -19,16 +19,12 @@ from kteardown.report.chart_model import Chart, Forest, Plot, PlotSeries, Row, s
 from kteardown.report.charts import DARK, LIGHT, draw_as, markup, svg_file
 from kteardown.report.formats.html import all_charts, html_report
 from kteardown.report.material import Material
-from kteardown.report.sections import changes, samples
+from kteardown.report.ratio_axis import RatioAxis, ratio_range, ratio_ticks
+from kteardown.report.sections import forests as forest_charts
+from kteardown.report.sections import samples
 from kteardown.report.sections.ablation import waterfalls
-from kteardown.report.sections.changes import (
-    RatioAxis,
-    cards,
-    forest_plots,
-    forests,
-    ratio_range,
-    ratio_ticks,
-)
+from kteardown.report.sections.cards import cards
+from kteardown.report.sections.forests import forest_plots, forests
 from kteardown.report.sections.growth import growth_galleries
 from kteardown.report.sections.profile import flame_gallery
 from kteardown.report.sections.published import posted_charts
@@ -84,7 +80,7 @@ def test_forest_plots_of_a_result_have_the_same_axis() -> None:
 
 def test_a_metric_with_many_rows_has_a_file_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [chart.name for chart in forests(wall())]
-    monkeypatch.setattr(changes, "_MOST_ROWS", 2)
+    monkeypatch.setattr(forest_charts, "_MOST_ROWS", 2)
     apart = [chart.name for chart in forests(wall())]
     assert len(apart) == 6
     assert "forest-freezer-skip-exited-zombies-freeze_user_ns" in apart

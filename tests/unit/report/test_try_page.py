@@ -11,8 +11,8 @@ from kteardown.coverage.executed import PathCost
 from kteardown.errors import NotExercisedError
 from kteardown.model.judged import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, TouchedFile
-from kteardown.patches.find_base import Base, TriedSource
 from kteardown.patches.posted import PostedSeries
+from kteardown.patches.tried_source import Base, TriedSource
 from kteardown.report import formats
 from kteardown.report.material import Material
 from kteardown.report.try_page import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from check_sizes import FILE_LINES, LIMITS, LINES, functions, too_long
+from check_sizes import FILE_LINES, FOLDERS, LIMITS, LINES, functions, too_long
 
 PYTHON = """class Thing:
     def small(self):
@@ -54,17 +54,17 @@ def test_only_a_function_past_the_limit_is_found(
     assert too_long(file) == expected
 
 
-def test_only_a_file_of_a_package_has_a_limit(
+def test_a_file_of_a_package_or_of_tests_has_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for folder in ("src", "tests"):
+    for folder in (*FOLDERS, "scripts"):
         file = Path(folder, "long.py")
         file.parent.mkdir()
         file.write_text("x = 1\n" * FILE_LINES)
         assert too_long(file) == []
         file.write_text("x = 1\n" * (FILE_LINES + 1))
-        assert len(too_long(file)) == (folder == "src")
+        assert len(too_long(file)) == (folder in FOLDERS)
 
 
 def test_a_file_can_have_a_limit_of_its_own(

@@ -19,7 +19,8 @@ from kteardown.flows.scripts import experiments_on
 from kteardown.inputs.load import load_workloads
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted, Span
 from kteardown.kernels import cache_folder, git
-from kteardown.kernels.source import Sources, file_hash, is_source
+from kteardown.kernels.source import Sources, file_hash
+from kteardown.kernels.source_name import is_source
 from kteardown.model.experiment import Experiment
 from kteardown.model.faults import FaultKind
 from kteardown.patches.posted import resolve as series_patches

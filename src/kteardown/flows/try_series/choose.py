@@ -19,11 +19,7 @@ from kteardown.coverage.maps import (
     with_own,
 )
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
-from kteardown.errors import (
-    InputError,
-    KteardownError,
-    NotExercisedError,
-)
+from kteardown.errors import InputError, KteardownError, NotExercisedError
 from kteardown.flows.scripts import is_own
 from kteardown.flows.try_series.smallest import for_each_object, smallest_shown
 from kteardown.inputs.load import load_workload
@@ -31,7 +27,7 @@ from kteardown.inputs.options import Designed
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources
 from kteardown.model.record import ParamValue
-from kteardown.patches.find_base import Base
+from kteardown.patches.tried_source import Base
 from kteardown.report import try_page
 from kteardown.report.formatting import share
 from kteardown.report.try_page import Chosen, MeasuredWorkload

@@ -6,10 +6,7 @@ from pathlib import Path
 from statistics import median
 
 from kteardown.coverage.attribute import FunctionId, call_paths
-from kteardown.errors import (
-    NotBuiltError,
-    NotExercisedError,
-)
+from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.flows.runner import Runner
 from kteardown.flows.try_series.choose import SHOWN, choose_workloads, no_workload
 from kteardown.inputs.fragments import located
@@ -21,8 +18,9 @@ from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.record import BASE
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
-from kteardown.patches.find_base import KNOWN, Base
+from kteardown.patches.find_base import KNOWN
 from kteardown.patches.stack import base_of_stack, read_stack
+from kteardown.patches.tried_source import Base
 from kteardown.paths import cache_dir
 from kteardown.report.try_page import Chosen, Tried
 

@@ -42,7 +42,6 @@ def of_run(material: Measured) -> str:
     """Return the whole text, with a newline at the end; on both clocks it begins with how they
     relate."""
     if isinstance(material, BothMaterial):
-        results = list(material.both.results.values())
         failed = clock_faults(material.both)
         both = material.both
         workloads = material.workloads
@@ -51,7 +50,6 @@ def of_run(material: Measured) -> str:
         pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
         texts = list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
     else:
-        results = [material.result]
         failed = fault_lines(material.result)
         texts = limits(material.result)
     first = "\n".join(
@@ -62,6 +60,7 @@ def of_run(material: Measured) -> str:
         wrapped(material.result.question),
         *(wrapped(cell.text, "- ") for cell in failed),
     ]
+    results = material.whole.results.values()
     for fault in (fault for one in results for fault in reported_faults(one) if fault.excerpt):
         # What the kernel printed is a quotation: its lines are not wrapped.
         quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.excerpt[:_FAULT_LINES]]

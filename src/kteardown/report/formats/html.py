@@ -26,13 +26,15 @@ from kteardown.report.publication import Publication
 from kteardown.report.result_file import metrics_in_words
 from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
-from kteardown.report.sections.changes import cards, comparison_table, forest_plots, forests
+from kteardown.report.sections.cards import cards
+from kteardown.report.sections.changes import comparison_table
 from kteardown.report.sections.fault_lines import (
     fault_source,
     fault_title,
     reported_faults,
     uncompared_sentences,
 )
+from kteardown.report.sections.forests import forest_plots, forests
 from kteardown.report.sections.growth import growth_galleries
 from kteardown.report.sections.profile import flame_gallery
 from kteardown.report.sections.published import posted_charts

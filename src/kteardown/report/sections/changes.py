@@ -1,25 +1,14 @@
-"""The changes from base, as tables and as pictures.
+"""The changes from base as tables: in short, over all points, for each point, and in full."""
 
-The pictures are a row for each ratio, and for each variant a strip for each headline metric, all of
-a kind on one axis. They are SVG in the page itself, so they need no script to be filtered, printed
-and read aloud.
-"""
-
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
-from kteardown.judge.answer import MetricAnswer
 from kteardown.judge.deciding import is_far_from_no_change
 from kteardown.judge.metrics import Group, PointKey, groups, headline_rows, variants
-from kteardown.judge.verdicts import VERDICTS, most_alarming
-from kteardown.model.judged import Comparison, Verdict
+from kteardown.judge.verdicts import most_alarming
+from kteardown.model.judged import Comparison
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
-from kteardown.report.chart_model import Chart, Forest, Row, slug
-from kteardown.report.charts import draw_as
 from kteardown.report.formatting import (
     WORDS,
     change,
@@ -27,22 +16,13 @@ from kteardown.report.formatting import (
     detectable,
     detectable_span,
     interval,
-    parameter,
-    percent,
     point_text,
     probability,
     scale,
-    verdict_counts,
     with_remedy,
 )
 from kteardown.report.material import Material
-from kteardown.report.metrics import (
-    metric_change,
-    metric_sentence,
-    point_cells,
-    points_text,
-    verdict_text,
-)
+from kteardown.report.metrics import metric_change, point_cells, points_text, verdict_text
 from kteardown.report.prose import why_unsure
 from kteardown.report.table import Block, Cell, LongRow, LongRows, LongTable, Table, Text
 
@@ -217,275 +197,3 @@ def comparison_table(material: Material) -> LongTable:
     return LongTable(
         "Every change in figures", columns, ("variant", "point", "verdict", "reason"), bodies
     )
-
-
-_MOST_ROWS = 48
-"""In files, each metric of a variant with more rows than this has a chart of its own."""
-
-
-def forest_plots(material: Material) -> list[Forest]:
-    """Return a plot for each variant, all on the same axis."""
-    result = material.result
-    axis = RatioAxis.of(result.asked_for)
-    points: dict[str, list[Comparison]] = {}
-    for c in result.asked_for:
-        points.setdefault(c.workload, []).append(c)
-    varying = {
-        workload: point_cells([c.point for c in mine])[0] for workload, mine in points.items()
-    }
-    every = groups(result, material.workloads)
-    plots = []
-    for variant in variants(result):
-        found = [
-            (g, [c for c in g.of(variant) if c.ratio is not None and c.ratio > 0]) for g in every
-        ]
-        metrics = [(g, _rows(mine, varying[g.workload], axis)) for g, mine in found if mine]
-        drawn = [c for _, mine in found for c in mine]
-        twins = (
-            ("twin", "A/A: base against itself", any(c.null_ci for c in drawn)),
-            ("moved", "base with its code moved", any(c.layout_ci for c in drawn)),
-        )
-        plot = Forest(
-            variant,
-            draw_as("tick_lines", axis),
-            draw_as("tick_labels", axis),
-            tuple(metrics),
-            verdicts=[verdict for verdict in VERDICTS if any(c.verdict == verdict for c in drawn)],
-            twins=[(name, text) for name, text, shown in twins if shown],
-            several=len({group.workload for group, _ in metrics}) > 1,
-        )
-        plots += [plot] if metrics else []
-    return plots
-
-
-def _rows(comparisons: list[Comparison], varying: tuple[str, ...], axis: "RatioAxis") -> list[Row]:
-    digits = decimals(comparisons)
-    rows = []
-    for c in comparisons:
-        values = [(name, parameter(c.point[name])) for name in varying if name in c.point]
-        label = " ".join(f"{name} {text}" if text[:1].isdigit() else text for name, text in values)
-        picture = draw_as("forest_row", axis, c)
-        reason = with_remedy(c.reason)
-        rows.append(Row(label or "all", picture, change(c, digits), c.verdict, reason))
-    return rows
-
-
-def forests(material: Material) -> list[Chart]:
-    """Return a chart for each variant, or for each metric of a variant if it has many rows."""
-    found = []
-    for plot in forest_plots(material):
-        every = [row for _, rows in plot.metrics for row in rows]
-        for metrics in (
-            [plot.metrics] if len(every) <= _MOST_ROWS else [(one,) for one in plot.metrics]
-        ):
-            single = metrics[0][0] if len(metrics) == 1 else None
-            verdicts = [row.verdict for _, rows in metrics for row in rows]
-            chart = Chart(
-                name=slug(
-                    "forest", plot.variant, *((single.workload, single.key) if single else ())
-                ),
-                title=f"{plot.variant} against base{f', {single.name}' if single else ''}",
-                about=(
-                    f"Forest plot of {len(verdicts)} changes of {plot.variant} against base with "
-                    f"their intervals: {verdict_counts(verdicts)}."
-                ),
-                drawn=replace(plot, metrics=metrics),
-            )
-            found.append(chart)
-    return found
-
-
-_FURTHER = 1 / 3
-_LEAST_REACH = 1.1
-_TICKS = (
-    *(
-        0.001,
-        0.01,
-        0.02,
-        0.05,
-        0.1,
-        0.2,
-        0.3,
-        0.4,
-        0.5,
-        0.6,
-        0.7,
-        0.8,
-        0.9,
-        0.95,
-        0.98,
-        0.99,
-        0.995,
-    ),
-    *(
-        1.005,
-        1.01,
-        1.02,
-        1.05,
-        1.1,
-        1.2,
-        1.3,
-        1.5,
-        2,
-        3,
-        4,
-        5,
-        10,
-        20,
-        50,
-        100,
-        1000,
-        10_000,
-        100_000,
-    ),
-)
-
-
-@dataclass(frozen=True)
-class RatioAxis:
-    """The axis from ``low`` to ``high``."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, comparisons: Iterable[Comparison]) -> "RatioAxis":
-        """Return one axis for the ratios of all ``comparisons``, so that pictures of them can be
-        compared.
-
-        A very wide interval does not decide it: what lies further out than a third of the span of
-        the ratios that have a verdict is outside, and is drawn with an arrow.
-        """
-        every = [c for c in comparisons if c.ratio is not None and c.ratio > 0]
-        firm = [c for c in every if c.verdict != "inconclusive"] or every
-        ratios = [math.log(c.ratio or 1.0) for c in firm]
-        low = min([*ratios, 0.0])
-        high = max([*ratios, 0.0])
-        reach = max(_FURTHER * (high - low), math.log(_LEAST_REACH))
-        ends = [end for c in every for end in (c.ratio or 1.0, *(c.ci or ())) if end > 0]
-        least = math.exp(low - reach)
-        most = math.exp(high + reach)
-        return cls(*ratio_range([min(max(end, least), most) for end in ends]))
-
-    def at(self, ratio: float) -> float:
-        """Return the position of a ratio, in percent of the width."""
-        inside = min(max(ratio, self.low), self.high)
-        return round(100 * math.log(inside / self.low) / math.log(self.high / self.low), 2)
-
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return the ticks with their labels."""
-        return ratio_ticks(self.low, self.high)
-
-
-def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
-    """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to
-    either side."""
-    known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
-    low = min([*known, 0.99])
-    high = max([*known, 1.01])
-    room = (high / low) ** 0.04
-    return low / room, high * room
-
-
-def ratio_ticks(low: float, high: float, most: int = 5) -> list[tuple[float, str]]:
-    """Return ticks of a logarithmic axis of ratios with their labels: ``-50%``, ``0``, ``2x``."""
-    apart = math.log(high / low) / most
-    chosen = [1.0]
-    for step in sorted(_TICKS, key=lambda step: (abs(math.log(step)), step)):
-        if low <= step <= high and all(
-            abs(math.log(step / other)) >= apart * 0.8 for other in chosen
-        ):
-            chosen.append(step)
-    ticks = []
-    for step in sorted(chosen):
-        change = percent(step, 0 if abs(round(step * 100) - step * 100) < 1e-6 else 1)
-        ticks.append((step, "0" if step == 1 else f"{step:,.0f}x" if step >= 3 else change))
-    return ticks
-
-
-_ROW_PX = 9
-_LEAST_PX = 30
-_MOST_PX = 76
-
-
-class Strip(NamedTuple):
-    """One headline metric of one variant; ``picture`` has its changes in SVG, ``height`` is in
-    pixels."""
-
-    group: Group
-    verdict: Verdict
-    text: str
-    picture: str
-    height: int
-
-
-class Card(NamedTuple):
-    """The verdict on one variant.
-
-    ``figure`` is its change of the first headline metric over all points, and ``where`` says so.
-    ``verdict`` is the verdict on this change; ``counts`` has the verdicts of all headline metrics.
-    """
-
-    variant: str
-    verdict: Verdict
-    figure: str
-    where: str
-    counts: list[tuple[Verdict, int]]
-    strips: list[Strip]
-    axis: RatioAxis
-
-
-def cards(material: Material) -> list[Card]:
-    """Return a card for each variant that was compared and is not broken, all on the same axis."""
-    result = material.result
-    by_name = {variant.name: variant.headlines for variant in material.answer.variants}
-    compared = {name: findings for name in variants(result) if (findings := by_name.get(name, ()))}
-    axis = RatioAxis.of(
-        c for findings in compared.values() for finding in findings for c in finding.points
-    )
-    made = []
-    for variant, findings in compared.items():
-        if not result.broken(variant):
-            number = Counter(
-                finding.whole.verdict for finding in findings if finding.whole is not None
-            )
-            counts = [(verdict, number[verdict]) for verdict in VERDICTS if number[verdict]]
-            strips = [_strip(finding, axis) for finding in findings]
-            made.append(Card(variant, *_first(findings[0]), counts, strips, axis))
-    return made
-
-
-def _first(finding: MetricAnswer) -> tuple[Verdict, str, str]:
-    """Return a verdict, its change, and where that is: over all points, or at the last with this
-    verdict."""
-    group = finding.group
-    metric = finding.whole
-    if metric is not None and metric.planned > 1:
-        ends = "" if metric.ci is None or metric.exact else f" {interval(metric.ci)}"
-        where = f"{group.name} over {points_text(metric)}{ends}"
-        verdict = metric.verdict
-        ratio = metric.ratio
-    else:
-        verdict = most_alarming(c.verdict for c in finding.points)
-        last = next(c for c in reversed(finding.points) if c.verdict == verdict)
-        at = f" at {point_text(last.point)}" if last.point else ""
-        ends = "" if last.ci is None or last.exact else f" {interval(last.ci)}"
-        where = f"{group.name}{at}{f': {change(last)}' if verdict == 'inconclusive' else ends}"
-        ratio = last.ratio
-    return verdict, percent(ratio) if ratio and verdict != "inconclusive" else "", where
-
-
-def _strip(finding: MetricAnswer, axis: RatioAxis) -> Strip:
-    group = finding.group
-    rows = finding.points
-    height = max(_LEAST_PX, min(_MOST_PX, _ROW_PX * len(rows) + 8))
-    step = height / (len(rows) + 1)
-    words = metric_sentence(finding).removeprefix(f"{finding.variant}: ")
-    words = words.replace(f" points of {group.name}", " points").replace(f" on {group.name}", "")
-    rows_of = [
-        (round(step * (number + 1), 1), f"{point_text(c.point)}: {change(c)}, {c.verdict}", c)
-        for number, c in enumerate(rows)
-        if c.ratio is not None
-    ]
-    return Strip(group, finding.verdict, words, draw_as("strip", axis, rows_of), height)

@@ -10,9 +10,7 @@ from kteardown.coverage import changed as changed_module
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, counted_points
-from kteardown.errors import (
-    NotExercisedError,
-)
+from kteardown.errors import NotExercisedError
 from kteardown.flows.try_series import choose
 from kteardown.flows.try_series.choose import choose_by_code, no_workload
 from kteardown.flows.try_series.experiments import needed_settings
@@ -20,7 +18,7 @@ from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed
 from kteardown.kernels.request import KernelImage
 from kteardown.model.record import ParamValue
-from kteardown.patches.find_base import Base
+from kteardown.patches.tried_source import Base
 from kteardown.report.try_page import Chosen
 from kteardown.run.resolve import experiment_for
 
