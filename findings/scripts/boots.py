@@ -220,6 +220,9 @@ def _new_folder(name: str) -> Path:
 def _run(words: list[str], folder: Path) -> None:
     command = [sys.executable, "-P", "-m", *words]
     environment = {**os.environ, "KTEARDOWN_RUNS": str(folder)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+    # The progress stays visible; the result is compared, not read.
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False
+    )
     if done.returncode not in (0, 1):
         raise NotConfirmed(f"{shlex.join(words)} ended with {done.returncode}")
