@@ -1,4 +1,4 @@
-"""What a program and all that it started may use, and the watch that kills those that use more."""
+"""What a program and all that it started may use, and the guard that kills those that use more."""
 
 import math
 import os
@@ -43,7 +43,7 @@ ANALYSIS = Limits(total_s=900, output_mb=512)
 memory."""
 
 
-class Watch:
+class Guard:
     """Kills a program that exceeds what the kernel does not limit: the memory and disk of all
     together."""
 

@@ -27,7 +27,7 @@ from typing import IO, TextIO, cast
 
 from kteardown import seccomp, spawn
 from kteardown.errors import BuildError
-from kteardown.limits import ANALYSIS, MB, Limits, Watch
+from kteardown.limits import ANALYSIS, MB, Guard, Limits
 
 USER = 61997
 """The user and group of programs in the sandbox if root started the lab. No account should have
@@ -224,9 +224,9 @@ class Sandbox:
                 about += part
             with suppress(ProcessLookupError):  # It may have ended by now.
                 first = os.pidfd_open(json.loads(about)["child-pid"]) if about else None
-            watch = Watch(process, self.limits, self.writable, first)
-            with watch:
-                yield process, watch.lines(cast(TextIO, process.stdout))
+            guard = Guard(process, self.limits, self.writable, first)
+            with guard:
+                yield process, guard.lines(cast(TextIO, process.stdout))
             process.wait()
         finally:
             _end(process)
@@ -235,8 +235,8 @@ class Sandbox:
                 _kill_namespace(first)
             for host in self.writable:
                 clean(host)
-        if watch.exceeded:
-            raise BuildError(f"{self.purpose} was stopped: {watch.exceeded}", hint=_LOOK_AT)
+        if guard.exceeded:
+            raise BuildError(f"{self.purpose} was stopped: {guard.exceeded}", hint=_LOOK_AT)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
