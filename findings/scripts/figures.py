@@ -139,6 +139,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     keep = verbs.add_parser("keep")
     keep.add_argument("name", metavar="NAME")
     keep.add_argument("run", metavar="RUN", type=Path)
+    keep.add_argument("--commit", default="", help="with which it was measured, if not the present")
     return parser.parse_args(arguments)
 
 
@@ -155,9 +156,9 @@ def _do(given: argparse.Namespace) -> int:
                 measure(load(ROOT, name))
         case "keep":
             if (ROOT / RESULTS / given.name / "claim.toml").is_file():
-                keep_run(load(ROOT, given.name), given.run)
+                keep_run(load(ROOT, given.name), given.run, commit=given.commit)
             else:
-                keep_hunt(ROOT, given.name, given.run)
+                keep_hunt(ROOT, given.name, given.run, commit=given.commit)
     if given.verb in ("measure", "keep", "tables"):
         print("\n".join(write_texts(ROOT)) or "every text was as it should be")
     return 0

@@ -108,8 +108,11 @@ def keep_run(claim: Claim, run: Path, *, commit: str = "", seconds: float = 0) -
     claim.keep(measured)
 
 
-def keep_hunt(root: Path, name: str, file: Path) -> None:
-    """Keep the result that ``kteardown hunt --json FILE`` wrote."""
+def keep_hunt(root: Path, name: str, file: Path, *, commit: str = "") -> None:
+    """Keep the result that ``kteardown hunt --json FILE`` wrote.
+
+    Without ``commit`` it was measured with the present one.
+    """
     result = HuntResult.model_validate_json(file.read_bytes())
     # The reader does not need to know where the result was written.
     command = re.sub(r" --json[ =]\S+", "", result.command)
@@ -119,7 +122,7 @@ def keep_hunt(root: Path, name: str, file: Path) -> None:
     text = lines(result.model_dump(mode="json", exclude_defaults=True))
     (hunt.folder / "hunt.json").write_text(text, encoding="utf-8")
     measured = Measured(
-        commit=head(root),
+        commit=commit or head(root),
         date=date.today().isoformat(),
         command=command,
         duration_s=result.measured_s,
