@@ -67,14 +67,14 @@ def request_of(source: str, config: Sequence[str], compiler: str = "") -> Kernel
 def held_locks(boots: Iterable[BootRecords]) -> dict[tuple[Case, Cost], tuple[LockResult, ...]]:
     """Return the locks of each case and cost: the one held for longest, then others held for most
     of it."""
-    found: dict[tuple[Case, Cost], tuple[LockResult, ...]] = {}
+    locks_by_cost: dict[tuple[Case, Cost], tuple[LockResult, ...]] = {}
     for trial in (trial for boot in boots for trial in trials(boot.records) if trial.usable):
         for cost, (invariant, metric) in LOCK_COSTS.items():
             # Of the repetition that counts, which comes after a warm-up.
             text, (*_, time_ns) = trial.details.get(invariant, ""), trial.samples.get(metric, [0.0])
             if locks := _locks(text, time_ns):
-                found[case_of(trial.params), cost] = locks
-    return found
+                locks_by_cost[case_of(trial.params), cost] = locks
+    return locks_by_cost
 
 
 def _locks(text: str, of_ns: float) -> tuple[LockResult, ...]:

@@ -117,7 +117,7 @@ def _measured(
 
 def _again(folder: HuntFolder) -> str:
     """Return the arguments with which --resume goes on."""
-    return folder.name + named.options(one.text for one in folder.request().named)
+    return folder.name + named.options(reference.text for reference in folder.request().named)
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
@@ -147,15 +147,15 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     return HuntFolder.begin(request)
 
 
-def _own_folder(own: Sequence[str]) -> str:
+def _own_folder(folders: Sequence[str]) -> str:
     """Return the folder of the user's own kinds; empty if there is none. Raises InputError."""
-    if len(own) > 1:
+    if len(folders) > 1:
         raise InputError(
-            f"--own {own[1]}: a hunt has one folder of own kinds",
+            f"--own {folders[1]}: a hunt has one folder of own kinds",
             hint="put all kinds into one folder.",
         )
-    own_kinds(Path(own[0]) if own else None)
-    return str(Path(own[0]).absolute()) if own else ""
+    own_kinds(Path(folders[0]) if folders else None)
+    return str(Path(folders[0]).absolute()) if folders else ""
 
 
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
@@ -228,27 +228,28 @@ def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[
         return
     result = _saved(folder)
     request = folder.request()
-    own = [one for one in request.named if one.text == request.own]
+    user_kinds = [reference for reference in request.named if reference.text == request.own]
     command = f"kteardown hunt --show {folder.name} --reproducers {shlex.quote(str(target))}"
-    named.need(own, typed, folder.name, command)
+    named.need(user_kinds, typed, folder.name, command)
     files = request.own_kinds
     with failing(f"--reproducers {target}", hint="name a folder that can be written."):
         target.mkdir(parents=True, exist_ok=True)
-    found = [
-        (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result))
-        for one in result.finds
+    reports = [
+        (f"{find.way}-{find.cost or 'failed'}", find.kind, report_text(find, result))
+        for find in result.finds
     ]
-    waiting = (one for one in result.owners if one.is_find)
-    found += [
-        (f"{one.way}-{one.owners}-processes", one.kind, report_text(one, result)) for one in waiting
+    waiting = (release for release in result.owners if release.is_find)
+    reports += [
+        (f"{release.way}-{release.owners}-processes", release.kind, report_text(release, result))
+        for release in waiting
     ]
-    for name, kind, written in found:
+    for name, kind, written in reports:
         options.write_text(target / f"{kind}-{name}.txt", written)
         options.write_text(target / f"{kind}.c", program(kind, files))
 
 
-def list_kinds(own: Path | None) -> list[Fields]:
-    """Return what ``kteardown list kinds`` lists, with the user's own in the folder ``own``."""
+def list_kinds(folder: Path | None) -> list[Fields]:
+    """Return what ``kteardown list kinds`` lists, with the user's own in ``folder``."""
     names = ("part", "name", "ways", "object", "privileged", "needs", "limit")
-    kinds = load_kinds(own_kinds(own), options.reporter(verbose=False, quiet=False))
+    kinds = load_kinds(own_kinds(folder), options.reporter(verbose=False, quiet=False))
     return [{**pick(kind, *names), "ways": " ".join(kind.ways)} for kind in kinds]
