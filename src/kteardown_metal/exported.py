@@ -95,14 +95,14 @@ def named(on: str) -> ExportedPlace | None:
     return ExportedPlace(on) if on.startswith(PREFIX) else None
 
 
-def check_measurable(asked: Experiment, *, lacks: str = "", kvm: bool = False) -> None:
+def check_measurable(experiment: Experiment, *, lacks: str = "", kvm: bool = False) -> None:
     """Raise InputError if a machine cannot measure what is asked for.
 
     ``lacks``: the fragment of the kernel configuration without which it sends nothing.
     """
-    design = asked.design
-    machine = asked.machine
-    suspends = any("platform" in sweep.params.get("until", ()) for sweep in asked.workloads)
+    design = experiment.design
+    machine = experiment.machine
+    suspends = any("platform" in sweep.params.get("until", ()) for sweep in experiment.workloads)
     for wrong, why, hint in (
         (
             design.clock != "wall",

@@ -62,14 +62,14 @@ def _proof(machine: MetalMachine, job: BootJob, reporter: Reporter) -> Proof:
     def boot(fault: str, watchdog_s: int = 0) -> Returned:
         console = job.console.parent / f"{fault}.console"
         console.remove()
-        asked = replace(job, console=console, kernel_args=(f"kteardown.fault={fault}",))
+        faulty_job = replace(job, console=console, kernel_args=(f"kteardown.fault={fault}",))
         with reporter.task(f"booting base on {machine.host}, fault: {fault}"):
-            return replace(machine, watchdog_s=watchdog_s).run(asked)
+            return replace(machine, watchdog_s=watchdog_s).run(faulty_job)
 
     success = boot("none")
     panic = boot("panic")
-    seen = {problem.kind for problem in panic.boot.end(panic.ending).problems}
-    if success.boot.sent is None or "panic" not in seen:
+    problems = {problem.kind for problem in panic.boot.end(panic.ending).problems}
+    if success.boot.sent is None or "panic" not in problems:
         what = "a panic" if success.boot.sent else "the records of a boot"
         raise LabError(
             f"{machine.host} comes back, but {what} did not come",
