@@ -54,16 +54,16 @@ def watch(
         with reporter.task(f"Reading {where}"):
             mails = mails_of_list(where, days, cache_dir(), reporter)
         look = looked(mails, seen, reporter)
-        arguments = [word for one in source or [] for word in ("--source", one)]
+        arguments = [word for kernel in source or [] for word in ("--source", kernel)]
         if dry_run:
             return echo(digest(where, look, []), nl=False)
-        found = []
-        for one, mail in look.wanted[:_MOST]:
-            found.append(jobs.add(queue_dir(), one.title, ["mail"], arguments, mail))
-            seen.add(one.message_id)
-        _finish(found, reporter)
-        text = digest(where, look, found)
-        if found:
+        queued = []
+        for series, mail in look.wanted[:_MOST]:
+            queued.append(jobs.add(queue_dir(), series.title, ["mail"], arguments, mail))
+            seen.add(series.message_id)
+        _finish(queued, reporter)
+        text = digest(where, look, queued)
+        if queued:
             file = queue_dir() / "digests" / f"{datetime.now():%Y-%m-%d-%H%M%S}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
             options.write_text(file, text)
@@ -79,14 +79,16 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
     """Return what of ``mails`` is new and to be tried. An incomplete series waits for the next
     look."""
     look = Look()
-    executed = {one.file for source in shipped_sources() for one in shipped_functions(source)}
+    executed = {
+        function.file for source in shipped_sources() for function in shipped_functions(source)
+    }
     with (
         TemporaryDirectory(prefix="kteardown-watch-") as folder,
         reporter.task("Reading series") as task,
     ):
-        found = threads(mails)
-        for number, thread in enumerate(found, 1):
-            task.update(number, f"of {len(found)}")
+        posted = threads(mails)
+        for number, thread in enumerate(posted, 1):
+            task.update(number, f"of {len(posted)}")
             file = Path(folder, "mail")
             file.write_bytes(as_mbox(thread))
             try:
@@ -109,10 +111,10 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
     return look
 
 
-def _finish(found: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None:
+def _finish(queued: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None:
     """Wait until the jobs have ended, here or in a process that has begun before."""
     try:
-        while any(job.state in ("waiting", "running") for job in found):
+        while any(job.state in ("waiting", "running") for job in queued):
             if not jobs.work(queue_dir(), reporter.note):
                 if not any(job.state == "running" for job in jobs.jobs(queue_dir())):
                     return
@@ -122,11 +124,11 @@ def _finish(found: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None
         raise
 
 
-def digest(where: str, look: Look, found: Sequence[jobs.QueuedJob]) -> str:
+def digest(where: str, look: Look, queued: Sequence[jobs.QueuedJob]) -> str:
     lines = [f"# {where}, {datetime.now():%Y-%m-%d %H:%M}", ""]
     if look.wanted:
         lines += ["| series | author | | answer |", "|---|---|---|---|"]
-    for (series, _), job in zip_longest(look.wanted, found):
+    for (series, _), job in zip_longest(look.wanted, queued):
         status, summary = status_of(job) if job else ("", "not tried")
         cells = (f"{series.title} {series.revision}".strip(), series.author, status, summary)
         lines.append(f"| {' | '.join(on_one_line(cell).replace('|', '/') for cell in cells)} |")
