@@ -63,7 +63,7 @@ def own_kinds(folder: Path | None) -> list[Path]:
     if folder and not (folder / "kinds").is_dir():
         raise InputError(
             f"--own {folder}: there is no folder {folder / 'kinds'}",
-            hint="put the C files of the kinds there.",
+            hint="create that folder, and put the C files of your kinds there.",
         )
     return sorted((folder / "kinds").glob("*.[ch]")) if folder else []
 
@@ -83,7 +83,7 @@ def load_kinds(user_kinds: Sequence[Path], reporter: Reporter) -> tuple[Kind, ..
     except ValidationError as error:
         raise InputError(
             f"a kind declares something invalid: {error.errors()[0]['msg']}",
-            hint="correct its KIND(): its texts must not have quotation marks or backslashes.",
+            hint="correct its KIND(): the texts must not have quotation marks or backslashes.",
         ) from error
     return tuple(sorted(kinds, key=lambda kind: (kind.part, kind.name)))
 

@@ -232,7 +232,9 @@ def _causes(
         sizes = {case: confirmed[case].sizes[-3:] for case, costs in steep.items() if cost in costs}
         if not sizes:
             continue
-        hunt.reporter.note(f"sampling what takes the time of {len(sizes)} finds ({cost})")
+        hunt.reporter.note(
+            f"sampling the functions that take the time of {len(sizes)} finds ({cost})"
+        )
         plan = plan_of_sizes(
             sizes, [hunt.request.source], [0], options, watch, profile_ns=_PERIOD_NS, share=True
         )

@@ -134,7 +134,7 @@ class HuntFolder(RunDir):
                 raise InputError(
                     f"there is no hunt called {name!r}"
                     if not matches
-                    else f"{name!r} fits several hunts",
+                    else f"the name {name!r} fits several hunts",
                     hint=f"choose one of: {', '.join(hunt.name for hunt in hunts)}."
                     if hunts
                     else "start a hunt with `kteardown hunt`.",
@@ -154,7 +154,7 @@ class HuntFolder(RunDir):
             return Request.model_validate_json(file.content())
         except (OSError, ValidationError) as error:
             raise InputError(
-                f"{file}: cannot be read: {error}", hint="restore the file, or hunt again."
+                f"{file}: cannot be read: {error}", hint="restore the file, or start a new hunt."
             ) from error
 
     def extend(self, against: Sequence[str], locks: str) -> None:
@@ -183,8 +183,9 @@ class HuntFolder(RunDir):
         if run.plan_file.exists():
             if run.environment().get("agent_hash") != agent_hash:
                 raise InputError(
-                    f"{run.path}: the kinds or the agent have changed since it was measured",
-                    hint="hunt again; figures of different programs cannot be put together.",
+                    f"{run.path}: the kinds or the agent have changed since this stage was "
+                    "measured",
+                    hint="start a new hunt: figures of different programs cannot be put together.",
                 )
             planned = load_plan(run)
             extended = with_what_is_missing(planned, plan)
@@ -269,7 +270,10 @@ def measure_stage(
     if not failed:
         return boots
     names = ", ".join(dict.fromkeys(kind for _, kind in failed))
-    reporter.note(f"measuring again, each alone, since their boots did not end well: {names}")
+    reporter.note(
+        "a boot of several kinds failed, or a trial gave no figures; measuring these kinds again, "
+        f"each in a boot of its own: {names}"
+    )
     again = alone_plan(planned, failed)
     return [
         *(without(boot, failed) for boot in boots),

@@ -245,9 +245,7 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
     steps = whole.ladder()
     if len(steps.sizes) < MIN_SIZES:
         count = len(steps.sizes)
-        return Growth(
-            "unknown", f"sizes that are doublings apart: {count}, and {MIN_SIZES} are needed"
-        )
+        return Growth("unknown", f"{count} sizes are a doubling apart, and {MIN_SIZES} are needed")
     total = steps.rows[:, -1] - steps.rows[:, 0]
     error = float(half_width(total, confidence)) + curve.floor
     if total.mean() <= error:
@@ -331,13 +329,13 @@ def _what_is_missing(exponents: Sequence[Exponent], share: float, *, steep: bool
     *_, before, last = exponents
     if not steep:
         return (
-            f"exponent {last} at the last doubling, but {before} at the one before: a larger size "
-            "decides"
+            f"exponent {last} at the last doubling, but {before} at the one before: measure a "
+            "larger size to decide"
         )
     if share < SHARE:
         return (
-            f"exponent {last}, but only {share:.0%} of the cost is superlinear: a larger size "
-            "decides"
+            f"exponent {last}, but only {share:.0%} of the cost is superlinear: measure a larger "
+            "size to decide"
         )
     return f"exponent {last}, but one more object did not cost more in every seed"
 

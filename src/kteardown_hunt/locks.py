@@ -38,11 +38,13 @@ def advice(name: str, finds: Sequence[Find], request: Request) -> str:
     source = request.source.replace("debian-image:", "debian:")
     command = f"kteardown hunt --resume {name} --locks "
     if not _is_built(source):
-        return f"which locks are held: {command}SOURCE"
+        return f"to see which locks are held: {command}SOURCE"
     cost = build.cost([request_of(source, request.config, request.compiler)], cache_dir=cache_dir())
     minutes = f"about {max(1, round(cost.seconds / 60))}" if cost.seconds else "6 to 12"
-    takes = f"; {minutes} min to build its kernel, with lock statistics" if cost.kernels else ""
-    return f"which locks are held: {command}{shlex.quote(source)}{takes}"
+    takes = (
+        f"; building its kernel with lock statistics takes {minutes} min" if cost.kernels else ""
+    )
+    return f"to see which locks are held: {command}{shlex.quote(source)}{takes}"
 
 
 def check_locks(locks: str) -> None:
@@ -51,8 +53,8 @@ def check_locks(locks: str) -> None:
         raise InputError(
             f"--locks {locks}: a prebuilt kernel does not count how long locks are held",
             hint=(
-                "name the same version as a source that is built: debian:X.Y, git:PATH@REV or "
-                "tar:FILE."
+                "name the same version as a source that kteardown builds: debian:X.Y, git:PATH@REV "
+                "or tar:FILE."
             ),
         )
 

@@ -84,7 +84,8 @@ def undecided_table(result: HuntResult) -> Table | None:
             and cost != "held"
             and (case.kind, cost) not in costs_with_finds
         ),
-        "a larger --budget with --kinds decides; the exponent is that of the last doubling",
+        "to decide, hunt these --kinds with a larger --budget; the exponent is measured at the "
+        "last doubling",
     )
 
 
