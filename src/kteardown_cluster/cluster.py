@@ -91,8 +91,8 @@ class Cluster(Executor):
             ]
             if jobs:
                 self._note(
-                    f"{jobs_text(len(jobs))} of this run may still wait or run; when the run is "
-                    "resumed it collects their results. To end them: "
+                    f"{jobs_text(len(jobs))} of this run may still wait or run; a resumed run "
+                    "collects their results. To end these jobs: "
                     f"scancel --name={self._queue.name}"
                 )
             raise
@@ -254,7 +254,7 @@ class Cluster(Executor):
         if key in self._compared:
             return
         if len(self._nodes.names) < 2:
-            self._queue.say_once("no boot is executed on two nodes: there is only one")
+            self._queue.say_once("no boot is executed on two nodes: there is only one node")
             return
         work = Work(key, "check", piece, self.config.minutes, avoid=(first.receipt.node,))
         try:
@@ -378,7 +378,7 @@ class Cluster(Executor):
             return
         if job is None:
             number = work.job.id if work.job else "?"
-            self._again(work, f"job {number} is not known to {self.scheduler.words} any more")
+            self._again(work, f"{self.scheduler.words} does not know job {number} any more")
             return
         why = f"job {job.id} {WORDS['ended'].get(job.state, f'ended as {job.state}')}"
         if job.state == "TIMEOUT":

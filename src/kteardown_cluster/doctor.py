@@ -27,7 +27,7 @@ def examine(place: ClusterPlace, *, as_json: bool) -> None:
     nodes = survey(place.scheduler, config, runs_dir())
     if not nodes:
         raise LabError(
-            f"--on {place.on}: there are no nodes",
+            f"--on {place.on}: Slurm lists no nodes",
             hint="choose a partition with nodes: see `sinfo`.",
         )
     problems = {node.node: _problems_of(node, nodes, config) for node in nodes}
@@ -86,10 +86,10 @@ def _problems_of(node: Surveyed, nodes: Sequence[Surveyed], config: SlurmConfig)
     wanted = config.qemu or builds.most_common(1)[0][0]
     checks = {
         "QEMU is not installed": not facts.qemu,
-        "another build of QEMU than the others": bool(facts.qemu) and facts.qemu != wanted,
-        "the shared cache is not there": not facts.cache,
+        f"its build of QEMU is not {wanted[:12]}": bool(facts.qemu) and facts.qemu != wanted,
+        "it does not see the shared cache": not facts.cache,
         f"no KVM: {facts.kvm}": bool(facts.kvm) and config.wall == "kvm",
-        "other work runs": facts.load > _LOUD + facts.cores * 0.1,
+        "other work runs on it": facts.load > _LOUD + facts.cores * 0.1,
         f"the governor is {facts.governor}": facts.governor not in ("", "performance"),
     }
     return [text for text, applies in checks.items() if applies]

@@ -127,7 +127,9 @@ class Journal:
             token = file.text()
         # It names jobs that may be cancelled: a list of names would be those of others.
         if not _TOKEN.fullmatch(token):
-            raise LabError(f"{file}: is not a token of a run", hint="start the run anew.")
+            raise LabError(
+                f"{file}: its content is not the token of a run", hint="start the run anew."
+            )
         return token
 
     def new_attempt(self, key: str) -> tuple[int, Entry]:

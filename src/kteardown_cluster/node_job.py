@@ -125,11 +125,11 @@ class _Log(RecordWriter):
 def run_order(order: Order, me: Me) -> bool:
     """Boot the piece and publish it; return whether it was the first time. Raises KteardownError,
     OSError."""
-    run = RunDir.create_at(_own(order, me))
-    own_folder = order.config.lock_folder
+    run = RunDir.create_at(_folder_of(order, me))
+    lock_folder = order.config.lock_folder
     cache = order.config.node_cache
     folders = (folder for folder in _LOCK_FOLDERS if folder.is_dir() and os.access(folder, os.W_OK))
-    folder = Path(own_folder) if own_folder else next(folders)
+    folder = Path(lock_folder) if lock_folder else next(folders)
     with host_lock(folder, exclusive=order.exclusive, wait_s=order.config.lock_wait_s) as lock:
         qemu = check_qemu(order)
         log = _Log(run, me)
@@ -221,7 +221,7 @@ def check_qemu(order: Order) -> str:
     qemu = qemu_hash(order.setup.arch)
     if order.qemu and qemu != order.qemu:
         raise LabError(
-            f"QEMU is another build here ({qemu[:12]}) than in the run ({order.qemu[:12]})",
+            f"this node has another build of QEMU ({qemu[:12]}) than the run ({order.qemu[:12]})",
             hint=(
                 "install the same build on all nodes, or set qemu and qemu_feature in the "
                 "configuration."
@@ -303,7 +303,7 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
     )
 
 
-def _own(order: Order, me: Me) -> Entry:
+def _folder_of(order: Order, me: Me) -> Entry:
     """Return the folder of this execution."""
     return Entry(order.journal) / "attempts" / order.key / str(order.attempt) / me.name
 
@@ -330,7 +330,7 @@ def main(arguments: Sequence[str]) -> int:
         reason = f"{where}{error.strerror or error}"
         at_host = True
     finally:
-        for left in (_own(order, me) / "console").entries("*.cpio"):
+        for left in (_folder_of(order, me) / "console").entries("*.cpio"):
             left.remove()
     print(reason, file=sys.stderr)
     failure = Failure(
