@@ -82,8 +82,8 @@ def _begin(to: Path) -> None:
         foreign = to.is_dir() and not (to / _MARK).is_file() and any(to.iterdir())
     if foreign:
         raise InputError(
-            f"--to {to}: has files, and was not made by `kteardown site`",
-            hint="name a new or an empty folder, or one that it made.",
+            f"--to {to}: the folder has files, and `kteardown site` did not make it",
+            hint="name a new or an empty folder, or one that `kteardown site` made.",
         )
     options.need_writable(to / "index.html" if to.is_dir() else to)
     with failing(f"--to {to}: cannot be created", hint="name another folder.", kind=LabError):
@@ -147,7 +147,8 @@ def _page_of(folder: RunFolder, to: Path) -> tuple[str, bool]:
     newer."""
     if not _SAFE.fullmatch(folder.path.name):
         raise InputError(
-            "a page cannot have the name of this run", hint="rename the folder of the run."
+            "the name of this run cannot be the name of a page",
+            hint="rename the folder of the run.",
         )
     file = to / f"run-{folder.path.name}.html"
     # Of the time before the result is read: a result that is replaced meanwhile is newer.
