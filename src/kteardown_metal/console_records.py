@@ -135,12 +135,15 @@ class LoggedBoot:
         nothing."""
         if (last := self.last) and 0 < last.zone < last.bytes:
             return (
-                f"records: they have {last.bytes >> 10} kB, its pmsg zone of ramoops "
-                f"{last.zone >> 10} kB"
+                f"too little space for records: they take {last.bytes >> 10} kB, and the pmsg zone "
+                f"of ramoops has {last.zone >> 10} kB"
             )
         hello = self._record(0)
         if isinstance(hello, Hello) and hello.cpus_possible < cpus:
-            return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {cpus}"
+            return (
+                f"too few possible CPUs: the machine has {hello.cpus_possible}, and the plan "
+                f"needs {cpus}"
+            )
         return ""
 
     def end(self, ending: Ending) -> BootEnd:
@@ -281,7 +284,7 @@ def read_logs(files: Sequence[Path], key_of: KeyOf) -> Consoles:
                     raise InputError(
                         f"{path}: more than {_MOST_BYTES >> 20} MB of boots, or {_MOST_BOOTS} "
                         "boots",
-                        hint="import fewer logs at once, those of whole blocks together.",
+                        hint="import fewer logs at once; keep the logs of a block together.",
                     )
     return consoles
 

@@ -152,8 +152,8 @@ class MetalMachine:
             and returned.boot.machine.get("cpu") != self.proof.facts.get("cpu")
         ):
             raise LabError(
-                f"{self.host} is not as it was proved: its processor or a setting of that is "
-                "another",
+                f"{self.host} has changed since it was proved: its processor, or a setting of the "
+                "processor, is not the same",
                 hint="prove it again with `kteardown doctor --machine`, and start the run anew.",
             )
         if returned.ending.how == "powered-off":
@@ -182,7 +182,7 @@ class MetalMachine:
             self._script("boot", str(self.watchdog_s), " ".join([*words, *self.config.kernel_args]))
             returned = self._until_back(serial, token, old)
         if lacks := returned.boot.lacks(job.possible_cpus or job.cpus):
-            hint = "choose fewer, another machine, or a larger ramoops.pmsg_size."
+            hint = "choose a smaller design, another machine, or a larger ramoops.pmsg_size."
             raise LabError(f"{self.host}: {lacks}", hint=hint)
         return returned
 
@@ -251,8 +251,8 @@ class MetalMachine:
                     raise LabError(
                         f"{self.host} did not come back within {now - began:.0f} s; {tried}",
                         hint=(
-                            "nothing is booted on it any more: switch it off and on, then resume "
-                            "the run."
+                            "kteardown boots nothing on it any more: switch it off and on, then "
+                            "resume the run."
                         ),
                     )
                 powered = True
@@ -270,9 +270,9 @@ class MetalMachine:
         if powered:
             return Ending("silent", f"no answer for {total_s:.0f} s, until the power command")
         if not boot.lines and not boot.console:
-            return Ending("broken", "nothing of it came")
+            return Ending("broken", "nothing of the boot arrived")
         if len(boot.lines) > 1:
-            return Ending("broken", f"of its lines only {len(boot.lines)} came")
+            return Ending("broken", f"only {len(boot.lines)} of its lines arrived")
         if self.watchdog_s and total_s >= self.watchdog_s:
             return Ending("silent", f"the watchdog reset the machine after {self.watchdog_s} s")
         return Ending("reset")

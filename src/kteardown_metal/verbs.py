@@ -65,7 +65,7 @@ def export_boot(
         # Before anything is built.
         if candidate.design.until:
             raise InputError(
-                "--until: a bundle has all boots from the start", hint="name --boots instead."
+                "--until: a bundle has all boots from the start", hint="use --boots instead."
             )
         check_measurable(candidate)
         check_plain(candidate, plan_boots(resolve(candidate, ablate=overrides.ablate)))
@@ -129,7 +129,7 @@ def _chosen_logs(texts: Sequence[str], logs: Sequence[Path]) -> dict[int, int]:
         if not number.isdecimal() or Path(log) not in logs:
             raise InputError(
                 f"--boot {on_one_line(pair)}: expected the number of a boot and one of the logs",
-                hint="such as --boot 3=second.log, and name second.log as a log, too.",
+                hint="write --boot 3=second.log, and also name second.log as a log.",
             )
         chosen_logs[int(number)] = logs.index(Path(log))
     return chosen_logs
@@ -142,25 +142,23 @@ def _token_of(logs: Consoles, runs: Mapping[str, tuple[RunDir, bytes | None]]) -
     if not tokens and logs.strange:
         old = ", ".join(run.name for run, secret in runs.values() if secret is None)
         raise InputError(
-            "the boots in these logs are of no run of this host whose keys it has",
-            hint="import them on the host that made the bundle."
+            "these logs have boots, but this host has no run with the keys of these boots",
+            hint="import the logs on the host that made the bundle."
             + (
-                f" These were exported by an earlier version, export them anew: {old}."
-                if old
-                else ""
+                f" An earlier version exported these runs; export them again: {old}." if old else ""
             ),
         )
     if not tokens:
         raise InputError(
-            f"no boot of a bundle is in these logs (damaged lines: {logs.damaged})",
-            hint="name the log of the serial line on which the machine sent its records. A bundle "
-            "of an earlier version has to be exported anew: its lines have no signature.",
+            f"these logs have no boot of a bundle (damaged lines: {logs.damaged})",
+            hint="name the log of the serial line on which the machine sent its records. Export "
+            "a bundle of an earlier version again: its lines have no signature.",
         )
     if len(tokens) > 1:
         names = ", ".join(runs[token][0].name for token in sorted(tokens))
         raise InputError(
-            f"the boots in these logs are of {names}",
-            hint="import the logs of each bundle by themselves.",
+            f"these logs have boots of several runs: {names}",
+            hint="import the logs of each bundle separately.",
         )
     return tokens.pop()
 
@@ -178,7 +176,9 @@ def _adopt(
     _check_machine(plan, chosen)
     whole = [boot for boot in chosen.values() if boot.sent]
     if not whole:
-        raise GuestError("no boot in these logs ended", hint="look at the logs; boot them again.")
+        raise GuestError(
+            "no boot in these logs ended", hint="look at the logs, and boot the bundle again."
+        )
     with (
         open_writer(run, whole[0].facts()) as log,
         reporter.task("importing", total=len(chosen)) as task,
@@ -198,14 +198,14 @@ def _adopt(
         if 0 < len(missing) < sum(boot.block == block for boot in plan.boots):
             names = ", ".join(map(str, missing))
             yield (
-                f"block {block} is not used: boot {names} is missing. Boot it, and import all logs "
-                "together"
+                f"block {block} is not used: these boots are missing: {names}. Boot them, and "
+                "import all logs together"
             )
     if new != sorted(new):
         yield f"the boots were not in the order of the plan, but {', '.join(map(str, new))}"
     yield (
-        f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} of "
-        f"{len(plan.boots)}"
+        f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} "
+        f"of {len(plan.boots)}"
     )
 
 
@@ -233,8 +233,8 @@ def _choose(
     for index in sorted(ends):
         if len(ends[index]) > 1 or ends[index][0].differs:
             void.append(
-                f"boot {index} is void: the logs have different records of it. Look at them, and "
-                f"choose those of one log: --boot {index}=LOG"
+                f"boot {index} is void: the logs have different records of it. Look at the "
+                f"logs, and choose one of them: --boot {index}=LOG"
             )
     chosen = {
         index: logged[0]
@@ -257,14 +257,14 @@ def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
         if any(p.kind == "panic" for p in kernel_log.problems("\n".join(boot.console))):
             return ""
         return (
-            f"{len(boot.lines)} of its lines are there, and not all"
+            f"only {len(boot.lines)} of its lines are in the logs"
             if boot.lines
-            else "it has no line"
+            else "none of its lines are in the logs"
         )
     if sent.status:
         return on_one_line(f"the agent ended with status {sent.status}{boot.error}")
     if "build" not in boot.machine:
-        return "its kernel does not say its build ID"
+        return "its kernel does not report a build ID"
     return boot.lacks(swept["possible_cpus"] or swept["cpus"] or 1)
 
 
@@ -286,11 +286,11 @@ def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
         if (pairs.setdefault(kernel, build), pairs.setdefault(build, kernel)) != (build, kernel):
             raise InputError(
                 f"boot {index} should have run {kernel}, and ran the kernel of other boots",
-                hint="boot each with the kernel that its file kernel in the bundle names.",
+                hint="start each boot with the kernel that the file `kernel` in its folder names.",
             )
     if len(machines) > 1:
         raise InputError(
-            f"the boots are of machines that differ: {'; '.join(sorted(machines))}",
+            f"the boots ran on machines that differ: {'; '.join(sorted(machines))}",
             hint="import the logs of one machine.",
         )
 
