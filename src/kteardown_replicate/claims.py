@@ -147,7 +147,7 @@ def _why_not(claim: Claim, posting: Posting, result: Result | None) -> str:
     if not claim.metric or result is None:
         return "not measured" if claim.metric else "no workload measures it"
     if result.clock == "instructions" and cpus != 1:
-        return f"about {cpus} CPUs at once, which the instruction clock does not show"
+        return f"the claim is about {cpus} CPUs at once, which the instruction clock does not show"
     return "" if _variants(result) else "the kernel with the patch is broken"
 
 

@@ -140,7 +140,8 @@ def our_series(posting: Posting) -> str:
         if experiment.reference == posting.name:
             return next(name for name in experiment.variants if not is_source(name))
     raise InputError(
-        f"{posting.name}: its patch is in no archive, and no series of ours is about the same",
+        f"{posting.name}: its patch is in no archive, and none of our series is about the "
+        "same subject",
         hint="give the patch with --patch FILE.",
     )
 
@@ -149,7 +150,7 @@ def measured_with(posting: Posting, script: str, size: str) -> Posting:
     """Return ``posting`` with a script in place of the workload of ours that measures the same."""
     if posting.run is None:
         return posting
-    sized = f"; its {size} has the place of the posting's parameter" if size else ""
+    sized = f"; its {size} replaces the posting's parameter" if size else ""
     differs = f"measured with {script}{sized}"
     return posting.model_copy(update={"run": posting.run.model_copy(update={"differs": differs})})
 
