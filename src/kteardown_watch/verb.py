@@ -105,7 +105,7 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
                 look.elsewhere += 1
                 seen.add(series.message_id)
             elif series.missing:
-                look.skipped.append(f"{series.title}: not all of its patches are there")
+                look.skipped.append(f"{series.title}: some of its patches are missing")
             else:
                 look.wanted.append((series, file.read_bytes()))
     return look
@@ -120,7 +120,7 @@ def _finish(queued: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> Non
                     return
                 time.sleep(5)
     except KeyboardInterrupt:
-        reporter.note("interrupted; what has ended is kept, and `kteardown queue` tries the others")
+        reporter.note("interrupted; finished tries are kept, and `kteardown queue` does the others")
         raise
 
 
@@ -137,6 +137,6 @@ def digest(where: str, look: Look, queued: Sequence[jobs.QueuedJob]) -> str:
         *([""] if look.wanted else []),
         f"{count} new series change what a workload executes.",
     ]
-    lines += [f"{look.elsewhere} others do not."] if look.elsewhere else []
+    lines += [f"{look.elsewhere} other new series do not."] if look.elsewhere else []
     lines += [f"Left out: {on_one_line(text)}." for text in look.skipped]
     return "\n".join(lines) + "\n"
