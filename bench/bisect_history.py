@@ -120,8 +120,8 @@ def rewritten(rng: random.Random, state: State, forms: list[str]) -> tuple[State
 
 def events(options: argparse.Namespace) -> dict[int, tuple[str, int]]:
     """Return what happens at which commit of the main line: what changes, and by how much."""
-    changes = [("nops", each) for each in options.nops] + [
-        ("delay", each) for each in options.delay
+    changes = [("nops", value) for value in options.nops] + [
+        ("delay", value) for value in options.delay
     ]
     wrong = [("does not build", 0)] * 3 + [("panics", 0)]
     # Side branches have a tenth of all commits.
@@ -163,7 +163,7 @@ def commits(stream: Stream, options: argparse.Namespace) -> Iterator[tuple[int, 
 
 
 def main() -> int:
-    numbers = lambda text: [int(each) for each in text.split(",") if each]  # noqa: E731
+    numbers = lambda text: [int(number) for number in text.split(",") if number]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("source", type=Path)
     parser.add_argument("repository", type=Path)
@@ -196,16 +196,16 @@ def main() -> int:
     files = {path: (options.source / path).read_text() for path in (FREEZER, PROCESS)}
     base = subprocess.check_output([*git, "rev-parse", "base"], text=True).strip()
     stream = Stream(files, options.branch, branch_base=base)
-    found = [{"mark": mark, "change": what} for mark, what in commits(stream, options)]
+    culprits = [{"mark": mark, "change": what} for mark, what in commits(stream, options)]
     marks = options.repository / "marks"
     imported = [*git, "fast-import", "--quiet", "--force", f"--export-marks={marks.absolute()}"]
     subprocess.run(imported, input=b"".join(stream.out), check=True)
     ids = dict(line.split() for line in marks.read_text().splitlines())
-    for each in found:
-        each["commit"] = ids[f":{each['mark']}"]
+    for culprit in culprits:
+        culprit["commit"] = ids[f":{culprit['mark']}"]
     print(
         json.dumps(
-            {"base": base, "branch": options.branch, "commits": len(ids), "culprits": found},
+            {"base": base, "branch": options.branch, "commits": len(ids), "culprits": culprits},
             indent=1,
         )
     )

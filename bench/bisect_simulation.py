@@ -37,14 +37,14 @@ def decided(
 
     Return whether it is bad, the blocks, and the mean logarithm of the ratio with its error.
     """
-    found: list[float] = []
+    values: list[float] = []
     for look, level in zip(looks(MOST), levels(looks(MOST), confidence), strict=True):
-        found += [next(blocks) for _ in range(look - len(found))]
-        mean, error = float(np.mean(found)), float(np.std(found, ddof=1)) / len(found) ** 0.5
-        half = student(len(found) - 1, level) * error
+        values += [next(blocks) for _ in range(look - len(values))]
+        mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
+        half = student(len(values) - 1, level) * error
         verdict = "worse" if mean > half else "better" if mean < -half else "inconclusive"
         if not size and verdict != "inconclusive":
-            return verdict == "worse", len(found), mean, error
+            return verdict == "worse", len(values), mean, error
         metric = MetricVerdict.model_construct(
             metric="cost",
             better="lower",
@@ -58,7 +58,7 @@ def decided(
             else None
         )
         if keeps is not None:
-            return not keeps, len(found), mean, error
+            return not keeps, len(values), mean, error
     return None, MOST, mean, error
 
 

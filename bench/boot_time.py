@@ -170,12 +170,12 @@ def measure(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str
             took = contenders[name]()
             if turn:
                 times[name].append(took)
-    for name, seen in times.items():
+    for name, durations in times.items():
         print(
-            f"{name:28} median {statistics.median(seen):7.3f} s   of {len(seen)}, min "
-            f"{min(seen):.3f} s"
+            f"{name:28} median {statistics.median(durations):7.3f} s   of {len(durations)}, min "
+            f"{min(durations):.3f} s"
         )
-    return {name: statistics.median(seen) for name, seen in times.items()}
+    return {name: statistics.median(durations) for name, durations in times.items()}
 
 
 def verdict(what: str, ratio: float, limit: float) -> bool:

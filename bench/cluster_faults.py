@@ -77,15 +77,15 @@ class Lab:
 
     def guests(self) -> list[int]:
         """Return the QEMU processes of the runs."""
-        found = []
+        pids = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 words = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
             if words.startswith(b"qemu-system") and str(self.runs).encode() in words:
-                found.append(int(entry.name))
-        return found
+                pids.append(int(entry.name))
+        return pids
 
     def run_dir(self) -> Path | None:
         """Return the run directory that has a plan, if there is one."""
@@ -157,7 +157,7 @@ class Lab:
         """Undo what was to be undone by now."""
         now = time.monotonic()
         due = [undo for at, undo in self.later if all_of_it or at <= now]
-        self.later = [] if all_of_it else [each for each in self.later if each[0] > now]
+        self.later = [] if all_of_it else [entry for entry in self.later if entry[0] > now]
         for undo in due:
             undo()
 
@@ -310,14 +310,16 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--seed", type=int, default=None)
-    given = parser.parse_args()
-    given.folder.mkdir(exist_ok=True)
-    log = given.folder / "faults.ndjson"
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(exist_ok=True)
+    log = arguments.folder / "faults.ndjson"
     runs = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    wanted = reference(given.folder)
-    until = time.monotonic() + given.seconds
-    with Lab(Path(tempfile.mkdtemp(prefix="kt-faults-")), random.Random(given.seed)) as lab:
-        while sum(len(run["faults"]) for run in runs) < given.faults and time.monotonic() < until:
+    wanted = reference(arguments.folder)
+    until = time.monotonic() + arguments.seconds
+    with Lab(Path(tempfile.mkdtemp(prefix="kt-faults-")), random.Random(arguments.seed)) as lab:
+        while (
+            sum(len(run["faults"]) for run in runs) < arguments.faults and time.monotonic() < until
+        ):
             run = measure(lab, PER_RUN)
             run["same"] = run.pop("result", "") == wanted
             runs.append(run)
@@ -325,10 +327,10 @@ def main() -> int:
                 stream.write(json.dumps(run) + "\n")
             print(json.dumps(run), flush=True)
             if not good(run):
-                shutil.copytree(lab.runs, given.folder / f"bad-{len(runs)}", dirs_exist_ok=True)
-                shutil.copy(lab.folder / "driver.log", given.folder / f"bad-{len(runs)}.log")
+                shutil.copytree(lab.runs, arguments.folder / f"bad-{len(runs)}", dirs_exist_ok=True)
+                shutil.copy(lab.folder / "driver.log", arguments.folder / f"bad-{len(runs)}.log")
                 break
-        shutil.copy(lab.folder / "driver.log", given.folder / f"driver-{len(runs)}.log")
+        shutil.copy(lab.folder / "driver.log", arguments.folder / f"driver-{len(runs)}.log")
     print(table(runs))
     return 0 if all(map(good, runs)) else 1
 

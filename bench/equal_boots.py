@@ -203,7 +203,9 @@ def differs(boots: Sequence[Booted]) -> str:
                     *(b if what == "records" else b.splitlines() for b in (first, other)),
                     strict=False,
                 )
-                number = next((n for n, (one, two) in enumerate(lines, 1) if one != two), None)
+                number = next(
+                    (n for n, (line, later_line) in enumerate(lines, 1) if line != later_line), None
+                )
                 return f"line {number} of the {what}" if number else f"the length of the {what}"
     return ""
 
@@ -211,18 +213,18 @@ def differs(boots: Sequence[Booted]) -> str:
 def compare(job: BootJob, guest: str, words: Sequence[str], rounds: int) -> bool:
     """Boot a guest with each of ``words`` and print a line for each; return whether all is as it
     must be."""
-    seen: dict[str, list[Booted]] = {each: [] for each in words}
+    boots_of: dict[str, list[Booted]] = {word: [] for word in words}
     for _ in range(rounds):
-        for each in words:
-            seen[each].append(boot(job, each))
+        for word in words:
+            boots_of[word].append(boot(job, word))
     alike = True
-    for each, boots in seen.items():
+    for word, boots in boots_of.items():
         least_s = min(booted.processor_s for booted in boots)
         difference, failed = differs(boots), boots[0].failed
         alike = alike and not difference and not failed
         result = f"DIFFERENT: {difference}" if difference else "equal"
         result += f", {failed} TRIALS FAILED" if failed else ""
-        print(f"{guest:15} {least_s:6.2f} s  {result:6} {boots[0].figures}  {each}", flush=True)
+        print(f"{guest:15} {least_s:6.2f} s  {result:6} {boots[0].figures}  {word}", flush=True)
     return alike
 
 

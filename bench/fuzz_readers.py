@@ -76,8 +76,10 @@ WORDS = (
 def read_mail(content: bytes, folder: Path) -> None:
     """Read a mail or a mailbox, and what is printed of its patches."""
     (folder / "mail").write_bytes(content)
-    found = read_series(str(folder / "mail"), cache_dir=folder / "cache", reporter=SilentReporter())
-    for patch in found.patches:
+    posted = read_series(
+        str(folder / "mail"), cache_dir=folder / "cache", reporter=SilentReporter()
+    )
+    for patch in posted.patches:
         series.subject(patch)
 
 

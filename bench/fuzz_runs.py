@@ -140,9 +140,9 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    source, number, seen = given.run.resolve(), given.seed, set[str]()
-    until = time.monotonic() + given.seconds
+    arguments = parser.parse_args()
+    source, number, places = arguments.run.resolve(), arguments.seed, set[str]()
+    until = time.monotonic() + arguments.seconds
     names = [*sorted(file.name for file in source.glob("*.json")), *3 * ("records.ndjson",)]
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"KTEARDOWN_RUNS": f"{folder}/runs", "KTEARDOWN_CACHE": f"{folder}/cache"}
@@ -159,12 +159,12 @@ def main() -> None:
             for verb in rng.sample(_VERBS, 6):
                 fault = fault_of(verb)
                 place = "\n".join(fault.strip().splitlines()[-3:-1]) or fault[:60]
-                if fault and place not in seen:
-                    seen.add(place)
+                if fault and place not in places:
+                    places.add(place)
                     print(f"seed {number}, {chosen}: {verb}\n{fault}", flush=True)
             number += 1
-    print(f"{number - given.seed} damages, {len(seen)} different faults")
-    sys.exit(bool(seen))
+    print(f"{number - arguments.seed} damages, {len(places)} different faults")
+    sys.exit(bool(places))
 
 
 if __name__ == "__main__":

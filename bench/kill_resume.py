@@ -101,16 +101,16 @@ class Folder:
     def processes(self) -> list[psutil.Process]:
         """Return every running process of this folder: kteardown itself and the processes that it
         started."""
-        found = []
+        running = []
         for process in psutil.process_iter():
             try:
                 if process.environ().get("KTEARDOWN_RUNS") != str(self.runs):
                     continue
                 if process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
+                    running.append(process)
             except psutil.Error:
                 continue
-        return found
+        return running
 
 
 def unbroken(folder: Folder) -> tuple[bytes, float]:
@@ -181,9 +181,11 @@ def moment_of(run: RunDir | None) -> str:
 
 def completed_of_run(run: RunDir | None) -> Trials:
     """Return the records of every completed trial, by boot and trial."""
-    found = attempts(run.records()) if run else []
+    all_attempts = attempts(run.records()) if run else []
     return {
-        (a.boot, trial): records for a in found for trial, records in completed_trials(a).items()
+        (a.boot, trial): records
+        for a in all_attempts
+        for trial, records in completed_trials(a).items()
     }
 
 

@@ -100,17 +100,17 @@ def affected_tests(root: Path, names: Iterable[str]) -> list[str]:
     guests = [name for name in everything if name.startswith(("tests/vm/", "tests/kvm/test_ends"))]
     if any(name in ALL or Path(name).name == "conftest.py" for name in names):
         return unit + guests
-    found = _by_imports(root, names, unit) | {name for name in names if name in unit}
+    chosen = _by_imports(root, names, unit) | {name for name in names if name in unit}
     # Not a text: nothing of a cover letter is built or run.
     decide = [name for name in names if name.partition("/")[0] in GUESTS and not is_text(name)]
     units = dict.fromkeys(map(unit_of, decide))
-    return sorted(found | affected(root, list(units), guests) | _with_guests(root, names, guests))
+    return sorted(chosen | affected(root, list(units), guests) | _with_guests(root, names, guests))
 
 
 def _with_guests(root: Path, names: Iterable[str], guests: Collection[str]) -> set[str]:
     """Those of ``guests`` that are about a module of ``names``, or use a file of tests that is
     among them."""
-    found = set()
+    concerned = set()
     for path in map(Path, names):
         if path.parts[0] == "src":
             # An optional package is known by its own name.
@@ -118,16 +118,16 @@ def _with_guests(root: Path, names: Iterable[str], guests: Collection[str]) -> s
                 path.parts[2] if path.parts[1] == "kteardown" else path.parts[1].partition("_")[2]
             )
             about = ABOUT.get(Path(name).stem, ())
-            found |= {f"tests/vm/test_{name}.py" for name in about}
+            concerned |= {f"tests/vm/test_{name}.py" for name in about}
         elif path.parts[:2] in (("tests", "vm"), ("tests", "kvm")):
             # What is no module is run in guests.
             word = re.compile(rf"\b{path.stem}\b" if path.suffix == ".py" else "")
-            found |= {
+            concerned |= {
                 name
                 for name in guests
                 if name == str(path) or word.search((root / name).read_text())
             }
-    return found & set(guests)
+    return concerned & set(guests)
 
 
 def _packages(root: Path) -> list[str]:
@@ -145,18 +145,18 @@ def _by_imports(root: Path, names: Iterable[str], tests: Iterable[str]) -> set[s
     words |= {rf"\b{re.escape(path.name)}\b" for path in others}
     words |= {rf"\b{path.stem}\b" for path in others if path.parts[0] in (*GUESTS, "scripts")}
     mention = re.compile("|".join(words)) if words else None
-    found = set()
+    importing = set()
     for test in tests:
         module = _module(test)
         needed = {module, *graph.find_upstream_modules(module)}
-        own = [name.replace(".", "/") for name in needed if name.startswith("unit")]
-        files = [root / "tests" / f"{name}.py" for name in own]
+        unit_modules = [name.replace(".", "/") for name in needed if name.startswith("unit")]
+        files = [root / "tests" / f"{name}.py" for name in unit_modules]
         text = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
         if _COMMAND.search(text):
             needed |= {name for name in modules if name.startswith("kteardown")}
         if needed & modules or (mention and mention.search(text)):
-            found.add(test)
-    return found
+            importing.add(test)
+    return importing
 
 
 def _module(name: str) -> str:
@@ -176,8 +176,10 @@ def main(arguments: list[str]) -> int:
     tests = affected_tests(ROOT, names)
     guests = [name for name in tests if not name.startswith("tests/unit/")]
     unit = sorted(set(tests) - set(guests))
-    said = f"{len(names)} files changed: {len(unit)} files of unit tests, {len(guests)} with guests"
-    print(said, flush=True)
+    summary = (
+        f"{len(names)} files changed: {len(unit)} files of unit tests, {len(guests)} with guests"
+    )
+    print(summary, flush=True)
     status = 0
     for group, dist in ((unit, "worksteal"), (guests, "loadfile")):
         command = [*PYTEST, "-n", "2", "--dist", dist, "-m", "not full", *group]

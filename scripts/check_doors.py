@@ -95,38 +95,38 @@ def opener(called: ast.expr) -> str:
 def problems(path: Path, module: str, used: set[str]) -> list[str]:
     """Return a message for each call that is not allowed; ``used`` gets the entries of
     ``OTHER_FILES``."""
-    found = []
+    messages = []
     for line, function, name in calls(ast.parse(path.read_text(encoding="utf-8"))):
         allowed = {module, f"{module}:{function}"} & OTHER_FILES.keys()
         used |= allowed
         if not allowed:
-            found.append(
+            messages.append(
                 f"{path}:{line}: {name}: files of a run are opened by kteardown.door (Entry); if "
                 "this is another file, OTHER_FILES in scripts/check_doors.py says which"
             )
-    return found
+    return messages
 
 
 def main() -> int:
     used: set[str] = set()
-    found = []
+    messages = []
     folders = [*(PACKAGE / name for name in PACKAGES), *sorted(PACKAGE.parent.glob("kteardown_*"))]
     files = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
     for file in [*files, *(PACKAGE / name for name in MODULES)]:
         name = str(file.relative_to(PACKAGE.parent)).removeprefix(f"{PACKAGE.name}/")
-        found += problems(file, name, used)
-    found += [
+        messages += problems(file, name, used)
+    messages += [
         f"scripts/check_doors.py: {entry}: opens no file" for entry in OTHER_FILES.keys() - used
     ]
     print(
         "\n".join(
             [
-                *found,
-                f"doors: {len(files) + len(MODULES)} modules, {len(found)} files opened past it",
+                *messages,
+                f"doors: {len(files) + len(MODULES)} modules, {len(messages)} files opened past it",
             ]
         )
     )
-    return bool(found)
+    return bool(messages)
 
 
 if __name__ == "__main__":

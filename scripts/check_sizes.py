@@ -47,8 +47,8 @@ def _c(text: str) -> Iterator[Function]:
             inside = False
         elif line == "{":
             inside = True
-        elif not inside and (found := _NAME.match(line)):
-            name, first = found[1], number
+        elif not inside and (match := _NAME.match(line)):
+            name, first = match[1], number
 
 
 def too_long(path: Path) -> list[str]:

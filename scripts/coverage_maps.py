@@ -84,7 +84,7 @@ def stale() -> list[str]:
     lines = []
     for source in SOURCES:
         then = made.get(source, {}) if shipped_path(source).is_file() else {}
-        old = [name for name, known in now.items() if then.get(name) != known]
+        old = [name for name, content_id in now.items() if then.get(name) != content_id]
         if old:
             lines.append(
                 f"{source}: {len(old)} of {len(now)} workloads changed since: {', '.join(old)}"
@@ -105,15 +105,19 @@ def make(sources: list[str]) -> None:
         # A workload that was removed leaves the map, too.
         kept = {name: counted for name, counted in shipped.workloads.items() if name in now}
         shipped = replace(shipped, workloads=kept)
-        then = {name: known for name, known in made.get(source, {}).items() if name in kept}
-        for name in (name for name, known in now.items() if then.get(name) != known):
+        then = {
+            name: content_id for name, content_id in made.get(source, {}).items() if name in kept
+        }
+        for name in (name for name, content_id in now.items() if then.get(name) != content_id):
             began = time.monotonic()
-            found = collect(name, source, _Printer())
-            shipped = rounded(CoverageMap(found.source, {**shipped.workloads, **found.workloads}))
+            collected = collect(name, source, _Printer())
+            shipped = rounded(
+                CoverageMap(collected.source, {**shipped.workloads, **collected.workloads})
+            )
             write_map(path, shipped)
             made[source] = then = {**then, name: now[name]}
             MADE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
-            _print_cost(found.workloads[name], time.monotonic() - began)
+            _print_cost(collected.workloads[name], time.monotonic() - began)
         points = sum(len(workload.points) for workload in shipped.workloads.values())
         seconds = sum(workload.seconds for workload in shipped.workloads.values())
         print(
@@ -134,7 +138,7 @@ def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
     workload, kernel = load_workload(name), Bootable(image.image, image.modules)
     points = counted_points(workload)
     failed: tuple[str, ...] = ()
-    found = WorkloadCoverage(name, (), frozenset())
+    coverage = WorkloadCoverage(name, (), frozenset())
     # A point at which this kernel hangs or panics must not take the others with it.
     for chosen in (points, points[:1]):
         try:
@@ -142,9 +146,9 @@ def collect(name: str, source: str, reporter: Reporter) -> CoverageMap:
         except GuestError as error:
             failed = (*failed, f"{len(chosen)} points: {error.message}")
         else:
-            found = coverage_of(workload, booted, DebugInfo(image.image.parent))
+            coverage = coverage_of(workload, booted, DebugInfo(image.image.parent))
             break
-    return CoverageMap(image.source, {name: replace(found, failed=(*failed, *found.failed))})
+    return CoverageMap(image.source, {name: replace(coverage, failed=(*failed, *coverage.failed))})
 
 
 def rounded(coverage: CoverageMap) -> CoverageMap:
@@ -154,7 +158,9 @@ def rounded(coverage: CoverageMap) -> CoverageMap:
     for name, workload in coverage.workloads.items():
         points = []
         for point in workload.points:
-            inside = {one: Counts(*map(_rounded, astuple(n))) for one, n in point.inside.items()}
+            inside = {
+                function: Counts(*map(_rounded, astuple(n))) for function, n in point.inside.items()
+            }
             points.append(replace(point, inside=inside))
         workloads[name] = replace(workload, points=tuple(points))
     return replace(coverage, workloads=workloads)

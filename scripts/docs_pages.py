@@ -78,8 +78,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             place = f"{place}/README.md"
         page_there = TEXTS.get(place) or place.removeprefix("docs/")
         if page_there and files.get_file_from_path(page_there):
-            found = posixpath.relpath(page_there, here or ".")
-            return f"[{label}]({found}{'#' + anchor if anchor else ''})"
+            address = posixpath.relpath(page_there, here or ".")
+            return f"[{label}]({address}{'#' + anchor if anchor else ''})"
         return label if (ROOT / place).exists() else match[0]
 
     return _LINK.sub(rewritten, markdown)

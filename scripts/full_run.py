@@ -89,7 +89,7 @@ def affected(root: Path, units: Sequence[str], tests: Collection[str]) -> set[st
     """Those of ``tests``, ids as ``FILE::TEST``, that a change of ``units`` may concern."""
     texts = {test: root / test.split("::")[0] for test in tests}
     read = {file: file.read_text() for file in set(texts.values()) if file.is_file()}
-    found: set[str] = set()
+    concerned: set[str] = set()
     for unit in units:
         if unit not in APART and unit.rpartition("/")[0] not in EACH:
             return set(tests)
@@ -97,8 +97,8 @@ def affected(root: Path, units: Sequence[str], tests: Collection[str]) -> set[st
         files = {file for file, text in read.items() if any(name in text for name in names)}
         if not files:
             return set(tests)
-        found |= {test for test, file in texts.items() if file in files or file not in read}
-    return found
+        concerned |= {test for test, file in texts.items() if file in files or file not in read}
+    return concerned
 
 
 def _names(root: Path, name: str) -> set[str]:

@@ -170,13 +170,13 @@ def preparation(host: Host) -> list[str]:
 
 def add_python(root: Path, version: str) -> None:
     """Copy an interpreter of ``version`` that this host has. Raises SystemExit."""
-    found = [
+    interpreters = [
         *Path.home().glob(f".pyenv/versions/{version}.*"),
         *Path("/opt").glob(f"python-{version}*"),
     ]
-    if not found:
+    if not interpreters:
         sys.exit(f"no interpreter of Python {version} below ~/.pyenv/versions or /opt")
-    shutil.copytree(found[-1], root / "opt" / "python", symlinks=True, dirs_exist_ok=True)
+    shutil.copytree(interpreters[-1], root / "opt" / "python", symlinks=True, dirs_exist_ok=True)
 
 
 def inside(
@@ -236,12 +236,12 @@ VERSIONS = {
 
 def versions(name: str, host: Host) -> dict[str, str]:
     """Return the versions of what decides figures on a host; those it lacks are absent."""
-    found, log = {}, HOSTS / name / "version.log"
+    numbers, log = {}, HOSTS / name / "version.log"
     for program, command in VERSIONS.items():
         inside(name, host, f"{command} 2>/dev/null", log=log)
         if match := re.search(r"\d+\.\d+\.\d+", log.read_text()):
-            found[program] = match[0]
-    return found
+            numbers[program] = match[0]
+    return numbers
 
 
 def run_host(name: str, only: list[str], commit: str) -> int:
@@ -275,7 +275,10 @@ def run_host(name: str, only: list[str], commit: str) -> int:
     kept = json.loads(file.read_text()) if file.exists() else {}
     kept[name] = record
     file.write_text(
-        json.dumps({each: kept[each] for each in MATRIX if each in kept}, indent=1) + "\n"
+        json.dumps(
+            {host_name: kept[host_name] for host_name in MATRIX if host_name in kept}, indent=1
+        )
+        + "\n"
     )
     return failed
 
@@ -334,18 +337,18 @@ def main() -> int:
         "hosts", nargs="*", metavar="HOST", help=f"of {', '.join(MATRIX)}; all without any"
     )
     parser.add_argument("--step", action="append", default=[], choices=STEPS)
-    given = parser.parse_args()
-    if unknown := [name for name in given.hosts if name not in MATRIX]:
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.hosts if name not in MATRIX]:
         parser.error(f"no host {unknown[0]}; there are {', '.join(MATRIX)}")
-    if given.command == "enter":
-        return inside(given.hosts[0], MATRIX[given.hosts[0]], "exec bash -i")
-    if given.command == "table":
+    if arguments.command == "enter":
+        return inside(arguments.hosts[0], MATRIX[arguments.hosts[0]], "exec bash -i")
+    if arguments.command == "table":
         write_table(ROOT)
         return 0
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
-    return min(sum(run_host(name, given.step, head) for name in given.hosts or MATRIX), 1)
+    return min(sum(run_host(name, arguments.step, head) for name in arguments.hosts or MATRIX), 1)
 
 
 if __name__ == "__main__":

@@ -64,11 +64,11 @@ class Plugin:
         phases.append(report)
         if report.when != "teardown":
             return
-        found = {phase.outcome for phase in self._reports.pop(report.nodeid)}
+        outcomes = {phase.outcome for phase in self._reports.pop(report.nodeid)}
         entry: Entry = {
             "test": report.nodeid,
             "outcome": next(
-                outcome for outcome in ("failed", "skipped", "passed") if outcome in found
+                outcome for outcome in ("failed", "skipped", "passed") if outcome in outcomes
             ),
             "duration_s": round(sum(phase.duration for phase in phases), 2),
             "date": date.today().isoformat(),

@@ -39,11 +39,11 @@ def page(context: Any) -> str:
 
 def pages(context: Any) -> dict[str, str]:
     """Return every page by its name without ``.1``."""
-    found = {context.command_path.replace(" ", "-"): page(context)}
+    texts = {context.command_path.replace(" ", "-"): page(context)}
     for name, verb in getattr(context.command, "commands", {}).items():
         if not verb.hidden:
-            found |= pages(verb.make_context(name, [], parent=context, resilient_parsing=True))
-    return found
+            texts |= pages(verb.make_context(name, [], parent=context, resilient_parsing=True))
+    return texts
 
 
 def _short(command: Any) -> str:

@@ -121,14 +121,14 @@ def hasten(events: Sequence[Event], played_s: float = PLAYED_S) -> list[Event]:
         last = now
         times.append(at)
     factor = played_s / at if at else 1.0
-    found: list[Event] = []
+    hastened: list[Event] = []
     for when, (_, text) in zip(times, events, strict=True):
         scaled = when * factor
-        if found and scaled - found[-1][0] < _LEAST_S:
-            found[-1] = (found[-1][0], found[-1][1] + text)
+        if hastened and scaled - hastened[-1][0] < _LEAST_S:
+            hastened[-1] = (hastened[-1][0], hastened[-1][1] + text)
         else:
-            found.append((scaled, text))
-    return found
+            hastened.append((scaled, text))
+    return hastened
 
 
 def typed(command: str) -> list[Event]:

@@ -84,19 +84,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--source", action="append", help="such as debian:6.12; by default all")
     kinds = [build.name for build in BUILDS]
     parser.add_argument("--build", action="append", choices=kinds, help="by default all")
-    given = parser.parse_args(arguments)
-    builds = [build for build in BUILDS if build.name in (given.build or kinds)]
-    names = given.series or [known.name for known in series.known_series()]
+    chosen = parser.parse_args(arguments)
+    builds = [build for build in BUILDS if build.name in (chosen.build or kinds)]
+    names = chosen.series or [shipped.name for shipped in series.known_series()]
     sources = Sources(cache_dir(), SilentReporter())
-    found = 0
-    for spec in given.source or SOURCES:
+    count = 0
+    for spec in chosen.source or SOURCES:
         source = sources.identify(spec)
         for name in names:
             for line, is_finding in check(name, source, sources.tree(source), builds):
                 print(f"{spec} {name}: {line}", flush=True)
-                found += is_finding
-    print(f"series form: {found} findings")
-    return 1 if found else 0
+                count += is_finding
+    print(f"series form: {count} findings")
+    return 1 if count else 0
 
 
 def check(
@@ -201,8 +201,8 @@ def _sign_off(patches: Sequence[Path]) -> str:
     person."""
     if not any(_UNSIGNED in patch.read_text(errors="replace") for patch in patches):
         return "sign-off: of a person"
-    asked = ["git", "config", "--get", "user.name"]
-    name = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    command = ["git", "config", "--get", "user.name"]
+    name = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     person = f"{name} may take it over" if name else "set `git config user.name` to take it over"
     return (
         f"sign-off: a proposal, {person}: `git am`, `git commit --amend --reset-author --signoff`"
@@ -239,8 +239,8 @@ def _new_warnings(build: Build, source: Source, tree: Path, patches: Sequence[Pa
             name for name in names if name.endswith(".c") and not name.startswith(_ELSEWHERE)
         ]
         objects = list(dict.fromkeys(_object_of(name, tree) for name in touched))
-        known = [name for name in objects if (tree / f"{name[:-2]}.c").is_file()]
-        before = _compiled(build, linked, output, known)
+        existing = [name for name in objects if (tree / f"{name[:-2]}.c").is_file()]
+        before = _compiled(build, linked, output, existing)
         try:
             apply_patches.install(patched, linked)
             after = _compiled(build, linked, output, objects)
@@ -271,7 +271,7 @@ def _linked(source: Source, tree: Path) -> Path:
         shutil.copytree(
             tree,
             linked,
-            copy_function=lambda one, other: Path(other).hardlink_to(one),
+            copy_function=lambda original, link: Path(link).hardlink_to(original),
             symlinks=True,
         )
         for folder in (
@@ -308,11 +308,11 @@ def _configured(build: Build, source: Source, linked: Path) -> Path:
 def _compiled(build: Build, linked: Path, output: Path, objects: Sequence[str]) -> set[str]:
     make = ["make", "-s", "-k", "-C", str(linked), f"O={output}", "-j2", *build.make, *objects]
     done = subprocess.run(make, capture_output=True, text=True, check=False)
-    said = (done.stderr + done.stdout).replace(f"{linked}/", "")
-    found = {f"{file}: {text}" for file, text in _WARNING.findall(said)}
-    if done.returncode and not any(": error:" in line for line in found):
+    messages = (done.stderr + done.stdout).replace(f"{linked}/", "")
+    warnings = {f"{file}: {text}" for file, text in _WARNING.findall(messages)}
+    if done.returncode and not any(": error:" in line for line in warnings):
         raise _failed(make, done.stderr)
-    return found
+    return warnings
 
 
 def _run(command: Sequence[str]) -> None:

@@ -91,8 +91,8 @@ class Cluster(Executor):
             ]
             if jobs:
                 self._note(
-                    f"{jobs_text(len(jobs))} of this run may still wait or run; when the run is "
-                    "resumed it collects their results. To end them: "
+                    f"{jobs_text(len(jobs))} of this run may still wait or run; a resumed run "
+                    "collects their results. To end these jobs: "
                     f"scancel --name={self._queue.name}"
                 )
             raise
@@ -111,7 +111,9 @@ class Cluster(Executor):
         )
         # The pieces that were executed on two nodes and compared.
         self._compared = {
-            each.key for each in self._journal.compared() if len(set(each.nodes)) == 2
+            comparison.key
+            for comparison in self._journal.compared()
+            if len(set(comparison.nodes)) == 2
         }
         nodes = self._queue.nodes()
         if not nodes:
@@ -205,8 +207,8 @@ class Cluster(Executor):
 
     def _take(self, work: Work) -> list[Ended]:
         try:
-            found = self._journal.read(work.kind, work.key)
-            missing = [boot.index for boot in work.piece if boot.index not in found.boots]
+            published = self._journal.read(work.kind, work.key)
+            missing = [boot.index for boot in work.piece if boot.index not in published.boots]
             if missing:
                 raise ValueError(f"boot {missing[0]} is missing")
         except ValueError as error:
@@ -219,15 +221,15 @@ class Cluster(Executor):
             self._setting.watch.ended(boot)
         if work.kind == "check":
             if first := self._first(work.key):
-                self._compare(first, found)
+                self._compare(first, published)
             return []
-        self._log.add_node(found.receipt.node, found.receipt.machine)
+        self._log.add_node(published.receipt.node, published.receipt.machine)
         if self._exact and work.piece[0].index % CHECKED == 0:
-            self._check(work.key, work.piece, found)
-        return [self._ended(boot, found) for boot in work.piece]
+            self._check(work.key, work.piece, published)
+        return [self._ended(boot, published) for boot in work.piece]
 
-    def _ended(self, boot: PlannedBoot, found: Published) -> Ended:
-        records = found.boots[boot.index]
+    def _ended(self, boot: PlannedBoot, published: Published) -> Ended:
+        records = published.boots[boot.index]
         end = records[-1]
         assert isinstance(end, BootEnd)
         for record in records:
@@ -235,10 +237,10 @@ class Cluster(Executor):
                 self._setting.watch.done(boot, record.trial)
 
         def keep() -> None:
-            attempts = found.attempts(boot.index)
+            attempts = published.attempts(boot.index)
             first = self._log.adopt(attempts, boot=boot.index)
             for number, attempt in enumerate(attempts):
-                console = RunDir(found.folder).console_file(boot.index, attempt[0].attempt)
+                console = RunDir(published.folder).console_file(boot.index, attempt[0].attempt)
                 # A console that is gone is no reason to lose a boot.
                 with suppress(OSError):
                     console.link_to(self._log.run.console_file(boot.index, first + number))
@@ -252,7 +254,7 @@ class Cluster(Executor):
         if key in self._compared:
             return
         if len(self._nodes.names) < 2:
-            self._queue.say_once("no boot is executed on two nodes: there is only one")
+            self._queue.say_once("no boot is executed on two nodes: there is only one node")
             return
         work = Work(key, "check", piece, self.config.minutes, avoid=(first.receipt.node,))
         try:
@@ -276,16 +278,16 @@ class Cluster(Executor):
                 self._note(f"{work.words}: no other node is up; it is not compared")
 
     def _compare(self, first: Published, second: Published) -> None:
-        found = compare(first, second)
-        self._journal.add_compared(found)
+        comparisons = compare(first, second)
+        self._journal.add_compared(comparisons)
         if first.receipt.node != second.receipt.node:
             self._compared.add(first.receipt.key)
-        for each in found:
-            if not each.same:
+        for comparison in comparisons:
+            if not comparison.same:
                 self._note(
-                    f"boot {each.boot} of {each.kernel} differed {where(each.trial)} between "
-                    f"{' and '.join(each.nodes)}: one of these nodes is at fault, or this guest is "
-                    "not deterministic"
+                    f"boot {comparison.boot} of {comparison.kernel} differed "
+                    f"{where(comparison.trial)} between {' and '.join(comparison.nodes)}: one of "
+                    "these nodes is at fault, or this guest is not deterministic"
                 )
 
     def _first(self, key: str) -> Published | None:
@@ -299,9 +301,9 @@ class Cluster(Executor):
         self._work[work.kind, work.key] = work
         if self._journal.has(work.kind, work.key):
             return
-        mine = [c for c in self._adopted if c.startswith(f"{work.kind}.{work.key}.")]
-        if mine:
-            comment = max(mine, key=lambda c: int(c.rpartition(".")[2]))
+        comments = [c for c in self._adopted if c.startswith(f"{work.kind}.{work.key}.")]
+        if comments:
+            comment = max(comments, key=lambda c: int(c.rpartition(".")[2]))
             work.attempt, work.job = int(comment.rpartition(".")[2]), self._adopted.pop(comment)
             work.submitted = self.now()
             return
@@ -356,17 +358,17 @@ class Cluster(Executor):
             return
         now = self.now()
         for work in list(self._work.values()):
-            found = jobs.get(work.comment)
-            if found is not None and found.live:
-                work.job, work.over = found, None
-                if found.state == "RUNNING":
-                    self._setting.watch.boot(work.piece[0], f"job {found.id} on {found.node}")
-            elif found is None and now - work.submitted < _UNKNOWN_S:
+            job = jobs.get(work.comment)
+            if job is not None and job.live:
+                work.job, work.over = job, None
+                if job.state == "RUNNING":
+                    self._setting.watch.boot(work.piece[0], f"job {job.id} on {job.node}")
+            elif job is None and now - work.submitted < _UNKNOWN_S:
                 continue
             elif work.over is None:
                 work.over = now
             elif now - work.over >= self.config.grace_s:
-                self._lost(work, found)
+                self._lost(work, job)
         patient = now - self._progress < self.config.patience_s
         waiting = [work.job for work in self._work.values() if work.job]
         self._queue.say_what_waits(waiting, patient=patient)
@@ -376,7 +378,7 @@ class Cluster(Executor):
             return
         if job is None:
             number = work.job.id if work.job else "?"
-            self._again(work, f"job {number} is not known to {self.scheduler.words} any more")
+            self._again(work, f"{self.scheduler.words} does not know job {number} any more")
             return
         why = f"job {job.id} {WORDS['ended'].get(job.state, f'ended as {job.state}')}"
         if job.state == "TIMEOUT":
@@ -386,14 +388,14 @@ class Cluster(Executor):
             self._nodes.avoided.add(job.node)
         where = f" on {job.node}" if job.node and job.node != "(null)" else ""
         output = self._journal.attempt(work.key, work.attempt) / "output.log"
-        said = (text(output).strip().splitlines() or [""])[-1][:200]
+        last_line = (text(output).strip().splitlines() or [""])[-1][:200]
         if where and job.state in ("COMPLETED", "FAILED") and not output.exists():
-            said = (
+            last_line = (
                 f"it does not see {self._journal.path}, which must be on a file system that all "
                 "nodes share"
             )
-            self._nodes.refused(job.node, said)
-        self._again(work, why + where + (f": {said}" if said else ""))
+            self._nodes.refused(job.node, last_line)
+        self._again(work, why + where + (f": {last_line}" if last_line else ""))
 
     def _again(self, work: Work, why: str) -> None:
         """Submit a piece again. Raises LabError if that was done too often."""

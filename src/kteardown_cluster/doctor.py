@@ -27,7 +27,7 @@ def examine(place: ClusterPlace, *, as_json: bool) -> None:
     nodes = survey(place.scheduler, config, runs_dir())
     if not nodes:
         raise LabError(
-            f"--on {place.on}: there are no nodes",
+            f"--on {place.on}: Slurm lists no nodes",
             hint="choose a partition with nodes: see `sinfo`.",
         )
     problems = {node.node: _problems_of(node, nodes, config) for node in nodes}
@@ -54,7 +54,7 @@ def examine(place: ClusterPlace, *, as_json: bool) -> None:
                 node.node, node.state, *_cells(node.found), "; ".join(problems[node.node])
             )
         options.output().print(table)
-    bad = [name for name, found in problems.items() if found]
+    bad = [name for name, node_problems in problems.items() if node_problems]
     if bad:
         raise LabError(
             f"{len(bad)} of {len(nodes)} nodes have problems: {', '.join(bad)}",
@@ -62,34 +62,34 @@ def examine(place: ClusterPlace, *, as_json: bool) -> None:
         )
 
 
-def _cells(found: NodeFacts | None) -> list[str]:
-    if found is None:
+def _cells(facts: NodeFacts | None) -> list[str]:
+    if facts is None:
         return ["-"] * 8
     return [
-        f"{found.qemu_version} {found.qemu[:12]}",
-        "no" if found.kvm else "yes",
-        str(found.cores),
-        f"{found.memory_mb / 1024:.0f} GB",
-        f"{found.disk_mb / 1024:.0f} GB",
-        f"{found.load:.1f}",
-        found.smt or "-",
-        found.governor or "-",
+        f"{facts.qemu_version} {facts.qemu[:12]}",
+        "no" if facts.kvm else "yes",
+        str(facts.cores),
+        f"{facts.memory_mb / 1024:.0f} GB",
+        f"{facts.disk_mb / 1024:.0f} GB",
+        f"{facts.load:.1f}",
+        facts.smt or "-",
+        facts.governor or "-",
     ]
 
 
 def _problems_of(node: Surveyed, nodes: Sequence[Surveyed], config: SlurmConfig) -> list[str]:
     """Return why a node is of no use, or adds noise on the wall clock."""
-    found = node.found
-    if found is None:
+    facts = node.found
+    if facts is None:
         return [node.reason]
-    builds = Counter(each.found.qemu for each in nodes if each.found)
+    builds = Counter(surveyed.found.qemu for surveyed in nodes if surveyed.found)
     wanted = config.qemu or builds.most_common(1)[0][0]
     checks = {
-        "QEMU is not installed": not found.qemu,
-        "another build of QEMU than the others": bool(found.qemu) and found.qemu != wanted,
-        "the shared cache is not there": not found.cache,
-        f"no KVM: {found.kvm}": bool(found.kvm) and config.wall == "kvm",
-        "other work runs": found.load > _LOUD + found.cores * 0.1,
-        f"the governor is {found.governor}": found.governor not in ("", "performance"),
+        "QEMU is not installed": not facts.qemu,
+        f"its build of QEMU is not {wanted[:12]}": bool(facts.qemu) and facts.qemu != wanted,
+        "it does not see the shared cache": not facts.cache,
+        f"no KVM: {facts.kvm}": bool(facts.kvm) and config.wall == "kvm",
+        "other work runs on it": facts.load > _LOUD + facts.cores * 0.1,
+        f"the governor is {facts.governor}": facts.governor not in ("", "performance"),
     }
     return [text for text, applies in checks.items() if applies]

@@ -81,13 +81,13 @@ class Published:
         """Return the attempts at ``boot`` on that node, without those that failed because of the
         host."""
         # The number of each is that of its console.
-        found: dict[int, list[Record]] = {}
+        by_number: dict[int, list[Record]] = {}
         for record in self.boots[boot]:
-            found.setdefault(record.attempt, []).append(record)
+            by_number.setdefault(record.attempt, []).append(record)
         return [
-            each
-            for each in found.values()
-            if getattr(each[-1], "outcome", "") != "infrastructure-error"
+            attempt
+            for attempt in by_number.values()
+            if getattr(attempt[-1], "outcome", "") != "infrastructure-error"
         ]
 
 
@@ -127,7 +127,9 @@ class Journal:
             token = file.text()
         # It names jobs that may be cancelled: a list of names would be those of others.
         if not _TOKEN.fullmatch(token):
-            raise LabError(f"{file}: is not a token of a run", hint="start the run anew.")
+            raise LabError(
+                f"{file}: its content is not the token of a run", hint="start the run anew."
+            )
         return token
 
     def new_attempt(self, key: str) -> tuple[int, Entry]:
@@ -136,7 +138,8 @@ class Journal:
         with writing(parent):
             parent.make_folder()
             number = max(
-                (int(each.name) for each in parent.entries() if each.name.isdecimal()), default=-1
+                (int(folder.name) for folder in parent.entries() if folder.name.isdecimal()),
+                default=-1,
             )
             while True:
                 number += 1
@@ -148,8 +151,8 @@ class Journal:
         return self.folder / "attempts" / key / str(number)
 
     def published(self, kind: Kind) -> set[str]:
-        found = (self.folder / kind).entries("*.ndjson")
-        return {file.name.removesuffix(".ndjson") for file in found}
+        files = (self.folder / kind).entries("*.ndjson")
+        return {file.name.removesuffix(".ndjson") for file in files}
 
     def has(self, kind: Kind, key: str) -> bool:
         return (self.folder / kind / f"{key}.ndjson").exists()
@@ -168,14 +171,14 @@ class Journal:
 
     def failures(self, of: Collection[tuple[str, int]]) -> dict[tuple[str, int], Failure]:
         """Return why executions of these pieces and attempts failed. Other files are not read."""
-        found: dict[tuple[str, int], Failure] = {}
+        by_attempt: dict[tuple[str, int], Failure] = {}
         for file in (self.folder / "failed").entries("*.json") if of else ():
             key, _, rest = file.name.partition(".")
             number = rest.partition(".")[0]
             if number.isdecimal() and (key, int(number)) in of:
                 with suppress(OSError, ValidationError):
-                    found[key, int(number)] = Failure.model_validate_json(file.content())
-        return found
+                    by_attempt[key, int(number)] = Failure.model_validate_json(file.content())
+        return by_attempt
 
     def compared(self) -> list[Compared]:
         """Return which boots were executed twice, and whether they were the same."""
@@ -183,26 +186,28 @@ class Journal:
             lines = (self.folder / "compared.ndjson").content().splitlines()
         except OSError:
             return []
-        found = []
+        comparisons = []
         for line in lines:
             with suppress(ValidationError):
-                found.append(Compared.model_validate_json(line))
-        return found
+                comparisons.append(Compared.model_validate_json(line))
+        return comparisons
 
-    def add_compared(self, found: Sequence[Compared]) -> None:
+    def add_compared(self, comparisons: Sequence[Compared]) -> None:
         """Write what was compared. Raises LabError."""
         # The whole file is replaced: a line that is appended to one which a full disk cut would be
         # lost.
-        lines = [each.model_dump_json() + "\n" for each in (*self.compared(), *found)]
+        lines = [
+            comparison.model_dump_json() + "\n" for comparison in (*self.compared(), *comparisons)
+        ]
         self._run.save(self.folder / "compared.ndjson", "".join(lines))
 
 
 def publish(
-    journal: Entry, kind: Kind, own: Entry, receipt: Receipt, records: Sequence[Record]
+    journal: Entry, kind: Kind, folder: Entry, receipt: Receipt, records: Sequence[Record]
 ) -> bool:
-    """Write a result into ``own`` and publish it; return whether it was the first. Raises
+    """Write a result into ``folder`` and publish it; return whether it was the first. Raises
     OSError."""
-    file = own / "result.ndjson"
+    file = folder / "result.ndjson"
     file.replace("".join(line.model_dump_json() + "\n" for line in (receipt, *records)))
     if file.link_to(journal / kind / f"{receipt.key}.ndjson"):
         return True
@@ -238,15 +243,17 @@ def read_published(file: Entry, journal: Entry) -> Published:
 
 def compare(first: Published, second: Published) -> list[Compared]:
     """Compare two executions of the same piece on the instruction clock, boot by boot."""
-    found = []
+    comparisons = []
     for boot, records in first.boots.items():
-        ours, theirs = (counting.boots(each) for each in (records, second.boots.get(boot, ())))
+        ours, theirs = (
+            counting.boots(execution) for execution in (records, second.boots.get(boot, ()))
+        )
         same, trial = counting.difference(
             *([r for b in side for r in b.records] for side in (ours, theirs))
         )
         start = records[0]
         assert isinstance(start, BootStart)
-        found.append(
+        comparisons.append(
             Compared(
                 key=first.receipt.key,
                 boot=boot,
@@ -256,15 +263,15 @@ def compare(first: Published, second: Published) -> list[Compared]:
                 trial=trial,
             )
         )
-    return found
+    return comparisons
 
 
 def notes_of_run(run: RunDir) -> list[str]:
     """Return a note on each boot that was executed on two nodes and was not the same."""
     return [
-        f"boot {each.boot} of {each.kernel} was executed on {' and '.join(each.nodes)} and "
-        f"differed {where(each.trial)}: one of these nodes is at fault, or this guest is not "
-        "deterministic"
-        for each in Journal(run).compared()
-        if not each.same
+        f"boot {comparison.boot} of {comparison.kernel} was executed on "
+        f"{' and '.join(comparison.nodes)} and differed {where(comparison.trial)}: one of these "
+        "nodes is at fault, or this guest is not deterministic"
+        for comparison in Journal(run).compared()
+        if not comparison.same
     ]

@@ -97,22 +97,23 @@ class Me:
         """Return this execution; no other has its name."""
         node = os.environ.get("SLURMD_NODENAME") or platform.node()
         job = os.environ.get("SLURM_JOB_ID", "0")
-        again = os.environ.get("SLURM_RESTART_COUNT", "0")
-        return cls(node, job, f"{job}-{again}-{node}-{os.getpid()}-{secrets.token_hex(3)}")
+        restarts = os.environ.get("SLURM_RESTART_COUNT", "0")
+        return cls(node, job, f"{job}-{restarts}-{node}-{os.getpid()}-{secrets.token_hex(3)}")
 
 
 class _Log(RecordWriter):
     """The records of an execution, in its own folder; each boot starts with the node and the
     execution."""
 
-    def __init__(self, own: RunDir, me: Me) -> None:
-        super().__init__(own)
+    def __init__(self, run: RunDir, me: Me) -> None:
+        super().__init__(run)
         self._me = me
 
     def append(self, *records: Record, boot: int, attempt: int) -> None:
-        here = {"node": self._me.node, "job": self._me.name}
+        origin = {"node": self._me.node, "job": self._me.name}
         marked = (
-            one.model_copy(update=here) if isinstance(one, BootStart) else one for one in records
+            record.model_copy(update=origin) if isinstance(record, BootStart) else record
+            for record in records
         )
         super().append(*marked, boot=boot, attempt=attempt)
 
@@ -124,14 +125,14 @@ class _Log(RecordWriter):
 def run_order(order: Order, me: Me) -> bool:
     """Boot the piece and publish it; return whether it was the first time. Raises KteardownError,
     OSError."""
-    own = RunDir.create_at(_own(order, me))
-    own_folder = order.config.lock_folder
+    run = RunDir.create_at(_folder_of(order, me))
+    lock_folder = order.config.lock_folder
     cache = order.config.node_cache
-    there = (folder for folder in _LOCK_FOLDERS if folder.is_dir() and os.access(folder, os.W_OK))
-    folder = Path(own_folder) if own_folder else next(there)
+    folders = (folder for folder in _LOCK_FOLDERS if folder.is_dir() and os.access(folder, os.W_OK))
+    folder = Path(lock_folder) if lock_folder else next(folders)
     with host_lock(folder, exclusive=order.exclusive, wait_s=order.config.lock_wait_s) as lock:
         qemu = check_qemu(order)
-        log = _Log(own, me)
+        log = _Log(run, me)
         try:
 
             def stage(path: Path) -> Path:
@@ -144,16 +145,16 @@ def run_order(order: Order, me: Me) -> bool:
                 if name in used
             }
             spare_cpu = len(os.sched_getaffinity(0)) > order.plan.cpus
-            given = vars(order.setup.placed(stage))
+            lab_fields = vars(order.setup.placed(stage))
             if not (order.setup.lost_asked or spare_cpu):
-                given["lost_limit"] = None
-            lab = Lab(**given, machine=QemuMachine(inherit=(lock,)))
+                lab_fields["lost_limit"] = None
+            lab = Lab(**lab_fields, machine=QemuMachine(inherit=(lock,)))
             setting = Setting(order.plan, kernels, lab, log, Watch(), SilentReporter())
             for boot in order.plan.boots:
                 run_boot(boot, setting)
         finally:
             log.close()
-    records = own.records()
+    records = run.records()
     receipt = Receipt(
         key=order.key,
         attempt=order.attempt,
@@ -164,7 +165,7 @@ def run_order(order: Order, me: Me) -> bool:
         machine=host.facts(),
         records=len(records),
     )
-    first = publish(Entry(order.journal), order.kind, own.folder, receipt, records)
+    first = publish(Entry(order.journal), order.kind, run.folder, receipt, records)
     guests = sum(record.duration_s for record in records if isinstance(record, BootEnd))
     beside = time.time() - psutil.Process().create_time() - guests
     print(f"published{'' if first else ' too late'}; seconds beside the guests: {beside:.2f}")
@@ -217,10 +218,10 @@ def host_lock(folder: Path, *, exclusive: bool, wait_s: float) -> Iterator[int]:
 
 def check_qemu(order: Order) -> str:
     """Return the hash of this node's QEMU. Raises LabError if it is not that of the run."""
-    found = qemu_hash(order.setup.arch)
-    if order.qemu and found != order.qemu:
+    qemu = qemu_hash(order.setup.arch)
+    if order.qemu and qemu != order.qemu:
         raise LabError(
-            f"QEMU is another build here ({found[:12]}) than in the run ({order.qemu[:12]})",
+            f"this node has another build of QEMU ({qemu[:12]}) than the run ({order.qemu[:12]})",
             hint=(
                 "install the same build on all nodes, or set qemu and qemu_feature in the "
                 "configuration."
@@ -230,7 +231,7 @@ def check_qemu(order: Order) -> str:
         best = best_wall_acceleration(order.setup.arch, cache=cache_dir())
         if best.acceleration != "kvm":
             raise LabError(best.reason, hint='set wall = "mttcg" in the configuration.')
-    return found
+    return qemu
 
 
 def qemu_hash(arch: Arch) -> str:
@@ -286,7 +287,7 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
         qemu = ""
         version = ""
         kvm = error.message
-    there = next(each for each in (node_cache, *node_cache.parents) if each.exists())
+    existing = next(folder for folder in (node_cache, *node_cache.parents) if folder.exists())
     return NodeFacts(
         qemu=qemu,
         qemu_version=version,
@@ -294,7 +295,7 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
         cores=cpu["topology"]["cores"] or cpu["online"] or 0,
         cpu=cpu["model"] or "",
         memory_mb=facts["memory_kb"] // 1024,
-        disk_mb=psutil.disk_usage(str(there)).free >> 20,
+        disk_mb=psutil.disk_usage(str(existing)).free >> 20,
         cache=cache.is_dir(),
         load=os.getloadavg()[0],
         smt=cpu["smt"] or "",
@@ -302,7 +303,7 @@ def look(cache: Path, node_cache: Path) -> NodeFacts:
     )
 
 
-def _own(order: Order, me: Me) -> Entry:
+def _folder_of(order: Order, me: Me) -> Entry:
     """Return the folder of this execution."""
     return Entry(order.journal) / "attempts" / order.key / str(order.attempt) / me.name
 
@@ -329,7 +330,7 @@ def main(arguments: Sequence[str]) -> int:
         reason = f"{where}{error.strerror or error}"
         at_host = True
     finally:
-        for left in (_own(order, me) / "console").entries("*.cpio"):
+        for left in (_folder_of(order, me) / "console").entries("*.cpio"):
             left.remove()
     print(reason, file=sys.stderr)
     failure = Failure(

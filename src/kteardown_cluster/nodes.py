@@ -33,10 +33,10 @@ class Nodes:
         if self.avoided >= set(self.names):
             self.avoided.clear()
 
-    def to_avoid(self, own: Collection[str]) -> tuple[str, ...]:
-        """Return what a job avoids that must not run on the nodes ``own``."""
-        usable = set(self.names) - self.avoided - set(own)
+    def to_avoid(self, excluded: Collection[str]) -> tuple[str, ...]:
+        """Return what a job avoids that must not run on the nodes ``excluded``."""
+        usable = set(self.names) - self.avoided - set(excluded)
         # Slurm refuses the name of a node that it does not have, as after a move to another
         # cluster.
-        avoid = {*own, *(self.avoided if usable else ())} & set(self.names)
+        avoid = {*excluded, *(self.avoided if usable else ())} & set(self.names)
         return tuple(sorted(avoid))

@@ -76,5 +76,5 @@ class ClusterPlace(LocalPlace):
 
 def named(on: str) -> ClusterPlace | None:
     """Return the place that ``on`` names; None if it is not one of these."""
-    found = _NAME.fullmatch(on)
-    return ClusterPlace(on, partition=found[1] or "") if found else None
+    match = _NAME.fullmatch(on)
+    return ClusterPlace(on, partition=match[1] or "") if match else None

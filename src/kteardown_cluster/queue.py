@@ -62,8 +62,8 @@ class Queue:
         until = self.now() + _LEAVE_S
         while left := self.live():
             if self.now() >= until:
-                jobs = f"{jobs_text(len(left))} of the run could not be cancelled"
-                self.note(f"{jobs}: see `squeue --name={self.name}`")
+                jobs = f"Slurm did not cancel {jobs_text(len(left))} of the run"
+                self.note(f"{jobs}; look at `squeue --name={self.name}`")
                 break
             self._patiently(lambda: self.scheduler.cancel(self.name))
             self.sleep(pause_s)

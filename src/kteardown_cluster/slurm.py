@@ -154,8 +154,10 @@ class Slurm:
         features = [config.constraint, build] if job.qemu else []
         # Without patterns, which Slurm would replace.
         output = job.output.replace("\\", "\\\\").replace("%", "%%")
-        constraint = "&".join(f"({each})" if "|" in each else each for each in features if each)
-        given = {
+        constraint = "&".join(
+            f"({feature})" if "|" in feature else feature for feature in features if feature
+        )
+        settings = {
             "partition": self._partition,
             "account": config.account,
             "qos": config.qos,
@@ -174,7 +176,7 @@ class Slurm:
                 if job.exclusive
                 else ["--cpus-per-task=1", f"--mem={job.memory_mb}M"]
             ),
-            *(f"--{name}={value}" for name, value in given.items() if value),
+            *(f"--{name}={value}" for name, value in settings.items() if value),
             *config.options,
         ]
 
@@ -192,10 +194,10 @@ class Slurm:
         where = [f"--partition={self._partition}"] if self._partition else []
         text = _run(["sinfo", "--Node", "--noheader", "--format=%N|%T|%E", *where])
         rows = (line.split("|", 2) for line in text.splitlines())
-        found = {
+        by_name = {
             row[0].strip(): Node(*(field.strip() for field in row)) for row in rows if len(row) == 3
         }
-        return list(found.values())
+        return list(by_name.values())
 
 
 def script(config: SlurmConfig, command: Sequence[str]) -> str:

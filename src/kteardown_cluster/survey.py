@@ -86,12 +86,12 @@ def survey(
 
 def _surveyed(node: Node, folder: Entry, job: Job | None) -> Surveyed:
     with suppress(OSError, ValidationError):
-        found = NodeFacts.model_validate_json((folder / f"{node.name}.json").content())
-        return Surveyed(node=node.name, state=node.state, found=found)
+        facts = NodeFacts.model_validate_json((folder / f"{node.name}.json").content())
+        return Surveyed(node=node.name, state=node.state, found=facts)
     lines = text(folder / f"{node.name}.log").strip().splitlines()
-    said = lines[-1] if lines else (job.reason if job else "the job is gone")
+    last_line = lines[-1] if lines else (job.reason if job else "the job is gone")
     state = f"the job is {job.state}: " if job else ""
-    return Surveyed(node=node.name, state=node.state, reason=f"{state}{said}")
+    return Surveyed(node=node.name, state=node.state, reason=f"{state}{last_line}")
 
 
 def text(file: Entry) -> str:

@@ -48,8 +48,8 @@ def change_points(
         noise = max(noise, _TO_SD * float(np.median(np.abs(np.diff(levels)))))
     noise = max(noise, _TINY)
     gain = 2 * (_EXACT_NOISE * noise) ** 2 if exact else _REAL_GAIN * noise
-    found = segment(levels, gain * math.log(len(levels)), exact=exact)
-    return tuple(_large_enough(levels, found, least)), ""
+    indexes = segment(levels, gain * math.log(len(levels)), exact=exact)
+    return tuple(_large_enough(levels, indexes, least)), ""
 
 
 def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list[int]:
@@ -79,15 +79,15 @@ def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list
         for start, total in totals.items():
             if total > best[end]:
                 useless_from.setdefault(start, end + shortest)
-    found = [before[count]]
-    while found[-1]:
-        found.append(before[found[-1]])
-    return found[-2::-1]
+    starts = [before[count]]
+    while starts[-1]:
+        starts.append(before[starts[-1]])
+    return starts[-2::-1]
 
 
-def _large_enough(levels: NDArray[np.float64], found: list[int], least: float) -> list[int]:
+def _large_enough(levels: NDArray[np.float64], changes: list[int], least: float) -> list[int]:
     """Remove changes below ``least``, the smallest first; the two levels are then merged."""
-    kept = list(found)
+    kept = list(changes)
     while kept:
         medians = [float(np.median(part)) for part in np.split(levels, kept)]
         steps = [abs(after - before) for before, after in itertools.pairwise(medians)]

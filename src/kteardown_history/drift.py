@@ -36,8 +36,8 @@ def drifts(
     time."""
     wanted = HistoryFilter(experiment=experiment.name, clock=experiment.design.clock)
     # A step smaller than noise is no change point, whatever the least one is.
-    found = history_of(runs, wanted, order="time", least=max(_STEP * margins.least, 1e-6))
-    ending = (line for line in found.lines if line.headline and line.figures[-1].run == newest)
+    history = history_of(runs, wanted, order="time", least=max(_STEP * margins.least, 1e-6))
+    ending = (line for line in history.lines if line.headline and line.figures[-1].run == newest)
     return [
         drift for line in ending if (drift := drift_of(line, margins.of(line.metric))) is not None
     ]
@@ -52,7 +52,9 @@ def drift_of(line: Line, margin: float) -> Drift | None:
     levels = [shifts[0].before, *(shift.after for shift in shifts)]
     starts = [0, *(shift.index for shift in shifts)]
     costs = levels if line.better == "lower" else [1 / level for level in levels]
-    large = [n + 1 for n, (one, other) in enumerate(pairwise(costs)) if other > one * (1 + margin)]
+    large = [
+        n + 1 for n, (before, after) in enumerate(pairwise(costs)) if after > before * (1 + margin)
+    ]
     first = large[-1] if large else 0
     best = min(range(first, len(costs)), key=costs.__getitem__)
     by = costs[-1] / costs[best] - 1

@@ -80,13 +80,13 @@ def boot_figures(runs: Sequence[RunDir]) -> tuple[list[BootFigure], Mapping[str,
     # Imported here: duckdb is an extra.
     from kteardown_history.sql.database import database
 
-    with database(runs) as found:
-        rows = found.query(_FIGURES).rows
+    with database(runs) as connection:
+        rows = connection.query(_FIGURES).rows
         figures = [
             BootFigure(run, kernel, workload, metric, _params(params), *others)
             for run, kernel, workload, metric, params, *others in rows
         ]
-        return figures, found.skipped
+        return figures, connection.skipped
 
 
 def _params(texts: Mapping[str, str]) -> tuple[tuple[str, ParamValue], ...]:
@@ -199,7 +199,7 @@ def history(
             keys.setdefault(
                 (*question, _patches(figure, facts), figure.cpus, _host(figure, facts)), []
             ).append(figure)
-    lines = (_line(found, runs, order, least) for found in keys.values())
+    lines = (_line(line_figures, runs, order, least) for line_figures in keys.values())
     return History(order=order, least=least, lines=tuple(sorted(lines, key=_line_key)))
 
 
@@ -227,13 +227,13 @@ def _host(figure: BootFigure, facts: RunFacts) -> str:
 
 
 def _line(
-    found: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Order, least: float
+    figures: Sequence[BootFigure], runs: Mapping[str, RunFacts], order: Order, least: float
 ) -> Line:
-    first = found[0]
+    first = figures[0]
     facts = runs[first.run]
     metric = facts.metrics[first.workload, first.metric]
     parts: dict[tuple[str, str], list[BootFigure]] = {}
-    for figure in found:
+    for figure in figures:
         parts.setdefault((figure.run, figure.kernel), []).append(figure)
 
     def key(boots: Sequence[BootFigure]) -> tuple[object, ...]:
@@ -324,12 +324,12 @@ def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator
     theirs = facts_b.kernels[b.kernel]
     differ = False
     for name in _FACTS:
-        one = getattr(ours, name)
-        other = getattr(theirs, name)
-        if one != other:
+        our_fact = getattr(ours, name)
+        their_fact = getattr(theirs, name)
+        if our_fact != their_fact:
             differ = True
             short = _HASH_DIGITS if name.endswith("_hash") else None
-            yield f"{name.replace('_', ' ')}: {str(one)[:short]} / {str(other)[:short]}"
+            yield f"{name.replace('_', ' ')}: {str(our_fact)[:short]} / {str(their_fact)[:short]}"
     exact = facts_a.clock == "instructions"
     for sentence in differences(facts_a.machine, facts_b.machine, arch=ours.arch, exact=exact):
         differ = True
@@ -360,7 +360,7 @@ def history_of(
     runs: Sequence[RunDir], wanted: HistoryFilter, *, order: Order = "release", least: float = LEAST
 ) -> History:
     """Return the matching lines of ``runs``. Runs that cannot be read are listed in ``unread``."""
-    known: dict[str, RunFacts] = {}
+    facts_by_run: dict[str, RunFacts] = {}
     unread: list[str] = []
     for run in runs:
         try:
@@ -368,7 +368,7 @@ def history_of(
             experiment = snapshot.experiment
             fits = wanted.clock in (None, experiment.design.clock)
             if fits and wanted.experiment in (None, experiment.name):
-                known[run.name] = RunFacts(
+                facts_by_run[run.name] = RunFacts(
                     experiment=experiment.name,
                     clock=snapshot.experiment.design.clock,
                     kernels=dict(snapshot.kernels),
@@ -381,15 +381,15 @@ def history_of(
                 )
         except (OSError, ValueError, ValidationError, InputError):
             unread.append(run.name)
-    figures, skipped = boot_figures([run for run in runs if run.name in known])
-    found = history(figures, known, order=order, least=least)
+    figures, skipped = boot_figures([run for run in runs if run.name in facts_by_run])
+    unfiltered = history(figures, facts_by_run, order=order, least=least)
     lines = tuple(
         line
-        for line in found.lines
+        for line in unfiltered.lines
         if all(getattr(wanted, name) in (None, getattr(line, name)) for name in _NAMES)
         and all(line.point.get(name) in values for name, values in wanted.points.items())
     )
-    return found.model_copy(update={"lines": lines, "unread": (*unread, *skipped)})
+    return unfiltered.model_copy(update={"lines": lines, "unread": (*unread, *skipped)})
 
 
 def nothing_found(everything: Sequence[Line], wanted: HistoryFilter) -> InputError:

@@ -43,9 +43,9 @@ def query(
     from kteardown_history.sql.database import database
 
     runs = all_runs()
-    with database(runs, parameters=parameters_of(runs)) as found:
-        options.note_skipped(found.skipped)
-        answer = found.query(sql)
+    with database(runs, parameters=parameters_of(runs)) as connection:
+        options.note_skipped(connection.skipped)
+        answer = connection.query(sql)
         if as_json:
             rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
             echo(json.dumps(rows, indent=1, ensure_ascii=False, default=str))
@@ -131,11 +131,11 @@ def export(
     with failing(f"--to {to}: cannot be created", hint="name another folder.", kind=LabError):
         to.mkdir(parents=True, exist_ok=True)
     written: list[dict[str, str | int]] = []
-    with database(chosen, locked=False) as found:
-        options.note_skipped(found.skipped)
+    with database(chosen, locked=False) as connection:
+        options.note_skipped(connection.skipped)
         for table in TABLES:
             file = to / f"{table}.{form}"
-            rows = found.save(table, file, form)
+            rows = connection.save(table, file, form)
             written.append({"table": table, "file": str(file), "rows": rows})
     if as_json:
         echo(json.dumps(written, indent=1))

@@ -52,13 +52,14 @@ def site(to: Annotated[Path, typer.Option(metavar="FOLDER")]) -> None:
         _save(to / "index.html", page("index.html.j2", of=_TEMPLATES, runs=rows, **_about()))
         with reporter.task("history"):
             # What `kteardown history` prints, with a picture for each table.
-            found = history_of(all_runs(), HistoryFilter(), order="release", least=LEAST)
-            shown = history_tables.worth_showing(found, every_metric=False)
+            history = history_of(all_runs(), HistoryFilter(), order="release", least=LEAST)
+            shown = history_tables.worth_showing(history, every_metric=False)
             tables = history_tables.tables_of(shown)
             parts = [
-                (one[0].experiment, table, history_tables.picture(one)) for one, table in tables
+                (lines[0].experiment, table, history_tables.picture(lines))
+                for lines, table in tables
             ]
-            notes = history_tables.left_out(found, shown)
+            notes = history_tables.left_out(history, shown)
             _save(
                 to / "history.html",
                 page("history.html.j2", of=_TEMPLATES, parts=parts, notes=notes, **_about()),
@@ -81,8 +82,8 @@ def _begin(to: Path) -> None:
         foreign = to.is_dir() and not (to / _MARK).is_file() and any(to.iterdir())
     if foreign:
         raise InputError(
-            f"--to {to}: has files, and was not made by `kteardown site`",
-            hint="name a new or an empty folder, or one that it made.",
+            f"--to {to}: the folder has files, and `kteardown site` did not make it",
+            hint="name a new or an empty folder, or one that `kteardown site` made.",
         )
     options.need_writable(to / "index.html" if to.is_dir() else to)
     with failing(f"--to {to}: cannot be created", hint="name another folder.", kind=LabError):
@@ -105,52 +106,55 @@ def _about() -> Fields:
     }
 
 
-def _row(found: RunFolder, to: Path) -> Fields:
+def _row(folder: RunFolder, to: Path) -> Fields:
     """Write the page of a run if it has a result, and return what the index has of it.
 
     ``error``: why a damaged run, or one whose boots all failed, has no page. Raises LabError.
     """
-    row: Fields = {"name": found.name, "state": "damaged", "variants": [], "counts": {}}
+    row: Fields = {"name": folder.name, "state": "damaged", "variants": [], "counts": {}}
     row |= dict.fromkeys(("experiment", "started", "result", "page", "written", "error"), "")
     try:
         # Whatever the files of a run are made to raise is about this run alone.
         with damaged("the run", hint=_HINT):
-            fields = run_fields(found)
+            fields = run_fields(folder)
             if fields["state"] not in ("done", "unfinished"):
                 raise InputError(fields["state"].removeprefix("unreadable: "), hint=_HINT)
             row |= fields
-            began = datetime.fromtimestamp(started(found.runs[0].run_file), UTC)
+            began = datetime.fromtimestamp(started(folder.runs[0].run_file), UTC)
             row["started"] = f"{began:%Y-%m-%d %H:%M}"
             row["variants"] = [name.rstrip("/").rpartition("/")[2] for name in row["variants"]]
             if row["state"] == "done":
-                results = filter(None, map(saved.saved_result, found.runs))
+                results = filter(None, map(saved.saved_result, folder.runs))
                 row["counts"] = Counter(
                     m.verdict for result in results for m in result.metric_verdicts
                 )
-                row["page"], row["written"] = _page_of(found, to)
+                row["page"], row["written"] = _page_of(folder, to)
             else:
-                row["state"] = "running" if any(map(is_locked, found.runs)) else "unfinished"
-                each = [(one.path.name, boots_done(boot_rows(one))) for one in found.runs]
-                lines = (f"{clock}: {done}" if found.both_clocks else done for clock, done in each)
+                row["state"] = "running" if any(map(is_locked, folder.runs)) else "unfinished"
+                progress = [(run.path.name, boots_done(boot_rows(run))) for run in folder.runs]
+                lines = (
+                    f"{clock}: {done}" if folder.both_clocks else done for clock, done in progress
+                )
                 row["result"] = "\n".join(lines)
     except (InputError, GuestError, OSError) as error:
         # Without the folder of the runs, which is of this machine.
-        row["error"] = str(error).replace(f"{found.path.parent}/", "")
+        row["error"] = str(error).replace(f"{folder.path.parent}/", "")
     return row
 
 
-def _page_of(found: RunFolder, to: Path) -> tuple[str, bool]:
+def _page_of(folder: RunFolder, to: Path) -> tuple[str, bool]:
     """Return the file name of the page of a run, and whether it was written: only if the result is
     newer."""
-    if not _SAFE.fullmatch(found.path.name):
+    if not _SAFE.fullmatch(folder.path.name):
         raise InputError(
-            "a page cannot have the name of this run", hint="rename the folder of the run."
+            "the name of this run cannot be the name of a page",
+            hint="rename the folder of the run.",
         )
-    file = to / f"run-{found.path.name}.html"
+    file = to / f"run-{folder.path.name}.html"
     # Of the time before the result is read: a result that is replaced meanwhile is newer.
-    newest = max(run.result_file.status().st_mtime_ns for run in found.runs)
+    newest = max(run.result_file.status().st_mtime_ns for run in folder.runs)
     if file.is_file() and not file.is_symlink() and file.stat().st_mtime_ns >= newest:
         return file.name, False
-    _save(file, formats.render("html", of_run(material_of_folder(found, samples=True))))
+    _save(file, formats.render("html", of_run(material_of_folder(folder, samples=True))))
     os.utime(file, ns=(newest, newest), follow_symlinks=False)
     return file.name, True

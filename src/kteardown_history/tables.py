@@ -36,7 +36,8 @@ def picture(lines: Sequence[Line]) -> str:
     )
     figures = {(figure.run, figure.kernel): figure for line in lines for figure in line.figures}
     ordered = sorted(
-        figures.values(), key=lambda one: (release_key(one.release), one.at, one.kernel)
+        figures.values(),
+        key=lambda run_figure: (release_key(run_figure.release), run_figure.at, run_figure.kernel),
     )
     columns = {(figure.run, figure.kernel): number for number, figure in enumerate(ordered)}
     releases = [figure.release for figure in ordered]

@@ -37,23 +37,23 @@ def history(
         points=parse_assignments(point or (), "--point"),
     )
     runs = all_runs()
-    found = history_of(runs, wanted, order=order, least=least / 100)
-    if not found.lines and wanted != HistoryFilter():
+    matching = history_of(runs, wanted, order=order, least=least / 100)
+    if not matching.lines and wanted != HistoryFilter():
         raise nothing_found(history_of(runs, HistoryFilter()).lines, wanted)
     if as_json:
-        echo(found.model_dump_json(indent=1, by_alias=True))
+        echo(matching.model_dump_json(indent=1, by_alias=True))
     else:
-        show(found, options.output(), every_metric=metric is not None)
+        show(matching, options.output(), every_metric=metric is not None)
 
 
-def show(found: History, out: Console, *, every_metric: bool) -> None:
-    """Print the lines of ``found`` that have at least two figures.
+def show(matching: History, out: Console, *, every_metric: bool) -> None:
+    """Print the lines of ``matching`` that have at least two figures.
 
     ``every_metric``: also those whose metric is not a headline metric.
     """
     plain = out.options.ascii_only
-    shown = tables.worth_showing(found, every_metric=every_metric)
+    shown = tables.worth_showing(matching, every_metric=every_metric)
     for _, table in tables.tables_of(shown, plain=plain):
         text.show(table, out)
-    for sentence in tables.left_out(found, shown):
+    for sentence in tables.left_out(matching, shown):
         out.print(sentence, style="dim", soft_wrap=True)

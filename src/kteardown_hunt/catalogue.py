@@ -63,18 +63,18 @@ def own_kinds(folder: Path | None) -> list[Path]:
     if folder and not (folder / "kinds").is_dir():
         raise InputError(
             f"--own {folder}: there is no folder {folder / 'kinds'}",
-            hint="put the C files of the kinds there.",
+            hint="create that folder, and put the C files of your kinds there.",
         )
     return sorted((folder / "kinds").glob("*.[ch]")) if folder else []
 
 
-def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
+def load_kinds(user_kinds: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
     """Return all kinds, ordered by part and name.
 
     Raises BuildError if one does not compile, InputError if one declares what cannot be, LabError.
     """
-    program = build_kinds_program(cache=cache_dir(), reporter=reporter, kinds=own)
-    if own:
+    program = build_kinds_program(cache=cache_dir(), reporter=reporter, kinds=user_kinds)
+    if user_kinds:
         listed = sandbox.capture([str(program)], [program], limits=_LIMITS)
     else:
         listed = spawn.run([str(program)], capture_output=True, text=True, check=True).stdout
@@ -83,7 +83,7 @@ def load_kinds(own: Sequence[Path], reporter: Reporter) -> tuple[Kind, ...]:
     except ValidationError as error:
         raise InputError(
             f"a kind declares something invalid: {error.errors()[0]['msg']}",
-            hint="correct its KIND(): its texts must not have quotation marks or backslashes.",
+            hint="correct its KIND(): the texts must not have quotation marks or backslashes.",
         ) from error
     return tuple(sorted(kinds, key=lambda kind: (kind.part, kind.name)))
 
@@ -95,16 +95,16 @@ def choose_kinds(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ..
     contain.
     """
     words = list(wanted)
-    known = {kind.name for kind in kinds} | {kind.part for kind in kinds}
+    names = {kind.name for kind in kinds} | {kind.part for kind in kinds}
     chosen = set()
     for word in words:
-        found = {kind.name for kind in kinds if word in (kind.name, kind.part)}
-        found = found or {kind.name for kind in kinds if word and word in kind.name}
-        chosen |= found
-        if not found:
+        matches = {kind.name for kind in kinds if word in (kind.name, kind.part)}
+        matches = matches or {kind.name for kind in kinds if word and word in kind.name}
+        chosen |= matches
+        if not matches:
             raise InputError(
                 f"--kinds: there is no kind and no part of the catalogue called {word!r}"
-                f"{did_you_mean(word, known)}",
+                f"{did_you_mean(word, names)}",
                 hint="choose from `kteardown list kinds`.",
             )
     return tuple(kind for kind in kinds if not words or kind.name in chosen)
@@ -112,11 +112,11 @@ def choose_kinds(kinds: Sequence[Kind], wanted: Iterable[str]) -> tuple[Kind, ..
 
 def possible(kinds: Sequence[Kind], user: str) -> tuple[Kind, ...]:
     """Return the kinds whose objects ``user`` can make. Raises InputError if there is none."""
-    found = tuple(kind for kind in kinds if user == "root" or not kind.privileged)
-    if not found:
+    allowed = tuple(kind for kind in kinds if user == "root" or not kind.privileged)
+    if not allowed:
         raise InputError(
             "--unprivileged: only root can make the objects of "
             f"{', '.join(kind.name for kind in kinds)}",
             hint="leave --unprivileged out, or choose others from `kteardown list kinds`.",
         )
-    return found
+    return allowed

@@ -89,11 +89,11 @@ class MeasuredCase:
 
 def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCase]:
     """Return every case on every kernel that ``boots`` began, by kernel and case."""
-    found: dict[tuple[str, Case], MeasuredCase] = {}
+    cases: dict[tuple[str, Case], MeasuredCase] = {}
     for boot in boots:
         for trial in trials(boot.records):
             case = case_of(trial.params)
-            into = found.setdefault((boot.start.kernel, case), MeasuredCase(case))
+            into = cases.setdefault((boot.start.kernel, case), MeasuredCase(case))
             # Bystanders are measured at the largest number so far: only if all is well does the
             # trial say which.
             largest = max(into.sizes, default=0)
@@ -114,7 +114,7 @@ def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCas
                     into.figures.setdefault(metric, {})[boot.start.seed, objects] = float(
                         median(values)
                     )
-    return found
+    return cases
 
 
 def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
@@ -124,15 +124,16 @@ def worth_confirming(screened: Iterable[MeasuredCase]) -> dict[Case, int]:
     # objects grows, so of one way of each kind at all sizes: that of the other ways, at one size or
     # two, asks for nothing.
     return {
-        each.case: max(each.sizes)
-        for each in screened
-        if each.sizes and any(_asks_for(*costs) for costs in _curves(each).items())
+        measured_case.case: max(measured_case.sizes)
+        for measured_case in screened
+        if measured_case.sizes
+        and any(_asks_for(*costs) for costs in _curves(measured_case).items())
     }
 
 
-def may_grow(each: MeasuredCase) -> bool:
+def may_grow(measured_case: MeasuredCase) -> bool:
     """Return whether a case may have a find after one seed of the confirmation."""
-    return any(may_be_steep(curve) for curve in _curves(each).values())
+    return any(may_be_steep(curve) for curve in _curves(measured_case).values())
 
 
 def _asks_for(cost: Cost, curve: Curve) -> bool:
@@ -141,8 +142,12 @@ def _asks_for(cost: Cost, curve: Curve) -> bool:
     return screen(curve)
 
 
-def grows(each: MeasuredCase) -> list[Cost]:
-    return [cost for cost, curve in _curves(each).items() if judge(curve).verdict == "superlinear"]
+def grows(measured_case: MeasuredCase) -> list[Cost]:
+    return [
+        cost
+        for cost, curve in _curves(measured_case).items()
+        if judge(curve).verdict == "superlinear"
+    ]
 
 
 def case_results(
@@ -153,34 +158,38 @@ def case_results(
     elsewhere: Mapping[Case, Mapping[str, MeasuredCase]],
 ) -> list[CaseResult]:
     """Return the verdicts of all cases, from the confirmation where there is one."""
-    known = {kind.name: kind for kind in kinds}
-    found = []
+    kinds_by_name = {kind.name: kind for kind in kinds}
+    results = []
     for case, first in screened.items():
-        if case.kind not in known:
+        if case.kind not in kinds_by_name:
             continue
-        kind = known[case.kind]
+        kind = kinds_by_name[case.kind]
         second = confirmed.get(case)
-        others = elsewhere.get(case, {})
+        by_source = elsewhere.get(case, {})
         growth = {cost: _screened(cost, curve) for cost, curve in _curves(first).items()}
         if second is not None:
             growth |= _growths(second)
-        both = [each for each in (second, first) if each is not None]
+        both = [measured_case for measured_case in (second, first) if measured_case is not None]
         watched = {
             name: value
             for name in BYSTANDERS
-            for each in both
-            if (value := each.largest(name)) is not None
+            for measured_case in both
+            if (value := measured_case.largest(name)) is not None
         }
-        failed = tuple(failure for each in both for failure in each.failures)
+        failed = tuple(failure for measured_case in both for failure in measured_case.failures)
         result = CaseResult(
             **vars(case),
             **kind.model_dump(include={"part", "object", "shape", "needs"}),
             growth=growth,
             call=kind.call if case.way == "call" else "",
             causes=dict(causes.get(case, {})),
-            elsewhere={source: _growths(each) for source, each in others.items()},
+            elsewhere={
+                source: _growths(measured_case) for source, measured_case in by_source.items()
+            },
             failed_elsewhere={
-                source: each.failures[0] for source, each in others.items() if each.failures
+                source: measured_case.failures[0]
+                for source, measured_case in by_source.items()
+                if measured_case.failures
             },
             idle_ns=both[0].largest("idle_ns"),
             bystanders=watched,
@@ -188,15 +197,15 @@ def case_results(
             failed=failed,
             beyond_budget=first.beyond_budget,
         )
-        found.append(result)
-    return found
+        results.append(result)
+    return results
 
 
 def finds_of(
     cases: Sequence[CaseResult], confirmed: Mapping[Case, MeasuredCase], kinds: Sequence[Kind]
 ) -> list[Find]:
     """Return the finds, the worst first."""
-    known = {kind.name: kind for kind in kinds}
+    kinds_by_name = {kind.name: kind for kind in kinds}
     # The memory that an object takes: one of the ways of its kind has it at all sizes.
     memory: dict[str, tuple[int, float]] = {}
     for case in cases:
@@ -206,70 +215,70 @@ def finds_of(
                 memory.get(case.kind, (0, 0.0)), (held.sizes[-1], held.costs[-1])
             )
     kb_each = {kind: kb / size for kind, (size, kb) in memory.items()}
-    found = []
+    finds = []
     for case in cases:
         same = case.model_dump(include=_OF_A_CASE)
         failed = next(
             (failure for failure in case.failed if failure.outcome in _GUEST_FAILED), None
         )
         if failed:
-            found.append(Find(**same, cost=None, failure=_text(failed), failed=failed))
+            finds.append(Find(**same, cost=None, failure=_text(failed), failed=failed))
         of = Case(case.kind, case.way, case.user)
         for cost, grown in case.growth.items():
             if grown.verdict == "superlinear" and grown.confirmed:
                 curve = confirmed[of].curve(cost)
                 assert curve is not None
-                found.append(
+                finds.append(
                     Find(
                         **same,
                         cost=cost,
                         growth=grown,
                         function=case.causes.get(cost),
                         prediction=_prediction(
-                            curve, known[case.kind], case.user, kb_each.get(case.kind)
+                            curve, kinds_by_name[case.kind], case.user, kb_each.get(case.kind)
                         )
                         if cost != "held"
                         else None,
                         elsewhere={
-                            source: those[cost]
-                            for source, those in case.elsewhere.items()
-                            if cost in those
+                            source: growths[cost]
+                            for source, growths in case.elsewhere.items()
+                            if cost in growths
                         },
                         failed_elsewhere=case.failed_elsewhere,
                     )
                 )
-    return _merged(found)
+    return _merged(finds)
 
 
-def _curves(each: MeasuredCase) -> dict[Cost, Curve]:
-    found = {cost: each.curve(cost) for cost in METRICS}
-    return {cost: curve for cost, curve in found.items() if curve is not None}
+def _curves(measured_case: MeasuredCase) -> dict[Cost, Curve]:
+    curves = {cost: measured_case.curve(cost) for cost in METRICS}
+    return {cost: curve for cost, curve in curves.items() if curve is not None}
 
 
 def _screened(cost: Cost, curve: Curve) -> GrowthResult:
     """Return the verdict of the screen: no find where it does not ask for a confirmation."""
-    found = _growth(curve, confirmed=False)
-    if found.verdict != "superlinear" or _asks_for(cost, curve):
-        return found
-    reason = f"{found.reason}, in the screen: too little to be confirmed"
-    return found.model_copy(update={"verdict": "unknown", "reason": reason})
+    growth = _growth(curve, confirmed=False)
+    if growth.verdict != "superlinear" or _asks_for(cost, curve):
+        return growth
+    reason = f"{growth.reason}, in the screen: too little to be confirmed"
+    return growth.model_copy(update={"verdict": "unknown", "reason": reason})
 
 
-def _growths(each: MeasuredCase) -> dict[Cost, GrowthResult]:
-    return {cost: _growth(curve, confirmed=True) for cost, curve in _curves(each).items()}
+def _growths(measured_case: MeasuredCase) -> dict[Cost, GrowthResult]:
+    return {cost: _growth(curve, confirmed=True) for cost, curve in _curves(measured_case).items()}
 
 
 def _growth(curve: Curve, *, confirmed: bool) -> GrowthResult:
-    found = judge(curve)
-    last = found.exponents[-1] if found.exponents else None
+    growth = judge(curve)
+    last = growth.exponents[-1] if growth.exponents else None
     medians = np.nanmedian(curve.rows, axis=0)
     return GrowthResult(
-        verdict=found.verdict,
-        reason=found.reason,
+        verdict=growth.verdict,
+        reason=growth.reason,
         exponent=_finite(last.value) if last else None,
         exponent_ci=(_finite(last.low), _finite(last.high)) if last else (None, None),
-        share=found.share,
-        rising=found.rising,
+        share=growth.share,
+        rising=growth.rising,
         sizes=curve.sizes,
         costs=tuple(_finite(float(value)) for value in medians),
         confirmed=confirmed,
@@ -287,10 +296,10 @@ def _prediction(
     if (
         allowed is None
         or allowed[0] < curve.sizes[-1]
-        or (found := predict(curve, allowed[0])) is None
+        or (predicted := predict(curve, allowed[0])) is None
     ):
         return None
-    low, middle, high = found
+    low, middle, high = predicted
     return CostPrediction(
         objects=allowed[0], limit=allowed[1], instructions=(low, middle, _finite(high))
     )
@@ -300,10 +309,10 @@ def _text(failure: FailureResult) -> str:
     return f"{failure.brief}: {failure.detail}"
 
 
-def _merged(found: Sequence[Find]) -> list[Find]:
+def _merged(finds: Sequence[Find]) -> list[Find]:
     """Put finds together in which the same function makes the same cost grow; the worst one
     remains."""
-    ordered = sorted(found, key=_badness, reverse=True)
+    ordered = sorted(finds, key=_badness, reverse=True)
     groups: dict[object, list[Find]] = {}
     for number, find in enumerate(ordered):
         # What two finds have in common if they are one.

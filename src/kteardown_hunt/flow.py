@@ -143,8 +143,12 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     hunt = _prepare(folder, reporter, jobs)
     reporter.note(f"screening on {hunt.request.source}; kinds: {len(hunt.kinds)}")
     plan = screen_plan(hunt.kinds, hunt.request.source, hunt.options)
-    found = _on(hunt.request.source, measured(hunt.stage("screen", plan)))
-    first = {case: found[case] for case in cases_of(hunt.kinds, hunt.options) if case in found}
+    measured_cases = _on(hunt.request.source, measured(hunt.stage("screen", plan)))
+    first = {
+        case: measured_cases[case]
+        for case in cases_of(hunt.kinds, hunt.options)
+        if case in measured_cases
+    }
     chosen = {
         case: most for case, most in worth_confirming(first.values()).items() if can_confirm(most)
     }
@@ -156,7 +160,9 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
             f"confirming {len(chosen)} of {len(first)} ways to release, which may grow too fast"
         )
         second = _confirmed(hunt, chosen, confirming)
-    steep = {case: costs for case, each in second.items() if (costs := grows(each))}
+    steep = {
+        case: costs for case, measured_case in second.items() if (costs := grows(measured_case))
+    }
     causes = _causes(hunt, second, steep, confirming)
     elsewhere = _elsewhere(hunt, {case: chosen[case] for case in steep}, confirming)
     rate = _rate(hunt, second, {case: chosen[case] for case in steep}, confirming)
@@ -192,8 +198,8 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
     return _Hunt(folder, request, kinds, kernels, lab, options, reporter)
 
 
-def _on(kernel: str, found: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Case, MeasuredCase]:
-    return {case: each for (of, case), each in found.items() if of == kernel}
+def _on(kernel: str, cases: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Case, MeasuredCase]:
+    return {case: measured_case for (of, case), measured_case in cases.items() if of == kernel}
 
 
 def _confirmed(
@@ -206,12 +212,12 @@ def _confirmed(
     for name, seeds in (("narrow", [0]), ("confirm", range(1, CONFIRM_SEEDS))):
         plan = confirm_plan(chosen, [source], seeds, options)
         boots += hunt.stage(name, plan)
-        found = _on(source, measured(boots))
-        growing = {case for case, each in found.items() if may_grow(each)}
+        cases = _on(source, measured(boots))
+        growing = {case for case, measured_case in cases.items() if may_grow(measured_case)}
         chosen = {case: most for case, most in chosen.items() if case in growing}
         if not chosen:
             break
-    return found
+    return cases
 
 
 def _causes(
@@ -226,7 +232,9 @@ def _causes(
         sizes = {case: confirmed[case].sizes[-3:] for case, costs in steep.items() if cost in costs}
         if not sizes:
             continue
-        hunt.reporter.note(f"sampling what takes the time of {len(sizes)} finds ({cost})")
+        hunt.reporter.note(
+            f"sampling the functions that take the time of {len(sizes)} finds ({cost})"
+        )
         plan = plan_of_sizes(
             sizes, [hunt.request.source], [0], options, watch, profile_ns=_PERIOD_NS, share=True
         )
@@ -239,13 +247,13 @@ def _elsewhere(
     hunt: _Hunt, largest: Mapping[Case, int], options: Options
 ) -> dict[Case, dict[str, MeasuredCase]]:
     """Measure the finds on the other kernels, and return what was measured by case and source."""
-    found: dict[Case, dict[str, MeasuredCase]] = {}
+    cases: dict[Case, dict[str, MeasuredCase]] = {}
     if largest and hunt.request.against:
         hunt.reporter.note(f"measuring the finds on {', '.join(hunt.request.against)}")
         plan = confirm_plan(largest, hunt.request.against, [0], options)
-        for (source, case), each in measured(hunt.stage("kernels", plan)).items():
-            found.setdefault(case, {})[source] = each
-    return found
+        for (source, case), measured_case in measured(hunt.stage("kernels", plan)).items():
+            cases.setdefault(case, {})[source] = measured_case
+    return cases
 
 
 def _with_locks(
@@ -280,7 +288,11 @@ def _owners(
 ) -> tuple[OwnersResult, ...]:
     """Release every case by several processes at once in real time, as far as that is asked for."""
     owners = hunt.request.owners
-    largest = {case: each.sizes[-1] for case, each in screened.items() if each.sizes}
+    largest = {
+        case: measured_case.sizes[-1]
+        for case, measured_case in screened.items()
+        if measured_case.sizes
+    }
     if not owners or not largest:
         return ()
     lab = hunt.real_time(f"releasing by up to {max(owners)} processes at once")
@@ -300,11 +312,11 @@ def _rate(
     options: Options,
 ) -> Rate | None:
     """Measure some finds in real time, and return how long an instruction takes on this host."""
-    some = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
-    if not some:
+    sample = dict(sorted(largest.items())[:: max(1, len(largest) // _RATE_CASES)][:_RATE_CASES])
+    if not sample:
         return None
     lab = hunt.real_time("measuring some finds")
-    sizes = {case: confirmed[case].sizes[-1:] for case in some}
+    sizes = {case: confirmed[case].sizes[-1:] for case in sample}
     # A resumed hunt keeps the cases that it began with, although its finds may be others: the rate
     # is that of the host, which may be busy now.
     begun = hunt.folder.measured(["rate"])
@@ -312,13 +324,15 @@ def _rate(
         load_plan(begun[0]) if begun else plan_of_sizes(sizes, [hunt.request.source], [0], options)
     )
     rates: list[float] = []
-    for case, each in _on(hunt.request.source, measured(hunt.stage("rate", plan, lab))).items():
+    for case, measured_case in _on(
+        hunt.request.source, measured(hunt.stage("rate", plan, lab))
+    ).items():
         exact = confirmed[case].largest("sync_ns")
-        real = each.largest("sync_ns")
+        real = measured_case.largest("sync_ns")
         if exact and real:
             rates.append(real / exact)
     if not rates:
         return None
     rate = median(rates)
-    deviation = median([abs(each / rate - 1) for each in rates])
+    deviation = median([abs(ns / rate - 1) for ns in rates])
     return Rate(ns=rate, deviation=deviation, acceleration=lab.acceleration, cases=len(rates))

@@ -96,10 +96,12 @@ class Request(StrictModel):
     @property
     def named(self) -> list[named.Named]:
         """What it names outside of the folder of the hunt. Raises InputError."""
-        found = [named.Named(self.own, "kinds of its own")] if self.own else []
-        found += named.of_compiler(self.compiler)
+        references = [named.Named(self.own, "kinds of its own")] if self.own else []
+        references += named.of_compiler(self.compiler)
         kernels = (self.source, *self.against, self.locks)
-        return found + [one for kernel in kernels if kernel for one in named.of_variant(kernel)]
+        return references + [
+            reference for kernel in kernels if kernel for reference in named.of_variant(kernel)
+        ]
 
 
 class HuntFolder(RunDir):
@@ -122,22 +124,22 @@ class HuntFolder(RunDir):
         path = Path(name)
         if not (Entry(path) / "hunt.json").exists():
             files = [Entry(folder.path) / "hunt.json" for folder in Entry(runs_dir()).entries()]
-            known = [file.root for file in sorted(filter(Entry.exists, files), key=started)]
-            found = (
-                known[-1:]
+            hunts = [file.root for file in sorted(filter(Entry.exists, files), key=started)]
+            matches = (
+                hunts[-1:]
                 if name == "last"
-                else [one for one in known if one.name.startswith(name)]
+                else [hunt for hunt in hunts if hunt.name.startswith(name)]
             )
-            if len(found) != 1:
+            if len(matches) != 1:
                 raise InputError(
                     f"there is no hunt called {name!r}"
-                    if not found
-                    else f"{name!r} fits several hunts",
-                    hint=f"choose one of: {', '.join(one.name for one in known)}."
-                    if known
+                    if not matches
+                    else f"the name {name!r} fits several hunts",
+                    hint=f"choose one of: {', '.join(hunt.name for hunt in hunts)}."
+                    if hunts
                     else "start a hunt with `kteardown hunt`.",
                 )
-            path = found[0]
+            path = matches[0]
         return cls(path)
 
     def request(self) -> Request:
@@ -152,7 +154,7 @@ class HuntFolder(RunDir):
             return Request.model_validate_json(file.content())
         except (OSError, ValidationError) as error:
             raise InputError(
-                f"{file}: cannot be read: {error}", hint="restore the file, or hunt again."
+                f"{file}: cannot be read: {error}", hint="restore the file, or start a new hunt."
             ) from error
 
     def extend(self, against: Sequence[str], locks: str) -> None:
@@ -181,8 +183,9 @@ class HuntFolder(RunDir):
         if run.plan_file.exists():
             if run.environment().get("agent_hash") != agent_hash:
                 raise InputError(
-                    f"{run.path}: the kinds or the agent have changed since it was measured",
-                    hint="hunt again; figures of different programs cannot be put together.",
+                    f"{run.path}: the kinds or the agent have changed since this stage was "
+                    "measured",
+                    hint="start a new hunt: figures of different programs cannot be put together.",
                 )
             planned = load_plan(run)
             extended = with_what_is_missing(planned, plan)
@@ -197,8 +200,8 @@ class HuntFolder(RunDir):
 
     def measured(self, names: Sequence[str] = STAGES) -> list[RunDir]:
         """Return the stages that have been begun, in order."""
-        found = (RunDir(self.folder / name) for name in names)
-        return [run for run in found if run.plan_file.exists()]
+        runs = (RunDir(self.folder / name) for name in names)
+        return [run for run in runs if run.plan_file.exists()]
 
 
 def requests_of(
@@ -215,11 +218,11 @@ def requests_of(
     """
     on = source.rpartition(" on ")[2]
     check_source(on)
-    wanted = tuple(sorted(modules))
-    base = KernelRequest(on, on, fragments=tuple(config), modules=wanted, compiler=compiler)
-    found = [kernel_of(each, base)[0] for each in (source, *against)]
+    module_names = tuple(sorted(modules))
+    base = KernelRequest(on, on, fragments=tuple(config), modules=module_names, compiler=compiler)
+    kernels = [kernel_of(spec, base)[0] for spec in (source, *against)]
     return [
-        replace(kernel, name=name) for kernel, name in zip(found, (source, *against), strict=True)
+        replace(kernel, name=name) for kernel, name in zip(kernels, (source, *against), strict=True)
     ]
 
 
@@ -267,7 +270,10 @@ def measure_stage(
     if not failed:
         return boots
     names = ", ".join(dict.fromkeys(kind for _, kind in failed))
-    reporter.note(f"measuring again, each alone, since their boots did not end well: {names}")
+    reporter.note(
+        "a boot of several kinds failed, or a trial gave no figures; measuring these kinds again, "
+        f"each in a boot of its own: {names}"
+    )
     again = alone_plan(planned, failed)
     return [
         *(without(boot, failed) for boot in boots),
@@ -283,21 +289,21 @@ def further_boots(plan: Plan, run: RunDir) -> tuple[PlannedBoot, ...]:
         plan,
         run.boots(),
         outcomes=_FAILED,
-        leave_out=lambda one, failed: one.params["way"] == failed.params["way"],
+        leave_out=lambda trial, failed: trial.params["way"] == failed.params["way"],
     )
 
 
 def without_figures(plan: Plan, boots: Iterable[BootRecords]) -> list[tuple[int, str]]:
     """Return boots and their kinds: all of a boot that failed, else those of trials that gave no
     figures."""
-    found = []
+    unmeasured = []
     for boot in boots:
         failed = {str(trial.params["kind"]) for trial in trials(boot.records) if not trial.usable}
         kinds = kinds_in(plan.boots[boot.boot])
-        found += [
+        unmeasured += [
             (boot.boot, kind) for kind in kinds if boot.end.outcome in _FAILED or kind in failed
         ]
-    return found
+    return unmeasured
 
 
 def without(boot: BootRecords, parts: Collection[tuple[int, str]]) -> BootRecords:

@@ -65,7 +65,9 @@ def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, FunctionResult
         params = dict(stretches.key)
         by_case.setdefault(case_of(params), {})[int(params["objects"])] = stretches
     return {
-        case: found for case, sizes in by_case.items() if (found := _growing(sizes)) is not None
+        case: function
+        for case, sizes in by_case.items()
+        if (function := _growing(sizes)) is not None
     }
 
 
@@ -74,9 +76,9 @@ def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
     costs = [FunctionCosts(sizes[number]) for number in numbers]
     last = costs[-1]
     before = costs[-2] if len(costs) > 1 else None
-    found: list[tuple[bool, float, FunctionResult]] = []
+    candidates: list[tuple[bool, float, FunctionResult]] = []
     for name in last.functions - {_USER}:
-        times = [each.own(name) for each in costs]
+        times = [cost.own(name) for cost in costs]
         fitted = growth(numbers, times)
         grown = times[-1].ns - (before.own(name).ns if before else 0.0)
         chain = () if _says_what(name) else last.chain_to(name, _says_what)
@@ -89,9 +91,13 @@ def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
             no_interrupts=last.no_interrupts(name),
             place=place_of(name, callers),
         )
-        found.append((bool(fitted and fitted[0] >= _STEEP_FUNCTION and grown > 0), grown, function))
-    steep = [each for each in found if each[0] and each[2].share > 0.1] or found
-    return max(steep, key=lambda each: each[1])[2] if steep else None
+        candidates.append(
+            (bool(fitted and fitted[0] >= _STEEP_FUNCTION and grown > 0), grown, function)
+        )
+    steep = [
+        candidate for candidate in candidates if candidate[0] and candidate[2].share > 0.1
+    ] or candidates
+    return max(steep, key=lambda candidate: candidate[1])[2] if steep else None
 
 
 def scalings(boots: Sequence[BootRecords], alone: Mapping[Case, str]) -> tuple[OwnersResult, ...]:
@@ -112,12 +118,12 @@ def scalings(boots: Sequence[BootRecords], alone: Mapping[Case, str]) -> tuple[O
                 key = case_of(trial.params), int(trial.params["owners"])
                 at = boot.boot, int(trial.params["objects"])
                 times.setdefault(key, {})[at] = median(trial.samples["elapsed_ns"])
-    found = [
-        one.model_copy(update={"alone": alone.get(case, "")})
-        for (case, owners), those in sorted(times.items())
-        if owners > 1 and (one := scaling(case, owners, times.get((case, 1), {}), those))
+    results = [
+        result.model_copy(update={"alone": alone.get(case, "")})
+        for (case, owners), together in sorted(times.items())
+        if owners > 1 and (result := scaling(case, owners, times.get((case, 1), {}), together))
     ]
-    return tuple(sorted(found, key=lambda one: one.ratio / one.owners, reverse=True))
+    return tuple(sorted(results, key=lambda result: result.ratio / result.owners, reverse=True))
 
 
 def scaling(

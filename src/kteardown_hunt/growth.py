@@ -173,11 +173,11 @@ def exponent(curve: Curve, first: int, second: int, confidence: float) -> Expone
     increment may in addition be wrong by the floor of its curve, however little the seeds differ: a
     deterministic clock gives seeds that agree to the last digit, and one seed has no spread.
     """
-    one = curve.increments[:, first]
-    two = curve.increments[:, second]
+    earlier = curve.increments[:, first]
+    later = curve.increments[:, second]
     ends = (*curve.sizes[first : first + 2], *curve.sizes[second : second + 2])
     ratios = ratio(ends, POWERS)
-    contrasts = two[:, None] - ratios * one[:, None]
+    contrasts = later[:, None] - ratios * earlier[:, None]
     error = half_width(contrasts, confidence) + (1 + ratios) * curve.floor
     middle = contrasts.mean(axis=0)
     not_more = np.flatnonzero(middle <= error)
@@ -185,11 +185,11 @@ def exponent(curve: Curve, first: int, second: int, confidence: float) -> Expone
     # Rounded outwards: the bounds themselves are rejected, and so is everything beyond them.
     low = POWERS[max(not_more[0] - 1, 0) if len(not_more) else -1]
     high = POWERS[min(not_less[-1] + 1, len(POWERS) - 1) if len(not_less) else 0]
-    grown = float(one.mean())
-    more = float(two.mean())
-    value = math.inf if more > 0 else math.nan
+    grown = float(earlier.mean())
+    grown_later = float(later.mean())
+    value = math.inf if grown_later > 0 else math.nan
     if grown > 0:
-        value = float(np.interp(more / grown, ratios, POWERS))
+        value = float(np.interp(grown_later / grown, ratios, POWERS))
     return Exponent(
         tuple(dict.fromkeys(ends)),
         value,
@@ -206,8 +206,8 @@ def ratio(ends: tuple[int | float, ...], powers: Array) -> Array:
     """
     a, b, c, d = ends
     p = np.where(np.abs(powers) < 1e-9, 1e-9, powers)
-    found: Array = (c / a) ** p * np.expm1(p * math.log(d / c)) / np.expm1(p * math.log(b / a))
-    return found
+    ratios: Array = (c / a) ** p * np.expm1(p * math.log(d / c)) / np.expm1(p * math.log(b / a))
+    return ratios
 
 
 def half_width(figures: Array, confidence: float) -> Array:
@@ -245,30 +245,28 @@ def judge(curve: Curve, confidence: float = 0.95) -> Growth:
     steps = whole.ladder()
     if len(steps.sizes) < MIN_SIZES:
         count = len(steps.sizes)
-        return Growth(
-            "unknown", f"sizes that are doublings apart: {count}, and {MIN_SIZES} are needed"
-        )
+        return Growth("unknown", f"{count} sizes are a doubling apart, and {MIN_SIZES} are needed")
     total = steps.rows[:, -1] - steps.rows[:, 0]
     error = float(half_width(total, confidence)) + curve.floor
     if total.mean() <= error:
         return _not_growing(whole, float(total.mean()), error)
-    found = tuple(exponent(steps, i, i + 1, confidence) for i in range(len(steps.sizes) - 2))
+    exponents = tuple(exponent(steps, i, i + 1, confidence) for i in range(len(steps.sizes) - 2))
     share, rises = _superlinear_part(steps)
-    *_, before, last = found
-    steep = [each.low >= _limit(each.sizes) for each in (before, last)]
+    *_, before, last = exponents
+    steep = [doubling.low >= _limit(doubling.sizes) for doubling in (before, last)]
     falls = _falls(steps, confidence)
     if all(steep) and share >= SHARE and rises and not falls:
         reason = (
             f"exponents {before} and {last} at the last two doublings; {share:.0%} of the cost is "
             "superlinear"
         )
-        return Growth("superlinear", reason, found, share)
+        return Growth("superlinear", reason, exponents, share)
     if steep[-1]:
-        reason = falls or _what_is_missing(found, share, steep=all(steep))
-        return Growth("unknown", reason, found, share, rising=True)
+        reason = falls or _what_is_missing(exponents, share, steep=all(steep))
+        return Growth("unknown", reason, exponents, share, rising=True)
     verdict, reason = _by_power_law(whole, confidence)
     return Growth(
-        verdict, reason, found, share, rising=verdict == "unknown" and last.value > MAY_RISE
+        verdict, reason, exponents, share, rising=verdict == "unknown" and last.value > MAY_RISE
     )
 
 
@@ -286,20 +284,20 @@ def screen(curve: Curve, worth: float = WORTH_CONFIRMING) -> bool:
     if whole.increments[:, -1].mean() <= NOTICED * curve.floor:
         return False
     last = len(whole.sizes) - 2
-    found = exponent(whole, last - 1, last, 0.5)
-    return found.value > worth and found.high > _limit(found.sizes)
+    last_exponent = exponent(whole, last - 1, last, 0.5)
+    return last_exponent.value > worth and last_exponent.high > _limit(last_exponent.sizes)
 
 
 def may_be_steep(curve: Curve) -> bool:
     """Return whether more seeds may make a find of a cost that was confirmed with one."""
     # Both of the last doublings of a find are steep, so both exponents must be as ``screen`` asks
     # of one.
-    found = judge(curve)
+    judged = judge(curve)
     steep = [
-        each.value > WORTH_CONFIRMING and each.high > _limit(each.sizes)
-        for each in found.exponents[-2:]
+        doubling.value > WORTH_CONFIRMING and doubling.high > _limit(doubling.sizes)
+        for doubling in judged.exponents[-2:]
     ]
-    return found.verdict == "superlinear" or (len(steep) > 1 and all(steep))
+    return judged.verdict == "superlinear" or (len(steep) > 1 and all(steep))
 
 
 def _superlinear_part(steps: Curve) -> tuple[float, bool]:
@@ -327,17 +325,17 @@ def _limit(sizes: tuple[int, ...]) -> float:
     return max(STEEP, exponent(Curve(sizes, (n * np.log(n))[None, :], 0.0), 0, 1, 0.5).value)
 
 
-def _what_is_missing(found: Sequence[Exponent], share: float, *, steep: bool) -> str:
-    *_, before, last = found
+def _what_is_missing(exponents: Sequence[Exponent], share: float, *, steep: bool) -> str:
+    *_, before, last = exponents
     if not steep:
         return (
-            f"exponent {last} at the last doubling, but {before} at the one before: a larger size "
-            "decides"
+            f"exponent {last} at the last doubling, but {before} at the one before: measure a "
+            "larger size to decide"
         )
     if share < SHARE:
         return (
-            f"exponent {last}, but only {share:.0%} of the cost is superlinear: a larger size "
-            "decides"
+            f"exponent {last}, but only {share:.0%} of the cost is superlinear: measure a larger "
+            "size to decide"
         )
     return f"exponent {last}, but one more object did not cost more in every seed"
 

@@ -51,10 +51,14 @@ def largest(
 
     ``kb_each``: the memory that one object takes, in kB.
     """
-    known = LIMITS.get(limit)
+    allowed = LIMITS.get(limit)
     if limit == "memory" and kb_each:
-        known = Limit("16 GiB of memory", *[int(_MEMORY_KB / kb_each)] * 2)
-    value = None if known is None else known.ordinary if user == "ordinary" else known.root
+        allowed = Limit("16 GiB of memory", *[int(_MEMORY_KB / kb_each)] * 2)
+    value = None if allowed is None else allowed.ordinary if user == "ordinary" else allowed.root
     if most and (value is None or most < value):
         return most, "the kind itself"
-    return None if known is None or value is None else (min(value, PREDICTED_AT_MOST), known.set_by)
+    return (
+        None
+        if allowed is None or value is None
+        else (min(value, PREDICTED_AT_MOST), allowed.set_by)
+    )

@@ -38,11 +38,13 @@ def advice(name: str, finds: Sequence[Find], request: Request) -> str:
     source = request.source.replace("debian-image:", "debian:")
     command = f"kteardown hunt --resume {name} --locks "
     if not _is_built(source):
-        return f"which locks are held: {command}SOURCE"
+        return f"to see which locks are held: {command}SOURCE"
     cost = build.cost([request_of(source, request.config, request.compiler)], cache_dir=cache_dir())
     minutes = f"about {max(1, round(cost.seconds / 60))}" if cost.seconds else "6 to 12"
-    takes = f"; {minutes} min to build its kernel, with lock statistics" if cost.kernels else ""
-    return f"which locks are held: {command}{shlex.quote(source)}{takes}"
+    takes = (
+        f"; building its kernel with lock statistics takes {minutes} min" if cost.kernels else ""
+    )
+    return f"to see which locks are held: {command}{shlex.quote(source)}{takes}"
 
 
 def check_locks(locks: str) -> None:
@@ -51,8 +53,8 @@ def check_locks(locks: str) -> None:
         raise InputError(
             f"--locks {locks}: a prebuilt kernel does not count how long locks are held",
             hint=(
-                "name the same version as a source that is built: debian:X.Y, git:PATH@REV or "
-                "tar:FILE."
+                "name the same version as a source that kteardown builds: debian:X.Y, git:PATH@REV "
+                "or tar:FILE."
             ),
         )
 
@@ -67,14 +69,14 @@ def request_of(source: str, config: Sequence[str], compiler: str = "") -> Kernel
 def held_locks(boots: Iterable[BootRecords]) -> dict[tuple[Case, Cost], tuple[LockResult, ...]]:
     """Return the locks of each case and cost: the one held for longest, then others held for most
     of it."""
-    found: dict[tuple[Case, Cost], tuple[LockResult, ...]] = {}
+    locks_by_cost: dict[tuple[Case, Cost], tuple[LockResult, ...]] = {}
     for trial in (trial for boot in boots for trial in trials(boot.records) if trial.usable):
         for cost, (invariant, metric) in LOCK_COSTS.items():
             # Of the repetition that counts, which comes after a warm-up.
             text, (*_, time_ns) = trial.details.get(invariant, ""), trial.samples.get(metric, [0.0])
             if locks := _locks(text, time_ns):
-                found[case_of(trial.params), cost] = locks
-    return found
+                locks_by_cost[case_of(trial.params), cost] = locks
+    return locks_by_cost
 
 
 def _locks(text: str, of_ns: float) -> tuple[LockResult, ...]:

@@ -102,8 +102,8 @@ def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
     most = {kind.name: kind.most or max(SCREEN_SIZES) for kind in kinds}
     for case in cases_of(kinds, options):
         large, few = (
-            [size for size in those if size <= most[case.kind]]
-            for those in (SCREEN_SIZES, FEW_SIZES)
+            [size for size in ladder if size <= most[case.kind]]
+            for ladder in (SCREEN_SIZES, FEW_SIZES)
         )
         sizes[case] = [*(few if len(large) < ENOUGH_SIZES else [*large, *AFTER_THEM]), LARGEST]
     return plan_of_sizes(sizes, [kernel], [0], options, share=True)
@@ -134,13 +134,15 @@ def with_what_is_missing(planned: Plan, plan: Plan) -> Plan:
     """Return ``planned`` with more boots, for the kernels, seeds and ways that only ``plan``
     has."""
     # A way that is planned for a kernel and a seed keeps its sizes.
-    known = {
+    planned_ways = {
         (boot.kernel, boot.seed, _way(trial)) for boot in planned.boots for trial in boot.trials
     }
     boots = list(planned.boots)
     for boot in plan.boots:
         trials = [
-            trial for trial in boot.trials if (boot.kernel, boot.seed, _way(trial)) not in known
+            trial
+            for trial in boot.trials
+            if (boot.kernel, boot.seed, _way(trial)) not in planned_ways
         ]
         if trials:
             index = {"index": len(boots), "block": len(boots)}
@@ -217,7 +219,7 @@ def plan_of_sizes(
     unless that is zero. The first trial of each kind in a boot has a warm-up.
     """
     names = list(dict.fromkeys(case.kind for case in sizes))
-    each = [
+    groups = [
         (kinds, kernel, seed)
         for kernel, seed in product(kernels, seeds)
         for kinds in (_groups(names, seed) if share else [[name] for name in names])
@@ -234,13 +236,13 @@ def plan_of_sizes(
             trials=_numbered(
                 _trial(case, size, owners, options, watch, profile_ns)
                 for kind in kinds
-                for case, those in sizes.items()
+                for case, case_sizes in sizes.items()
                 if case.kind == kind
-                for size in those
+                for size in case_sizes
                 for owners in options.owners
             ),
         )
-        for index, (kinds, kernel, seed) in enumerate(each)
+        for index, (kinds, kernel, seed) in enumerate(groups)
     ]
     return Plan(
         boots=tuple(boots),

@@ -145,11 +145,13 @@ class Find(StrictModel):
     def others(self) -> str:
         """Return these cases with each kind named once: ``flocks (exit, random), leases
         (exit)``."""
-        found: dict[str, list[str]] = {}
+        ways_by_kind: dict[str, list[str]] = {}
         for text in self.also:
             kind, _, way = text.partition(", ")
-            found.setdefault(kind, []).append(way)
-        return ", ".join(f"{kind} ({', '.join(sorted(ways))})" for kind, ways in found.items())
+            ways_by_kind.setdefault(kind, []).append(way)
+        return ", ".join(
+            f"{kind} ({', '.join(sorted(ways))})" for kind, ways in ways_by_kind.items()
+        )
 
 
 class Rate(StrictModel):
@@ -221,12 +223,12 @@ class HuntResult(StrictModel):
         """Return the case of a find, or of a release by several processes; None if the result lacks
         it."""
         key = (of.kind, of.way, of.user)
-        return next((each for each in self.cases if (each.kind, each.way, each.user) == key), None)
+        return next((case for case in self.cases if (case.kind, case.way, case.user) == key), None)
 
 
-def predicted_time(found: CostPrediction, rate: Rate) -> str:
+def predicted_time(prediction: CostPrediction, rate: Rate) -> str:
     """Return the predicted time with its upper bound: ``3.4 h (up to 4.2 days)``."""
-    _, middle, high = found.instructions
+    _, middle, high = prediction.instructions
     time = rough_time(middle * rate.ns / 1e9)
     highest = time if high is None else rough_time(high * rate.ns / 1e9)
     return f"{time}{f' (up to {highest})' if highest != time else ''}"

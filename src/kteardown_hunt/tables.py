@@ -57,14 +57,14 @@ def finds_table(result: HuntResult) -> Table:
 def screened_table(result: HuntResult) -> Table | None:
     """Return the table of what the screen of an unfinished hunt calls superlinear; None if it is
     finished."""
-    each = (
+    columns_note = (
         "each: instructions (memory: kB) for one object, at the smallest and at the largest number"
     )
     return _growth_table(
         "Superlinear in the screen, from one seed",
         result.cases if result.unconfirmed else (),
         lambda case, cost, growth: growth.verdict == "superlinear" and not growth.confirmed,
-        each,
+        columns_note,
     )
 
 
@@ -74,14 +74,18 @@ def undecided_table(result: HuntResult) -> Table | None:
     # Costs of a kind that has a find of the same sort are left out. So is memory, whose steps are
     # uneven.
     ways = [(way, find.cost) for find in result.finds for way in (find.kind, *find.also)]
-    known = {(way.partition(",")[0], cost) for way, cost in ways}
+    costs_with_finds = {(way.partition(",")[0], cost) for way, cost in ways}
     return _growth_table(
         "Undecided: may grow faster than the number of objects",
         result.cases,
         lambda case, cost, growth: (
-            growth.rising and growth.confirmed and cost != "held" and (case.kind, cost) not in known
+            growth.rising
+            and growth.confirmed
+            and cost != "held"
+            and (case.kind, cost) not in costs_with_finds
         ),
-        "a larger --budget with --kinds decides; the exponent is that of the last doubling",
+        "to decide, hunt these --kinds with a larger --budget; the exponent is measured at the "
+        "last doubling",
     )
 
 
@@ -103,8 +107,8 @@ def _growth_table(
 
 def _growth_cells(cost: Cost, growth: GrowthResult) -> tuple[str, ...]:
     """Return the cells of the columns from ``cost`` to ``at``."""
-    each = (growth.exponent, *per_object(growth))
-    return (COST_WORDS[cost], *map(_number, each), f"{growth.sizes[-1]:,}")
+    figures = (growth.exponent, *per_object(growth))
+    return (COST_WORDS[cost], *map(_number, figures), f"{growth.sizes[-1]:,}")
 
 
 def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
@@ -114,17 +118,17 @@ def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
         return None
     rows: list[tuple[Text, ...]] = [
         (
-            f"{one.kind}, {one.way}",
-            f"{one.owners}",
-            f"{one.objects:,}",
-            f"{one.ratio:.2f} [{one.ci[0]:.2f}, {one.ci[1]:.2f}]",
-            (one.verdict, "worse" if one.is_find else None),
-            one.alone,
+            f"{release.kind}, {release.way}",
+            f"{release.owners}",
+            f"{release.objects:,}",
+            f"{release.ratio:.2f} [{release.ci[0]:.2f}, {release.ci[1]:.2f}]",
+            (release.verdict, "worse" if release.is_find else None),
+            release.alone,
         )
-        for one in result.owners
-        if everything or one.waits
+        for release in result.owners
+        if everything or release.waits
     ]
-    counts = Counter(one.verdict for one in result.owners)
+    counts = Counter(release.verdict for release in result.owners)
     columns = ("way", "processes", "objects each", "time", "verdict", "one process")
     return Table(
         "Several processes at once",
@@ -167,15 +171,15 @@ def cases_table(result: HuntResult) -> Table:
     )
     rows: list[tuple[Text, ...]] = []
     for case in (case for case in result.cases if case.growth):
-        each = {cost: _number(per_object(growth)[1]) for cost, growth in case.growth.items()}
+        costs = {cost: _number(per_object(growth)[1]) for cost, growth in case.growth.items()}
         sync = case.growth.get("sync")
         idle = case.idle_ns / sync.sizes[-1] if sync and case.idle_ns is not None else None
         verdict: Text = (
             (sync.verdict, "worse" if sync.verdict == "superlinear" else None) if sync else None
         )
-        release = (case.part, case.kind, case.way, each.get("sync"), verdict)
+        release = (case.part, case.kind, case.way, costs.get("sync"), verdict)
         rows.append(
-            (*release, each.get("deferred"), _number(idle), each.get("make"), each.get("held"))
+            (*release, costs.get("deferred"), _number(idle), costs.get("make"), costs.get("held"))
         )
     return Table("All kinds", Block.of(columns, rows, ("part", "kind", "way", "verdict")))
 
@@ -194,14 +198,14 @@ def per_object(growth: GrowthResult) -> tuple[float | None, float | None]:
     return low / few, high / many
 
 
-def predicted(found: CostPrediction, rate: Rate | None) -> str:
+def predicted(prediction: CostPrediction, rate: Rate | None) -> str:
     """Return the predicted cost at the largest number that limits allow."""
     cost = (
-        predicted_time(found, rate)
+        predicted_time(prediction, rate)
         if rate
-        else f"{number(found.instructions[1] / 1e9)} G instructions"
+        else f"{number(prediction.instructions[1] / 1e9)} G instructions"
     )
-    return f"{cost} at {found.objects:,}"
+    return f"{cost} at {prediction.objects:,}"
 
 
 def _row(find: Find, result: HuntResult) -> tuple[Text, ...]:
@@ -272,18 +276,19 @@ _SPDX = re.compile(r"^(// SPDX.*|/\* SPDX.*\*/)\n")
 _DELAYS = ("objects_count", "irqs_off_ns", "realtime_ns", "probe_ns")
 
 
-def program(kind: str, own: Sequence[Path] = ()) -> str:
+def program(kind: str, user_kinds: Sequence[Path] = ()) -> str:
     """Return a C program that makes and releases the objects of a kind, and prints how long that
     takes.
 
-    ``own``: the files of the user's own kinds. It is built by ``gcc -O2 -o PROGRAM FILE``.
+    ``user_kinds``: the files of the user's own kinds. ``gcc -O2 -o PROGRAM FILE`` builds the
+    program.
     """
-    files = {path.name: path for path in own}
+    files = {path.name: path for path in user_kinds}
     folder = data_dir("agent")
     first = files.get(f"{kind}.c", folder / "hunt" / "kinds" / f"{kind}.c")
-    seen: set[Path] = set()
-    parts = [_inlined(path, folder, files, seen) for path in (first, folder / "hunt/owner.c")]
-    parts.append(_inlined(folder / "hunt/reproducer.c", folder, files, seen))
+    included: set[Path] = set()
+    parts = [_inlined(path, folder, files, included) for path in (first, folder / "hunt/owner.c")]
+    parts.append(_inlined(folder / "hunt/reproducer.c", folder, files, included))
     how = f"/* gcc -O2 -o {kind} {kind}.c && ./{kind} 1000 */\n"
     return "// SPDX-License-Identifier: GPL-2.0\n" + how + "\n".join(parts)
 
@@ -295,42 +300,42 @@ def report_text(of: Find | OwnersResult, result: HuntResult) -> str:
     words.globals.update(predicted_time=predicted_time, most_predicted=PREDICTED_AT_MOST)
     case = result.case_of(of)
     growth = of.growth if isinstance(of, Find) else None
-    found = [case.bystanders.get(name) for name in _DELAYS] if case else []
+    delays = [case.bystanders.get(name) for name in _DELAYS] if case else []
     function = of.function if isinstance(of, Find) else None
     chain = [f"{name}()" for name in (function.name, *function.callers)] if function else []
     limit = of.prediction.limit if isinstance(of, Find) and of.prediction else ""
     return words.get_template("report.txt.j2").render(
-        one=of,
+        find=of,
         owners=isinstance(of, OwnersResult),
         result=result,
         case=case,
-        each=[(n, c) for n, c in zip(growth.sizes, growth.costs, strict=True) if c is not None]
+        points=[(n, c) for n, c in zip(growth.sizes, growth.costs, strict=True) if c is not None]
         if growth
         else [],
         callers=chain[chain.index(function.place) + 1 :] if function else [],
-        delays=[f"{value:,.0f}" for value in found if value is not None]
-        if None not in found
+        delays=[f"{value:,.0f}" for value in delays if value is not None]
+        if None not in delays
         else [],
         # A sysctl limits the number, and the program does not raise it.
         limited=limit not in RAISED and _SYSCTL.search(limit) is not None,
     )
 
 
-def _inlined(path: Path, folder: Path, own: Mapping[str, Path], seen: set[Path]) -> str:
+def _inlined(path: Path, folder: Path, user_files: Mapping[str, Path], included: set[Path]) -> str:
     """Return the text of a file with each of the project's headers in it once, where it is first
     included."""
-    seen.add(path)
+    included.add(path)
 
     def replace(match: re.Match[str]) -> str:
         name = match[1]
         shipped = [
             place for place in (path.parent / name, folder / name) if _is_below(place, folder)
         ]
-        places = (own.get(Path(name).name), *shipped)
+        places = (user_files.get(Path(name).name), *shipped)
         header = next((place for place in places if place is not None and place.is_file()), None)
         if header is None:  # A file of the host is not copied into what is given to others.
             return match[0]
-        return "" if header in seen else _inlined(header, folder, own, seen)
+        return "" if header in included else _inlined(header, folder, user_files, included)
 
     return _INCLUDE.sub(replace, _SPDX.sub("", path.read_text()))
 

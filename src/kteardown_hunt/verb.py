@@ -66,8 +66,9 @@ def hunt(
     reporter = options.reporter(verbose, quiet)
     if show and resume:
         raise InputError(
-            "--show prints a result, and --resume measures the rest of it",
-            hint="leave one of them out. --resume prints the result at the end.",
+            "--show and --resume cannot be used together: --show prints a result, and --resume "
+            "measures the rest of a hunt",
+            hint="use only one of them. --resume prints the result at the end.",
         )
     if show:
         folder = HuntFolder.find(show)
@@ -85,7 +86,7 @@ def hunt(
     for table in shown_tables(result, everything=output.everything):
         text.show(table, console)
     if result.unconfirmed:
-        reporter.note(f"finish it: kteardown hunt --resume {_again(folder)}")
+        reporter.note(f"finish the hunt with: kteardown hunt --resume {_again(folder)}")
     if advice:
         reporter.note(advice)
 
@@ -105,26 +106,28 @@ def _measured(
         folder = _resumed(resume, asked, context, reporter) if resume else _begin(asked, reporter)
         reporter.note(f"folder: {folder.path}")
         kept = (
-            f"what was measured is kept; finish it with: kteardown hunt --resume {_again(folder)}"
+            "what was measured is kept; finish the hunt with: "
+            f"kteardown hunt --resume {_again(folder)}"
         )
         result = flow.finish(folder, reporter, jobs=jobs)
     except KeyboardInterrupt:
         reporter.note(f"interrupted; {kept}")
         raise
     advice = "" if result.locks else locks.advice(_again(folder), result.finds, folder.request())
-    return folder, result, f"again: kteardown hunt --show {folder.name} --all\n{advice}".rstrip()
+    everything = f"to see all kinds: kteardown hunt --show {folder.name} --all"
+    return folder, result, f"{everything}\n{advice}".rstrip()
 
 
 def _again(folder: HuntFolder) -> str:
     """Return the arguments with which --resume goes on."""
-    return folder.name + named.options(one.text for one in folder.request().named)
+    return folder.name + named.options(reference.text for reference in folder.request().named)
 
 
 def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     from kteardown_hunt import flow, locks
     from kteardown_hunt.folder import requests_of
 
-    folder = _own_folder(asked.own or ())
+    folder = _kinds_folder(asked.own or ())
     request = Request(
         source=asked.source,
         against=tuple(asked.against or ()),
@@ -147,15 +150,15 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     return HuntFolder.begin(request)
 
 
-def _own_folder(own: Sequence[str]) -> str:
+def _kinds_folder(folders: Sequence[str]) -> str:
     """Return the folder of the user's own kinds; empty if there is none. Raises InputError."""
-    if len(own) > 1:
+    if len(folders) > 1:
         raise InputError(
-            f"--own {own[1]}: a hunt has one folder of own kinds",
+            f"--own {folders[1]}: a hunt can use only one folder of kinds",
             hint="put all kinds into one folder.",
         )
-    own_kinds(Path(own[0]) if own else None)
-    return str(Path(own[0]).absolute()) if own else ""
+    own_kinds(Path(folders[0]) if folders else None)
+    return str(Path(folders[0]).absolute()) if folders else ""
 
 
 def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter) -> HuntFolder:
@@ -186,8 +189,8 @@ def _need_unchanged(folder: HuntFolder, context: typer.Context, but: Sequence[st
                 f"--{field.name} cannot be changed: the hunt was begun with "
                 f"`{folder.request().command}`",
                 hint=(
-                    "leave it out, or begin a new hunt. With --resume, --against and --locks can "
-                    "be added."
+                    f"leave --{field.name} out, or begin a new hunt. With --resume, you can add "
+                    "--against and --locks."
                 ),
             )
 
@@ -201,7 +204,8 @@ def _owners(text: str) -> tuple[int, ...]:
         raise InputError(
             f"--owners {text}: {wrong[0]!r} is not a number of processes from 2 to {cpus}",
             hint=(
-                "every process needs a CPU of this host, so that what it waits for are the others."
+                "each process needs a CPU of this host for itself, so that it only waits for the "
+                "other processes."
             ),
         )
     return tuple(sorted({int(word) for word in words}))
@@ -211,9 +215,9 @@ def _saved(folder: HuntFolder) -> HuntResult:
     if not folder.result_file.exists():
         raise InputError(
             f"{folder.name} has no result yet",
-            hint=f"finish it: kteardown hunt --resume {folder.name}",
+            hint=f"finish the hunt with: kteardown hunt --resume {folder.name}",
         )
-    hint = f"hunt --resume {folder.name} writes it again."
+    hint = f"`kteardown hunt --resume {folder.name}` writes the result again."
     file = str(folder.result_file)
     with failing(f"{file}: cannot be read", hint=hint), damaged(file, hint=hint):
         return HuntResult.model_validate_json(folder.result_file.content(LARGE))
@@ -228,27 +232,28 @@ def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[
         return
     result = _saved(folder)
     request = folder.request()
-    own = [one for one in request.named if one.text == request.own]
+    user_kinds = [reference for reference in request.named if reference.text == request.own]
     command = f"kteardown hunt --show {folder.name} --reproducers {shlex.quote(str(target))}"
-    named.need(own, typed, folder.name, command)
+    named.need(user_kinds, typed, folder.name, command)
     files = request.own_kinds
     with failing(f"--reproducers {target}", hint="name a folder that can be written."):
         target.mkdir(parents=True, exist_ok=True)
-    found = [
-        (f"{one.way}-{one.cost or 'failed'}", one.kind, report_text(one, result))
-        for one in result.finds
+    reports = [
+        (f"{find.way}-{find.cost or 'failed'}", find.kind, report_text(find, result))
+        for find in result.finds
     ]
-    waiting = (one for one in result.owners if one.is_find)
-    found += [
-        (f"{one.way}-{one.owners}-processes", one.kind, report_text(one, result)) for one in waiting
+    waiting = (release for release in result.owners if release.is_find)
+    reports += [
+        (f"{release.way}-{release.owners}-processes", release.kind, report_text(release, result))
+        for release in waiting
     ]
-    for name, kind, written in found:
+    for name, kind, written in reports:
         options.write_text(target / f"{kind}-{name}.txt", written)
         options.write_text(target / f"{kind}.c", program(kind, files))
 
 
-def list_kinds(own: Path | None) -> list[Fields]:
-    """Return what ``kteardown list kinds`` lists, with the user's own in the folder ``own``."""
+def list_kinds(folder: Path | None) -> list[Fields]:
+    """Return what ``kteardown list kinds`` lists, with the user's own in ``folder``."""
     names = ("part", "name", "ways", "object", "privileged", "needs", "limit")
-    kinds = load_kinds(own_kinds(own), options.reporter(verbose=False, quiet=False))
+    kinds = load_kinds(own_kinds(folder), options.reporter(verbose=False, quiet=False))
     return [{**pick(kind, *names), "ways": " ".join(kind.ways)} for kind in kinds]

@@ -135,12 +135,15 @@ class LoggedBoot:
         nothing."""
         if (last := self.last) and 0 < last.zone < last.bytes:
             return (
-                f"records: they have {last.bytes >> 10} kB, its pmsg zone of ramoops "
-                f"{last.zone >> 10} kB"
+                f"too little space for records: they take {last.bytes >> 10} kB, and the pmsg zone "
+                f"of ramoops has {last.zone >> 10} kB"
             )
         hello = self._record(0)
         if isinstance(hello, Hello) and hello.cpus_possible < cpus:
-            return f"possible CPUs: the machine has {hello.cpus_possible}, and the plan {cpus}"
+            return (
+                f"too few possible CPUs: the machine has {hello.cpus_possible}, and the plan "
+                f"needs {cpus}"
+            )
         return ""
 
     def end(self, ending: Ending) -> BootEnd:
@@ -197,40 +200,40 @@ class Consoles:
 
     def add(self, line: bytes) -> None:
         """Add the next line of a console, without its end."""
-        found = _LINE.search(line)
-        if found and self._is_signed(found):
-            self._add_record(found)
+        match = _LINE.search(line)
+        if match and self._is_signed(match):
+            self._add_record(match)
             return
         self.damaged += _MARK in line
-        if (named := _NAMED.search(line)) and self._is_key(named):
+        if (argument := _NAMED.search(line)) and self._is_key(argument):
             # A kernel that panics before its first process prints its command line with the log.
             now = self._now
-            key = (named[1].decode(), int(named[2]))
+            key = (argument[1].decode(), int(argument[2]))
             if now is None or (now.token, now.boot) != key:
                 self._begin((*key, ""), _of_this_kernel(self._take_before()))
         if line.strip():
             self._print(line[:_CONSOLE_LINE].decode(errors="replace"))
 
-    def _is_signed(self, found: re.Match[bytes]) -> bool:
-        key = self._key_of(found["token"].decode(), int(found["boot"]))
+    def _is_signed(self, match: re.Match[bytes]) -> bool:
+        key = self._key_of(match["token"].decode(), int(match["boot"]))
         self.strange += key is None
         return key is not None and hmac.compare_digest(
-            mac_of(key, found["signed"] + found["record"]), found["mac"]
+            mac_of(key, match["signed"] + match["record"]), match["mac"]
         )
 
-    def _is_key(self, named: re.Match[bytes]) -> bool:
-        key = self._key_of(named[1].decode(), int(named[2]))
-        return key is not None and hmac.compare_digest(key.hex().encode(), named[3])
+    def _is_key(self, argument: re.Match[bytes]) -> bool:
+        key = self._key_of(argument[1].decode(), int(argument[2]))
+        return key is not None and hmac.compare_digest(key.hex().encode(), argument[3])
 
-    def _add_record(self, found: re.Match[bytes]) -> None:
-        number = int(found["number"])
-        record = found["record"]
+    def _add_record(self, match: re.Match[bytes]) -> None:
+        number = int(match["number"])
+        record = match["record"]
         before = self._take_before()
-        name = found["token"].decode(), int(found["boot"]), found["attempt"].decode()
+        name = match["token"].decode(), int(match["boot"]), match["attempt"].decode()
         boot = self._begin(name, before if self._alone else ())
-        known = boot.lines.setdefault(number, record)
-        boot.differs |= known != record
-        self.bytes += len(record) if known is record else 0
+        kept = boot.lines.setdefault(number, record)
+        boot.differs |= kept != record
+        self.bytes += len(record) if kept is record else 0
         boot.ended |= record.startswith(_SENT)
         # What follows its end is of the next kernel, or was written by one that repeats these
         # lines.
@@ -281,7 +284,7 @@ def read_logs(files: Sequence[Path], key_of: KeyOf) -> Consoles:
                     raise InputError(
                         f"{path}: more than {_MOST_BYTES >> 20} MB of boots, or {_MOST_BOOTS} "
                         "boots",
-                        hint="import fewer logs at once, those of whole blocks together.",
+                        hint="import fewer logs at once; keep the logs of a block together.",
                     )
     return consoles
 

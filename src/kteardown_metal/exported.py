@@ -35,14 +35,14 @@ class ExportedPlace:
     def check(self) -> None:
         """Raise InputError: it cannot be named."""
         raise InputError(
-            f"--on {self.on}: not a place where guests can run",
+            f"--on {self.on}: guests cannot run there",
             hint="export boots with `kteardown export-boot`.",
         )
 
     def check_resumed(self, run: RunDir) -> None:
         """Raise InputError: what is left of the run is on another machine."""
         raise InputError(
-            f"the boots of {run.name} are exported: they run on a machine that is not of this lab",
+            f"the boots of {run.name} are exported: they run on a machine outside of this lab",
             hint="import the logs of that machine: kteardown import LOG...",
         )
 
@@ -81,7 +81,9 @@ class _NoMachine:
     """Boots nothing: the boots are on another machine."""
 
     def boot(self, *_: object) -> Any:
-        raise InputError("exported boots run on their own machine", hint="import its logs.")
+        raise InputError(
+            "exported boots run on their own machine", hint="import the logs of that machine."
+        )
 
     def stop(self) -> None:
         """Nothing runs."""
@@ -95,34 +97,34 @@ def named(on: str) -> ExportedPlace | None:
     return ExportedPlace(on) if on.startswith(PREFIX) else None
 
 
-def check_measurable(asked: Experiment, *, lacks: str = "", kvm: bool = False) -> None:
+def check_measurable(experiment: Experiment, *, lacks: str = "", kvm: bool = False) -> None:
     """Raise InputError if a machine cannot measure what is asked for.
 
     ``lacks``: the fragment of the kernel configuration without which it sends nothing.
     """
-    design = asked.design
-    machine = asked.machine
-    suspends = any("platform" in sweep.params.get("until", ()) for sweep in asked.workloads)
+    design = experiment.design
+    machine = experiment.machine
+    suspends = any("platform" in sweep.params.get("until", ()) for sweep in experiment.workloads)
     for wrong, why, hint in (
         (
             design.clock != "wall",
             "--clock: a machine has no instruction clock",
-            "name --clock wall.",
+            "use --clock wall.",
         ),
         (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),
         (
             machine.numa_nodes,
-            "numa_nodes: a machine has the nodes that it has",
+            "numa_nodes: the NUMA nodes of a real machine cannot be chosen",
             "remove numa_nodes.",
         ),
         (
             suspends,
             "until=platform suspends the machine, which then may not wake up",
-            "choose another.",
+            "choose another value of until.",
         ),
         (kvm, "--require kvm: a machine has no KVM", "remove --require."),
         (lacks, f"a machine without serial needs the fragment {lacks}", f"add --config {lacks}."),
-        (machine.arch != "x86_64", "only x86_64 machines are known", "remove --arch."),
+        (machine.arch != "x86_64", "only x86_64 machines are supported", "remove --arch."),
     ):
         if wrong:
             raise InputError(why, hint=hint)

@@ -143,23 +143,23 @@ class MetalMachine:
         ``stop``, and whatever ``on_line`` raises.
         """
         try:
-            found = self.run(job)
+            returned = self.run(job)
         except SshError as error:
             return LoggedBoot("", 0, "").end(Ending("broken", str(error)))
         if (
             self.proof
-            and found.boot.sent
-            and found.boot.machine.get("cpu") != self.proof.facts.get("cpu")
+            and returned.boot.sent
+            and returned.boot.machine.get("cpu") != self.proof.facts.get("cpu")
         ):
             raise LabError(
-                f"{self.host} is not as it was proved: its processor or a setting of that is "
-                "another",
+                f"{self.host} has changed since it was proved: its processor, or a setting of the "
+                "processor, is not the same",
                 hint="prove it again with `kteardown doctor --machine`, and start the run anew.",
             )
-        if found.ending.how == "powered-off":
-            for line in found.boot.raw_records:
+        if returned.ending.how == "powered-off":
+            for line in returned.boot.raw_records:
                 on_line(line)
-        return found.boot.end(found.ending)
+        return returned.boot.end(returned.ending)
 
     def run(self, job: BootJob) -> Returned:
         """As ``boot``, with the times. Raises SshError if the machine fails before the boot."""
@@ -180,11 +180,11 @@ class MetalMachine:
             serial.key = key
             words = [kernel_line(job, named(token, 0, key), both[0]), *both[1].split()]
             self._script("boot", str(self.watchdog_s), " ".join([*words, *self.config.kernel_args]))
-            found = self._until_back(serial, token, old)
-        if lacks := found.boot.lacks(job.possible_cpus or job.cpus):
-            hint = "choose fewer, another machine, or a larger ramoops.pmsg_size."
+            returned = self._until_back(serial, token, old)
+        if lacks := returned.boot.lacks(job.possible_cpus or job.cpus):
+            hint = "choose a smaller design, another machine, or a larger ramoops.pmsg_size."
             raise LabError(f"{self.host}: {lacks}", hint=hint)
-        return found
+        return returned
 
     def stop(self) -> None:
         """Wait for no boot any more; the machine comes back by itself. May be called from any
@@ -251,8 +251,8 @@ class MetalMachine:
                     raise LabError(
                         f"{self.host} did not come back within {now - began:.0f} s; {tried}",
                         hint=(
-                            "nothing is booted on it any more: switch it off and on, then resume "
-                            "the run."
+                            "kteardown boots nothing on it any more: switch it off and on, then "
+                            "resume the run."
                         ),
                     )
                 powered = True
@@ -270,9 +270,9 @@ class MetalMachine:
         if powered:
             return Ending("silent", f"no answer for {total_s:.0f} s, until the power command")
         if not boot.lines and not boot.console:
-            return Ending("broken", "nothing of it came")
+            return Ending("broken", "nothing of the boot arrived")
         if len(boot.lines) > 1:
-            return Ending("broken", f"of its lines only {len(boot.lines)} came")
+            return Ending("broken", f"only {len(boot.lines)} of its lines arrived")
         if self.watchdog_s and total_s >= self.watchdog_s:
             return Ending("silent", f"the watchdog reset the machine after {self.watchdog_s} s")
         return Ending("reset")
@@ -305,13 +305,13 @@ class MetalMachine:
             )
         except subprocess.TimeoutExpired as error:
             raise NoAnswerError(f"{self.host}: no answer by ssh for {limit_s:.0f} s") from error
-        said = " ".join(done.stderr.decode(errors="replace").split()[-60:])
+        message = " ".join(done.stderr.decode(errors="replace").split()[-60:])
         if done.returncode == _REFUSED:
             hint = "docs/machine.md says what a test machine needs."
-            raise LabError(f"{self.host} is not used: {said}", hint=hint)
+            raise LabError(f"{self.host} is not used: {message}", hint=hint)
         if done.returncode:
             kind = NoAnswerError if done.returncode == _NO_CONNECTION else SshError
-            raise kind(f"{self.host}: ssh: status {done.returncode}: {said}")
+            raise kind(f"{self.host}: ssh: status {done.returncode}: {message}")
         return done.stdout.decode(errors="surrogateescape")
 
     def _pause(self, seconds: float = 2.0) -> None:

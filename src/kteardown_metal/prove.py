@@ -49,7 +49,7 @@ def prove(place: SshPlace, reporter: Reporter) -> Proof:
         proof = _proof(machine, job, reporter)
     except SshError as error:
         raise LabError(
-            str(error), hint="correct what it says; docs/machine.md may help."
+            str(error), hint="correct what the message says; docs/machine.md may help."
         ) from error
     finally:
         machine.release()
@@ -62,20 +62,20 @@ def _proof(machine: MetalMachine, job: BootJob, reporter: Reporter) -> Proof:
     def boot(fault: str, watchdog_s: int = 0) -> Returned:
         console = job.console.parent / f"{fault}.console"
         console.remove()
-        asked = replace(job, console=console, kernel_args=(f"kteardown.fault={fault}",))
+        faulty_job = replace(job, console=console, kernel_args=(f"kteardown.fault={fault}",))
         with reporter.task(f"booting base on {machine.host}, fault: {fault}"):
-            return replace(machine, watchdog_s=watchdog_s).run(asked)
+            return replace(machine, watchdog_s=watchdog_s).run(faulty_job)
 
     success = boot("none")
     panic = boot("panic")
-    seen = {problem.kind for problem in panic.boot.end(panic.ending).problems}
-    if success.boot.sent is None or "panic" not in seen:
+    problems = {problem.kind for problem in panic.boot.end(panic.ending).problems}
+    if success.boot.sent is None or "panic" not in problems:
         what = "a panic" if success.boot.sent else "the records of a boot"
         raise LabError(
-            f"{machine.host} comes back, but {what} did not come",
+            f"{machine.host} comes back, but it did not send {what}",
             hint=(
                 "correct serial and line in the configuration; without them, firmware may clear "
-                f"the memory at a reset. What came is in {job.console.parent}."
+                f"the memory at a reset. What the machine sent is in {job.console.parent}."
             ),
         )
     watchdog_s = min(_WATCHDOG_S, machine.config.boot_s)

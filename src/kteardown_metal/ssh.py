@@ -83,9 +83,9 @@ class SshPlace(ExportedPlace):
         config = machines().get(self.host)
         if config is None:
             raise InputError(
-                f"--machine {self.on}: there is no section for it in {config_file()}",
-                hint=f'add [machines."{self.host}"], with serial = "COMMAND" if it has a line '
-                "(docs/machine.md).",
+                f"--machine {self.on}: there is no section for this machine in {config_file()}",
+                hint=f'add [machines."{self.host}"], with serial = "COMMAND" if it has a serial '
+                "line (docs/machine.md).",
             )
         return config
 
@@ -100,8 +100,9 @@ class SshPlace(ExportedPlace):
             return Proof.model_validate_json(self.proof_file.content())
         except (OSError, ValidationError) as error:
             raise InputError(
-                f"--machine {self.on}: it is not proved that this machine comes back",
-                hint=f"prove it, which boots it three times: kteardown doctor --machine {self.on}",
+                f"--machine {self.on}: it is not proved that this machine comes back after each "
+                "boot",
+                hint=f"boot it three times to prove it: kteardown doctor --machine {self.on}",
             ) from error
 
 

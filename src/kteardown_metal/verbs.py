@@ -42,7 +42,7 @@ _SERIAL = re.compile(r"tty[A-Za-z]{1,6}\d{1,3}", re.ASCII)
 
 def export_boot(
     experiment: options.ExperimentArg,
-    asked: Overrides,
+    overrides: Overrides,
     to: Annotated[Path, typer.Option(metavar="FOLDER")],
     serial: Annotated[str, typer.Option(metavar="TTY")] = "ttyS0",
     verbose: options.VerboseOption = False,
@@ -57,18 +57,21 @@ def export_boot(
     with failing(f"--to {to}: cannot be created", hint="name a new folder, where you may write."):
         to.mkdir(parents=True)  # Before anything is built.
         to.rmdir()
-    wanted = on_clocks(
-        load_experiment(experiment), asked if asked.clock else replace(asked, clock="wall")
+    experiments = on_clocks(
+        load_experiment(experiment),
+        overrides if overrides.clock else replace(overrides, clock="wall"),
     )
-    for one in wanted:
+    for candidate in experiments:
         # Before anything is built.
-        if one.design.until:
+        if candidate.design.until:
             raise InputError(
-                "--until: a bundle has all boots from the start", hint="name --boots instead."
+                "--until: a bundle has all boots from the start", hint="use --boots instead."
             )
-        check_measurable(one)
-        check_plain(one, plan_boots(resolve(one, ablate=asked.ablate)))
-    run = pipeline.start(wanted, reporter, ablate=asked.ablate, command=command_line()).runs[0]
+        check_measurable(candidate)
+        check_plain(candidate, plan_boots(resolve(candidate, ablate=overrides.ablate)))
+    run = pipeline.start(
+        experiments, reporter, ablate=overrides.ablate, command=command_line()
+    ).runs[0]
     export(load(run), to, serial, reporter)
     count = len(load(run).plan.boots)
     out.print(f"{to} has {count} boots; its README.md says how to boot them", soft_wrap=True)
@@ -84,28 +87,31 @@ def import_logs(
 ) -> None:
     reporter = options.reporter(verbose, quiet)
     out = options.output()
-    asked = _asked(boot or (), logs)
+    chosen_logs = _chosen_logs(boot or (), logs)
     runs: dict[str, tuple[RunDir, bytes | None]] = {}
-    for one in all_runs():
-        token, secret = exported_name(one)
+    for exported in all_runs():
+        token, secret = exported_name(exported)
         if token:
-            runs[token] = one, secret
+            runs[token] = exported, secret
 
     def key_of(token: str, number: int) -> bytes | None:
         secret = runs[token][1] if token in runs else None
         return key_of_boot(secret, token, number) if secret else None
 
     with reporter.task("reading the logs"):
-        found = read_logs(logs, key_of)
-    token = _token_of(found, runs)
+        consoles = read_logs(logs, key_of)
+    token = _token_of(consoles, runs)
     run = runs[token][0]
     for line in _adopt(
-        run, [one for one in found.boots.values() if one.token == token], asked, reporter
+        run,
+        [logged for logged in consoles.boots.values() if logged.token == token],
+        chosen_logs,
+        reporter,
     ):
         reporter.note(line)
-    if found.damaged:
+    if consoles.damaged:
         reporter.note(
-            f"{found.damaged} lines of the logs are damaged, or are not signed with the key of "
+            f"{consoles.damaged} lines of the logs are damaged, or are not signed with the key of "
             "their boot; a line counts if one of its copies is whole"
         )
     pipeline.analyse_and_save(load(run))
@@ -115,18 +121,18 @@ def import_logs(
         text.brief(material_of_folder(RunFolder.of(run)), out)
 
 
-def _asked(texts: Sequence[str], logs: Sequence[Path]) -> dict[int, int]:
+def _chosen_logs(texts: Sequence[str], logs: Sequence[Path]) -> dict[int, int]:
     """Return by boot the number of the log from which it was asked for. Raises InputError."""
-    asked = {}
+    chosen_logs = {}
     for pair in texts:
         number, _, log = pair.partition("=")
         if not number.isdecimal() or Path(log) not in logs:
             raise InputError(
                 f"--boot {on_one_line(pair)}: expected the number of a boot and one of the logs",
-                hint="such as --boot 3=second.log, and name second.log as a log, too.",
+                hint="write --boot 3=second.log, and also name second.log as a log.",
             )
-        asked[int(number)] = logs.index(Path(log))
-    return asked
+        chosen_logs[int(number)] = logs.index(Path(log))
+    return chosen_logs
 
 
 def _token_of(logs: Consoles, runs: Mapping[str, tuple[RunDir, bytes | None]]) -> str:
@@ -136,43 +142,43 @@ def _token_of(logs: Consoles, runs: Mapping[str, tuple[RunDir, bytes | None]]) -
     if not tokens and logs.strange:
         old = ", ".join(run.name for run, secret in runs.values() if secret is None)
         raise InputError(
-            "the boots in these logs are of no run of this host whose keys it has",
-            hint="import them on the host that made the bundle."
+            "these logs have boots, but this host has no run with the keys of these boots",
+            hint="import the logs on the host that made the bundle."
             + (
-                f" These were exported by an earlier version, export them anew: {old}."
-                if old
-                else ""
+                f" An earlier version exported these runs; export them again: {old}." if old else ""
             ),
         )
     if not tokens:
         raise InputError(
-            f"no boot of a bundle is in these logs (damaged lines: {logs.damaged})",
-            hint="name the log of the serial line on which the machine sent its records. A bundle "
-            "of an earlier version has to be exported anew: its lines have no signature.",
+            f"these logs have no boot of a bundle (damaged lines: {logs.damaged})",
+            hint="name the log of the serial line on which the machine sent its records. Export "
+            "a bundle of an earlier version again: its lines have no signature.",
         )
     if len(tokens) > 1:
         names = ", ".join(runs[token][0].name for token in sorted(tokens))
         raise InputError(
-            f"the boots in these logs are of {names}",
-            hint="import the logs of each bundle by themselves.",
+            f"these logs have boots of several runs: {names}",
+            hint="import the logs of each bundle separately.",
         )
     return tokens.pop()
 
 
 def _adopt(
-    run: RunDir, boots: Sequence[LoggedBoot], asked: Mapping[int, int], reporter: Reporter
+    run: RunDir, boots: Sequence[LoggedBoot], chosen_logs: Mapping[int, int], reporter: Reporter
 ) -> Iterator[str]:
     """Write the boots of whole blocks to the run; yield what a reader must know. Raises
     InputError."""
-    found = load(run)
-    plan = found.plan
-    reports = reports_of(found.workloads)
-    chosen, said = _choose(plan, boots, asked)
-    yield from said
+    snapshot = load(run)
+    plan = snapshot.plan
+    reports = reports_of(snapshot.workloads)
+    chosen, notes = _choose(plan, boots, chosen_logs)
+    yield from notes
     _check_machine(plan, chosen)
     whole = [boot for boot in chosen.values() if boot.sent]
     if not whole:
-        raise GuestError("no boot in these logs ended", hint="look at the logs; boot them again.")
+        raise GuestError(
+            "no boot in these logs ended", hint="look at the logs, and boot the bundle again."
+        )
     with (
         open_writer(run, whole[0].facts()) as log,
         reporter.task("importing", total=len(chosen)) as task,
@@ -192,33 +198,33 @@ def _adopt(
         if 0 < len(missing) < sum(boot.block == block for boot in plan.boots):
             names = ", ".join(map(str, missing))
             yield (
-                f"block {block} is not used: boot {names} is missing. Boot it, and import all logs "
-                "together"
+                f"block {block} is not used: these boots are missing: {names}. Boot them, and "
+                "import all logs together"
             )
     if new != sorted(new):
         yield f"the boots were not in the order of the plan, but {', '.join(map(str, new))}"
     yield (
-        f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} of "
-        f"{len(plan.boots)}"
+        f"imported {len(new)} boots into {run.name}, which has {len(done) + len(new)} "
+        f"of {len(plan.boots)}"
     )
 
 
 def _choose(
-    plan: Plan, boots: Sequence[LoggedBoot], asked: Mapping[int, int]
+    plan: Plan, boots: Sequence[LoggedBoot], chosen_logs: Mapping[int, int]
 ) -> tuple[dict[int, LoggedBoot], list[str]]:
     """Return what to use for each boot of the plan, which was whole or panicked once, and what to
     say.
 
-    Of a boot with two different ends none is used, unless one log of it is ``asked`` for.
+    Of a boot with two different ends none is used, unless one log of it is in ``chosen_logs``.
     """
     ends: dict[int, list[LoggedBoot]] = {}
-    said = []
+    notes = []
     void = []
     why = {}
     for boot in boots:
         if boot.boot >= len(plan.boots):
-            said.append(f"boot {boot.boot} is not in the plan")
-        elif boot.boot in asked and asked[boot.boot] not in boot.files:
+            notes.append(f"boot {boot.boot} is not in the plan")
+        elif boot.boot in chosen_logs and chosen_logs[boot.boot] not in boot.files:
             continue
         elif reason := why_unusable(boot, plan):
             why[boot.boot] = reason
@@ -227,14 +233,18 @@ def _choose(
     for index in sorted(ends):
         if len(ends[index]) > 1 or ends[index][0].differs:
             void.append(
-                f"boot {index} is void: the logs have different records of it. Look at them, and "
-                f"choose those of one log: --boot {index}=LOG"
+                f"boot {index} is void: the logs have different records of it. Look at the "
+                f"logs, and choose one of them: --boot {index}=LOG"
             )
-    chosen = {index: own[0] for index, own in ends.items() if len(own) == 1 and not own[0].differs}
-    said += [
+    chosen = {
+        index: logged[0]
+        for index, logged in ends.items()
+        if len(logged) == 1 and not logged[0].differs
+    }
+    notes += [
         f"boot {index} is not used: {reason}" for index, reason in why.items() if index not in ends
     ]
-    return chosen, [*void, *dict.fromkeys(said)]
+    return chosen, [*void, *dict.fromkeys(notes)]
 
 
 def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
@@ -247,21 +257,21 @@ def why_unusable(boot: LoggedBoot, plan: Plan) -> str:
         if any(p.kind == "panic" for p in kernel_log.problems("\n".join(boot.console))):
             return ""
         return (
-            f"{len(boot.lines)} of its lines are there, and not all"
+            f"only {len(boot.lines)} of its lines are in the logs"
             if boot.lines
-            else "it has no line"
+            else "none of its lines are in the logs"
         )
     if sent.status:
         return on_one_line(f"the agent ended with status {sent.status}{boot.error}")
     if "build" not in boot.machine:
-        return "its kernel does not say its build ID"
+        return "its kernel does not report a build ID"
     return boot.lacks(swept["possible_cpus"] or swept["cpus"] or 1)
 
 
 def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
     """Raise InputError if a boot ran another kernel than that of its plan, or on another
     machine."""
-    seen: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     machines = set()
     for index, boot in chosen.items():
         facts = boot.machine
@@ -273,14 +283,14 @@ def _check_machine(plan: Plan, chosen: Mapping[int, LoggedBoot]) -> None:
         machines.add(on_one_line(", ".join(f"{name} {value}" for name, value in facts.items())))
         if not build:  # It panicked, and counts as a fault alone.
             continue
-        if (seen.setdefault(kernel, build), seen.setdefault(build, kernel)) != (build, kernel):
+        if (pairs.setdefault(kernel, build), pairs.setdefault(build, kernel)) != (build, kernel):
             raise InputError(
                 f"boot {index} should have run {kernel}, and ran the kernel of other boots",
-                hint="boot each with the kernel that its file kernel in the bundle names.",
+                hint="start each boot with the kernel that the file `kernel` in its folder names.",
             )
     if len(machines) > 1:
         raise InputError(
-            f"the boots are of machines that differ: {'; '.join(sorted(machines))}",
+            f"the boots ran on machines that differ: {'; '.join(sorted(machines))}",
             hint="import the logs of one machine.",
         )
 

@@ -88,21 +88,21 @@ def replicate(posting: Posting, result: Result | None, size: str = "") -> list[R
 
     ``size``: the parameter of a script in place of the one in the posting.
     """
-    found = []
+    findings = []
     for posted in posting.all_claims:
         claim = _about(posted, size) if size else posted
         ours = _measured(claim, posting, result)
         finding, reason = judge(claim, ours)
-        found.append(Replicated(claim, ours, finding, reason))
-    return found
+        findings.append(Replicated(claim, ours, finding, reason))
+    return findings
 
 
 def _about(claim: Claim, size: str) -> Claim:
     """Return ``claim`` with ``size`` as its parameter; unchanged if it has several."""
-    own = [name for name in claim.point if name != "cpus"]
-    if len(own) > 1:
+    names = [name for name in claim.point if name != "cpus"]
+    if len(names) > 1:
         return claim
-    point = {size if name in own else name: value for name, value in claim.point.items()}
+    point = {size if name in names else name: value for name, value in claim.point.items()}
     return claim.model_copy(update={"point": point, "per": size if claim.per else ""})
 
 
@@ -128,12 +128,12 @@ def _measured(claim: Claim, posting: Posting, result: Result | None) -> Measured
         return _slope(claim, result, variant)
     wanted = (variant, claim.metric, "median")
     at = [c for c in result.comparisons if (c.variant, c.metric, c.statistic) == wanted]
-    found = [c for c in at if claim.point.items() <= c.point.items()]
-    if len(found) != 1:
+    matching = [c for c in at if claim.point.items() <= c.point.items()]
+    if len(matching) != 1:
         return MeasuredClaim(
-            missing="not measured at this point" if not found else "measured at several points"
+            missing="not measured at this point" if not matching else "measured at several points"
         )
-    c = found[0]
+    c = matching[0]
     if c.outside == "contradicts":
         return MeasuredClaim(c.ratio, missing=c.reason)
     return MeasuredClaim(c.ratio, c.ci, c.same_within or MARGIN, c.reason)
@@ -147,7 +147,7 @@ def _why_not(claim: Claim, posting: Posting, result: Result | None) -> str:
     if not claim.metric or result is None:
         return "not measured" if claim.metric else "no workload measures it"
     if result.clock == "instructions" and cpus != 1:
-        return f"about {cpus} CPUs at once, which the instruction clock does not show"
+        return f"the claim is about {cpus} CPUs at once, which the instruction clock does not show"
     return "" if _variants(result) else "the kernel with the patch is broken"
 
 

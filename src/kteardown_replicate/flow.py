@@ -60,7 +60,8 @@ class ReplicationAnswer:
                 {
                     "clock": result.clock if result else None,
                     "claims": [
-                        claim_row(one, self.posting) | {"interval": one.ours.ci} for one in claims
+                        claim_row(claim, self.posting) | {"interval": claim.ours.ci}
+                        for claim in claims
                     ],
                 }
                 for result, claims in self.claimed
@@ -109,34 +110,38 @@ def plan_replication(
     if not script:
         experiments = on_clocks(experiment_of(posting, variant), Overrides.of(designed))
         return Replication(posting, experiments, source)
-    asked = Overrides.of(designed, variant=[variant])
+    overrides = Overrides.of(designed, variant=[variant])
     experiments = tuple(
-        one.model_copy(update={"reference": posting.name})
-        for one in experiments_on(script, base, asked, scripted, reporter)
+        experiment.model_copy(update={"reference": posting.name})
+        for experiment in experiments_on(script, base, overrides, scripted, reporter)
     )
     first = experiments[0]
     size = load_workload(first.workloads[0].workload, first.folder).law
     return Replication(measured_with(posting, script, size), experiments, source, size)
 
 
-def replicate(asked: Replication, runner: Runner) -> ReplicationAnswer:
+def replicate(replication: Replication, runner: Runner) -> ReplicationAnswer:
     """Run what is planned, and return what becomes of each claim. Raises all that a run raises."""
-    if not asked.experiments:
-        return ReplicationAnswer(asked.posting, ((None, replicated(asked.posting, None)),))
-    material = runner.boot_rest(runner.start(asked.experiments))
+    if not replication.experiments:
+        return ReplicationAnswer(
+            replication.posting, ((None, replicated(replication.posting, None)),)
+        )
+    material = runner.boot_rest(runner.start(replication.experiments))
     claimed = tuple(
-        (one.result, replicated(asked.posting, one.result, asked.size)) for one in material.clocks
+        (clock.result, replicated(replication.posting, clock.result, replication.size))
+        for clock in material.clocks
     )
-    return ReplicationAnswer(asked.posting, claimed, material)
+    return ReplicationAnswer(replication.posting, claimed, material)
 
 
 def our_series(posting: Posting) -> str:
     """Return our series about the subject of ``posting``. Raises InputError if there is none."""
-    for known in readable(load_experiment, experiment_names()):
-        if known.reference == posting.name:
-            return next(name for name in known.variants if not is_source(name))
+    for experiment in readable(load_experiment, experiment_names()):
+        if experiment.reference == posting.name:
+            return next(name for name in experiment.variants if not is_source(name))
     raise InputError(
-        f"{posting.name}: its patch is in no archive, and no series of ours is about the same",
+        f"{posting.name}: its patch is in no archive, and none of our series is about the "
+        "same subject",
         hint="give the patch with --patch FILE.",
     )
 
@@ -145,7 +150,7 @@ def measured_with(posting: Posting, script: str, size: str) -> Posting:
     """Return ``posting`` with a script in place of the workload of ours that measures the same."""
     if posting.run is None:
         return posting
-    sized = f"; its {size} has the place of the posting's parameter" if size else ""
+    sized = f"; its {size} replaces the posting's parameter" if size else ""
     differs = f"measured with {script}{sized}"
     return posting.model_copy(update={"run": posting.run.model_copy(update={"differs": differs})})
 

@@ -27,13 +27,13 @@ CLAIM_COLUMNS = ("claim", "posted", "claimed", "here", "finding", "why")
 
 
 def replication_table(
-    posting: Posting, found: Sequence[Replicated], result: Result | None
+    posting: Posting, claims: Sequence[Replicated], result: Result | None
 ) -> Table:
     """Return the table of all claims of a posting; ``result`` is that of the posted patch."""
     rows: list[list[Text]] = []
-    for one in found:
-        texts = claim_row(one, posting)
-        tones = {"finding": TONES[one.finding]}
+    for claim in claims:
+        texts = claim_row(claim, posting)
+        tones = {"finding": TONES[claim.finding]}
         rows.append([(texts[name], tones.get(name)) for name in CLAIM_COLUMNS])
     source = posting.source
     title = f'Claims of "{source.title}", {source.posted}'
@@ -42,10 +42,10 @@ def replication_table(
     )
 
 
-def claim_row(one: Replicated, posting: Posting) -> dict[str, str]:
+def claim_row(replicated: Replicated, posting: Posting) -> dict[str, str]:
     """Return the texts of one claim, by column."""
-    claim = one.claim
-    what = one.claim.what
+    claim = replicated.claim
+    what = replicated.claim.what
     # The claims of a figure have the key of its metric, here in words.
     if posting.run is not None and claim.metric and what.startswith(claim.metric):
         what = shipped_name(posting.run.workload, claim.metric) + what.removeprefix(claim.metric)
@@ -56,9 +56,9 @@ def claim_row(one: Replicated, posting: Posting) -> dict[str, str]:
         f"{claim.after - claim.before:+.3g} {claim.unit}"
         if claim.difference
         else percent(claim.ratio),
-        _here(one),
-        one.finding,
-        one.reason,
+        _here(replicated),
+        replicated.finding,
+        replicated.reason,
     )
     return dict(zip(CLAIM_COLUMNS, texts, strict=True))
 
@@ -71,11 +71,11 @@ def claim_notes(posting: Posting, result: Result | None) -> tuple[str, ...]:
     )
 
 
-def _here(one: Replicated) -> str:
-    ours = one.ours
+def _here(replicated: Replicated) -> str:
+    ours = replicated.ours
     if ours.change is None:
         return "-"
-    if not one.claim.difference:
+    if not replicated.claim.difference:
         return change_of(ours.change, ours.ci)
     ends = f" [{number(ours.ci[0])}, {number(ours.ci[1])}]" if ours.ci else ""
-    return f"{number(ours.change)}{ends} {one.claim.unit}"
+    return f"{number(ours.change)}{ends} {replicated.claim.unit}"

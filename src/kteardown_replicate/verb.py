@@ -34,9 +34,9 @@ def replicate(
 ) -> None:
     execution = options.Execution(jobs=jobs, verbose=verbose, quiet=quiet, json_file=json_file)
     reporter = execution.begin("replicate", ())
-    known = load_posting(posting)
-    assert known is not None
-    planned = plan_replication(known, designed, scripted, reporter, patch=patch, script=script)
+    loaded = load_posting(posting)
+    assert loaded is not None
+    planned = plan_replication(loaded, designed, scripted, reporter, patch=patch, script=script)
     answer = replicate_posting(planned, execution.runner(reporter, command_line(planned.source)))
 
     def show() -> None:

@@ -94,18 +94,22 @@ def _of_repository(repository: Path, since: datetime) -> Iterator[bytes]:
 
     Of more than may be in memory, the newest.
     """
-    asked = [
+    arguments = [
         "log",
         "--all",
         f"--since={since.isoformat()}",
         f"--max-count={MOST_MAILS}",
         "--format=%H:m",
     ]
-    names = git.run_reading(repository, *asked).out
+    names = git.run_reading(repository, *arguments).out
     with git.view(repository) as git_dir:
         form = "--batch-check=%(objectname) %(objectsize) %(objecttype)"
         listed = git.run("cat-file", form, git_dir=git_dir, data=names).text.splitlines()
-        mails = [(one[0], int(one[1])) for one in map(str.split, listed) if one[2:] == ["blob"]]
+        mails = [
+            (fields[0], int(fields[1]))
+            for fields in map(str.split, listed)
+            if fields[2:] == ["blob"]
+        ]
         totals = accumulate(size for _, size in mails)
         kept = [mail for mail, total in zip(mails, totals, strict=True) if total <= _MOST_BYTES][
             ::-1
@@ -124,8 +128,8 @@ def threads(mails: Sequence[bytes]) -> list[list[bytes]]:
 
     A mail with headers that no mail has is left out. Raises InputError if the mails cannot be read.
     """
-    found = reading.limited("the mails", lambda: numbers_of_threads(mails), _NUMBERS)
-    return [[mails[number] for number in thread] for thread in found]
+    numbers = reading.limited("the mails", lambda: numbers_of_threads(mails), _NUMBERS)
+    return [[mails[number] for number in thread] for thread in numbers]
 
 
 def numbers_of_threads(mails: Sequence[bytes]) -> list[list[int]]:
@@ -135,16 +139,16 @@ def numbers_of_threads(mails: Sequence[bytes]) -> list[list[int]]:
     for number, raw in enumerate(mails):
         with suppress(ValueError):
             head, _ = mime.headers_of(raw)
-            own = next(iter(_ids(head, "Message-ID")), "")
+            message_id = next(iter(_ids(head, "Message-ID")), "")
             above = _ids(head, "References") or _ids(head, "In-Reply-To")
             if above:
-                parent[own] = above[0]
-            if own and _POSTED.match(str(head["Subject"] or "")):
-                posted.setdefault(own, number)
-    found: dict[str, list[int]] = {}
-    for own, number in posted.items():
-        found.setdefault(_root(own, parent), []).append(number)
-    return list(found.values())
+                parent[message_id] = above[0]
+            if message_id and _POSTED.match(str(head["Subject"] or "")):
+                posted.setdefault(message_id, number)
+    by_root: dict[str, list[int]] = {}
+    for message_id, number in posted.items():
+        by_root.setdefault(_root(message_id, parent), []).append(number)
+    return list(by_root.values())
 
 
 def _root(name: str, parent: dict[str, str]) -> str:
@@ -153,7 +157,7 @@ def _root(name: str, parent: dict[str, str]) -> str:
     while (above := parent.get(name)) is not None and above not in way:
         name = above
         way[name] = None
-    parent.update((one, name) for one in way if one != name)
+    parent.update((mail, name) for mail in way if mail != name)
     return name
 
 
@@ -175,9 +179,11 @@ class Seen:
         self._file = file
         self._ids: list[str] = []
         with suppress(OSError, ValueError, KteardownError):
-            found = json.loads(file.read_bytes())
+            ids = json.loads(file.read_bytes())
             self._ids = (
-                [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+                [message_id for message_id in ids if isinstance(message_id, str)]
+                if isinstance(ids, list)
+                else []
             )
 
     def __contains__(self, message_id: object) -> bool:

@@ -54,16 +54,16 @@ def watch(
         with reporter.task(f"Reading {where}"):
             mails = mails_of_list(where, days, cache_dir(), reporter)
         look = looked(mails, seen, reporter)
-        arguments = [word for one in source or [] for word in ("--source", one)]
+        arguments = [word for kernel in source or [] for word in ("--source", kernel)]
         if dry_run:
             return echo(digest(where, look, []), nl=False)
-        found = []
-        for one, mail in look.wanted[:_MOST]:
-            found.append(jobs.add(queue_dir(), one.title, ["mail"], arguments, mail))
-            seen.add(one.message_id)
-        _finish(found, reporter)
-        text = digest(where, look, found)
-        if found:
+        queued = []
+        for series, mail in look.wanted[:_MOST]:
+            queued.append(jobs.add(queue_dir(), series.title, ["mail"], arguments, mail))
+            seen.add(series.message_id)
+        _finish(queued, reporter)
+        text = digest(where, look, queued)
+        if queued:
             file = queue_dir() / "digests" / f"{datetime.now():%Y-%m-%d-%H%M%S}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
             options.write_text(file, text)
@@ -79,14 +79,16 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
     """Return what of ``mails`` is new and to be tried. An incomplete series waits for the next
     look."""
     look = Look()
-    executed = {one.file for source in shipped_sources() for one in shipped_functions(source)}
+    executed = {
+        function.file for source in shipped_sources() for function in shipped_functions(source)
+    }
     with (
         TemporaryDirectory(prefix="kteardown-watch-") as folder,
         reporter.task("Reading series") as task,
     ):
-        found = threads(mails)
-        for number, thread in enumerate(found, 1):
-            task.update(number, f"of {len(found)}")
+        posted = threads(mails)
+        for number, thread in enumerate(posted, 1):
+            task.update(number, f"of {len(posted)}")
             file = Path(folder, "mail")
             file.write_bytes(as_mbox(thread))
             try:
@@ -103,30 +105,30 @@ def looked(mails: Sequence[bytes], seen: Seen, reporter: TerminalReporter) -> Lo
                 look.elsewhere += 1
                 seen.add(series.message_id)
             elif series.missing:
-                look.skipped.append(f"{series.title}: not all of its patches are there")
+                look.skipped.append(f"{series.title}: some of its patches are missing")
             else:
                 look.wanted.append((series, file.read_bytes()))
     return look
 
 
-def _finish(found: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None:
+def _finish(queued: Sequence[jobs.QueuedJob], reporter: TerminalReporter) -> None:
     """Wait until the jobs have ended, here or in a process that has begun before."""
     try:
-        while any(job.state in ("waiting", "running") for job in found):
+        while any(job.state in ("waiting", "running") for job in queued):
             if not jobs.work(queue_dir(), reporter.note):
                 if not any(job.state == "running" for job in jobs.jobs(queue_dir())):
                     return
                 time.sleep(5)
     except KeyboardInterrupt:
-        reporter.note("interrupted; what has ended is kept, and `kteardown queue` tries the others")
+        reporter.note("interrupted; finished tries are kept, and `kteardown queue` does the others")
         raise
 
 
-def digest(where: str, look: Look, found: Sequence[jobs.QueuedJob]) -> str:
+def digest(where: str, look: Look, queued: Sequence[jobs.QueuedJob]) -> str:
     lines = [f"# {where}, {datetime.now():%Y-%m-%d %H:%M}", ""]
     if look.wanted:
         lines += ["| series | author | | answer |", "|---|---|---|---|"]
-    for (series, _), job in zip_longest(look.wanted, found):
+    for (series, _), job in zip_longest(look.wanted, queued):
         status, summary = status_of(job) if job else ("", "not tried")
         cells = (f"{series.title} {series.revision}".strip(), series.author, status, summary)
         lines.append(f"| {' | '.join(on_one_line(cell).replace('|', '/') for cell in cells)} |")
@@ -135,6 +137,6 @@ def digest(where: str, look: Look, found: Sequence[jobs.QueuedJob]) -> str:
         *([""] if look.wanted else []),
         f"{count} new series change what a workload executes.",
     ]
-    lines += [f"{look.elsewhere} others do not."] if look.elsewhere else []
+    lines += [f"{look.elsewhere} other new series do not."] if look.elsewhere else []
     lines += [f"Left out: {on_one_line(text)}." for text in look.skipped]
     return "\n".join(lines) + "\n"

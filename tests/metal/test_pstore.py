@@ -79,7 +79,7 @@ def test_a_zone_that_is_too_small_is_named_with_its_size(
         machine.wait()
         lab = Lab(machine, tmp_path, **WITHOUT_A_LINE)
         said = " ".join(lab.call("doctor", "--machine", lab.place, status=5).split())
-        assert "records: they have" in said
+        assert "space for records: they take" in said
         assert "its pmsg zone of ramoops 2 kB" in said
         assert "ramoops.pmsg_size" in said
     finally:

@@ -113,7 +113,7 @@ def test_another_qemu_is_refused_by_the_job(site: Site, experiment: str) -> None
     site.configure(qemu="0" * 64, attempts=2)
     status, _, err = site.kteardown("run", experiment, "--on", "slurm")
     assert status == 5
-    assert "QEMU is another build here" in err
+    assert "this node has another build of QEMU" in err
     site.cluster.command("scancel", "--user", "root")
 
 

@@ -222,7 +222,7 @@ def test_another_build_of_qemu_is_refused(order: Order, monkeypatch: pytest.Monk
     other = order.model_copy(update={"qemu": "0" * 64})
     assert _run(other, monkeypatch, lambda job: GOOD) == 1
     (failure,) = _failures(order)
-    assert "QEMU is another build here" in failure.reason
+    assert "this node has another build of QEMU" in failure.reason
     assert failure.host
 
 

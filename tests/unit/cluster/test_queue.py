@@ -36,7 +36,7 @@ def test_a_lost_job_is_submitted_again_and_the_reason_is_one_line(run: RunDir) -
         "job 1 was cancelled",
         "job 2 reached its time limit of 120 minutes",
         "job 3 lost its node",
-        "job 4 is not known to the cluster any more",
+        "the cluster does not know job 4 any more",
     ]
     assert [job.minutes for job in scheduler.submissions] == [120, 120, 240, 240, 240]
     assert all("\n" not in note for note in notes)

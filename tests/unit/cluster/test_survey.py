@@ -95,8 +95,8 @@ def test_the_table_names_what_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path
         "n1": [],
         "n2": [],
         "n3": [
-            "another build of QEMU than the others",
-            "other work runs",
+            "its build of QEMU is not aaaaaaaaaaaa",
+            "other work runs on it",
             "the governor is powersave",
         ],
         "n4": ["gone"],

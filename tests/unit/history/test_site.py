@@ -180,7 +180,7 @@ def test_nothing_in_a_run_is_markup(run: RunDir) -> None:
 def test_a_name_that_is_not_plain_gets_no_page(name: str, run: RunDir) -> None:
     another(run, name)
     assert "pages written: 1, runs with an error: 1" in written()
-    assert "a page cannot have the name of this run" in index()
+    assert "the name of this run cannot be the name of a page" in index()
     assert visible(index()) == index() and "<script>alert" not in index()
     links = re.findall(r'href="([^"]*)"', index())
     own = {link for link in links if not link.startswith("#")}
@@ -193,15 +193,15 @@ def test_a_folder_of_something_else_is_refused_and_kept(run: RunDir, tmp_path: P
     Path("site").mkdir()
     Path("site/index.html").write_text("mine")
     error = refused("--to", "site")
-    assert error.message == "--to site: has files, and was not made by `kteardown site`"
-    assert error.hint == "name a new or an empty folder, or one that it made."
+    assert error.message == "--to site: the folder has files, and `kteardown site` did not make it"
+    assert error.hint == "name a new or an empty folder, or one that `kteardown site` made."
     assert [file.name for file in Path("site").iterdir()] == ["index.html"]
     assert "mine" in index()
     assert refused("--to", "site/index.html").message.endswith("not a folder")
     assert "there is no folder nowhere" in refused("--to", "nowhere/site").message
     for inside in (run.path / "site", run.path / "console"):
         assert "is inside of the run directory" in refused("--to", str(inside)).message
-    assert "was not made" in refused("--to", str(run.path.parent)).message
+    assert "did not make it" in refused("--to", str(run.path.parent)).message
     Path("empty").mkdir()
     assert CliRunner().invoke(app, ["site", "--to", "empty"]).exit_code == 0
 

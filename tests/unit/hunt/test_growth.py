@@ -78,7 +78,7 @@ def test_up_to_four_sizes_are_never_constant(costs: list[float], seeds: int) -> 
 def test_three_sizes_are_too_few() -> None:
     found = of(lambda n: n * n * 100, (1000, 2000, 4000))
     assert (found.verdict, found.exponents) == ("unknown", ())
-    assert "3, and 4 are needed" in found.reason
+    assert "3 sizes are a doubling apart, and 4 are needed" in found.reason
 
 
 def test_six_sizes_that_are_close_are_too_few() -> None:

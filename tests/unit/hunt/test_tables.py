@@ -95,7 +95,7 @@ def test_what_fits_into_memory_is_predicted() -> None:
         (
             "deferred",
             "root",
-            "The program flocks.c makes and releases the objects, run as root; this cost it ",
+            "The program flocks.c makes and releases the objects, run as root; the program does ",
         ),
     ],
 )

@@ -49,7 +49,7 @@ def hunt(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("--resume", "last", "--locks", "debian-image:6.12"), "a prebuilt kernel does not count"),
         (
             ("--show", "last", "--resume", "last"),
-            "--show prints a result, and --resume measures the rest",
+            "--show prints a result, and --resume measures the rest of a hunt",
         ),
         (("--show", "last"), "has no result yet"),
         (("--show", "nothing"), "nothing"),
@@ -67,7 +67,7 @@ def test_a_hunt_that_has_been_begun_stays_as_it_is(
         ("kinds_of", "interrupted; nothing was measured, and kernels that were built are kept"),
         (
             "finish",
-            "interrupted; what was measured is kept; finish it with: kteardown hunt --resume ",
+            "what was measured is kept; finish the hunt with: kteardown hunt --resume ",
         ),
     ],
 )

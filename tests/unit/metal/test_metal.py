@@ -157,7 +157,7 @@ def test_what_comes_while_the_machine_does_not_answer_is_of_the_boot(
         monkeypatch.setattr(machine, "_up", up)
         returned = machine._until_back(line, TOKEN, "old")
     assert returned.ending.how == "broken"
-    assert "of its lines only" in returned.ending.detail
+    assert "of its lines arrived" in returned.ending.detail
 
 
 def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
@@ -176,7 +176,7 @@ def test_a_machine_with_fewer_possible_cpus_than_the_plan_is_an_error(
         console=Entry(tmp_path) / "log",
     )
     wrong = replace(machine, proof=None, first=DATA / "serial.log")
-    with pytest.raises(LabError, match="possible CPUs: the machine has 1, and the plan 32"):
+    with pytest.raises(LabError, match="possible CPUs: the machine has 1, and the plan needs 32"):
         wrong.boot(replace(job, possible_cpus=32), print)
     lines: list[bytes] = []
     assert wrong.boot(replace(job, cpus=1), lines.append).outcome == "ok"
@@ -206,7 +206,7 @@ def test_a_command_of_the_line_that_ends_is_an_error(tmp_path: Path) -> None:
         ("kteardown: trial 0", 61, False, "hang", "the watchdog reset the machine after 60 s"),
         ("kteardown: trial 0", 30, False, "panic", "without a panic message"),
         ("kteardown: trial 0", 300, True, "hang", "until the power command"),
-        ("", 61, False, "infrastructure-error", "nothing of it came"),
+        ("", 61, False, "infrastructure-error", "nothing of the boot arrived"),
     ],
 )
 def test_how_a_boot_ended(
@@ -375,7 +375,7 @@ def test_records_and_text_in_memory_are_read_as_those_of_a_line(
     assert found.ending.how == "powered-off"
     assert (tmp_path / "console").read_bytes().startswith(b"WARNING: text\n")
     damaged = kept(machine, first.replace(b'"sent"', b'"sEnt"'), tmp_path, monkeypatch)
-    assert damaged.ending.detail.startswith("of its lines only")
+    assert damaged.ending.detail.endswith("of its lines arrived")
     # A panic prints the log again, with the command line; the line of the machine is in another
     # zone.
     described = re.findall(rb"@kteardown [^\n]*machine[^\n]*\n", first)[0]
@@ -388,13 +388,15 @@ def test_records_and_text_in_memory_are_read_as_those_of_a_line(
         end = panicked.boot.end(panicked.ending)
         assert (end.outcome, end.detail) == ("panic", "Kernel panic - not syncing: y")
     nothing = kept(machine, b"\n", tmp_path, monkeypatch)
-    assert nothing.ending.detail == "nothing of it came"
+    assert nothing.ending.detail == "nothing of the boot arrived"
 
 
 def test_records_that_do_not_fit_in_memory_are_said_with_both_sizes() -> None:
     sent = b'{"type":"sent","records":200,"status":0,"uptime_ms":1,"bytes":70000,"zone":65536}'
     boot = LoggedBoot(TOKEN, 0, "0", {150: b"{}", 201: sent})
     assert boot.sent is None
-    assert boot.lacks(1) == "records: they have 68 kB, its pmsg zone of ramoops 64 kB"
+    assert boot.lacks(1) == (
+        "too little space for records: they take 68 kB, and the pmsg zone of ramoops has 64 kB"
+    )
     assert not LoggedBoot(TOKEN, 0, "0", {201: sent.replace(b"70000", b"60000")}).lacks(1)
     assert not LoggedBoot(TOKEN, 0, "0", {201: sent.replace(b"65536", b"0")}).lacks(1)

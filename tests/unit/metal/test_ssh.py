@@ -31,7 +31,7 @@ def test_a_machine_that_is_not_in_the_configuration_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    with pytest.raises(InputError, match="no section for it"):
+    with pytest.raises(InputError, match="no section for this machine"):
         CliRunner().invoke(app, ["doctor", "--machine", "ssh:box"], catch_exceptions=False)
 
 

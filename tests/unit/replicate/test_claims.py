@@ -196,7 +196,9 @@ def test_a_claim_that_cannot_be_measured_says_why() -> None:
 def test_instructions_decide_no_claim_about_several_cpus() -> None:
     several = at(3000, 2, 1, point={"zombies": 3000, "cpus": 4})
     (found,) = replicate(posting(several), simulated())
-    assert found.reason == "about 4 CPUs at once, which the instruction clock does not show"
+    assert found.reason == (
+        "the claim is about 4 CPUs at once, which the instruction clock does not show"
+    )
     wall = simulated().model_copy(update={"clock": "wall"})
     assert replicate(posting(several), wall)[0].reason == "not measured at this point"
 

@@ -94,12 +94,15 @@ def test_a_script_of_a_posting_without_a_patch_is_run_with_our_series(tmp_path: 
     }
     done = kteardown("replicate", "umount-expedited", "--script", "true 1", home=tmp_path)
     assert done.returncode == 2
-    assert "no series of ours is about the same" in done.stderr and "--patch FILE" in done.stderr
+    assert (
+        "none of our series is about the same subject" in done.stderr
+        and "--patch FILE" in done.stderr
+    )
 
 
 def test_a_script_does_not_differ_as_our_workload_does() -> None:
     (own,) = claim_notes(measured_with(shipped("freezer"), "./x.sh", "STEP"), None)[-1:]
-    assert own == "here: measured with ./x.sh; its STEP has the place of the posting's parameter"
+    assert own == "here: measured with ./x.sh; its STEP replaces the posting's parameter"
     assert claim_notes(measured_with(shipped("freezer"), "./x.sh", ""), None)[-1].endswith("./x.sh")
     assert measured_with(shipped("memcg"), "./x.sh", "N") == shipped("memcg")
 

@@ -168,7 +168,7 @@ def test_what_nothing_executes_is_counted_and_the_rest_would_be_tried(tmp_path: 
     shutil.copy(DATA / "quoted-printable.eml", folder)
     text = watch(folder, "--dry-run")
     assert "| freezer: one | A <a@example.org> |  | not tried |" in text
-    assert "1 new series change what a workload executes.\n1 others do not." in text
+    assert "1 new series change what a workload executes.\n1 other new series do not." in text
     assert not (tmp_path / "queue/digests").exists()
     assert "1 new series" in watch(folder, "--dry-run")
 
@@ -190,7 +190,7 @@ def test_an_incomplete_series_waits_for_the_rest(tmp_path: Path) -> None:
         b"<freezer@example.org>", b"<two@example.org>\nIn-Reply-To: <freezer@example.org>"
     )
     file.write_bytes(part)
-    assert "Left out: freezer: one: not all of its patches are there." in watch(file)
+    assert "Left out: freezer: one: some of its patches are missing." in watch(file)
     file.write_bytes(as_mbox([part, rest]))
     assert "1 new series" in watch(file, "--dry-run")
 
