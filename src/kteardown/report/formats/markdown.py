@@ -58,10 +58,10 @@ def report(material: Measured, *, alone: bool = True) -> str:
             *map(layout, clock_tables(material.both, workloads)),
             listed(clock_notes(material.both, workloads)),
         ]
-        for one in material.clocks:
+        for clock_material in material.clocks:
             parts += [
-                f"# {CLOCKS[one.result.clock].capitalize()} alone",
-                report(one, alone=False).rstrip("\n"),
+                f"# {CLOCKS[clock_material.result.clock].capitalize()} alone",
+                report(clock_material, alone=False).rstrip("\n"),
             ]
         return "\n\n".join(filter(None, parts)) + "\n"
     parts.append(f"## {plain(result.experiment)}: {plain(result.question)}")
@@ -116,14 +116,14 @@ def _block(block: Block) -> str:
 def plain(text: str) -> str:
     """Return a text from outside for a line of Markdown: nothing of it is markup, a link or a
     mention."""
-    return _MARKUP.sub(lambda found: found[1] or f"\\{found[0]}", inert(text))
+    return _MARKUP.sub(lambda match: match[1] or f"\\{match[0]}", inert(text))
 
 
 def inert(text: str) -> str:
     """Return a text from outside for a line of HTML: nothing of it is a tag, a link or a
     mention."""
     escaped = html.escape(on_one_line(text).strip(), quote=False)
-    return _LIVE.sub(lambda found: found[1] or f"{found[0]}{_NOTHING}", escaped)
+    return _LIVE.sub(lambda match: match[1] or f"{match[0]}{_NOTHING}", escaped)
 
 
 def code(lines: Iterable[str]) -> str:
