@@ -325,14 +325,14 @@ def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
             "PNG files need a font, and none is installed",
             hint="install one (Debian: apt-get install fonts-dejavu-core), or use --format svg.",
         )
-    files = []
+    paths = []
     for chart in charts:
         svg = svg_file(chart)
         file = into / f"{chart.name}.{form}"
         with failing(f"{file}: cannot be written", hint="name another folder.", kind=LabError):
             Entry.of(file).replace(_png(svg) if form == "png" else svg, synced=False)
-        files.append(file)
-    return files
+        paths.append(file)
+    return paths
 
 
 def _png(svg: str) -> bytes:

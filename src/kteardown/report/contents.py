@@ -227,11 +227,13 @@ def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
 
 def _unusable_trials(result: Result) -> list[str]:
     """Return a line for the unusable trials of each kernel, workload and reason."""
-    groups: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
+    by_reason: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
     for void in result.voids:
-        groups.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(void)
+        by_reason.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(
+            void
+        )
     lines = []
-    for (kernel, workload, status, detail), voids in groups.items():
+    for (kernel, workload, status, detail), voids in by_reason.items():
         lost = (
             f"{counted(sum(void.count for void in voids), 'trial')} "
             f"{status.replace('missing', 'lost')}"

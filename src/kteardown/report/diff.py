@@ -119,12 +119,12 @@ def compare_results(
     ]
     # Of two variants of one run that are compared, both results have both.
     ours_by_own_name = {key(row, row.variant) for row in a.comparisons}
-    right = [row for key, row in theirs.items() if key not in ours and key not in ours_by_own_name]
+    right = [row for k, row in theirs.items() if k not in ours and k not in ours_by_own_name]
     arch = a.kernels["base"].arch if "base" in a.kernels else None
     rows = tuple(
-        _row(row, theirs[key], recorded_name(a, row), (a.clock, b.clock))
-        for key, row in ours.items()
-        if key in theirs
+        _row(row, theirs[k], recorded_name(a, row), (a.clock, b.clock))
+        for k, row in ours.items()
+        if k in theirs
     )
     revisions = tuple(
         revision(variant_a, variant_b, a, b)
@@ -272,8 +272,8 @@ def comparison_tables(difference: Difference) -> list[Table]:
     point."""
     by_key: dict[tuple[str, ...], list[ComparedRow]] = {}
     for row in difference.rows:
-        key = (row.workload, row.metric, row.statistic, row.variant, row.variant_b)
-        by_key.setdefault(key, []).append(row)
+        group_key = (row.workload, row.metric, row.statistic, row.variant, row.variant_b)
+        by_key.setdefault(group_key, []).append(row)
     columns = ("point", "A", "verdict of A", "B", "verdict of B", "intervals", "base B / A")
     tables = []
     for rows in by_key.values():

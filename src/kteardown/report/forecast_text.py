@@ -139,11 +139,11 @@ def power_table(power: DesignPower, design: Design, workloads: Mapping[str, Work
     return Table(title, Block.of(columns, rows, left=("metric", "spread from")), notes=tuple(notes))
 
 
-def _size(change: float | None) -> str:
+def _size(smallest: float | None) -> str:
     """Return a change as the increase and the decrease that are found: ``+25% or -20%``."""
-    if change is None:
+    if smallest is None:
         return "none"
-    if change > _LARGE:
-        return f"{1 + change:,.0f} times" if change < 1e4 else "none"
-    digits = 1 if change < 0.1 else 0
-    return f"{change:+.{digits}%} or {1 / (1 + change) - 1:+.{digits}%}"
+    if smallest > _LARGE:
+        return f"{1 + smallest:,.0f} times" if smallest < 1e4 else "none"
+    digits = 1 if smallest < 0.1 else 0
+    return f"{smallest:+.{digits}%} or {1 / (1 + smallest) - 1:+.{digits}%}"

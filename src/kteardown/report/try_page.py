@@ -315,17 +315,17 @@ def compared(tried: Tried) -> list[str]:
 
 def _heading(posted: PostedSeries) -> str:
     count = f", {len(posted.patches)} patches" if len(posted.patches) > 1 else ""
-    lines = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
-    lines.append(
+    heading = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
+    heading.append(
         wrapped(f"{posted.author}{', ' + posted.date if posted.date else ''}{count}", "  ")
     )
     if posted.message_id:
-        lines.append(f"  <{on_one_line(posted.message_id)}>")
-    return "\n".join(lines)
+        heading.append(f"  <{on_one_line(posted.message_id)}>")
+    return "\n".join(heading)
 
 
-def _section(title: str, lines: Sequence[str]) -> str:
-    return "\n".join([title, *(wrapped(line, "- ") for line in lines)]) if lines else ""
+def _section(title: str, texts: Sequence[str]) -> str:
+    return "\n".join([title, *(wrapped(line, "- ") for line in texts)]) if texts else ""
 
 
 def listed(names: Sequence[str], most: int = _MANY) -> list[str]:

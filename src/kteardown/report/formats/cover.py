@@ -139,12 +139,12 @@ _FIGURES = ("base", "changed", "change", "verdict")
 
 
 def _aligned(block: Block, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = []
+    laid_out = []
     for row in (names, *rows):
         cells = zip(names, row, block.widths, strict=True)
         padded = [text.ljust(n) if name in block.left else text.rjust(n) for name, text, n in cells]
-        lines.append((" " * _GAP).join(padded).rstrip())
-    return "\n".join(lines)
+        laid_out.append((" " * _GAP).join(padded).rstrip())
+    return "\n".join(laid_out)
 
 
 def wrapped(text: str, first: str = "") -> str:

@@ -83,9 +83,9 @@ def listed(texts: Iterable[str]) -> str:
     return "\n".join(f"- {plain(text)}" for text in texts)
 
 
-def bold(lines: Iterable[VariantLine]) -> str:
+def bold(answer: Iterable[VariantLine]) -> str:
     """Return the lines with which a report begins, as a list."""
-    return "\n".join(f"- **{plain(line.text)}**" for line in lines)
+    return "\n".join(f"- **{plain(line.text)}**" for line in answer)
 
 
 def layout(table: Table) -> str:
@@ -103,14 +103,14 @@ def _block(block: Block) -> str:
         (width, name in block.left) for width, name in zip(widths, block.columns, strict=True)
     ]
     rules = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in columns]
-    lines = []
+    laid_out = []
     for row in (rows[0], rules, *rows[1:]):
         cells = zip(row, columns, strict=True)
         padded = [
             text.ljust(width) if to_left else text.rjust(width) for text, (width, to_left) in cells
         ]
-        lines.append(f"| {' | '.join(padded)} |")
-    return "\n".join(lines)
+        laid_out.append(f"| {' | '.join(padded)} |")
+    return "\n".join(laid_out)
 
 
 def plain(text: str) -> str:
@@ -126,6 +126,6 @@ def inert(text: str) -> str:
     return _LIVE.sub(lambda match: match[1] or f"{match[0]}{_NOTHING}", escaped)
 
 
-def code(lines: Iterable[str]) -> str:
-    """Return ``lines`` as an indented block; a line break in one of them does not end it."""
-    return "\n".join(f"    {line}" for text in lines for line in visible(text).split("\n"))
+def code(texts: Iterable[str]) -> str:
+    """Return ``texts`` as an indented block; a line break in one of them does not end it."""
+    return "\n".join(f"    {line}" for text in texts for line in visible(text).split("\n"))

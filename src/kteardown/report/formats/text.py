@@ -92,9 +92,9 @@ def show_both_clocks(material: BothMaterial, console: Console) -> None:
         console.print(Text(note, style="dim"))
 
 
-def show_sentence(lines: Sequence[VariantLine], console: Console) -> None:
+def show_sentence(answer: Sequence[VariantLine], console: Console) -> None:
     """Print the lines with which a report begins, and an empty line."""
-    for line in lines:
+    for line in answer:
         console.print(Text(line.text, style=STYLES[line.tone]))
     console.print()
 

@@ -103,9 +103,9 @@ def improvement(base: float, changed: float, better: Better) -> str:
     """Return the change of a mean in percent, positive if changed is better: ``-13.33%``."""
     if not base:
         return "-"
-    change = (changed / base - 1) * (1 if better == "higher" else -1)
+    gain = (changed / base - 1) * (1 if better == "higher" else -1)
     # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
-    return f"{round(change * 100, 2) + 0.0:+.2f}%"
+    return f"{round(gain * 100, 2) + 0.0:+.2f}%"
 
 
 def _judge_posted(result: Result, reference: Posting) -> _Judgements:
@@ -193,9 +193,10 @@ def _keys(figure: PublishedFigure, posted: Sequence[PostedRow]) -> Block:
         )
     shown = speedup if figure.speedup else percent
     columns.append(["-" if row.change is None else shown(1 + row.change) for row in posted])
-    change = "posted speedup" if figure.speedup else "posted change"
+    change_column = "posted speedup" if figure.speedup else "posted change"
     return Block.of(
-        (figure.param, "posted base", "posted changed", change), list(zip(*columns, strict=True))
+        (figure.param, "posted base", "posted changed", change_column),
+        list(zip(*columns, strict=True)),
     )
 
 
