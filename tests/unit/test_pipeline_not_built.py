@@ -42,7 +42,7 @@ from unit.report.rendered import TEXTS
 OTHER = "other"
 SET = {"series": VARIANT, "patches": [1], "total": 1}
 SAID = "is in the kernel that was built: no object differs from that of base in code or data"
-TEXT = f"{VARIANT}: nothing of it is in the kernel that was built"
+TEXT = f"{VARIANT}: the kernel that was built has none of its changes"
 
 
 def absent(run: RunDir) -> RunDir:

@@ -88,11 +88,11 @@ class DebugInfo:
         self._vmlinux = folder / "vmlinux"
         if not self._vmlinux.is_file() or not (folder / "System.map").is_file():
             raise InputError(
-                f"the kernel in {folder} has no debug information, so what it executes has no "
-                "names",
+                f"the kernel in {folder} has no debug information, so kteardown cannot name the "
+                "functions that it executes",
                 hint=(
-                    "use a source that is built here (debian:6.12), not a kernel that is already "
-                    "built."
+                    "use a source that kteardown builds (debian:6.12), not a kernel that is "
+                    "already built."
                 ),
             )
         if shutil.which("addr2line") is None:
@@ -101,14 +101,14 @@ class DebugInfo:
             line.split()
             for line in (folder / "System.map").read_text(errors="replace").splitlines()
         )
-        found = {
+        names = {
             int(parts[0], 16): parts[2]
             for parts in symbols
             if len(parts) == 3 and parts[1] in "tTwW"
         }
-        self._starts = sorted(found)
-        self._names = [found[start] for start in self._starts]
-        self._apart = {start for start, name in found.items() if name == _SCHEDULER}
+        self._starts = sorted(names)
+        self._names = [names[start] for start in self._starts]
+        self._apart = {start for start, name in names.items() if name == _SCHEDULER}
         self._places: dict[int, _Place | None] = {}
         self._start_of: dict[int, int] = {}
         """By address, that of the function that it is in."""
@@ -124,8 +124,8 @@ class DebugInfo:
 
     def chains(self, addresses: Iterable[int]) -> dict[int, tuple[FunctionId, ...]]:
         """Return the functions of each address, the innermost inlined one first."""
-        found = self._look_up(set(addresses))
-        return {address: tuple(_id(frame) for frame in chain) for address, chain in found.items()}
+        frames = self._look_up(set(addresses))
+        return {address: tuple(_id(frame) for frame in chain) for address, chain in frames.items()}
 
     def named(self, names: Collection[str]) -> set[FunctionId]:
         """Return the functions with one of ``names``, which the compiler may have divided
@@ -139,8 +139,8 @@ class DebugInfo:
             return {}
         text = "".join(f"{address:#x}\n" for address in sorted(addresses))
         argv = ["addr2line", "-a", "-i", "-f", "-e", str(self._vmlinux)]
-        found = parse_addr2line(sandbox.capture(argv, [self._vmlinux], text_in=text))
-        return {address: found.get(address, ()) for address in addresses}
+        chains = parse_addr2line(sandbox.capture(argv, [self._vmlinux], text_in=text))
+        return {address: chains.get(address, ()) for address in addresses}
 
     def count(self, counts: Mapping[int, int]) -> Executed:
         """Return the functions and lines of instructions that were executed so often."""
@@ -163,15 +163,15 @@ class DebugInfo:
         names, copies, places = (
             list(numbers) for numbers in (self._functions, self._entries, self._lines)
         )
-        done = Executed(instructions=sum(counts.values()))
+        executed = Executed(instructions=sum(counts.values()))
         for number, count in instructions.items():
-            done.functions[names[number]] = Counts(0, count)
+            executed.functions[names[number]] = Counts(0, count)
         for number, count in entries.items():
-            done.functions.setdefault(copies[number][0], Counts()).calls += count
+            executed.functions.setdefault(copies[number][0], Counts()).calls += count
         for number, count in lines.items():
             file, line, _ = places[number]
-            done.lines[file, line] = done.lines.get((file, line), 0) + count
-        return done
+            executed.lines[file, line] = executed.lines.get((file, line), 0) + count
+        return executed
 
     def _within(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> set[int]:
         """Return the addresses of the instructions of ``functions`` and of what is inlined into
@@ -179,7 +179,9 @@ class DebugInfo:
         self.learn(counts)
         numbers = {self._functions[function] for function in functions}
         return {
-            at for at in counts if (one := self._places[at]) and not numbers.isdisjoint(one.within)
+            at
+            for at in counts
+            if (place := self._places[at]) and not numbers.isdisjoint(place.within)
         }
 
     def instructions_in(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> int:
@@ -199,15 +201,15 @@ class DebugInfo:
         least its part in ``least_shares``. Calls through pointers are not known, and the scheduler
         is not followed.
         """
-        own = self._within(counts, functions)
-        rest: dict[int, int] = defaultdict(int)
-        for address in counts.keys() - own:
-            rest[self._start_of[address]] += counts[address]
-        shares = self._shares(counts, own)
+        within = self._within(counts, functions)
+        elsewhere: dict[int, int] = defaultdict(int)
+        for address in counts.keys() - within:
+            elsewhere[self._start_of[address]] += counts[address]
+        shares = self._shares(counts, within)
         unique = self._unique() if least_shares else {}
         least = {start: (least_shares or {}).get(name, 0.0) for start, name in unique.items()}
-        return sum(counts[at] for at in own) + sum(
-            count * max(shares.get(to, 0.0), least.get(to, 0.0)) for to, count in rest.items()
+        return sum(counts[at] for at in within) + sum(
+            count * max(shares.get(to, 0.0), least.get(to, 0.0)) for to, count in elsewhere.items()
         )
 
     def shares_of_callees(
@@ -228,21 +230,21 @@ class DebugInfo:
         named = zip(self._starts, self._names, strict=True)
         return {start: name for start, name in named if often[name] == 1}
 
-    def _shares(self, counts: Mapping[int, int], own: Collection[int]) -> dict[int, float]:
-        """Return by its address the part of each function that the instructions at ``own`` call."""
+    def _shares(self, counts: Mapping[int, int], within: Collection[int]) -> dict[int, float]:
+        """Return by address the part of each function that the instructions at ``within`` call."""
         callers: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for at, to in self._calls(counts):
-            if counts.get(to) and to not in own and to not in self._apart:
-                callers[to].append((-1 if at in own else self._start_of[at], counts[at]))
-        # The share of each function, by its address, that counts; that of all in ``own`` is 1.
+            if counts.get(to) and to not in within and to not in self._apart:
+                callers[to].append((-1 if at in within else self._start_of[at], counts[at]))
+        # The share of each function, by its address, that counts; that of all in ``within`` is 1.
         shares = {-1: 1.0}
         moved = 1.0
         for _ in range(100):  # They only grow, and recursion is rare.
             if moved < 1e-6:
                 break
             moved = 0.0
-            for to, known in callers.items():
-                share = min(sum(n * shares.get(at, 0.0) for at, n in known) / counts[to], 1.0)
+            for to, calls in callers.items():
+                share = min(sum(n * shares.get(at, 0.0) for at, n in calls) / counts[to], 1.0)
                 moved = max(moved, share - shares.get(to, 0.0))
                 shares[to] = share
         return shares
@@ -345,29 +347,29 @@ def call_paths(functions: Iterable[FunctionId], folder: Path) -> dict[FunctionId
     called through pointers.
     """
     callers = callers_of(folder)
-    found = {function: _call_path(function, callers) for function in functions}
-    return {function: path for function, path in found.items() if path}
+    paths = {function: _call_path(function, callers) for function in functions}
+    return {function: path for function, path in paths.items() if path}
 
 
 def _call_path(function: FunctionId, callers: Callers) -> str:
     after: dict[FunctionId, FunctionId | None] = {function: None}
     reached = [function]
-    for one in reached:  # It grows while it is read: the nearest callers first.
-        system_call = _SYSTEM_CALL.match(one.name)
+    for callee in reached:  # It grows while it is read: the nearest callers first.
+        system_call = _SYSTEM_CALL.match(callee.name)
         if system_call:
-            return _words(f"{system_call[1]}(2)", one, after)
-        for caller in sorted(callers.get(one, ())):
+            return _words(f"{system_call[1]}(2)", callee, after)
+        for caller in sorted(callers.get(callee, ())):
             if caller not in after:
-                after[caller] = one
+                after[caller] = callee
                 reached.append(caller)
-    roots = [one for one in reached if not callers.get(one) and one != function]
+    roots = [callee for callee in reached if not callers.get(callee) and callee != function]
     return _words("a call through a pointer", roots[0], after) if roots else ""
 
 
 def _words(start: str, first: FunctionId, after: Mapping[FunctionId, FunctionId | None]) -> str:
     names = [start]
-    one: FunctionId | None = first
-    while one is not None:
-        names.append(one.name)
-        one = after[one]
+    function: FunctionId | None = first
+    while function is not None:
+        names.append(function.name)
+        function = after[function]
     return " -> ".join(names)

@@ -52,8 +52,8 @@ def code_of(text: str) -> str:
     """Return ``text`` with comments and the contents of strings as blanks; lines keep their
     numbers."""
 
-    def blank(found: re.Match[str]) -> str:
-        word = found[0]
+    def blank(match: re.Match[str]) -> str:
+        word = match[0]
         kept = re.sub(r"[^\n]", " ", word)
         return kept if word[0] == "/" else word[0] + kept[1:-1] + word[-1]
 
@@ -81,10 +81,10 @@ def items(text: str) -> list[Item]:
     return sorted(scanner.items, key=lambda item: (item.first, item.last))
 
 
-def item_at(found: list[Item], line: int) -> Item | None:
+def item_at(candidates: list[Item], line: int) -> Item | None:
     """Return the smallest item that contains ``line``: a macro rather than the function around
     it."""
-    containing = [item for item in found if item.first <= line <= item.last]
+    containing = [item for item in candidates if item.first <= line <= item.last]
     return min(containing, key=lambda item: item.last - item.first, default=None)
 
 
@@ -125,11 +125,11 @@ class _Scanner:
         self._name = ""
         """Of the function whose body the first brace begins; empty if it begins none."""
 
-    def directive(self, found: re.Match[str], first: int, last: int) -> None:
+    def directive(self, match: re.Match[str], first: int, last: int) -> None:
         """Take a line of the preprocessor."""
-        word = found[1]
+        word = match[1]
         if word == "define":
-            self.items.append(Item("macro", found[2], first, last))
+            self.items.append(Item("macro", match[2], first, last))
         elif word in ("if", "ifdef", "ifndef"):
             self._at_if.append(self._depth)
         elif word.startswith("el") and self._at_if:
@@ -248,10 +248,10 @@ def changed_functions(patches: Sequence[Path], tree: Path) -> list[ChangedFuncti
         patched = apply_patches.apply(
             tree, [patch.resolve() for patch in patches], after, tree.name
         )
-        found: list[ChangedFunction] = []
+        functions: list[ChangedFunction] = []
         for file in (*patched.changed, *patched.removed):
-            found += _changed_in(file, _read(tree / file), _read(after / file))
-    return found
+            functions += _changed_in(file, _read(tree / file), _read(after / file))
+    return functions
 
 
 def _read(path: Path) -> str:
@@ -269,16 +269,16 @@ def _changed_in(file: str, before: str, after: str) -> Iterator[ChangedFunction]
     code_before = code_of(before).split("\n")
     code_after = code_of(after).split("\n")
     changed: dict[tuple[Kind, str], dict[tuple[int, int], None]] = {}
-    for found, numbers, code in ((old, removed, code_before), (new, added, code_after)):
+    for side, numbers, code in ((old, removed, code_before), (new, added, code_after)):
         for number in numbers:
             line = code[number - 1].strip()
             if line and not line.startswith("#include"):
-                item = item_at(found, number) or Item("declaration", "", number, number)
+                item = item_at(side, number) or Item("declaration", "", number, number)
                 statements = changed.setdefault((item.kind, item.name), {})
-                if found is new:
+                if side is new:
                     statements[statement_at(code_after, number)] = None
     for (kind, name), statements in changed.items():
-        was, stays = (any((i.kind, i.name) == (kind, name) for i in found) for found in (old, new))
+        was, stays = (any((i.kind, i.name) == (kind, name) for i in side) for side in (old, new))
         yield ChangedFunction(file, name, kind, was, stays, tuple(statements))
 
 
@@ -299,14 +299,16 @@ def may_change_executed(
     """
     files = {function.file for function in coverage.functions}
     return any(
-        not files.isdisjoint(users.get(one.file, files if one.file.endswith(".h") else (one.file,)))
-        for one in filter(_has_users, changed)
+        not files.isdisjoint(
+            users.get(change.file, files if change.file.endswith(".h") else (change.file,))
+        )
+        for change in filter(_has_users, changed)
     )
 
 
-def _has_users(one: ChangedFunction) -> bool:
-    used = one.kind == "macro" or one.name.startswith(("struct ", "union ", "enum "))
-    return used and one.exists_before
+def _has_users(change: ChangedFunction) -> bool:
+    used = change.kind == "macro" or change.name.startswith(("struct ", "union ", "enum "))
+    return used and change.exists_before
 
 
 def changed_for_certain(
@@ -331,18 +333,18 @@ def by_code(
     changed, unless there are no others. ``info`` is of the variant.
     """
     differing = _named(functions, info)
-    own = {one.id: one for one in changed if one.kind == "function"}
-    unchanged = info.named({function.name for function in own}) - differing
-    kept = [one for one in changed if one.id not in unchanged]
+    changed_ids = {change.id for change in changed if change.kind == "function"}
+    unchanged = info.named({function.name for function in changed_ids}) - differing
+    kept = [change for change in changed if change.id not in unchanged]
     if not may_change_users(changed):
         return tuple(kept)
-    if not any(one.kind == "macro" or one.name.startswith("enum ") for one in changed):
-        more = {
-            name: [one for one in names if one not in moved.get(name, ())]
+    if not any(change.kind == "macro" or change.name.startswith("enum ") for change in changed):
+        recompiled = {
+            name: [function for function in names if function not in moved.get(name, ())]
             for name, names in functions.items()
         }
-        differing = _named(more, info) or differing
-    users = sorted(differing - own.keys())
+        differing = _named(recompiled, info) or differing
+    users = sorted(differing - changed_ids)
     return (*kept, *(ChangedFunction(user.file, user.name) for user in users))
 
 

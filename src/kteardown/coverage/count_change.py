@@ -28,7 +28,7 @@ from kteardown.run.boot_once import CountedBoot, boot_counted, boot_together
 from kteardown.run.places import HERE
 from kteardown.rundir.snapshot import Snapshot, load
 
-_ELSEWHERE = "the guests of this run are not booted on this host"
+_ELSEWHERE = "this host does not boot the guests of this run"
 
 
 def count_changes(
@@ -41,9 +41,9 @@ def count_changes(
     none is needed. Where nothing can be counted, the reason is kept: no figure needs a count.
     Raises LabError if that cannot be written.
     """
-    known = {(cost.variant, cost.workload) for cost in snapshot.counted}
+    counted = {(cost.variant, cost.workload) for cost in snapshot.counted}
     wanted = [
-        c for c in to_count(result, snapshot.workloads) if (c.variant, c.workload) not in known
+        c for c in to_count(result, snapshot.workloads) if (c.variant, c.workload) not in counted
     ]
     if not wanted:
         return None
@@ -51,11 +51,13 @@ def count_changes(
     for c in wanted:
         about = {"variant": c.variant, "workload": c.workload, "point": c.point}
         try:
-            found = _count(snapshot, c, reporter) if here else _ELSEWHERE
+            outcome = _count(snapshot, c, reporter) if here else _ELSEWHERE
         except KteardownError as error:
-            found = error.message
+            outcome = error.message
         values = (
-            {"reason": found} if isinstance(found, str) else {"base": found[0], "changed": found[1]}
+            {"reason": outcome}
+            if isinstance(outcome, str)
+            else {"base": outcome[0], "changed": outcome[1]}
         )
         costs.append(ChangeCost.model_validate({**about, **values}))
     text = json.dumps([cost.model_dump(mode="json") for cost in costs], indent=1)
@@ -78,15 +80,13 @@ def _count(snapshot: Snapshot, c: Comparison, reporter: Reporter) -> tuple[float
         return "the source of base has changed since it was built"
     tree = sources.tree(source)
     changed = changed_for_certain(changed_functions(variant[0].patches, tree), variant[1])
-    functions = {one.id for one in changed if one.kind == "function"}
+    functions = {change.id for change in changed if change.kind == "function"}
     if not functions:
         return "the series changes no function"
     points = snapshot.plan.points
-    point = next(
-        (one for one in points if (one.workload, one.shown) == (c.workload, c.point)), None
-    )
+    point = next((p for p in points if (p.workload, p.shown) == (c.workload, c.point)), None)
     if point is None:
-        return "the plan does not have its point"
+        return "the plan of the run does not contain the point of this comparison"
     params = {name: point.params[name] for name in workload.parameters}
     swept = {name: point.params[name] for name in snapshot.experiment.machine.swept}
     machine = snapshot.experiment.machine.model_copy(update=swept)
@@ -112,7 +112,7 @@ def _why_not(
     if not variant[0].patches or variant[0].source != base[0].source:
         return "the variant is not a series on the source of base"
     if base[1].arch != DEFAULT_ARCH:
-        return f"only kernels for {DEFAULT_ARCH} are counted"
+        return f"kteardown counts only on kernels for {DEFAULT_ARCH}"
     return ""
 
 
@@ -146,9 +146,9 @@ def _boots(
     ]
     names = " and ".join(image.name for image in images)
     reporter.note(
-        f"{images[-1].name}: figures that the kernel made itself are better, and the call that "
-        "contains them cannot show it: counting from outside what the changed functions execute, "
-        "in one more boot of each"
+        f"{images[-1].name}: the kernel's own figures are better, but the call that contains them "
+        "cannot show the gain: kteardown counts from outside what the changed functions execute, "
+        "in one more boot of each kernel"
     )
     with reporter.task(f"Counting what {names} execute", total=len(boots)) as task:
         return boot_together(boots, booting, task.update)

@@ -62,8 +62,8 @@ def _executable_sections(file: BinaryIO) -> list[tuple[int, int, int]]:
         if elf.num_sections() > _MOST_SECTIONS:
             return []
         return [
-            (each["sh_addr"], each["sh_offset"], each["sh_size"])
-            for each in elf.iter_sections("SHT_PROGBITS")
-            if each["sh_flags"] & _EXECUTABLE
-            and each["sh_offset"] + each["sh_size"] <= elf.stream_len
+            (section["sh_addr"], section["sh_offset"], section["sh_size"])
+            for section in elf.iter_sections("SHT_PROGBITS")
+            if section["sh_flags"] & _EXECUTABLE
+            and section["sh_offset"] + section["sh_size"] <= elf.stream_len
         ]

@@ -103,7 +103,7 @@ class Exercised:
     @property
     def exercised(self) -> bool:
         """Whether any changed line was executed: if not, a "same" is "not exercised"."""
-        return any(one.executions for one in self.functions)
+        return any(function.executions for function in self.functions)
 
 
 def executed(
@@ -128,7 +128,7 @@ def executed(
     # A trial at the small size first, for what the kernel does only once.
     machine = machine or HERE.machine("", reporter, repeat=True)
     booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds, machine)
-    functions = {one.id for one in changed if one.kind == "function"}
+    functions = {function.id for function in changed if function.kind == "function"}
     costs: list[list[float]] = []
     whole: list[list[float]] = []
     share = 0.0
@@ -171,8 +171,8 @@ def _booted(
     with reporter.task(
         f"Counting what {workload.name} executes of the change", total=len(boots)
     ) as task:
-        trials = [one.trials[1:] for one in boot_together(boots, machine, task.update)]
-    for trial in (trial for each in trials for trial in each if not trial.ran):
+        trials = [booted.trials[1:] for booted in boot_together(boots, machine, task.update)]
+    for trial in (trial for of_boot in trials for trial in of_boot if not trial.ran):
         raise GuestError(
             f"{workload.name} did not run in the guest that counts what it executes: "
             f"{trial.detail}",
@@ -206,13 +206,13 @@ def _cost(
     seed."""
     objects = _objects(workload, sizes)
     if objects:
-        each = [
+        per_object = [
             tuple((more - less) / objects for less, more in zip(*pair, strict=True))
             for pair in (costs[:2], costs[2:])
         ]
         # Less is what did not grow with the number of objects.
-        if any(abs(value) >= 1 for one in each for value in one):
-            return PathCost(workload.law, each[0], each[1])
+        if any(abs(value) >= 1 for side in per_object for value in side):
+            return PathCost(workload.law, per_object[0], per_object[1])
     return PathCost("", tuple(costs[1]), tuple(costs[3]))
 
 
@@ -222,15 +222,15 @@ def _more(counts: Sequence[Sequence[float | None]], objects: int) -> tuple[float
 
     ``counts`` as in ``_cost``. Empty if one is not known.
     """
-    each = []
+    differences = []
     for small, large, small_changed, large_changed in zip(*counts, strict=True):
         if None in (small, large, small_changed, large_changed):
             return ()
         base, changed = (
             (large - small, large_changed - small_changed) if objects else (large, large_changed)
         )
-        each.append((changed - base) / (objects or 1))
-    return tuple(each)
+        differences.append((changed - base) / (objects or 1))
+    return tuple(differences)
 
 
 def _objects(workload: Workload, points: Sequence[Mapping[str, ParamValue]]) -> int:
@@ -245,19 +245,21 @@ def _exercised(
     changed: Sequence[ChangedFunction],
     info: DebugInfo,
 ) -> Exercised:
-    here = [one for one in changed if one.kind == "function" and one.exists_after]
-    wanted = {one.id for one in here}
+    present = [
+        function for function in changed if function.kind == "function" and function.exists_after
+    ]
+    wanted = {function.id for function in present}
     counts = [counts_of(trial.executed, inside=True) for trial in trials]
     sides = [info.count(count) for count in counts]
-    own = info.instructions_in(counts[-1], wanted)
+    instructions = info.instructions_in(counts[-1], wanted)
     objects = _objects(workload, [trial.params for trial in trials])
-    functions = [_function(one, sides, objects) for one in here]
-    functions.sort(key=lambda one: (-one.executions, str(one.function)))
+    functions = [_function(function, sides, objects) for function in present]
+    functions.sort(key=lambda exercised: (-exercised.executions, str(exercised.function)))
     return Exercised(
         workload.name,
         workload.law if objects else "",
         tuple(functions),
-        own / sides[-1].instructions if sides[-1].instructions else 0.0,
+        instructions / sides[-1].instructions if sides[-1].instructions else 0.0,
     )
 
 
@@ -299,11 +301,11 @@ def coverage_of(workload: Workload, booted: CountedBoot, info: DebugInfo) -> Wor
             outside |= inside.functions.keys()
             why = trial.detail or ("no stretch was seen" if trial.status else "it did not end")
             failed.append(f"{words(trial.params, workload)}: {why}")
-    seen = {function for point in points for function in point.inside}
+    measured = {function for point in points for function in point.inside}
     return WorkloadCoverage(
         workload.name,
         tuple(points),
-        frozenset(outside - seen),
+        frozenset(outside - measured),
         booted.end.duration_s,
         tuple(failed),
     )
@@ -342,4 +344,6 @@ def count_script(
         if counted.points:
             write_map(path, CoverageMap(kernel.source, {workload.name: counted}))
     except KteardownError as error:
-        reporter.note(f"which functions {workload.name} executes is not known: {error.message}")
+        reporter.note(
+            f"kteardown could not count which functions {workload.name} executes: {error.message}"
+        )

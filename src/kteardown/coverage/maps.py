@@ -116,8 +116,8 @@ def read_map(path: Path, *, but: Collection[str] = ()) -> CoverageMap:
         content = _content(path)
         functions = _functions(content)
         wanted = [fields for fields in content["workloads"] if fields["name"] not in but]
-        found = [_workload(fields, functions) for fields in wanted]
-        return CoverageMap(content["source"], {workload.name: workload for workload in found})
+        workloads = [_workload(fields, functions) for fields in wanted]
+        return CoverageMap(content["source"], {workload.name: workload for workload in workloads})
 
 
 def shipped_functions(source: str) -> frozenset[FunctionId]:
@@ -192,17 +192,17 @@ def shipped_map(source: str) -> CoverageMap:
 def _merged(paths: tuple[Path, ...]) -> CoverageMap:
     """Return the map of the first path, with the workloads that it lacks from the first that has
     them."""
-    found = read_map(paths[0])
+    merged = read_map(paths[0])
     for path in paths[1:]:
-        there = {one for one, counted in found.workloads.items() if counted.points}
-        other = read_map(path, but=there)
+        complete = {name for name, counted in merged.workloads.items() if counted.points}
+        further = read_map(path, but=complete)
         missing = {
-            one: counted
-            for one, counted in other.workloads.items()
-            if counted.points or one not in found.workloads
+            name: counted
+            for name, counted in further.workloads.items()
+            if counted.points or name not in merged.workloads
         }
-        found = CoverageMap(found.source, {**found.workloads, **missing})
-    return found
+        merged = CoverageMap(merged.source, {**merged.workloads, **missing})
+    return merged
 
 
 def _version(source: str) -> tuple[int, int]:
@@ -212,10 +212,12 @@ def _version(source: str) -> tuple[int, int]:
     return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
 
 
-def _distance(one: tuple[int, int], other: tuple[int, int]) -> int:
+def _distance(version: tuple[int, int], wanted: tuple[int, int]) -> int:
     # 6.19 was followed by 7.0.
     return (
-        abs(one[0] * 20 + one[1] - other[0] * 20 - other[1]) if all((one[0], other[0])) else -one[0]
+        abs(version[0] * 20 + version[1] - wanted[0] * 20 - wanted[1])
+        if all((version[0], wanted[0]))
+        else -version[0]
     )
 
 
@@ -233,18 +235,18 @@ def _workload_fields(
         "outside": _gaps(number[function] for function in workload.outside),
         "points": [[point.params, point.instructions] for point in workload.points],
         "inside": _gaps(number[function] for function in inside),
-        "calls": [[-1 if one is None else one.calls for one in row] for row in counts],
-        "own": [[-1 if one is None else one.instructions for one in row] for row in counts],
+        "calls": [[-1 if count is None else count.calls for count in row] for row in counts],
+        "own": [[-1 if count is None else count.instructions for count in row] for row in counts],
     }
 
 
 def _workload(fields: dict[str, Any], functions: list[FunctionId]) -> WorkloadCoverage:
     rows = zip(accumulate(fields["inside"]), fields["calls"], fields["own"], strict=True)
     counted: list[dict[FunctionId, Counts]] = [{} for _ in fields["points"]]
-    for number, calls, own in rows:
+    for number, calls, own_instructions in rows:
         for point, inside in enumerate(counted):
             if calls[point] >= 0:
-                inside[functions[number]] = Counts(calls[point], own[point])
+                inside[functions[number]] = Counts(calls[point], own_instructions[point])
     return WorkloadCoverage(
         fields["name"],
         tuple(
@@ -266,8 +268,8 @@ def own_scripts(folder: Path) -> list[str]:
     """Return the names of the scripts that are described in ``folder``/workloads and can be
     read."""
     names = sorted({*workload_names(folder)}.difference(workload_names()))
-    found = readable(lambda name: load_workload(name, str(folder)), names)
-    return [workload.name for workload in found if workload.script is not None]
+    workloads = readable(lambda name: load_workload(name, str(folder)), names)
+    return [workload.name for workload in workloads if workload.script is not None]
 
 
 def map_of(described: Described) -> Path:
@@ -282,13 +284,15 @@ def with_own(coverage: CoverageMap, folder: Path) -> tuple[CoverageMap, list[str
     A script has the counts of the kernel on which it was first rehearsed: few functions have other
     names.
     """
-    found = dict(coverage.workloads)
+    workloads = dict(coverage.workloads)
     names = own_scripts(folder)
     for name in names:
         with suppress(InputError):
             if (path := map_of(known(load_workload(name, str(folder)), folder))).is_file():
-                found |= read_map(cache_folder.hold(path)).workloads
-    return CoverageMap(coverage.source, found), [name for name in names if name not in found]
+                workloads |= read_map(cache_folder.hold(path)).workloads
+    return CoverageMap(coverage.source, workloads), [
+        name for name in names if name not in workloads
+    ]
 
 
 _REDUCED = 10
@@ -302,14 +306,17 @@ def counted_points(workload: Workload) -> list[dict[str, ParamValue]]:
     Each other point differs from it in one parameter: in every other of its choices, or, where 0
     means without, in the smallest other value that a shipped experiment uses.
     """
-    plain = {name: small(name, one.default, workload) for name, one in workload.parameters.items()}
+    plain = {
+        name: small(name, parameter.default, workload)
+        for name, parameter in workload.parameters.items()
+    }
     points = [plain]
     for name, parameter in workload.parameters.items():
         # A parameter whose default is "all" selects parts of what is executed with the default.
         others = parameter.choices if parameter.default != "all" else ()
         points += [{**plain, name: choice} for choice in others if choice != parameter.default]
-    known = workload.parameters
-    for name in (name for name, parameter in known.items() if parameter.default == 0):
+    parameters = workload.parameters
+    for name in (name for name, parameter in parameters.items() if parameter.default == 0):
         values = {
             v for s in _sweeps() if s.workload == workload.name for v in s.params.get(name, ())
         }
@@ -319,7 +326,7 @@ def counted_points(workload: Workload) -> list[dict[str, ParamValue]]:
     return [
         p
         for p in points
-        if not any(known[name].programs.get(str(value)) for name, value in p.items())
+        if not any(parameters[name].programs.get(str(value)) for name, value in p.items())
     ]
 
 
@@ -338,7 +345,9 @@ def stress_tests() -> frozenset[str]:
     """Return the shipped workloads that have invariants and no headline metric."""
     workloads = map(load_workload, workload_names())
     return frozenset(
-        one.name for one in workloads if not any(metric.headline for metric in one.metrics.values())
+        workload.name
+        for workload in workloads
+        if not any(metric.headline for metric in workload.metrics.values())
     )
 
 

@@ -68,31 +68,35 @@ def propose(
     it. Its other points are proposed only if they execute changed functions that the earlier ones
     do not. ``stress_tests``: the workloads that have no figures, which come after those that do.
     """
-    functions = [one for one in changed if one.kind == "function" and one.exists_before]
-    wanted = {one.id for one in functions}
+    functions = [change for change in changed if change.kind == "function" and change.exists_before]
+    wanted = {change.id for change in functions}
     largest: dict[FunctionId, float] = {}
     for workload in coverage.workloads.values():
         for point in workload.points:
             for function in wanted & point.inside.keys():
                 largest[function] = max(largest.get(function, 0.0), share_of(point, {function}))
-    found = [
-        one
+    proposals = [
+        proposal
         for workload in coverage.workloads.values()
-        for one in _proposals(workload, wanted, largest)
+        for proposal in _proposals(workload, wanted, largest)
     ]
-    found.sort(
-        key=lambda one: (
-            *(not one.functions, one.workload in stress_tests),
-            *(-one.score, -len(one.functions), -len(one.outside), one.workload),
+    proposals.sort(
+        key=lambda proposal: (
+            not proposal.functions,
+            proposal.workload in stress_tests,
+            -proposal.score,
+            -len(proposal.functions),
+            -len(proposal.outside),
+            proposal.workload,
         )
     )
-    inside = {function for one in found for function in one.functions}
-    executed = inside | {function for one in found for function in one.outside}
+    inside = {function for proposal in proposals for function in proposal.functions}
+    executed = inside | {function for proposal in proposals for function in proposal.outside}
     return Proposals(
         coverage.source,
-        tuple(found),
-        tuple(one for one in functions if one.id not in executed),
-        tuple(one for one in functions if one.id in executed - inside),
+        tuple(proposals),
+        tuple(change for change in functions if change.id not in executed),
+        tuple(change for change in functions if change.id in executed - inside),
     )
 
 
@@ -104,7 +108,10 @@ def matching(text: str, coverage: CoverageMap) -> list[ChangedFunction]:
     file, _, name = text.partition(":")
     if name:
         return [ChangedFunction(file, name)]
-    return [ChangedFunction(one.file, one.name) for one in _of(file, "", coverage.functions)]
+    return [
+        ChangedFunction(function.file, function.name)
+        for function in _of(file, "", coverage.functions)
+    ]
 
 
 def not_covered(text: str, source: str, executed: Mapping[str, Collection[FunctionId]]) -> str:
@@ -116,8 +123,8 @@ def not_covered(text: str, source: str, executed: Mapping[str, Collection[Functi
     """
     file, _, name = text.partition(":")
     functions = sorted(set().union(*executed.values()))
-    here = [function for function in functions if function.file == file]
-    if not here:
+    in_file = [function for function in functions if function.file == file]
+    if not in_file:
         near = _near_file(file, name, functions)
         if "/" not in file or not file.endswith((".c", ".h", ".S")):
             such = f", such as {near[0]}" if near else ""
@@ -130,38 +137,41 @@ def not_covered(text: str, source: str, executed: Mapping[str, Collection[Functi
             "it, so either the path is wrong or no workload executes this "
             f"file{_named('similar names', near)}"
         )
-    there = [other for other, known in executed.items() if _of(file, name, known)]
-    if there:
+    elsewhere = [kernel for kernel, counted in executed.items() if _of(file, name, counted)]
+    if elsewhere:
         return (
-            f"no workload executes {text} of {source}, but of another kernel: --source {there[0]}"
+            f"no workload executes {text} of {source}, but one executes it on another kernel: "
+            f"add --source {elsewhere[0]}"
         )
     same = [str(function) for function in functions if function.name == name]
-    of = {function.name: str(function) for function in here}
-    similar = [of[one] for one in difflib.get_close_matches(name, of, n=_ALIKE)]
-    known = _named("they execute", (*same, *similar, *of.values()))
-    return f"no workload executes {text} of {source}, if there is such a function{known}"
+    of = {function.name: str(function) for function in in_file}
+    similar = [of[match] for match in difflib.get_close_matches(name, of, n=_ALIKE)]
+    others = _named("workloads execute", (*same, *similar, *of.values()))
+    return f"no workload executes {text} of {source}, if such a function exists{others}"
 
 
 def _of(file: str, name: str, functions: Iterable[FunctionId]) -> list[FunctionId]:
     """Return the functions of a file; with ``name`` only that one."""
-    return sorted(one for one in functions if one.file == file and name in ("", one.name))
+    return sorted(
+        function for function in functions if function.file == file and name in ("", function.name)
+    )
 
 
 def _near_file(file: str, name: str, functions: Sequence[FunctionId]) -> list[str]:
     """Return what an unknown file may be: where the function is, that name in another folder, or
     the like."""
     files = list(dict.fromkeys(function.file for function in functions))
-    found = [str(function) for function in functions if function.name == (name or file)]
-    found += [known for known in files if known.endswith(f"/{file.rpartition('/')[2]}")]
-    return found + difflib.get_close_matches(file, files, cutoff=_SIMILAR)
+    suggestions = [str(function) for function in functions if function.name == (name or file)]
+    suggestions += [path for path in files if path.endswith(f"/{file.rpartition('/')[2]}")]
+    return suggestions + difflib.get_close_matches(file, files, cutoff=_SIMILAR)
 
 
 def _named(what: str, names: Iterable[str]) -> str:
     """Return ``; WHAT: `` with the first names, each once; empty without names."""
-    every = list(dict.fromkeys(names))
+    distinct = list(dict.fromkeys(names))
     return (
-        f"; {what}: {', '.join(every[:_ALIKE])}{', ...' if len(every) > _ALIKE else ''}"
-        if every
+        f"; {what}: {', '.join(distinct[:_ALIKE])}{', ...' if len(distinct) > _ALIKE else ''}"
+        if distinct
         else ""
     )
 
@@ -183,8 +193,10 @@ def _proposals(
         inside = wanted & point.inside.keys()
         if inside - seen:
             seen |= inside
-            best = sorted(inside, key=lambda one: (-point.inside[one].instructions, one))
-            hits = {one: point.inside[one] for one in best}
+            best = sorted(
+                inside, key=lambda function: (-point.inside[function].instructions, function)
+            )
+            hits = {function: point.inside[function] for function in best}
             share = share_of(point, wanted)
             yield Proposal(workload.name, point.params, hits, outside, share, scores[n])
     if not seen and wanted & executed:
@@ -195,5 +207,7 @@ def _proposals(
 def share_of(point: PointCoverage, wanted: Collection[FunctionId]) -> float:
     """Return the instructions of ``wanted`` as a share of what the kernel executes in the
     stretch."""
-    own = sum(point.inside[function].instructions for function in point.inside.keys() & wanted)
-    return own / point.instructions if point.instructions else 0.0
+    instructions = sum(
+        point.inside[function].instructions for function in point.inside.keys() & wanted
+    )
+    return instructions / point.instructions if point.instructions else 0.0

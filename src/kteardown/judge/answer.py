@@ -205,7 +205,7 @@ class Answer:
     def problem(self, fail_on: FailOn) -> Problem | None:
         """Return the first reason why the run does not pass, the most serious kind first; None if
         it does."""
-        problems = [found for variant in self.variants if (found := variant.problem(fail_on))]
+        problems = [reason for variant in self.variants if (reason := variant.problem(fail_on))]
         return min(problems, key=lambda problem: _KINDS.index(problem.kind), default=None)
 
 
@@ -217,8 +217,10 @@ def outcome_of_error(error: KteardownError) -> Outcome:
 def judge(measured: ByClock, workloads: Mapping[str, Workload]) -> Answer:
     """Return the answer of a run on one clock, or on both."""
     results = list(measured.results.values())
-    asked = dict.fromkeys(name for one in results for name in one.requested or variants(one))
-    answers = [_of_kernel(results, workloads, name) for name in asked]
+    requested = dict.fromkeys(
+        name for result in results for name in result.requested or variants(result)
+    )
+    answers = [_of_kernel(results, workloads, name) for name in requested]
     return Answer(
         tuple(sorted(answers, key=lambda answer: VERDICTS.index(answer.tone))),
         _of_kernel(results, workloads, BASE),
@@ -230,24 +232,30 @@ def _of_kernel(
 ) -> VariantAnswer:
     # A workload of invariants alone has no metric to compare.
     silent = {
-        n for n, known in workloads.items() if not any(m.compare for m in known.metrics.values())
+        workload_name
+        for workload_name, workload in workloads.items()
+        if not any(m.compare for m in workload.metrics.values())
     }
     return VariantAnswer(
         name,
-        tuple(finding for one in results for finding in _findings(one, workloads, name)),
+        tuple(finding for result in results for finding in _findings(result, workloads, name)),
         tuple(
-            (one.clock, fault) for one in results for fault in one.faults if fault.kernel == name
+            (result.clock, fault)
+            for result in results
+            for fault in result.faults
+            if fault.kernel == name
         ),
         tuple(
-            (one.clock, lost)
-            for one in results
-            for lost in one.uncompared
+            (result.clock, lost)
+            for result in results
+            for lost in result.uncompared
             if lost.variant == name and lost.workload not in silent
         ),
-        is_built=all(name not in one.not_built for one in results),
-        is_unfinished=any(one.unfinished for one in results),
+        is_built=all(name not in result.not_built for result in results),
+        is_unfinished=any(result.unfinished for result in results),
         is_sound=all(
-            one.boots.get("ok") == sum(one.boots.values()) and not one.voids for one in results
+            result.boots.get("ok") == sum(result.boots.values()) and not result.voids
+            for result in results
         ),
     )
 

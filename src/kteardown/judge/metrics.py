@@ -27,8 +27,10 @@ def metric_name(
     workloads: Mapping[str, Workload], workload: str, metric: str, statistic: str = ""
 ) -> str:
     """Return the name of a metric, followed by the statistic if that is a percentile."""
-    known = workloads.get(workload)
-    return with_statistic(name_of(metric, known.metrics.get(metric) if known else None), statistic)
+    definition = workloads.get(workload)
+    return with_statistic(
+        name_of(metric, definition.metrics.get(metric) if definition else None), statistic
+    )
 
 
 def with_statistic(name: str, statistic: str) -> str:
@@ -89,10 +91,12 @@ class Group:
 
 def groups(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:
     """Return every metric and statistic that has comparisons of requested variants."""
-    found: dict[tuple[str, str, str], list[Comparison]] = {}
+    comparisons: dict[tuple[str, str, str], list[Comparison]] = {}
     for c in result.asked_for:
-        found.setdefault((c.workload, c.metric, c.statistic), []).append(c)
-    return [Group(*key, metric_name(workloads, *key), tuple(mine)) for key, mine in found.items()]
+        comparisons.setdefault((c.workload, c.metric, c.statistic), []).append(c)
+    return [
+        Group(*key, metric_name(workloads, *key), tuple(mine)) for key, mine in comparisons.items()
+    ]
 
 
 def headlines(result: Result, workloads: Mapping[str, Workload]) -> list[Group]:

@@ -77,20 +77,20 @@ def _decades(low: float, high: float) -> list[float]:
     Empty if there are fewer than two.
     """
     times = (1,) if high - low > 3 else (1, 2, 5)
-    found = [
+    marks = [
         by * 10.0**power
         for power in range(math.floor(low), math.ceil(high) + 1)
         for by in times
         if low <= math.log10(by) + power <= high
     ]
-    return found[:: 1 + len(found) // (_MOST_TICKS + 2)] if len(found) > 1 else []
+    return marks[:: 1 + len(marks) // (_MOST_TICKS + 2)] if len(marks) > 1 else []
 
 
 def _labels(marks: Sequence[float], long: float = _LONG) -> list[str]:
     """Return labels in one style: as in tables, or from ``long`` all with the suffix of the
     largest."""
     largest = max(map(abs, marks), default=0.0)
-    fitting = [one for one in _SUFFIXES if largest >= max(one[0], long)]
+    fitting = [entry for entry in _SUFFIXES if largest >= max(entry[0], long)]
     by, suffix = fitting[0] if fitting else (1.0, "")
     step = min((after - before for before, after in pairwise(marks)), default=largest)
     if _places(step / by) > _MOST_PLACES:

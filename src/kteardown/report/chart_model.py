@@ -84,14 +84,14 @@ class Plot:
         )
         series = [
             replace(
-                one,
+                line,
                 marks=tuple(
-                    replace(mark, text="") for mark in one.marks if mark.x > 0 and mark.y > 0
+                    replace(mark, text="") for mark in line.marks if mark.x > 0 and mark.y > 0
                 ),
             )
-            for one in self.series
+            for line in self.series
         ]
-        return Plot(x, y, tuple(series)) if any(one.marks for one in series) else None
+        return Plot(x, y, tuple(series)) if any(line.marks for line in series) else None
 
 
 @dataclass(frozen=True)

@@ -181,11 +181,13 @@ class _Canvas:
 
     @classmethod
     def of(cls, plot: Plot) -> "_Canvas":
-        marks = [mark for one in plot.series for mark in one.marks]
+        marks = [mark for series in plot.series for mark in series.marks]
         heights = [mark.y for mark in marks] + [
             end for mark in marks for end in (mark.low, mark.high) if end is not None
         ]
-        heights += [mark.base for one in plot.series if one.symbol == "bar" for mark in one.marks]
+        heights += [
+            mark.base for series in plot.series if series.symbol == "bar" for mark in series.marks
+        ]
         x = _scale(plot.x, [mark.x for mark in marks])
         y = _scale(plot.y, heights)
         return cls(
@@ -194,7 +196,7 @@ class _Canvas:
 
     @property
     def legend(self) -> list[PlotSeries]:
-        return [one for one in self.plot.series if one.in_legend]
+        return [series for series in self.plot.series if series.in_legend]
 
     @property
     def below(self) -> float:
@@ -215,38 +217,40 @@ class _Canvas:
         """Return the series, those together that follow each other and look alike."""
         return [
             list(alike)
-            for _, alike in groupby(self.plot.series, lambda one: (one.colour, one.variant))
+            for _, alike in groupby(
+                self.plot.series, lambda series: (series.colour, series.variant)
+            )
         ]
 
-    def places(self, one: PlotSeries) -> list[str]:
+    def places(self, series: PlotSeries) -> list[str]:
         """Return the places of the marks for a path."""
-        return [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in one.marks]
+        return [f"{10 * self.at(mark.x):g} {self.down(mark.y):g}" for mark in series.marks]
 
-    def dots(self, one: PlotSeries) -> str:
+    def dots(self, series: PlotSeries) -> str:
         """Return all dots as a path in whole pixels, in which every place is relative to the one
         before."""
-        at = [(round(10 * self.at(mark.x)), round(self.down(mark.y))) for mark in one.marks]
+        at = [(round(10 * self.at(mark.x)), round(self.down(mark.y))) for mark in series.marks]
         return "".join(
             f"m{x - left}{y - top:+}h0" for (left, top), (x, y) in pairwise([(0, 0), *at])
         )
 
-    def intervals(self, one: PlotSeries) -> str:
+    def intervals(self, series: PlotSeries) -> str:
         return "".join(
             f"M{10 * self.at(mark.x):g} {self.down(mark.low):g}V{self.down(mark.high):g}"
-            for mark in one.marks
+            for mark in series.marks
             if mark.low is not None and mark.high is not None and mark.low < mark.high
         )
 
-    def width(self, one: PlotSeries) -> float:
+    def width(self, series: PlotSeries) -> float:
         """Return the width of a bar or a median, in thousandths."""
-        return 1000 * (self.x.share(one.size) - self.x.share(0))
+        return 1000 * (self.x.share(series.size) - self.x.share(0))
 
-    def columns(self, one: PlotSeries) -> Iterator[tuple[int, float, float, float, Mark]]:
+    def columns(self, series: PlotSeries) -> Iterator[tuple[int, float, float, float, Mark]]:
         """Yield the left end of each bar or median, its value, top and height, and its mark."""
-        for mark in one.marks:
+        for mark in series.marks:
             y = self.down(mark.y)
             top, bottom = sorted((y, self.down(mark.base)))
-            left = round(1000 * self.x.share(mark.x) - self.width(one) / 2)
+            left = round(1000 * self.x.share(mark.x) - self.width(series) / 2)
             yield left, y, top, max(1.0, bottom - top), mark
 
 
@@ -289,15 +293,15 @@ def choose_charts(charts: Sequence[Chart], wanted: str) -> list[Chart]:
     Raises InputError with the names if there is no such chart.
     """
     exact = [chart for chart in charts if chart.name == wanted]
-    found = exact or [chart for chart in charts if chart.name.startswith(wanted)]
-    if not found:
+    matching = exact or [chart for chart in charts if chart.name.startswith(wanted)]
+    if not matching:
         hint = (
             f"choose one of:\n  {names(charts)}"
             if charts
             else "choose a run that compares kernels."
         )
         raise InputError(f"there is no chart {wanted!r} in this report", hint=hint)
-    return found
+    return matching
 
 
 def names(charts: Sequence[Chart]) -> str:
@@ -321,14 +325,14 @@ def draw(charts: Sequence[Chart], form: Form, into: Path) -> list[Path]:
             "PNG files need a font, and none is installed",
             hint="install one (Debian: apt-get install fonts-dejavu-core), or use --format svg.",
         )
-    files = []
+    paths = []
     for chart in charts:
         svg = svg_file(chart)
         file = into / f"{chart.name}.{form}"
         with failing(f"{file}: cannot be written", hint="name another folder.", kind=LabError):
             Entry.of(file).replace(_png(svg) if form == "png" else svg, synced=False)
-        files.append(file)
-    return files
+        paths.append(file)
+    return paths
 
 
 def _png(svg: str) -> bytes:

@@ -56,9 +56,12 @@ def verdicts(material: Material) -> list[Cell]:
     if not lines and not any(headlines(result, workloads)):
         boots = sum(result.boots.values())
         lost = sum(void.count for void in result.voids)
-        known = any(spec.compare for one in workloads.values() for spec in one.metrics.values())
+        is_comparable = any(
+            spec.compare for workload in workloads.values() for spec in workload.metrics.values()
+        )
         return [
-            Cell(text, "inconclusive") for text in written("nothing", result, boots, lost, known)
+            Cell(text, "inconclusive")
+            for text in written("nothing", result, boots, lost, is_comparable)
         ]
     lines += [Cell(text) for text in revisions_in(result, workloads)]
     lines += [Cell(text) for text in ablation_sentences(result, workloads)]
@@ -142,20 +145,25 @@ def outliers_table(result: Result, workloads: Mapping[str, Workload]) -> list[Ta
         boots.setdefault((outlier.kernel, outlier.block), []).append(outlier)
     if not boots:
         return []
-    found = [
-        (kernel, block, len(of), max(of, key=lambda one: size_of(one.value / one.median)))
+    farthest = [
+        (
+            kernel,
+            block,
+            len(of),
+            max(of, key=lambda outlier: size_of(outlier.value / outlier.median)),
+        )
         for (kernel, block), of in boots.items()
     ]
-    found.sort(key=lambda row: -size_of(row[3].value / row[3].median))
+    farthest.sort(key=lambda row: -size_of(row[3].value / row[3].median))
     rows = []
-    for kernel, block, count, far in found:
+    for kernel, block, count, far in farthest:
         name = metric_name(workloads, far.workload, far.metric, far.statistic)
         place = f"{name} {point_text(far.point)}".rstrip()
         rows.append((kernel, str(block), str(count), f"{far.value / far.median:.2f}x", place))
     columns = ("kernel", "block", "values", "farthest / median", "metric and point")
     notes = [WORDS["outliers"]]
     if len(rows) > _OUTLIERS:
-        notes.append(f"{len(rows) - _OUTLIERS} more boots in result.json")
+        notes.append(f"result.json has {len(rows) - _OUTLIERS} more boots")
     shown = Block.of(columns, rows[:_OUTLIERS], left=("kernel", "metric and point"))
     return [Table("Outlier boots", shown, notes=tuple(notes))]
 
@@ -204,26 +212,28 @@ def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
 
     ``alone``: only this clock was measured.
     """
-    found = []
+    commands = []
     if any(with_remedy(c.reason) != c.reason for c in result.asked_for):
         more = "--boots" if result.clock == "wall" else "--seeds"
-        found.append(("With intervals", f"{result.command} {more} 2"))
+        commands.append(("With intervals", f"{result.command} {more} 2"))
     if any(NO_LIMIT in note for note in result.notes):
         unlimited = f"{result.command} {NO_LIMIT}"
-        found.append(("Without a limit on the time that a trial may lose", unlimited))
+        commands.append(("Without a limit on the time that a trial may lose", unlimited))
     if alone:
         other = re.sub(r" --clock[ =]\S+", "", result.command)
-        found.append(("On both clocks, side by side", f"{other} --clock both"))
-    return found
+        commands.append(("On both clocks, side by side", f"{other} --clock both"))
+    return commands
 
 
 def _unusable_trials(result: Result) -> list[str]:
     """Return a line for the unusable trials of each kernel, workload and reason."""
-    groups: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
+    by_reason: dict[tuple[str, str, str, str], list[VoidTrials]] = {}
     for void in result.voids:
-        groups.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(void)
+        by_reason.setdefault((void.kernel, void.workload, void.status, void.detail), []).append(
+            void
+        )
     lines = []
-    for (kernel, workload, status, detail), voids in groups.items():
+    for (kernel, workload, status, detail), voids in by_reason.items():
         lost = (
             f"{counted(sum(void.count for void in voids), 'trial')} "
             f"{status.replace('missing', 'lost')}"
@@ -240,9 +250,9 @@ def _unusable_trials(result: Result) -> list[str]:
 def _fact(value: Any) -> str:
     """Return a fact of the host on one line. Long facts are only in result.json."""
     if isinstance(value, Mapping):
-        known = {name: text for name, entry in value.items() if (text := _fact(entry))}
-        text = ", ".join(f"{name} {entry}" for name, entry in known.items())
-        return text if len(text) <= _LONG_FACT else f"{len(known)} entries, in result.json"
+        entries = {name: text for name, entry in value.items() if (text := _fact(entry))}
+        text = ", ".join(f"{name} {entry}" for name, entry in entries.items())
+        return text if len(text) <= _LONG_FACT else f"{len(entries)} entries, in result.json"
     return "" if value is None else str(value)
 
 

@@ -118,18 +118,18 @@ def compare_results(
         row for row in a.comparisons if key(row, pairs.get(row.variant, row.variant)) not in theirs
     ]
     # Of two variants of one run that are compared, both results have both.
-    own = {key(row, row.variant) for row in a.comparisons}
-    right = [row for key, row in theirs.items() if key not in ours and key not in own]
+    ours_by_own_name = {key(row, row.variant) for row in a.comparisons}
+    right = [row for k, row in theirs.items() if k not in ours and k not in ours_by_own_name]
     arch = a.kernels["base"].arch if "base" in a.kernels else None
     rows = tuple(
-        _row(row, theirs[key], recorded_name(a, row), (a.clock, b.clock))
-        for key, row in ours.items()
-        if key in theirs
+        _row(row, theirs[k], recorded_name(a, row), (a.clock, b.clock))
+        for k, row in ours.items()
+        if k in theirs
     )
     revisions = tuple(
-        revision(one, other, a, b)
-        for one, other in pairs.items()
-        if one != other or one in (given or {})
+        revision(variant_a, variant_b, a, b)
+        for variant_a, variant_b in pairs.items()
+        if variant_a != variant_b or variant_a in (given or {})
     )
     conditions = (
         [f"experiment: {a.experiment} / {b.experiment}"] if a.experiment != b.experiment else []
@@ -156,10 +156,10 @@ def summary(rows: Sequence[ComparedRow]) -> str:
     if not rows:
         return "no comparison is in both results; name variants that belong together with --map A=B"
     disjoint = sum(row.agree is False for row in rows)
-    other = sum(not row.same_verdict for row in rows)
+    differing = sum(not row.same_verdict for row in rows)
     return (
         f"{len(rows)} comparisons in both results: {disjoint} with disjoint intervals, "
-        f"{other} with different verdicts"
+        f"{differing} with different verdicts"
     )
 
 
@@ -187,23 +187,23 @@ def _kernels(
 ) -> Iterator[str]:
     """Yield what differs between the kernels that are compared, and which kernels only one result
     has."""
-    renamed = {one: other for one, other in pairs.items() if one != other}
+    renamed = {name_a: name_b for name_a, name_b in pairs.items() if name_a != name_b}
     for name in dict.fromkeys((*a, *b)):
-        other = renamed.get(name, name)
-        if name not in a or other not in b:
+        name_b = renamed.get(name, name)
+        if name not in a or name_b not in b:
             if name in a or name not in renamed.values():
                 yield f"{name}: only in {'A' if name in a else 'B'}"
             continue
         label = name
         facts = list(_KERNEL_FACTS)
-        if name != other:
+        if name != name_b:
             # Two names, as of revisions, mean different patches.
-            label = f"{name} (A) and {other} (B)"
+            label = f"{name} (A) and {name_b} (B)"
             facts = [fact for fact in facts if fact not in ("series", "image_hash")]
-            if a[name].image_hash == b[other].image_hash:
+            if a[name].image_hash == b[name_b].image_hash:
                 yield f"{label}: the same image"
         for fact in facts:
-            sides = [str(getattr(kernel, fact)) for kernel in (a[name], b[other])]
+            sides = [str(getattr(kernel, fact)) for kernel in (a[name], b[name_b])]
             if sides[0] != sides[1]:
                 short = [side[:_HASH_DIGITS] if fact.endswith("_hash") else side for side in sides]
                 yield (
@@ -257,23 +257,23 @@ def _labels(result: Result, rows: Sequence[Comparison]) -> Iterator[str]:
 _AGREE = {True: "overlap", False: "disjoint", None: "-"}
 
 
-def passages(found: Difference) -> Iterator[tuple[str, tuple[str, ...]]]:
+def passages(difference: Difference) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield headings, each with its sentences."""
-    yield "environment, A / B", found.environment or ("no difference that can matter",)
-    yield "kernels, A / B", found.kernels or ("the same",)
-    if found.only_a:
-        yield "only in A", found.only_a
-    if found.only_b:
-        yield "only in B", found.only_b
+    yield "environment, A / B", difference.environment or ("no difference that can matter",)
+    yield "kernels, A / B", difference.kernels or ("the same",)
+    if difference.only_a:
+        yield "only in A", difference.only_a
+    if difference.only_b:
+        yield "only in B", difference.only_b
 
 
-def comparison_tables(found: Difference) -> list[Table]:
+def comparison_tables(difference: Difference) -> list[Table]:
     """Return a table for each metric and variant that both results have, with a row for each
     point."""
     by_key: dict[tuple[str, ...], list[ComparedRow]] = {}
-    for row in found.rows:
-        key = (row.workload, row.metric, row.statistic, row.variant, row.variant_b)
-        by_key.setdefault(key, []).append(row)
+    for row in difference.rows:
+        group_key = (row.workload, row.metric, row.statistic, row.variant, row.variant_b)
+        by_key.setdefault(group_key, []).append(row)
     columns = ("point", "A", "verdict of A", "B", "verdict of B", "intervals", "base B / A")
     tables = []
     for rows in by_key.values():

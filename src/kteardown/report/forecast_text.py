@@ -26,10 +26,10 @@ def building(cost: Building) -> list[str]:
     return written("building", cost, duration)
 
 
-def measuring(found: Forecast, memory_mb: int, *, at_most: bool = False) -> list[str]:
+def measuring(forecast: Forecast, memory_mb: int, *, at_most: bool = False) -> list[str]:
     """Return how long the boots take and how much memory they need, and what the forecast is based
     on."""
-    return written("measuring", found, memory_mb, at_most, REHEARSAL, duration)
+    return written("measuring", forecast, memory_mb, at_most, REHEARSAL, duration)
 
 
 def look_summary(result: Result, workloads: Mapping[str, Workload]) -> str:
@@ -70,7 +70,7 @@ def lines_of_base(run: RunDir) -> list[str]:
 def interim_rows(result: Result, workloads: Mapping[str, Workload]) -> list[InterimResult]:
     """Return one row for each headline metric and variant: its last point, and the verdicts of all
     points."""
-    found = []
+    rows = []
     for group, variant, mine, metric in headline_rows(result, workloads):
         last = mine[-1]
         unit = scale(last.unit, result.clock, (last.base.compared, last.changed.compared))
@@ -89,8 +89,8 @@ def interim_rows(result: Result, workloads: Mapping[str, Workload]) -> list[Inte
             verdict=last.verdict,
             others=whole + verdict_counts(c.verdict for c in mine),
         )
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _value(value: float, unit: Scale) -> str:
@@ -133,16 +133,17 @@ def power_table(power: DesignPower, design: Design, workloads: Mapping[str, Work
         )
     else:
         notes.append(
-            "the A/A twin, which must differ less than the variant, makes it somewhat larger"
+            "the A/A twin, which must differ less than the variant, makes the smallest change "
+            "somewhat larger"
         )
     return Table(title, Block.of(columns, rows, left=("metric", "spread from")), notes=tuple(notes))
 
 
-def _size(change: float | None) -> str:
+def _size(smallest: float | None) -> str:
     """Return a change as the increase and the decrease that are found: ``+25% or -20%``."""
-    if change is None:
+    if smallest is None:
         return "none"
-    if change > _LARGE:
-        return f"{1 + change:,.0f} times" if change < 1e4 else "none"
-    digits = 1 if change < 0.1 else 0
-    return f"{change:+.{digits}%} or {1 / (1 + change) - 1:+.{digits}%}"
+    if smallest > _LARGE:
+        return f"{1 + smallest:,.0f} times" if smallest < 1e4 else "none"
+    digits = 1 if smallest < 0.1 else 0
+    return f"{smallest:+.{digits}%} or {1 / (1 + smallest) - 1:+.{digits}%}"

@@ -178,7 +178,7 @@ def portion(part: Part) -> str:
         return "-"
     # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
     text, *ends = (
-        f"{round(one * 100, 1) + 0.0:.1f}" for one in (part.share, *(part.share_ci or ()))
+        f"{round(value * 100, 1) + 0.0:.1f}" for value in (part.share, *(part.share_ci or ()))
     )
     return f"{text}% [{', '.join(ends)}]" if ends and not part.exact else f"{text}% exact"
 

@@ -88,7 +88,7 @@ def side_by_side(name: str, instructions: Material, wall: Material) -> BothMater
     return BothMaterial(name, clocks, both)
 
 
-def _with_faults_of(one: Material, other: Material) -> Material:
+def _with_faults_of(material: Material, other: Material) -> Material:
     clock = CLOCKS[other.result.clock]
     added = tuple(
         fault.model_copy(update={"message": f"on {clock}: {fault.message}"})
@@ -96,7 +96,8 @@ def _with_faults_of(one: Material, other: Material) -> Material:
         if fault.status == "broken"
     )
     return replace(
-        one, result=one.result.model_copy(update={"faults": (*one.result.faults, *added)})
+        material,
+        result=material.result.model_copy(update={"faults": (*material.result.faults, *added)}),
     )
 
 

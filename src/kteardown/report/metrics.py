@@ -40,12 +40,12 @@ def distinct_names(
     several = len({workload for workload, _ in keys}) > 1
     names = {key: metric_name(workloads, *key) for key in keys}
     counts = Counter((key[0], name) for key, name in names.items())
-    found = {}
+    distinct = {}
     for (workload, metric), name in names.items():
         alike = counts[workload, name] > 1
         apart = " ".join([workload] * several + [metric] * alike)
-        found[workload, metric] = f"{name} ({apart})" if apart else name
-    return found
+        distinct[workload, metric] = f"{name} ({apart})" if apart else name
+    return distinct
 
 
 @cache
@@ -53,10 +53,10 @@ def shipped_name(workload: str, metric: str, statistic: str = "") -> str:
     """Return the name of a metric where only its key is known: of a workload that is not shipped,
     the key."""
     try:
-        known = {workload: load_workload(workload)}
+        workloads = {workload: load_workload(workload)}
     except InputError:
-        known = {}
-    return metric_name(known, workload, metric, statistic)
+        workloads = {}
+    return metric_name(workloads, workload, metric, statistic)
 
 
 def help_of(spec: Metric) -> str:

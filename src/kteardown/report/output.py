@@ -152,18 +152,18 @@ def results_in(text: str | bytes, name: str) -> list[Result]:
     InputError.
     """
     try:
-        found = _Format.model_validate_json(text, extra="ignore").format
+        file_format = _Format.model_validate_json(text, extra="ignore").format
     except ValidationError:
         return _of_earlier_versions(text, name)
-    if found != FORMAT:
+    if file_format != FORMAT:
         raise InputError(
-            f"{name} has format {found}; this kteardown reads format {FORMAT}",
+            f"{name} has format {file_format}; this kteardown reads format {FORMAT}",
             hint="use the kteardown that wrote it, or a newer one.",
         )
     runs = result_file.parse(_Runs, text, name, what="the JSON of a command").runs
     if len(runs) != 1:
         raise InputError(
-            f"{name} has {len(runs)} runs, where one is expected",
+            f"{name} has {len(runs)} runs, but a file with one run is expected",
             hint="name a run, or the result.json in its run directory.",
         )
     results = list(runs[0].results.values())
@@ -198,9 +198,9 @@ def _of_run(material: Measured) -> OutputRun:
     )
 
 
-def _variants(answer: Answer, said: Sequence[VariantLine]) -> tuple[OutputVariant, ...]:
+def _variants(answer: Answer, variant_lines: Sequence[VariantLine]) -> tuple[OutputVariant, ...]:
     # There may be a line about base, too: first if it fails, and alone if there is no variant.
-    of_variants = said[len(said) - len(answer.variants) :]
+    of_variants = variant_lines[len(variant_lines) - len(answer.variants) :]
     return tuple(
         OutputVariant(
             name=variant.name,
@@ -236,5 +236,5 @@ def _metric(metric: MetricAnswer) -> OutputMetric:
         ratio=evidence.ratio if evidence else None,
         ci=evidence.ci if evidence else None,
         points=len(metric.points),
-        turned={turn: tuple(one.point for one in metric.turned(turn)) for turn in DIRECTIONS},
+        turned={turn: tuple(point.point for point in metric.turned(turn)) for turn in DIRECTIONS},
     )

@@ -27,11 +27,13 @@ def change_sentences(material: Measured) -> Iterator[list[str]]:
     """Yield a paragraph for each variant and clock: a sentence for each headline metric, the worst
     first."""
     for variant in material.answer.variants:
-        for one in material.clocks:
-            findings = [f for f in variant.headlines if f.clock == one.result.clock]
+        for clock_material in material.clocks:
+            findings = [f for f in variant.headlines if f.clock == clock_material.result.clock]
             if findings and variant.is_built and not variant.with_status("broken"):
                 findings.sort(key=lambda finding: VERDICTS.index(finding.verdict))
-                first, *others = _sentences(findings, one.result, one.workloads)
+                first, *others = _sentences(
+                    findings, clock_material.result, clock_material.workloads
+                )
                 yield [
                     f"With {variant.name}, {first}",
                     *(f"{text[:1].upper()}{text[1:]}" for text in others),
@@ -80,7 +82,8 @@ def _over_points(
     name = finding.group.name
     judged = finding.evidence or point
     if turned:
-        return f"{name} {' and '.join(' '.join(change_words(finding, one)) for one in turned)}"
+        changes = (" ".join(change_words(finding, direction)) for direction in turned)
+        return f"{name} {' and '.join(changes)}"
     size = _change_in_words(judged)
     if finding.verdict == "same":
         return f"{'the cost of ' * is_activity(name)}{name} does not change measurably ({size})"
@@ -150,17 +153,16 @@ def _growth(finding: MetricAnswer, point: Comparison, result: Result, law: str) 
     """Return what one more object adds, on the variant and on base; empty if a law of either is not
     known."""
     laws = [_law(result.laws, kernel, finding, point) for kernel in (finding.variant, "base")]
-    costs = [one.per_unit for one in laws if one is not None and one.per_unit is not None]
-    known = [one for one in laws if one is not None and one.model not in ("unknown", "constant")]
-    if len(costs) < 2 or len(known) < 2 or finding.group.statistic != "median":
+    costs = [fit.per_unit for fit in laws if fit is not None and fit.per_unit is not None]
+    growing = [fit for fit in laws if fit is not None and fit.model not in ("unknown", "constant")]
+    if len(costs) < 2 or len(growing) < 2 or finding.group.statistic != "median":
         return ""
     unit = scale(point.unit, result.clock, costs)
     after, before = _amounts([cost / unit.divisor for cost in costs])
-    one = _one_of(law) if law.endswith("s") else f"more {law}"
-    each = f"each {one}" if law.endswith("s") else f"one {one}"
+    subject = f"each {_one_of(law)}" if law.endswith("s") else f"one more {law}"
     # Instructions are the unit of the sentence; a time is in a smaller unit here.
     what = "" if unit.unit == "instructions" else f" {unit.unit}"
-    return f"; {each} adds {after}{what} instead of {before}"
+    return f"; {subject} adds {after}{what} instead of {before}"
 
 
 def _law(laws: Sequence[Law], kernel: str, finding: MetricAnswer, point: Comparison) -> Law | None:

@@ -93,9 +93,9 @@ class RatioAxis:
 def ratio_range(ratios: Sequence[float]) -> tuple[float, float]:
     """Return the range of an axis of ratios: all of them and 1, with a margin; at least 1% to
     either side."""
-    known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
-    low = min([*known, 0.99])
-    high = max([*known, 1.01])
+    positive = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)]
+    low = min([*positive, 0.99])
+    high = max([*positive, 1.01])
     room = (high / low) ** 0.04
     return low / room, high * room
 

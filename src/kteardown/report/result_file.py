@@ -95,15 +95,17 @@ def in_words(result: Result, workloads: Mapping[str, Workload]) -> Result:
 def metrics_in_words(result: Result, workloads: Mapping[str, Workload]) -> tuple[MetricFacts, ...]:
     """Return every compared metric with its name, what it is, and the unit that the clock gives."""
     first = {(c.workload, c.metric): c for c in reversed(result.comparisons)}
-    known = {
-        (name, key): spec for name, one in workloads.items() for key, spec in one.metrics.items()
+    specs = {
+        (name, key): spec
+        for name, workload in workloads.items()
+        for key, spec in workload.metrics.items()
     }
     return tuple(
         MetricFacts(
             workload=workload,
             metric=metric,
             name=metric_name(workloads, workload, metric),
-            help=help_of(known[workload, metric]) if (workload, metric) in known else "",
+            help=help_of(specs[workload, metric]) if (workload, metric) in specs else "",
             unit=value_unit(c.unit, result.clock),
             better=c.better,
             headline=is_headline(workloads, workload, metric),

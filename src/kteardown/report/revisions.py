@@ -51,40 +51,42 @@ class _Pair(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Return whether all of the earlier gain is kept, or no more can be said."""
-        one = self.mine.ci
-        other = self.new.ci
-        overlap = one and other and one[0] <= other[1] and other[0] <= one[1]
+        earlier = self.mine.ci
+        later = self.new.ci
+        overlap = earlier and later and earlier[0] <= later[1] and later[0] <= earlier[1]
         return bool(overlap) or self.part is None or self.part >= _ALL
 
 
-def revision(one: str, other: str, a: Result, b: Result) -> str:
-    """Return in a sentence what variant ``other`` of b keeps, loses and adds, compared with ``one``
-    of a."""
-    both = _in_both(one, other, a, b, partial(recorded_name, a))
-    broken = bool(a.broken(one)), bool(b.broken(other))
-    if both and a.clock != b.clock and not any(broken):
+def revision(earlier: str, later: str, a: Result, b: Result) -> str:
+    """Return in a sentence what variant ``later`` of b keeps, loses and adds, compared with
+    ``earlier`` of a."""
+    pairs = _in_both(earlier, later, a, b, partial(recorded_name, a))
+    broken = bool(a.broken(earlier)), bool(b.broken(later))
+    if pairs and a.clock != b.clock and not any(broken):
         return (
-            f"{other} and {one} were measured on different clocks, so their changes cannot be "
+            f"{later} and {earlier} were measured on different clocks, so their changes cannot be "
             "compared"
         )
     base = [side.kernels["base"].source if "base" in side.kernels else None for side in (a, b)]
     where = (
-        f" (base is {base[0]} for {one} and {base[1]} for {other})" if base[0] != base[1] else ""
+        f" (base is {base[0]} for {earlier} and {base[1]} for {later})"
+        if base[0] != base[1]
+        else ""
     )
-    return _broken(one, other, *broken) or _kept(one, other, both, where if both else "")
+    return _broken(earlier, later, *broken) or _kept(earlier, later, pairs, where if pairs else "")
 
 
 def _in_both(
-    one: str, other: str, a: Result, b: Result, name: Callable[[MetricVerdict], str]
+    earlier: str, later: str, a: Result, b: Result, name: Callable[[MetricVerdict], str]
 ) -> list[_Pair]:
-    """Return the headline metrics that variant ``one`` of a and ``other`` of b have."""
+    """Return the headline metrics that variant ``earlier`` of a and ``later`` of b have."""
     ours, theirs = (
         {
             (m.workload, m.metric, m.statistic): m
             for m in side.metric_verdicts
             if m.variant == variant
         }
-        for side, variant in ((a, one), (b, other))
+        for side, variant in ((a, earlier), (b, later))
     )
     return [_Pair(m, theirs[key], name(m)) for key, m in ours.items() if key in theirs]
 
@@ -102,67 +104,69 @@ def revisions_in(result: Result, workloads: Mapping[str, Workload]) -> list[str]
             version = _VERSION.search(name)
             stem = _VERSION.sub("", name, count=1).strip("-_ ")
             families.setdefault(stem, []).append((int(version[1]) if version else 1, name))
-    found = []
-    for (_, one), (_, other) in (
+    sentences = []
+    for (_, earlier), (_, later) in (
         pair for mine in families.values() for pair in pairwise(sorted(mine))
     ):
-        both = _in_both(
-            one,
-            other,
+        pairs = _in_both(
+            earlier,
+            later,
             result,
             result,
             lambda m: metric_name(workloads, m.workload, m.metric, m.statistic),
         )
-        broken = bool(result.broken(one)), bool(result.broken(other))
-        found.append(_broken(one, other, *broken) or _kept(one, other, both))
-    return found
+        broken = bool(result.broken(earlier)), bool(result.broken(later))
+        sentences.append(_broken(earlier, later, *broken) or _kept(earlier, later, pairs))
+    return sentences
 
 
-def _broken(one: str, other: str, first: bool, second: bool) -> str:
+def _broken(earlier: str, later: str, first: bool, second: bool) -> str:
     if first and second:
-        return f"{other} is broken, as {one} is"
+        return f"{later} is broken, as {earlier} is"
     words = (
-        f"{other} is broken, and {one} is not" if second else f"{other} is not broken, and {one} is"
+        f"{later} is broken, and {earlier} is not"
+        if second
+        else f"{later} is not broken, and {earlier} is"
     )
     return words if first or second else ""
 
 
-def _kept(one: str, other: str, both: Sequence[_Pair], where: str = "") -> str:
-    if not both:
-        return f"{other} and {one} have no headline metric in common"
-    parts = _gains(one, both)
-    for pair in both:
+def _kept(earlier: str, later: str, pairs: Sequence[_Pair], where: str = "") -> str:
+    if not pairs:
+        return f"{later} and {earlier} have no headline metric in common"
+    parts = _gains(earlier, pairs)
+    for pair in pairs:
         if pair.mine.verdict == "worse" and pair.new.verdict == "worse":
             parts.append(f"still has the loss ({_now(pair)})")
         elif pair.mine.verdict == "worse" and pair.new.verdict != "better":
             parts.append(f"loses its {_change(pair.mine)} on {pair.name} (now {pair.new.verdict})")
     # The gains and losses that the earlier variant did not have.
-    for mine, new, name in both:
+    for mine, new, name in pairs:
         if new.verdict == "better" and mine.verdict != "better":
             parts.append(f"gains {_change(new)} on {name} (it was {mine.verdict})")
         elif new.verdict in ("worse", "mixed", "broken") and mine.verdict != new.verdict:
             parts.append(f"is {new.verdict} on {name} ({_change(new)}; it was {mine.verdict})")
     if not parts:
-        return f"{other} changes no headline metric, and nor does {one}{where}"
+        return f"{later} changes no headline metric, and neither does {earlier}{where}"
     *first, last = parts
-    return f"{other} {', '.join(first)}{' and ' if first else ''}{last}{where}"
+    return f"{later} {', '.join(first)}{' and ' if first else ''}{last}{where}"
 
 
-def _gains(one: str, both: Sequence[_Pair]) -> list[str]:
+def _gains(earlier: str, pairs: Sequence[_Pair]) -> list[str]:
     """Return what is kept of the gains."""
-    gains = [pair for pair in both if pair.mine.verdict == "better"]
+    gains = [pair for pair in pairs if pair.mine.verdict == "better"]
     kept = [pair for pair in gains if pair.new.verdict == "better" and pair.is_whole]
     parts = []
     if kept:
         several = "s" if len(kept) > 1 else ""
         what = "all of " if len(kept) == len(gains) else ""
-        parts.append(f"keeps {what}{one}'s gain{several} ({', '.join(map(_now, kept))})")
+        parts.append(f"keeps {what}{earlier}'s gain{several} ({', '.join(map(_now, kept))})")
     for pair in (pair for pair in gains if pair not in kept):
         if pair.new.verdict == "better":
             share = "a part" if pair.part is None else f"{pair.part:.0%}"
-            parts.append(f"keeps {share} of {one}'s gain on {_now(pair)}")
+            parts.append(f"keeps {share} of {earlier}'s gain on {_now(pair)}")
         else:
-            what = f"{one}'s gain of {_change(pair.mine)} on {pair.name}"
+            what = f"{earlier}'s gain of {_change(pair.mine)} on {pair.name}"
             parts.append(f"loses {what} (now {pair.new.verdict})")
     return parts
 

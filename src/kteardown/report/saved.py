@@ -40,13 +40,13 @@ def saved_result(run: RunDir) -> Result | None:
 
 def result_of(run: RunDir) -> Result:
     """Return the saved result, or a new one if boots ended since. Raises InputError, GuestError."""
-    found = saved_result(run)
-    if found is None:
+    result = saved_result(run)
+    if result is None:
         # It imports scipy, which a saved result does not need.
         from kteardown.analysis.conclude import conclude
 
-        found = conclude(load(run))[0]
-    return with_outcome(run, found)
+        result = conclude(load(run))[0]
+    return with_outcome(run, result)
 
 
 def answer(run: RunDir) -> str:
@@ -58,32 +58,32 @@ def answer(run: RunDir) -> str:
     return "" if text is None else ResultHead.model_validate_json(text).sentence
 
 
-def answer_of(found: RunFolder) -> str:
+def answer_of(folder: RunFolder) -> str:
     """Return the sentence of a run, on both clocks that of both; empty if a clock has no current
     result.
 
     Raises InputError.
     """
-    if not found.both_clocks:
-        return answer(found.runs[0])
-    exact, wall = map(saved_result, found.runs)
+    if not folder.both_clocks:
+        return answer(folder.runs[0])
+    exact, wall = map(saved_result, folder.runs)
     if exact is None or wall is None:
         return ""
-    return sentence(both_clocks(exact, wall), load(found.runs[0]).workloads)
+    return sentence(both_clocks(exact, wall), load(folder.runs[0]).workloads)
 
 
-def material_of_folder(found: RunFolder, *, samples: bool = False) -> Measured:
+def material_of_folder(folder: RunFolder, *, samples: bool = False) -> Measured:
     """Return the material of a run, with its ``samples`` if the format needs them.
 
     Nothing is written. Raises InputError, GuestError.
     """
     materials = []
-    for run in found.runs:
+    for run in folder.runs:
         snapshot = load(run)
         result = result_of(run)
-        one = Material(run.name, result, snapshot.workloads, snapshot.published)
-        materials.append(material_of(snapshot, result) if samples else one)
-    return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
+        material = Material(run.name, result, snapshot.workloads, snapshot.published)
+        materials.append(material_of(snapshot, result) if samples else material)
+    return side_by_side(folder.name, *materials) if folder.both_clocks else materials[0]
 
 
 def with_outcome(run: RunDir, result: Result) -> Result:

@@ -65,12 +65,14 @@ def lines(measured: ByClock, workloads: Mapping[str, Workload]) -> list[VariantL
     """Return a line for each variant, and one for base if it fails: what alarms most is first."""
     results = list(measured.results.values())
     answer = judge(measured, workloads)
-    said = [_of_variant(variant, results, workloads) for variant in answer.variants]
+    variant_lines = [_of_variant(variant, results, workloads) for variant in answer.variants]
     if base := _faults(answer.base, "base", several=len(results) > 1):
-        said.insert(0, VariantLine("broken", f"{BASE} is broken: {base}."))
+        variant_lines.insert(0, VariantLine("broken", f"{BASE} is broken: {base}."))
     if not answer.variants:
-        said.append(VariantLine("inconclusive", f"{BASE}: there is nothing to compare it with"))
-    return said
+        variant_lines.append(
+            VariantLine("inconclusive", f"{BASE}: there is nothing to compare it with")
+        )
+    return variant_lines
 
 
 def _of_variant(
@@ -78,12 +80,14 @@ def _of_variant(
 ) -> VariantLine:
     name = _cut(variant.name)
     several = len(results) > 1
-    left = sum(one.boots_left for one in results)
+    left = sum(result.boots_left for result in results)
     so_far = (
         f"So far{f', with {left} boots left' if left else ''}: " if variant.is_unfinished else ""
     )
     if not variant.is_built:
-        return VariantLine(variant.tone, f"{name}: nothing of it is in the kernel that was built")
+        return VariantLine(
+            variant.tone, f"{name}: the kernel that was built has none of its changes"
+        )
     if broken := _faults(variant, "broken", several=several):
         return VariantLine(variant.tone, f"{so_far}{name} is broken: {broken}.")
     suspected = _faults(variant, "suspected", several=several)
@@ -91,7 +95,7 @@ def _of_variant(
     if variant.findings:
         clauses += _changes(variant, name, several=several)
     elif not suspected and not variant.lost:
-        sound = "no fault, and no metric is compared"
+        sound = "there is no fault, and no metric is compared"
         clauses.append(f"{name}: {sound if variant.is_sound else 'not compared with base'}")
     if variant.lost:
         lost = _lost(variant)
@@ -121,9 +125,9 @@ def _changes(variant: VariantAnswer, name: str, *, several: bool) -> list[str]:
             for direction, metrics in turned.items()
             if not metrics
         ][:1]
-    if own := [finding for finding in variant.findings if finding.unconfirmed]:
+    if unconfirmed := [finding for finding in variant.findings if finding.unconfirmed]:
         whose = "is better only by a figure of its own, which is not seen from outside"
-        clauses.append(f"{'' if clauses else f'with {name}, '}{_list(_names(own))} {whose}")
+        clauses.append(f"{'' if clauses else f'with {name}, '}{_list(_names(unconfirmed))} {whose}")
     unsure = [
         finding
         for finding in variant.headlines
@@ -200,7 +204,7 @@ def _turned(
 
     ``others``: how many more metrics did so that are no headline metrics.
     """
-    said: list[str] = []
+    clauses: list[str] = []
     for metric in metrics[:_NAMED]:
         texts: list[str] = []
         for finding in metric:
@@ -209,10 +213,10 @@ def _turned(
             texts.append(
                 f"{change}{clock}" if texts else f"{finding.group.name} {verb} {change}{clock}"
             )
-        said.append(" and ".join(texts))
-    if more := len(metrics) - len(said) + others:
-        said.append(f"{counted(more, 'more metric')} got {direction}")
-    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))
+        clauses.append(" and ".join(texts))
+    if more := len(metrics) - len(clauses) + others:
+        clauses.append(f"{counted(more, 'more metric')} got {direction}")
+    return " and ".join(filter(None, [", ".join(clauses[:-1]), *clauses[-1:]]))
 
 
 def change_words(finding: MetricAnswer, direction: Direction) -> tuple[str, str]:
@@ -329,10 +333,14 @@ def _endings(
     options = {with_remedy(text, clock).removeprefix(f"{text}, ") for text, clock in reasons}
     about = f"{variant.name} "
     texts = [
-        text for one in results for text in revisions_in(one, workloads) if text.startswith(about)
+        text
+        for result in results
+        for text in revisions_in(result, workloads)
+        if text.startswith(about)
     ]
     kept = {re.sub(r" \([^()]*\)", "", text).removeprefix(about) for text in texts}
-    return [one.pop() for one in (options - {text for text, _ in reasons}, kept) if len(one) == 1]
+    endings = (options - {text for text, _ in reasons}, kept)
+    return [texts.pop() for texts in endings if len(texts) == 1]
 
 
 def _names(findings: Iterable[MetricAnswer]) -> list[str]:

@@ -119,24 +119,27 @@ class Tried:
 
 def page(tried: Tried) -> str:
     """Return the page, with a newline at the end."""
-    exercised = [text for one in tried.measured for text in one.exercise.sentences]
+    exercised = [text for measurement in tried.measured for text in measurement.exercise.sentences]
     if tried.changed_objects:
         exercised.append(f"Objects of the kernel that differ: {_few(tried.changed_objects)}.")
     if tried.chosen.not_executed:
-        exercised.append(f"Executed by no workload: {_few(tried.chosen.not_executed)}.")
-    known = [
+        exercised.append(f"No workload executes these: {_few(tried.chosen.not_executed)}.")
+    limit_texts = [
         text
-        for one in tried.measured
-        for material in one.materials
-        for text in limits(material.result, alone=len(one.materials) == 1)
+        for measurement in tried.measured
+        for material in measurement.materials
+        for text in limits(material.result, alone=len(measurement.materials) == 1)
     ]
     parts = [_heading(tried.posted), *map(wrapped, [*costs(tried), *sentence(tried).splitlines()])]
     parts += [
-        layout(table) for one in tried.measured if one.material for table in tables(one.material)
+        layout(table)
+        for measurement in tried.measured
+        if measurement.material
+        for table in tables(measurement.material)
     ]
     parts.append(_section("What was exercised:", exercised))
     parts.append(_section("What was compared:", compared(tried)))
-    parts.append(_section("Limits:", list(dict.fromkeys([*known, *tried.chosen.notes]))))
+    parts.append(_section("Limits:", list(dict.fromkeys([*limit_texts, *tried.chosen.notes]))))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
@@ -149,19 +152,29 @@ def first_page(tried: Tried, page: str) -> str:
         if "\n\n".join([*kept, part]).count("\n") < LINES - 3:
             kept.append(part)
     if len(kept) < len(parts):
-        runs = " and ".join(f"kteardown report {one.run}" for one in tried.measured if one.run)
-        kept.append(f"{len(parts) - len(kept)} more parts: add --markdown FILE, or see {runs}")
+        runs = " and ".join(
+            f"kteardown report {measurement.run}"
+            for measurement in tried.measured
+            if measurement.run
+        )
+        kept.append(
+            f"The page has {len(parts) - len(kept)} more parts: add --markdown FILE, or see {runs}"
+        )
     return "\n\n".join(kept) + "\n"
 
 
 def plan(tried: Tried) -> str:
     """Return what would be done, before anything is built."""
     steps = [
-        f"would {'only count the change in' if one.only_counted else 'run'} {one.workload}: "
-        f"{one.why}"
-        for one in tried.measured
+        f"would {'only count the change in' if measurement.only_counted else 'run'} "
+        f"{measurement.workload}: {measurement.why}"
+        for measurement in tried.measured
     ]
-    none = "none: name one with --workload" if tried.error else "chosen after the build"
+    none = (
+        "no workload is chosen: name one with --workload"
+        if tried.error
+        else "kteardown chooses the workloads after the build"
+    )
     parts = [
         _heading(tried.posted),
         wrapped(sentence(tried)) if tried.error else "",
@@ -180,7 +193,11 @@ def publication(tried: Tried, page: str) -> Publication:
         "try",
         sentence(tried),
         outcome(tried),
-        tuple(one.material for one in tried.measured if one.material is not None),
+        tuple(
+            measurement.material
+            for measurement in tried.measured
+            if measurement.material is not None
+        ),
         page=page,
         is_plain=True,
         details=details(tried),
@@ -207,20 +224,23 @@ def details(tried: Tried) -> dict[str, Any]:
         "files": {file.name: "built" if file.built else why(file) for file in tried.config.files},
         "symbols": tried.config.symbols,
         "changed": [
-            {"file": one.file, "name": one.name, "kind": one.kind} for one in tried.chosen.changed
+            {"file": change.file, "name": change.name, "kind": change.kind}
+            for change in tried.chosen.changed
         ],
         "changed_objects": tried.changed_objects,
-        "kernels": [{name: getattr(one, name) for name in _OF_KERNEL} for one in tried.kernels],
+        "kernels": [
+            {name: getattr(kernel, name) for name in _OF_KERNEL} for kernel in tried.kernels
+        ],
         "workloads": [
             {
-                "name": one.workload,
-                "why": one.why,
-                "run": one.run,
-                "exercised": one.exercise.exercised,
-                "exercise": one.exercise.sentences,
-                "cost": asdict(one.exercise.cost) if one.exercise.cost else None,
+                "name": measurement.workload,
+                "why": measurement.why,
+                "run": measurement.run,
+                "exercised": measurement.exercise.exercised,
+                "exercise": measurement.exercise.sentences,
+                "cost": asdict(measurement.exercise.cost) if measurement.exercise.cost else None,
             }
-            for one in tried.measured
+            for measurement in tried.measured
         ],
         "not_executed": tried.chosen.not_executed,
         "costs": costs(tried),
@@ -230,8 +250,8 @@ def details(tried: Tried) -> dict[str, Any]:
 
 def sentence(tried: Tried) -> str:
     """Return the answer in lines, or why there is none."""
-    if found := answers(tried):
-        return "\n".join(line.text for line in found)
+    if answer := answers(tried):
+        return "\n".join(line.text for line in answer)
     reason = tried.error.message if tried.error else "nothing was measured"
     return f"{reason[:1].upper()}{reason[1:]}."
 
@@ -240,11 +260,11 @@ def outcome(tried: Tried) -> Outcome:
     """Return what the series means for a gate: the worst of its workloads, or why it was not
     measured."""
     outcomes: list[Outcome] = []
-    for one in tried.measured:
-        if one.material is not None:
-            measured = one.material.answer.outcome
+    for measurement in tried.measured:
+        if measurement.material is not None:
+            measured = measurement.material.answer.outcome
             # It is not claimed that a change that was not executed changes nothing.
-            is_idle = one.exercise.exercised is False and measured == "pass"
+            is_idle = measurement.exercise.exercised is False and measured == "pass"
             outcomes.append("unsure" if is_idle else measured)
     if tried.error is not None:
         outcomes.append(outcome_of_error(tried.error))
@@ -253,31 +273,35 @@ def outcome(tried: Tried) -> Outcome:
 
 def costs(tried: Tried) -> list[str]:
     """Return in sentences what the changed functions cost in each workload that executes them."""
-    known = [
-        one for one in tried.measured if one.exercise.exercised is not False and one.exercise.cost
+    counted = [
+        measurement
+        for measurement in tried.measured
+        if measurement.exercise.exercised is not False and measurement.exercise.cost
     ]
-    found = (
-        charts.written("path_cost", one.workload, one.exercise.cost, median, percent)
-        for one in known
+    paragraphs = (
+        charts.written(
+            "path_cost", measurement.workload, measurement.exercise.cost, median, percent
+        )
+        for measurement in counted
     )
-    return [text for texts in found for text in texts]
+    return [text for texts in paragraphs for text in texts]
 
 
 def answers(tried: Tried) -> list[VariantLine]:
     """Return the lines of the answer, those that alarm most first; none if nothing was measured."""
-    found: list[VariantLine] = []
-    for one in tried.measured:
-        if one.material is not None:
-            answer = lines(one.material.whole, one.material.workloads)
-            if one.exercise.exercised is False:
+    answer_lines: list[VariantLine] = []
+    for measurement in tried.measured:
+        if measurement.material is not None:
+            answer = lines(measurement.material.whole, measurement.material.workloads)
+            if measurement.exercise.exercised is False:
                 text = (
-                    f"Not exercised: {one.workload} ran, and executed no line that the series "
-                    "changes. Its figures say nothing about the series."
+                    f"Not exercised: {measurement.workload} ran, and executed no line that the "
+                    "series changes. Its figures say nothing about the series."
                 )
                 answer = [line for line in answer if OUTCOME_OF[line.tone] in ("broken", "fail")]
                 answer.append(VariantLine("inconclusive", text))
-            found += answer
-    return sorted(found, key=lambda line: VERDICTS.index(line.tone))
+            answer_lines += answer
+    return sorted(answer_lines, key=lambda line: VERDICTS.index(line.tone))
 
 
 def compared(tried: Tried) -> list[str]:
@@ -291,17 +315,17 @@ def compared(tried: Tried) -> list[str]:
 
 def _heading(posted: PostedSeries) -> str:
     count = f", {len(posted.patches)} patches" if len(posted.patches) > 1 else ""
-    lines = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
-    lines.append(
+    heading = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
+    heading.append(
         wrapped(f"{posted.author}{', ' + posted.date if posted.date else ''}{count}", "  ")
     )
     if posted.message_id:
-        lines.append(f"  <{on_one_line(posted.message_id)}>")
-    return "\n".join(lines)
+        heading.append(f"  <{on_one_line(posted.message_id)}>")
+    return "\n".join(heading)
 
 
-def _section(title: str, lines: Sequence[str]) -> str:
-    return "\n".join([title, *(wrapped(line, "- ") for line in lines)]) if lines else ""
+def _section(title: str, texts: Sequence[str]) -> str:
+    return "\n".join([title, *(wrapped(line, "- ") for line in texts)]) if texts else ""
 
 
 def listed(names: Sequence[str], most: int = _MANY) -> list[str]:

@@ -185,7 +185,9 @@ def test_what_some_boots_of_several_cpus_do_is_no_proof(change: Change) -> None:
     assert fault.p == pytest.approx(0.5)
     assert not is_broken(found)
     (line, *_) = fault_lines(found)
-    assert line.text.startswith(f"suspected to be broken: {VARIANT}: ") and "boot more" in line.text
+    assert (
+        line.text.startswith(f"suspected to be broken: {VARIANT}: ") and "more boots" in line.text
+    )
 
 
 @pytest.mark.parametrize(

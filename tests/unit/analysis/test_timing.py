@@ -147,9 +147,10 @@ def test_the_line_says_everything_and_warns(wall_result: Result) -> None:
     line, warning = timing_lines(timed(wall_result, NESTED).timing)
     assert line == (
         "nested KVM on EPYC: the host is itself a guest (unnamed); governor performance; turbo "
-        "off; SMT off; isolated CPUs none; 3 mitigations, 1 vulnerabilities without one; clock "
+        "off; SMT off; isolated CPUs none; 3 mitigations, 1 vulnerability without one; clock "
         "source of the guests kvm-clock; load of the host 0.1 to 2.0, median 0.5, of which a guest "
-        "is about 1; of their time 6 trials lost 4.0% at most, median by kernel 0.1%"
+        "is about 1; 6 trials lost at most 4.0% of their time to other work of the host, median by "
+        "kernel 0.1%"
     )
     assert warning.startswith("warning: nested KVM distorts")
 
@@ -186,7 +187,7 @@ def test_where_guests_ran_is_said(wall_result: Result) -> None:
     assert pinned + free in placed_line(wall_result, place)
     one = Placed(vcpus=(1,), others=(0,), node=0, memory="small pages")
     assert "; virtual CPUs pinned to CPU 1 of node 0; memory" in placed_line(wall_result, one)
-    assert "; guests not pinned, " in placed_line(wall_result, Placed(memory="small pages"))
+    assert "; guests are not pinned, " in placed_line(wall_result, Placed(memory="small pages"))
 
 
 def test_where_guests_ran_is_read_from_the_records(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_what_uses_a_macro_is_known_after_the_build(source: str, tmp_path: Path)
     )
     done = run(str(patch), "--source", source)
     assert done.exit_code == 0, done.exception
-    assert "Workloads:\n- chosen after the build" in done.stdout
+    assert "Workloads:\n- kteardown chooses the workloads after the build" in done.stdout
     assert "the code of both kernels says which functions use" in " ".join(done.stdout.split())
 
 

@@ -113,4 +113,6 @@ def test_a_kernel_without_debug_information_is_no_error(script: Described, tmp_p
     experiment = experiment_of_script("mounts", "debian:6.12", tmp_path)
     count_script(image, script, experiment, {"N": 20}, Notes())
     assert len(said) == 1
-    assert said[0].startswith("which functions mounts executes is not known: the kernel in")
+    assert said[0].startswith(
+        "kteardown could not count which functions mounts executes: the kernel in"
+    )

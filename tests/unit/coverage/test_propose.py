@@ -134,14 +134,14 @@ def test_names_that_are_similar_to_an_unknown_file_are_listed() -> None:
 def test_of_a_file_that_a_map_has_the_functions_that_are_executed_are_listed() -> None:
     text = uncovered("mm/z.c:mallok")
     assert text == (
-        "no workload executes mm/z.c:mallok of debian:6.12.117, if there is such a function; "
-        "they execute: mm/z.c:malloc, mm/z.c:free, mm/z.c:moved"
+        "no workload executes mm/z.c:mallok of debian:6.12.117, if such a function exists; "
+        "workloads execute: mm/z.c:malloc, mm/z.c:free, mm/z.c:moved"
     )
 
 
 def test_what_is_executed_on_another_kernel_only_names_that_kernel() -> None:
     for text in ("kernel/late.c", "kernel/late.c:late", "mm/z.c:moved"):
-        assert uncovered(text).endswith("but of another kernel: --source debian:7.2")
+        assert uncovered(text).endswith("on another kernel: add --source debian:7.2")
 
 
 def test_what_is_not_a_path_is_refused_with_the_form() -> None:

@@ -53,5 +53,5 @@ def test_outlier_boots_are_listed_the_farthest_first(wall_result: Result) -> Non
     assert "they are included in all figures above" in note[0]
     many = tuple(outlier("base", block, 200.0 + block) for block in range(13))
     crowded = printed(wall_result.model_copy(update={"outliers": many}))
-    assert "3 more boots in result.json" in crowded
+    assert "result.json has 3 more boots" in crowded
     assert "Outlier boots" not in printed(wall_result.model_copy(update={"outliers": ()}))

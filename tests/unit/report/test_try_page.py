@@ -79,11 +79,11 @@ def test_the_page_has_the_answer_first_and_72_columns() -> None:
         "<a-1@example.org>",
         "DOES NOT APPLY AS POSTED; merged (three-way)",
         "Not used: debian:7.3.4-1: 0 of 9 hunks fail.",
-        "Left out, since no kernel is built from them: MAINTAINERS.",
-        "drivers/b.c needs CONFIG_B, CONFIG_C, which are added to base and series.",
+        "kteardown left out these files, since no kernel is built from them: MAINTAINERS.",
+        "drivers/b.c needs CONFIG_B, CONFIG_C, which are added to base and to the series.",
         "arch/arm64/c.c is for arm64.",
         "Left out: 2 patches of revision v1.",
-        "Executed by no workload: g (mm/g.c).",
+        "No workload executes these: g (mm/g.c).",
         "To repeat it, with kteardown: kteardown try ./thread.mbox",
     ):
         assert part in " ".join(text.split()), part
@@ -177,7 +177,7 @@ def test_work_that_is_only_done_later_is_named() -> None:
     )
     # What differs by no more than the seeds is no difference.
     same = replace(cost, later=(-4.0, 5.0, 4.5))
-    assert "and as many instructions afterwards" in facts_of(with_cost(same))["costs"][1]
+    assert "and the same number of instructions afterwards" in facts_of(with_cost(same))["costs"][1]
     assert len(facts_of(with_cost(replace(cost, later=())))["costs"]) == 1
 
 
@@ -191,9 +191,11 @@ def test_same_is_not_said_of_what_was_not_exercised(exercised: bool | None, said
 def test_the_plan_says_that_there_is_no_workload() -> None:
     error = NotExercisedError("no workload executes f", hint="write one.")
     text = plan(replace(tried(), measured=(), error=error))
-    assert "- none: name one with --workload" in text
+    assert "- no workload is chosen: name one with --workload" in text
     assert "\nNo workload executes f.\n" in text
-    assert "- chosen after the build" in plan(replace(tried(), measured=()))
+    assert "- kteardown chooses the workloads after the build" in plan(
+        replace(tried(), measured=())
+    )
     assert "Builds:" not in text
     assert "Builds:\n- The base kernel is not in the cache" in plan(
         replace(tried(), builds=("The base kernel is not in the cache.",))

@@ -42,14 +42,14 @@ def check_formats(names: Collection[str], offered: Collection[str], command: str
     for name in names:
         if missing := _needs(_module(name)) - {*offered}:
             able = [
-                one
-                for one in FORMATS
-                if FORMATS[one].option and not set(_needs(_module(one))) - {*offered}
+                other
+                for other in FORMATS
+                if FORMATS[other].option and not set(_needs(_module(other))) - {*offered}
             ]
-            lacks = " and no ".join(_WORDS[one] for one in sorted(missing))
+            lacks = " and no ".join(_WORDS[part] for part in sorted(missing))
             raise InputError(
                 f"--{name}: {command} has no {lacks}, which this format shows",
-                hint=f"use {' or '.join(f'--{one}' for one in able)}.",
+                hint=f"use {' or '.join(f'--{other}' for other in able)}.",
             )
 
 

@@ -52,24 +52,34 @@ def comment(material: Measured, before: Sequence[str] = ()) -> str:
     folded: list[str] = []
     if isinstance(material, BothMaterial):
         folded += map(_folded_table, clock_tables(material.both, material.workloads))
-    for one in material.clocks:
-        first += [f"On {CLOCKS[one.result.clock]}:"] if one is not material else []
-        first += [f"- {plain(fault_sentence(fault))}" for fault in reported_faults(one.result)]
-        first += [f"- {plain(text)}" for text in uncompared_sentences(one.result)]
-        first += map(layout, filter(None, [brief_table(one.result, one.workloads)]))
+    for clock_material in material.clocks:
+        first += (
+            [f"On {CLOCKS[clock_material.result.clock]}:"] if clock_material is not material else []
+        )
+        first += [
+            f"- {plain(fault_sentence(fault))}" for fault in reported_faults(clock_material.result)
+        ]
+        first += [f"- {plain(text)}" for text in uncompared_sentences(clock_material.result)]
+        first += map(
+            layout, filter(None, [brief_table(clock_material.result, clock_material.workloads)])
+        )
         # The most important parts are first.
-        for fault in reported_faults(one.result):
+        for fault in reported_faults(clock_material.result):
             if fault.excerpt:
                 log = visible("\n".join(fault.excerpt))
                 # Fences that are longer than every run of backticks in it.
                 fence = "`" * max(4, 1 + max(map(len, re.findall("`+", log)), default=0))
                 title = f"The log of {fault.kernel}, {fault_source(fault)}"
                 folded.append(_folding(title, f"{fence}\n{log}\n{fence}"))
-        folded += map(_folded_table, contents.all_tables(one))
-        facts = listed(f"{name}: {value}" for name, value in contents.facts(one.result))
-        how = (listed(limits(one.result)), layout(contents.kernels_table(one.result)), facts)
+        folded += map(_folded_table, contents.all_tables(clock_material))
+        facts = listed(f"{name}: {value}" for name, value in contents.facts(clock_material.result))
+        how = (
+            listed(limits(clock_material.result)),
+            layout(contents.kernels_table(clock_material.result)),
+            facts,
+        )
         folded.append(_folding("How it was measured, and the limits", "\n\n".join(how)))
-        folded.append(_folding("Repeat it", code([one.result.command])))
+        folded.append(_folding("Repeat it", code([clock_material.result.command])))
     return _fitted(first, folded, material.name, material.result)
 
 

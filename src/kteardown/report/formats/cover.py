@@ -46,9 +46,13 @@ def of_run(material: Measured) -> str:
         both = material.both
         workloads = material.workloads
         # The limits of each clock, without what the other clock would add, and those of the pair.
-        each = [text for one in material.clocks for text in limits(one.result, alone=False)]
+        clock_limits = [
+            text
+            for clock_material in material.clocks
+            for text in limits(clock_material.result, alone=False)
+        ]
         pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
-        texts = list(dict.fromkeys([*each, *(as_sentence(text) for text in pair if text)]))
+        texts = list(dict.fromkeys([*clock_limits, *(as_sentence(text) for text in pair if text)]))
     else:
         failed = fault_lines(material.result)
         texts = limits(material.result)
@@ -61,7 +65,9 @@ def of_run(material: Measured) -> str:
         *(wrapped(cell.text, "- ") for cell in failed),
     ]
     results = material.whole.results.values()
-    for fault in (fault for one in results for fault in reported_faults(one) if fault.excerpt):
+    for fault in (
+        fault for result in results for fault in reported_faults(result) if fault.excerpt
+    ):
         # What the kernel printed is a quotation: its lines are not wrapped.
         quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.excerpt[:_FAULT_LINES]]
         parts.append("\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted]))
@@ -133,12 +139,12 @@ _FIGURES = ("base", "changed", "change", "verdict")
 
 
 def _aligned(block: Block, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = []
+    laid_out = []
     for row in (names, *rows):
         cells = zip(names, row, block.widths, strict=True)
         padded = [text.ljust(n) if name in block.left else text.rjust(n) for name, text, n in cells]
-        lines.append((" " * _GAP).join(padded).rstrip())
-    return "\n".join(lines)
+        laid_out.append((" " * _GAP).join(padded).rstrip())
+    return "\n".join(laid_out)
 
 
 def wrapped(text: str, first: str = "") -> str:

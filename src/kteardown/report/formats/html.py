@@ -105,7 +105,9 @@ def _of_both(both: BothMaterial) -> str:
     sections = [*_sections(exact), *(_of_wall(section) for section in (verdict, *_sections(wall)))]
     whole = lines(both.both, exact.workloads)
     further = [
-        one for of in (exact, wall) for one in contents.further_commands(of.result, alone=False)
+        command
+        for side in (exact, wall)
+        for command in contents.further_commands(side.result, alone=False)
     ]
     return _page(
         exact, sections, whole, further, opening=side_by_side, others=wall.result.asked_for

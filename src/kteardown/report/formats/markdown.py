@@ -58,10 +58,10 @@ def report(material: Measured, *, alone: bool = True) -> str:
             *map(layout, clock_tables(material.both, workloads)),
             listed(clock_notes(material.both, workloads)),
         ]
-        for one in material.clocks:
+        for clock_material in material.clocks:
             parts += [
-                f"# {CLOCKS[one.result.clock].capitalize()} alone",
-                report(one, alone=False).rstrip("\n"),
+                f"# {CLOCKS[clock_material.result.clock].capitalize()} alone",
+                report(clock_material, alone=False).rstrip("\n"),
             ]
         return "\n\n".join(filter(None, parts)) + "\n"
     parts.append(f"## {plain(result.experiment)}: {plain(result.question)}")
@@ -83,9 +83,9 @@ def listed(texts: Iterable[str]) -> str:
     return "\n".join(f"- {plain(text)}" for text in texts)
 
 
-def bold(lines: Iterable[VariantLine]) -> str:
+def bold(answer: Iterable[VariantLine]) -> str:
     """Return the lines with which a report begins, as a list."""
-    return "\n".join(f"- **{plain(line.text)}**" for line in lines)
+    return "\n".join(f"- **{plain(line.text)}**" for line in answer)
 
 
 def layout(table: Table) -> str:
@@ -103,29 +103,29 @@ def _block(block: Block) -> str:
         (width, name in block.left) for width, name in zip(widths, block.columns, strict=True)
     ]
     rules = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in columns]
-    lines = []
+    laid_out = []
     for row in (rows[0], rules, *rows[1:]):
         cells = zip(row, columns, strict=True)
         padded = [
             text.ljust(width) if to_left else text.rjust(width) for text, (width, to_left) in cells
         ]
-        lines.append(f"| {' | '.join(padded)} |")
-    return "\n".join(lines)
+        laid_out.append(f"| {' | '.join(padded)} |")
+    return "\n".join(laid_out)
 
 
 def plain(text: str) -> str:
     """Return a text from outside for a line of Markdown: nothing of it is markup, a link or a
     mention."""
-    return _MARKUP.sub(lambda found: found[1] or f"\\{found[0]}", inert(text))
+    return _MARKUP.sub(lambda match: match[1] or f"\\{match[0]}", inert(text))
 
 
 def inert(text: str) -> str:
     """Return a text from outside for a line of HTML: nothing of it is a tag, a link or a
     mention."""
     escaped = html.escape(on_one_line(text).strip(), quote=False)
-    return _LIVE.sub(lambda found: found[1] or f"{found[0]}{_NOTHING}", escaped)
+    return _LIVE.sub(lambda match: match[1] or f"{match[0]}{_NOTHING}", escaped)
 
 
-def code(lines: Iterable[str]) -> str:
-    """Return ``lines`` as an indented block; a line break in one of them does not end it."""
-    return "\n".join(f"    {line}" for text in lines for line in visible(text).split("\n"))
+def code(texts: Iterable[str]) -> str:
+    """Return ``texts`` as an indented block; a line break in one of them does not end it."""
+    return "\n".join(f"    {line}" for text in texts for line in visible(text).split("\n"))

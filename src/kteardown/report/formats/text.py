@@ -41,19 +41,22 @@ def report(material: Measured, console: Console, *, alone: bool = True) -> None:
         console.print(Text(f"{result.experiment} on both clocks: {result.question}", style="bold"))
         console.print()
         show_both_clocks(material, console)
-        for one in material.clocks:
+        for clock_material in material.clocks:
             console.print()
             console.print(
-                Text(f"{CLOCKS[one.result.clock]} alone".capitalize(), style="bold underline")
+                Text(
+                    f"{CLOCKS[clock_material.result.clock]} alone".capitalize(),
+                    style="bold underline",
+                )
             )
             console.print()
-            report(one, console, alone=False)
+            report(clock_material, console, alone=False)
         return
     console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
-    found = contents.verdicts(material)
-    if found:
+    verdict_lines = contents.verdicts(material)
+    if verdict_lines:
         console.print()
-    for line in found:
+    for line in verdict_lines:
         console.print(Text(line.text, style=STYLES[line.tone]))
     for fault in reported_faults(result):
         if fault.excerpt:
@@ -89,9 +92,9 @@ def show_both_clocks(material: BothMaterial, console: Console) -> None:
         console.print(Text(note, style="dim"))
 
 
-def show_sentence(lines: Sequence[VariantLine], console: Console) -> None:
+def show_sentence(answer: Sequence[VariantLine], console: Console) -> None:
     """Print the lines with which a report begins, and an empty line."""
-    for line in lines:
+    for line in answer:
         console.print(Text(line.text, style=STYLES[line.tone]))
     console.print()
 

@@ -2,11 +2,11 @@
 "use strict";
 (() => {
 const root = document.documentElement;
-const one = (selector, within = document) => within.querySelector(selector);
+const first = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
 // Filters.
-const form = one("#filters");
+const form = first("#filters");
 function chosen() {
   const boxes = (name) => {
     const inputs = form ? all(`input[name=${name}]`, form) : [];
@@ -25,29 +25,29 @@ function setUp(figure) {
   for (const select of selects) select.addEventListener("change", () => {
     // Not every combination has a chart: the one that keeps what was just chosen, and most of the rest.
     const match = (key) => selects.reduce((sum, other, n) => sum + (key[n] === other.selectedIndex) * (other === select ? 100 : 1), 0);
-    const best = keys.reduce((found, key, n) => (match(key) > match(keys[found]) ? n : found), 0);
+    const best = keys.reduce((nearest, key, n) => (match(key) > match(keys[nearest]) ? n : nearest), 0);
     views.forEach((view, n) => view.classList.toggle("on", n === best));
-    one(".title", figure).textContent = one(".title", views[best]).textContent;
+    first(".title", figure).textContent = first(".title", views[best]).textContent;
     selects.forEach((other, n) => { other.selectedIndex = keys[best][n]; });
   });
 }
 
 function applyFilters() {
   filters = chosen();
-  let shown = 0, known = 0;
+  let shown = 0, total = 0;
   for (const element of all("main [data-variant], main [data-metric], .f[data-verdict]")) {
     const { variant, verdict } = element.dataset, { metric } = element.closest("[data-metric]")?.dataset ?? {};
     const row = element.tagName === "TR";
     const visible = filters.variant(variant) && filters.metric(metric) && (!(row || element.matches(".f")) || filters.verdict(verdict));
     element.toggleAttribute("hidden", !visible);
-    if (row && verdict) { known++; shown += visible; }
+    if (row && verdict) { total++; shown += visible; }
   }
   for (const plot of all(".forest")) {
-    for (const rows of all(".rows", plot)) if (!one(".f[data-verdict]:not([hidden])", rows)) rows.hidden = true;
-    one(".empty", plot).hidden = Boolean(one(".rows:not([hidden])", plot));
+    for (const rows of all(".rows", plot)) if (!first(".f[data-verdict]:not([hidden])", rows)) rows.hidden = true;
+    first(".empty", plot).hidden = Boolean(first(".rows:not([hidden])", plot));
   }
-  const count = one("#count");
-  if (count) count.textContent = shown === known ? `all ${known.toLocaleString("en")} comparisons` : `${shown.toLocaleString("en")} of ${known.toLocaleString("en")} comparisons`;
+  const count = first("#count");
+  if (count) count.textContent = shown === total ? `all ${total.toLocaleString("en")} comparisons` : `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} comparisons`;
   for (const select of all("figure.chart select")) {
     const option = filters.name && [...select.options].find(({ value }) => value === filters.name || value.startsWith(filters.name + " ("));
     if (option && select.value !== option.value) { select.value = option.value; select.dispatchEvent(new Event("change")); }
@@ -59,7 +59,7 @@ const themes = ["system", "light", "dark"];
 function setTheme(name) {
   if (name === "system") delete root.dataset.theme;
   else root.dataset.theme = name;
-  one("#theme").textContent = "theme: " + name;
+  first("#theme").textContent = "theme: " + name;
 }
 
 // On paper all tables are open.
@@ -71,7 +71,7 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => closed.forEach((details) => { details.open = false; }));
 
 all("figure.chart:not(.forest)").forEach(setUp);
-const button = one("#theme");
+const button = first("#theme");
 button.hidden = false;
 button.addEventListener("click", () => {
   setTheme(themes[(themes.indexOf(root.dataset.theme || "system") + 1) % themes.length]);

@@ -37,9 +37,9 @@ def ablation_sentences(result: Result, workloads: Mapping[str, Workload]) -> lis
     """
     lines = []
     for ablation in largest_ablations(result, workloads):
-        known = [p for p in ablation.patches if p.step.share is not None]
-        if known:
-            most = max(known, key=lambda p: p.step.share or 0.0)
+        with_share = [p for p in ablation.patches if p.step.share is not None]
+        if with_share:
+            most = max(with_share, key=lambda p: p.step.share or 0.0)
             name = metric_name(workloads, ablation.workload, ablation.metric)
             where = f" at {point_text(ablation.point)}" if ablation.point else ""
             lines.append(

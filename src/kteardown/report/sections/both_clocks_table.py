@@ -43,7 +43,7 @@ def clock_faults(both: BothClocks) -> list[Cell]:
 def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table | None:
     """Return the table of the headline metrics over all their points, a disagreement first; None if
     empty."""
-    found = [
+    metrics = [
         (m, next(rows for rows in _groups(both, workloads) if _key(rows[0]) == _key(m)))
         for m in both.metrics
         if is_headline(workloads, m.workload, m.metric)
@@ -51,7 +51,7 @@ def clock_summary(both: BothClocks, workloads: Mapping[str, Workload]) -> Table 
     ]
     rows = []
     # Opposite points are never hidden by what the metric is over all of them.
-    for m, points in sorted(found, key=lambda one: min(map(_order, (one[0], *one[1])))):
+    for m, points in sorted(metrics, key=lambda metric: min(map(_order, (metric[0], *metric[1])))):
         counts = Counter(r.reading for r in points)
         counted = ", ".join(
             f"{counts[reading]} {reading}" for reading in READINGS if counts[reading]
@@ -102,12 +102,12 @@ def least_seen(both: BothClocks, workloads: Mapping[str, Workload]) -> str:
 
 
 def _groups(both: BothClocks, workloads: Mapping[str, Workload]) -> list[_Readings]:
-    found: dict[tuple[str, ...], list[ClockReading]] = {}
+    groups: dict[tuple[str, ...], list[ClockReading]] = {}
     for variant in dict.fromkeys(r.variant for r in both.readings):
         for r in both.readings:
             if r.variant == variant and is_headline(workloads, r.workload, r.metric):
-                found.setdefault(_key(r), []).append(r)
-    return list(found.values())
+                groups.setdefault(_key(r), []).append(r)
+    return list(groups.values())
 
 
 def _key(r: ClockReading) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def _text(side: OneClock | None, digits: int) -> Text:
 
 
 def _least(rows: _Readings) -> str:
-    ratios = sorted((seen for r in rows if (seen := _least_seen(r))), key=size_of)
+    ratios = sorted((ratio for r in rows if (ratio := _least_seen(r))), key=size_of)
     if not ratios:
         return ""
     low = percent(ratios[0])

@@ -34,7 +34,7 @@ def headline_table(result: Result, group: Group) -> Table:
     points: dict[PointKey, Comparison] = {}
     for c in group.comparisons:
         key = tuple(c.point.items())
-        points[key] = max(points.get(key, c), c, key=lambda one: one.base.boots)
+        points[key] = max(points.get(key, c), c, key=lambda comparison: comparison.base.boots)
     medians = [side.compared for c in group.comparisons for side in (c.base, c.changed)]
     unit = scale(group.comparisons[0].unit, result.clock, medians)
     digits = decimals(group.comparisons)
@@ -46,14 +46,14 @@ def headline_table(result: Result, group: Group) -> Table:
     for variant in variants(result):
         by_point = {tuple(c.point.items()): c for c in group.of(variant)}
         cells: list[Sequence[Text]] = []
-        for here in map(by_point.get, points):
-            if here is None:
+        for compared in map(by_point.get, points):
+            if compared is None:
                 cells.append((None,) * (5 if wall else 3))
                 continue
-            tests = (detectable(here.mde), probability(here.p_rank)) if wall else ()
-            size = (change(here, digits), here.verdict)
-            judged = (verdict_text(here, here.base.boots), here.verdict)
-            cells.append((unit.text(here.changed.compared), size, *tests, judged))
+            tests = (detectable(compared.mde), probability(compared.p_rank)) if wall else ()
+            size = (change(compared, digits), compared.verdict)
+            judged = (verdict_text(compared, compared.base.boots), compared.verdict)
+            cells.append((unit.text(compared.changed.compared), size, *tests, judged))
         columns = ("changed", variant, *(("mde", "rank p") if wall else ()), "verdict")
         blocks.append(Block.of(columns, cells, left=("verdict",)))
     confidence = f"{group.comparisons[0].confidence * 100:.4g}%"
@@ -136,7 +136,7 @@ def brief_table(result: Result, workloads: Mapping[str, Workload]) -> Table | No
 
 def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
     """Return the table; empty if no headline metric has more than one point."""
-    found = []
+    judged = []
     cells = list[Sequence[Text]]()
     for group, variant, compared, m in headline_rows(result, workloads):
         if m is not None:
@@ -147,8 +147,8 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
             size = (metric_change(m, compared), m.verdict)
             first = (group.name, variant, planned, str(m.boots), size)
             cells.append((*first, *twins, mde, p, (m.verdict, m.verdict)))
-            found.append((group.name, m))
-    if not any(m.planned > 1 for _, m in found):
+            judged.append((group.name, m))
+    if not any(m.planned > 1 for _, m in judged):
         return []
     used = [n for n in range(len(_COLUMNS)) if any(row[n] for row in cells)]
 
@@ -158,13 +158,13 @@ def metric_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Tab
         return Block.of([_COLUMNS[n] for n in mine], rows, left=("metric", "variant", "verdict"))
 
     reasons: dict[str, dict[str, None]] = {}
-    for name, m in found:
+    for name, m in judged:
         if m.verdict in _EXPLAINED and m.reason:
             reasons.setdefault(why_unsure(m, result.clock), {})[name] = None
     words = tuple(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
-    confidence = f"{found[0][1].confidence * 100:.4g}%"
+    confidence = f"{judged[0][1].confidence * 100:.4g}%"
     title = f"Headline metrics over all their points, change with {confidence} interval"
-    blocks = tuple(one for one in (block(2, 5), block(5, 7), block(7, 10)) if one.columns)
+    blocks = tuple(part for part in (block(2, 5), block(5, 7), block(7, 10)) if part.columns)
     return [Table(title, block(0, 2), blocks, (WORDS["corrected"], *words))]
 
 

@@ -33,11 +33,11 @@ def forest_plots(material: Material) -> list[Forest]:
     every = groups(result, material.workloads)
     plots = []
     for variant in variants(result):
-        found = [
+        compared = [
             (g, [c for c in g.of(variant) if c.ratio is not None and c.ratio > 0]) for g in every
         ]
-        metrics = [(g, _rows(mine, varying[g.workload], axis)) for g, mine in found if mine]
-        drawn = [c for _, mine in found for c in mine]
+        metrics = [(g, _rows(mine, varying[g.workload], axis)) for g, mine in compared if mine]
+        drawn = [c for _, mine in compared for c in mine]
         twins = (
             ("twin", "A/A: base against itself", any(c.null_ci for c in drawn)),
             ("moved", "base with its code moved", any(c.layout_ci for c in drawn)),
@@ -69,11 +69,11 @@ def _rows(comparisons: list[Comparison], varying: tuple[str, ...], axis: "RatioA
 
 def forests(material: Material) -> list[Chart]:
     """Return a chart for each variant, or for each metric of a variant if it has many rows."""
-    found = []
+    charts = []
     for plot in forest_plots(material):
         every = [row for _, rows in plot.metrics for row in rows]
         for metrics in (
-            [plot.metrics] if len(every) <= _MOST_ROWS else [(one,) for one in plot.metrics]
+            [plot.metrics] if len(every) <= _MOST_ROWS else [(metric,) for metric in plot.metrics]
         ):
             single = metrics[0][0] if len(metrics) == 1 else None
             verdicts = [row.verdict for _, rows in metrics for row in rows]
@@ -88,5 +88,5 @@ def forests(material: Material) -> list[Chart]:
                 ),
                 drawn=replace(plot, metrics=metrics),
             )
-            found.append(chart)
-    return found
+            charts.append(chart)
+    return charts

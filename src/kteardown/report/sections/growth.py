@@ -81,15 +81,15 @@ def _table(result: Result, workloads: Mapping[str, Workload], laws: Sequence[Law
             slopes.append([(text, law.verdict) if law.verdict else None])
         blocks.append(Block.of(("slope / base",), slopes))
     for value in dict.fromkeys(p.at for law in laws for p in law.predictions if not p.refused):
-        found = [next((p for p in law.predictions if p.at == value), None) for law in laws]
+        predictions = [next((p for p in law.predictions if p.at == value), None) for law in laws]
         unit = scale(
-            first.unit, result.clock, [p.value for p in found if p and p.value is not None]
+            first.unit, result.clock, [p.value for p in predictions if p and p.value is not None]
         )
         cells = [
             f"{unit.text(p.value)} ({unit.text(p.low)} to {unit.text(p.high)})"
             if p and p.value is not None and p.low is not None and p.high is not None
             else None
-            for p in found
+            for p in predictions
         ]
         blocks.append(Block.of((f"{unit.unit} at {_size(value)}",), [(cell,) for cell in cells]))
     at = f" at {point_text(first.point)}" if first.point else ""
@@ -130,7 +130,8 @@ def growth_galleries(material: Material) -> list[Gallery]:
             if len({c.point[param] for c in mine}) > 1:
                 label = point_text(dict(fixed)) or "all"
                 charts |= {
-                    (label, axes): one for axes, one in _charts(material, group, param, fixed, mine)
+                    (label, axes): chart
+                    for axes, chart in _charts(material, group, param, fixed, mine)
                 }
         if charts:
             first = (list(charts)[-1][0], "linear")
@@ -187,7 +188,7 @@ def _measured(
 ) -> list[Mark]:
     """Return the compared levels by value of the parameter, with intervals if the samples are
     known."""
-    found: dict[int, Mark] = {}
+    marks: dict[int, Mark] = {}
     for c in mine:
         at = c.point[param]
         if kernel in ("base", c.variant) and isinstance(at, int):
@@ -198,14 +199,14 @@ def _measured(
                 value,
             )
             level = (value, min(low, value), max(high, value))
-            found[at] = _mark(f"{kernel} at {parameter(at)}", at, level, unit, "[{}, {}]")
-    return [found[at] for at in sorted(found)]
+            marks[at] = _mark(f"{kernel} at {parameter(at)}", at, level, unit, "[{}, {}]")
+    return [marks[at] for at in sorted(marks)]
 
 
 def _mark(what: str, at: float, level: tuple[float, float, float], unit: Scale, form: str) -> Mark:
     """Return the mark of a level with the two ends of its interval; ``form``: how its text has the
     ends."""
-    value, low, high = (one / unit.divisor for one in level)
+    value, low, high = (figure / unit.divisor for figure in level)
     text, *ends = map(unit.text, level)
     return Mark(at, value, f"{what}: {text} {unit.unit} {form.format(*ends)}", low, high)
 

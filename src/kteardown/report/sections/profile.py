@@ -116,10 +116,10 @@ class _Node:
 def flame_gallery(material: Material) -> Gallery | None:
     """Return every profiled variant compared with base at every point; None if there is no
     profile."""
-    found = material.evidence.stacks
+    stacks = material.evidence.stacks
     charts: dict[tuple[str, ...], Chart] = {}
-    bases = {(s.workload, key(s.point)): s for s in found if s.kernel == "base"}
-    pairs = [(bases.get((s.workload, key(s.point))), s) for s in found if s.kernel != "base"]
+    bases = {(s.workload, key(s.point)): s for s in stacks if s.kernel == "base"}
+    pairs = [(bases.get((s.workload, key(s.point))), s) for s in stacks if s.kernel != "base"]
     compared = [(base, s) for base, s in pairs if base] or [(base, base) for base in bases.values()]
     for base, s in compared:
         for width in dict.fromkeys(("base", s.kernel)):

@@ -62,8 +62,10 @@ def published_tables(material: Material) -> list[Table]:
     link = f"; https://lore.kernel.org/all/{source.message_id}/" if source.message_id else ""
     note = f'posted: "{source.title}", {source.posted}{machine}; measured on another machine{link}'
     judged = _judge_posted(result, reference)
-    found = [_published_table(material, reference, figure, judged) for figure in reference.figures]
-    tables = [table for table in found if table is not None]
+    candidates = [
+        _published_table(material, reference, figure, judged) for figure in reference.figures
+    ]
+    tables = [table for table in candidates if table is not None]
     return [*tables[:-1], *(replace(table, notes=(*table.notes, note)) for table in tables[-1:])]
 
 
@@ -101,9 +103,9 @@ def improvement(base: float, changed: float, better: Better) -> str:
     """Return the change of a mean in percent, positive if changed is better: ``-13.33%``."""
     if not base:
         return "-"
-    change = (changed / base - 1) * (1 if better == "higher" else -1)
+    gain = (changed / base - 1) * (1 if better == "higher" else -1)
     # Adding 0.0 turns -0.0, a possible result of rounding, into 0.0.
-    return f"{round(change * 100, 2) + 0.0:+.2f}%"
+    return f"{round(gain * 100, 2) + 0.0:+.2f}%"
 
 
 def _judge_posted(result: Result, reference: Posting) -> _Judgements:
@@ -146,7 +148,9 @@ def _published_table(
     posted = [row for row in every if row.at in measured]
     if not posted:
         return None
-    left_out = f"{len(every) - len(posted)} posted rows at points that were not measured here"
+    left_out = (
+        f"{len(every) - len(posted)} posted rows are left out: their points were not measured here"
+    )
     notes = (left_out,) if len(every) > len(posted) else ()
     blocks = [
         block
@@ -189,9 +193,10 @@ def _keys(figure: PublishedFigure, posted: Sequence[PostedRow]) -> Block:
         )
     shown = speedup if figure.speedup else percent
     columns.append(["-" if row.change is None else shown(1 + row.change) for row in posted])
-    change = "posted speedup" if figure.speedup else "posted change"
+    change_column = "posted speedup" if figure.speedup else "posted change"
     return Block.of(
-        (figure.param, "posted base", "posted changed", change), list(zip(*columns, strict=True))
+        (figure.param, "posted base", "posted changed", change_column),
+        list(zip(*columns, strict=True)),
     )
 
 
@@ -201,13 +206,13 @@ def _keys_of_means(
     """Return the published figures, with a row for each value of the parameter."""
     rows: list[Sequence[Text]] = []
     for row in posted:
-        one = judged.get((figure.base, row.at))
+        judgement = judged.get((figure.base, row.at))
         means = (
             _mean(row.base),
             _mean(row.changed),
             improvement(row.base.value, row.changed.value, better),
         )
-        rows.append((parameter(row.at), *means, *([(one, one)] if one else [])))
+        rows.append((parameter(row.at), *means, *([(judgement, judgement)] if judgement else [])))
     verdict = ("verdict",) if any(len(row) > 4 for row in rows) else ()
     columns = (figure.param, "posted base", "posted changed", "change", *verdict)
     return Block.of(columns, rows, left=("verdict",))
@@ -222,19 +227,19 @@ def _blocks(
 ) -> Iterator[Block]:
     """Yield our columns of each variant; of speedups first base's medians, then each prefix of the
     series."""
-    found: dict[str, dict[ParamValue, Comparison]] = {}
+    by_variant: dict[str, dict[ParamValue, Comparison]] = {}
     for c in sorted(ours, key=lambda c: _step(result, c.variant)) if figure.speedup else ours:
-        found.setdefault(c.variant, {})[c.point[figure.param]] = c
+        by_variant.setdefault(c.variant, {})[c.point[figure.param]] = c
     unit = scale(
         ours[0].unit, result.clock, [side.median for c in ours for side in (c.base, c.changed)]
     )
     if figure.speedup:
-        base = {at: c for mine in found.values() for at, c in mine.items()}
+        base = {at: c for mine in by_variant.values() for at, c in mine.items()}
         medians = [
             (unit.text(base[row.at].base.median) if row.at in base else None,) for row in posted
         ]
         yield Block.of((f"here: base, {unit.unit} {rest}".rstrip(),), medians)
-    for variant, mine in found.items():
+    for variant, mine in by_variant.items():
         cells = [mine.get(row.at) for row in posted]
         if figure.means:
             yield _means(result, figure, posted, variant, rest, mine)
@@ -317,10 +322,10 @@ def _levels(
     for side, shade, symbol, dash in sides:
         marks = []
         for row in rows:
-            one: Posted = row.base if side == "base" else row.changed
-            text = f"posted {side} at {parameter(row.at)}: {number(one.value)} {figure.unit}"
-            sd = one.sd or 0
-            marks.append(Mark(places[row.at], one.value, text, one.value - sd, one.value + sd))
+            mean: Posted = row.base if side == "base" else row.changed
+            text = f"posted {side} at {parameter(row.at)}: {number(mean.value)} {figure.unit}"
+            sd = mean.sd or 0
+            marks.append(Mark(places[row.at], mean.value, text, mean.value - sd, mean.value + sd))
         series.append(PlotSeries(f"posted {side}", shade, tuple(marks), symbol, dash, width=1.6))
     source = reference.source
     machine = f"; {source.machine}" if source.machine else ""
@@ -360,7 +365,7 @@ def _changes(
                     at = c.point[figure.param]
                     text = f"{variant} at {parameter(at)}: {change(c)}, {c.verdict}"
                     value, low, high = (
-                        100 * (one - 1) for one in (c.ratio, *(c.ci or (c.ratio, c.ratio)))
+                        100 * (ratio - 1) for ratio in (c.ratio, *(c.ci or (c.ratio, c.ratio)))
                     )
                     marks.append(Mark(places[at], value, text, low, high))
             label = f"here: {variant} {point_text(dict(rest))}".rstrip()

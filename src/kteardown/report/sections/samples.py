@@ -40,29 +40,33 @@ _Values = TypeVar("_Values", Samples, Distribution)
 
 def spread_gallery(material: Material) -> Gallery | None:
     """Return a chart of samples for each metric and point; None if there are no samples."""
-    found = _by_option(material, material.evidence.samples)
-    if not found:
+    by_option = _by_option(material, material.evidence.samples)
+    if not by_option:
         return None
-    most = max(map(len, found.values()))
-    first = next(metric for (metric, _), samples in found.items() if len(samples) == most)
+    most = max(map(len, by_option.values()))
+    first = next(metric for (metric, _), samples in by_option.items() if len(samples) == most)
     last = [
-        option for option, samples in found.items() if option[0] == first and len(samples) == most
+        option
+        for option, samples in by_option.items()
+        if option[0] == first and len(samples) == most
     ][-1]
-    charts = {option: _samples(material, mine) for option, mine in found.items()}
+    charts = {option: _samples(material, mine) for option, mine in by_option.items()}
     return Gallery("samples", ("metric", "at"), charts, last)
 
 
 def tail_gallery(material: Material) -> Gallery | None:
     """Return a chart for each histogram and point, with all kernels; None if there are no
     histograms."""
-    asked = [
-        one for one in material.result.distributions if material.result.is_asked_for(one.kernel)
+    requested = [
+        distribution
+        for distribution in material.result.distributions
+        if material.result.is_asked_for(distribution.kernel)
     ]
-    found = _by_option(material, asked)
-    if not found:
+    by_option = _by_option(material, requested)
+    if not by_option:
         return None
-    last = [option for option in found if option[0] == next(iter(found))[0]][-1]
-    charts = {option: _percentiles(material, mine) for option, mine in found.items()}
+    last = [option for option in by_option if option[0] == next(iter(by_option))[0]][-1]
+    charts = {option: _percentiles(material, mine) for option, mine in by_option.items()}
     return Gallery("tail", ("metric", "at"), charts, last)
 
 
@@ -70,13 +74,13 @@ def _by_option(
     material: Material, values: Iterable[_Values]
 ) -> dict[tuple[str, ...], list[_Values]]:
     """Return the values of all kernels by the name of their metric and their point."""
-    found: dict[tuple[str, str, Key], list[_Values]] = {}
-    for one in values:
-        found.setdefault((one.workload, one.metric, key(one.point)), []).append(one)
-    names = distinct_names(material.workloads, (figure[:2] for figure in found))
+    groups: dict[tuple[str, str, Key], list[_Values]] = {}
+    for value in values:
+        groups.setdefault((value.workload, value.metric, key(value.point)), []).append(value)
+    names = distinct_names(material.workloads, (figure[:2] for figure in groups))
     return {
         (names[workload, metric], point_text(mine[0].point) or "all"): mine
-        for (workload, metric, _), mine in found.items()
+        for (workload, metric, _), mine in groups.items()
     }
 
 
@@ -87,7 +91,7 @@ def _samples(material: Material, samples: Sequence[Samples]) -> Chart:
     unit = scale(
         first.unit, material.result.clock, [max(max(v) for v in s.boots.values()) for s in samples]
     )
-    series = [one for at, s in enumerate(samples) for one in _kernel(s, at, kernels, unit)]
+    series = [line for at, s in enumerate(samples) for line in _kernel(s, at, kernels, unit)]
     at = f" at {point_text(first.point)}" if first.point else ""
     columns = [f"{s.kernel}\n{counted(len(s.boots), 'boot')}" for s in samples]
     return Chart(
@@ -130,17 +134,19 @@ def _kernel(s: Samples, at: int, kernels: Sequence[str], unit: Scale) -> list[Pl
 
 def samples_table(material: Material) -> LongTable:
     """Return a summary of the samples of each kernel at each point."""
-    found: dict[tuple[str, str, str], list[LongRow]] = {}
+    rows_by_metric: dict[tuple[str, str, str], list[LongRow]] = {}
     for s in material.evidence.samples:
         values = [value for boot in s.boots.values() for value in boot]
         unit = scale(s.unit, material.result.clock, values)
         statistics = (min(values), median(values), fmean(values), max(values), pstdev(values))
         texts = (s.kernel, point_text(s.point), f"{len(s.boots)}", f"{len(values):,}")
         cells = tuple(map(Cell, (*texts, *map(unit.text, statistics))))
-        found.setdefault((s.workload, s.metric, unit.unit), []).append(LongRow(s.kernel, "", cells))
+        rows_by_metric.setdefault((s.workload, s.metric, unit.unit), []).append(
+            LongRow(s.kernel, "", cells)
+        )
     bodies = [
         LongRows(metric, f"{metric_name(material.workloads, workload, metric)} ({unit})", rows)
-        for (workload, metric, unit), rows in found.items()
+        for (workload, metric, unit), rows in rows_by_metric.items()
     ]
     columns = ("kernel", "point", "boots", "samples", "smallest", "median", "mean", "largest", "sd")
     return LongTable("The samples of each kernel in figures", columns, ("kernel", "point"), bodies)
@@ -151,21 +157,31 @@ def _percentiles(material: Material, mine: Sequence[Distribution]) -> Chart:
     series = []
     described = []
     name = metric_name(material.workloads, first.workload, first.metric)
-    values = [value for one in mine for value in one.percentiles.values()]
-    columns = list(dict.fromkeys(percentile for one in mine for percentile in one.percentiles))
+    values = [value for distribution in mine for value in distribution.percentiles.values()]
+    columns = list(
+        dict.fromkeys(
+            percentile for distribution in mine for percentile in distribution.percentiles
+        )
+    )
     unit = scale(first.unit, material.result.clock, values)
-    for one in mine:
-        texts = {column: unit.text(value) for column, value in one.percentiles.items()}
+    for distribution in mine:
+        texts = {column: unit.text(value) for column, value in distribution.percentiles.items()}
         marks = [
             Mark(
-                columns.index(p), value / unit.divisor, f"{one.kernel} p{p}: {texts[p]} {unit.unit}"
+                columns.index(p),
+                value / unit.divisor,
+                f"{distribution.kernel} p{p}: {texts[p]} {unit.unit}",
             )
-            for p, value in one.percentiles.items()
+            for p, value in distribution.percentiles.items()
         ]
-        series.append(of_kernel(one.kernel, list(material.result.kernels), marks))
-        described.append(f"{one.kernel} {', '.join(f'p{p} {text}' for p, text in texts.items())}")
+        series.append(of_kernel(distribution.kernel, list(material.result.kernels), marks))
+        described.append(
+            f"{distribution.kernel} {', '.join(f'p{p} {text}' for p, text in texts.items())}"
+        )
     at = f" at {point_text(first.point)}" if first.point else ""
-    counts = ", ".join(f"{one.n:,} values of {one.kernel}" for one in mine)
+    counts = ", ".join(
+        f"{distribution.n:,} values of {distribution.kernel}" for distribution in mine
+    )
     return Chart(
         name=slug("tail", first.workload, first.metric, point_text(first.point)),
         title=f"{name} of all boots together{at}",
@@ -180,34 +196,48 @@ def _percentiles(material: Material, mine: Sequence[Distribution]) -> Chart:
 
 
 def _of_all_boots(mine: Sequence[Distribution]) -> str:
-    error = percent(1 + max(one.error for one in mine)).lstrip("+")
+    error = percent(1 + max(distribution.error for distribution in mine)).lstrip("+")
     return f"of all boots together, without intervals; bucket error at most {error}"
 
 
 def distribution_tables(material: Material) -> list[Table]:
     """Return a table for each histogram, base first: a row per point, the percentiles of each
     kernel."""
-    found: dict[tuple[str, str], list[Distribution]] = {}
+    groups: dict[tuple[str, str], list[Distribution]] = {}
     for distribution in material.result.distributions:
         if material.result.is_asked_for(distribution.kernel):
-            found.setdefault((distribution.workload, distribution.metric), []).append(distribution)
-    return [_table(material, mine) for mine in found.values()]
+            groups.setdefault((distribution.workload, distribution.metric), []).append(distribution)
+    return [_table(material, mine) for mine in groups.values()]
 
 
 def _table(material: Material, mine: Sequence[Distribution]) -> Table:
     first = mine[0]
     percents = list(mine[0].percentiles)
     blocks = []
-    values = [value for one in mine for value in one.percentiles.values()]
+    values = [value for distribution in mine for value in distribution.percentiles.values()]
     unit = scale(first.unit, material.result.clock, values)
-    points = list({tuple(one.point.items()): one.point for one in mine}.values())
-    for kernel in dict.fromkeys(one.kernel for one in mine):
-        of_kernel = {tuple(one.point.items()): one for one in mine if one.kernel == kernel}
+    points = list(
+        {tuple(distribution.point.items()): distribution.point for distribution in mine}.values()
+    )
+    for kernel in dict.fromkeys(distribution.kernel for distribution in mine):
+        by_point = {
+            tuple(distribution.point.items()): distribution
+            for distribution in mine
+            if distribution.kernel == kernel
+        }
         rows: list[Sequence[Text]] = []
         for point in points:
-            one = of_kernel.get(tuple(point.items()))
-            texts = [unit.text(one.percentiles[name]) for name in percents] if one else []
-            rows.append((parameter(one.n), *texts) if one else (None,) * (len(percents) + 1))
+            distribution = by_point.get(tuple(point.items()))
+            texts = (
+                [unit.text(distribution.percentiles[name]) for name in percents]
+                if distribution
+                else []
+            )
+            rows.append(
+                (parameter(distribution.n), *texts)
+                if distribution
+                else (None,) * (len(percents) + 1)
+            )
         blocks.append(Block.of((f"{kernel}: n", *(f"p{name}" for name in percents)), rows))
     name = metric_name(material.workloads, first.workload, first.metric)
     title = f"{first.workload}: {name} ({first.metric}) of all boots together, in {unit.unit}"

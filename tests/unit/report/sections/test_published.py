@@ -78,7 +78,7 @@ def test_posted_rows_that_were_not_measured_are_counted_and_the_thread_is_linked
         for table in published_tables(Material("", result, {}, posting))
         for note in table.notes
     ]
-    assert "6 posted rows at points that were not measured here" in notes
+    assert "6 posted rows are left out: their points were not measured here" in notes
     assert f"https://lore.kernel.org/all/{posting.source.message_id}/" in notes[-1]
 
 
