@@ -74,7 +74,7 @@ def test_a_block_of_the_wall_clock_is_one_job_on_one_node(site: Site, experiment
     for line in records(site.last_run(), "boot_start"):
         jobs.setdefault(line["block"], set()).add(f"{line['node']} {line['job']}")
     assert {block: len(names) for block, names in jobs.items()} == {0: 1, 1: 1}
-    assert "blocks of each node" in json.dumps(result_of(site.last_run())["notes"])
+    assert "blocks per node" in json.dumps(result_of(site.last_run())["notes"])
 
 
 def test_a_cancelled_job_is_submitted_again(site: Site, experiment: str) -> None:

@@ -52,5 +52,5 @@ def test_a_script_does_not_get_the_port_of_the_agent(base_image: Path, tmp_path:
 
 
 def test_a_record_that_a_script_forges_voids_its_boot(base_image: Path, tmp_path: Path) -> None:
-    with pytest.raises(GuestError, match="forged a record: it is of no running trial"):
+    with pytest.raises(GuestError, match="forged a record: it belongs to no running trial"):
         boot(base_image, tmp_path, "driver")

@@ -35,25 +35,27 @@ class _Series:
     boots: Mapping[str, Boots] = field(default_factory=dict)
     _pairs: dict[tuple[str, str], Interval | None] = field(default_factory=dict)
 
-    def interval(self, one: str, other: str) -> Interval | None:
-        """Return the interval of ``other`` / ``one``, or of its inverse; None if there is no
+    def interval(self, before: str, after: str) -> Interval | None:
+        """Return the interval of ``after`` / ``before``, or of its inverse; None if there is no
         interval."""
-        names = (one, other) if one < other else (other, one)
+        names = (before, after) if before < after else (after, before)
         if names not in self._pairs:
             first, second = (self.boots[name] for name in names)
-            found = None
+            result = None
             data = self.data
             if min(first.flat.min(), second.flat.min()) > 0:
                 level = data.rules.confidence
                 wall = data.clock == "wall"
-                found = ratio_interval(first, second, data.resampler, confidence=level, within=wall)
-            self._pairs[names] = found
+                result = ratio_interval(
+                    first, second, data.resampler, confidence=level, within=wall
+                )
+            self._pairs[names] = result
         return self._pairs[names]
 
-    def variance(self, one: str, other: str) -> float:
+    def variance(self, before: str, after: str) -> float:
         """Return the variance of the log ratio of two kernels; 0 if there is no interval."""
-        found = self.interval(one, other) if one != other else None
-        return found.se**2 if found else 0.0
+        interval = self.interval(before, after) if before != after else None
+        return interval.se**2 if interval else 0.0
 
 
 def ablations(
@@ -114,13 +116,13 @@ def _all_series(
 
 
 def _ablation(series: _Series, point: Point, metric: str, whole: Comparison) -> Ablation:
-    found = {
+    all_boots = {
         name: series.data.collected.boots(name, point, metric) for name in series.kernels.values()
     }
-    have = {name: boots for name, boots in found.items() if boots is not None}
+    have = {name: boots for name, boots in all_boots.items() if boots is not None}
     common = sorted(set.intersection(*(set(boots.samples) for boots in have.values())))
     boots = {name: boots.only(common) for name, boots in have.items()} if common else {}
-    here = replace(series, boots=boots, _pairs={})
+    at_point = replace(series, boots=boots, _pairs={})
     patches = range(1, series.whole.total + 1)
     refused = _refused(whole)
     subjects = series.whole.subjects or ("",) * series.whole.total
@@ -131,8 +133,8 @@ def _ablation(series: _Series, point: Point, metric: str, whole: Comparison) -> 
             PatchParts(
                 patch=k,
                 subject=subjects[k - 1],
-                step=_part(here, patches[: k - 1], patches[:k], refused),
-                leave_out=_part(here, [n for n in patches if n != k], patches, refused),
+                step=_part(at_point, patches[: k - 1], patches[:k], refused),
+                leave_out=_part(at_point, [n for n in patches if n != k], patches, refused),
             )
             for k in patches
         ),
@@ -165,10 +167,10 @@ def _part(series: _Series, without: Sequence[int], having: Sequence[int], refuse
         if name not in series.boots:
             return Part(reason=f"{name} has no samples at this point")
         names.append(name)
-    data, (one, other) = series.data, names
+    data, (without_patch, with_patch) = series.data, names
     part, whole = (
         estimate(series.boots[before], series.boots[after], data.clock, data.rules, data.resampler)
-        for before, after in ((one, other), (BASE, series.variant))
+        for before, after in ((without_patch, with_patch), (BASE, series.variant))
     )
     fields = {
         "ratio": tidy(part.ratio),
@@ -182,32 +184,34 @@ def _part(series: _Series, without: Sequence[int], having: Sequence[int], refuse
     a = math.log(part.ratio)
     b = math.log(whole.ratio)
     exact = (a / b, a / b) if part.exact and whole.exact else None
-    ends = exact or _fieller(series, one, other, a, b)
+    ends = exact or _fieller(series, without_patch, with_patch, a, b)
     if ends is None:
         return Part.model_validate({**fields, "reason": _NO_CHANGE})
     return Part.model_validate({**fields, "share": tidy(a / b), "share_ci": tidy_pair(ends)})
 
 
 def _fieller(
-    series: _Series, one: str, other: str, a: float, b: float
+    series: _Series, without_patch: str, with_patch: str, a: float, b: float
 ) -> tuple[float, float] | None:
     """Return the ends of the interval of a / b; None if it is not finite."""
     variant = series.variant
     # The covariance of two differences, computed from variances of differences only.
     covariance = (
-        series.variance(other, BASE)
-        + series.variance(one, variant)
-        - series.variance(other, variant)
-        - series.variance(one, BASE)
+        series.variance(with_patch, BASE)
+        + series.variance(without_patch, variant)
+        - series.variance(with_patch, variant)
+        - series.variance(without_patch, BASE)
     ) / 2
-    intervals = (series.interval(BASE, variant), series.interval(one, other))
-    found = next((each for each in intervals if each is not None and each.se > 0), None)
+    intervals = (series.interval(BASE, variant), series.interval(without_patch, with_patch))
+    usable = next(
+        (interval for interval in intervals if interval is not None and interval.se > 0), None
+    )
     # The square of half the width, in standard errors.
-    width2 = (math.log(found.high / found.low) / 2 / found.se) ** 2 if found else 0.0
+    width2 = (math.log(usable.high / usable.low) / 2 / usable.se) ** 2 if usable else 0.0
     square = b * b - width2 * series.variance(BASE, variant)
     if square <= 0:
         return None
     middle = a * b - width2 * covariance
-    rest = a * a - width2 * series.variance(one, other)
+    rest = a * a - width2 * series.variance(without_patch, with_patch)
     root = math.sqrt(max(0.0, middle * middle - square * rest))
     return (middle - root) / square, (middle + root) / square

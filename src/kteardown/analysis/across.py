@@ -36,7 +36,7 @@ def across(kept: Snapshot, new: Snapshot) -> Result:
     environment = new.run.environment()
     machines = kept.run.environment()["machine"], environment["machine"]
     unlike = differences(*machines, arch=facts[BASE].arch, exact=True)
-    compilers = [facts[each].compiler for each in (BASE, name)]
+    compilers = [facts[kernel].compiler for kernel in (BASE, name)]
     unlike += [f"compiler: {' / '.join(compilers)}"] * (compilers[0] != compilers[1])
     return analyse(
         new.experiment.model_copy(update={"variants": (name,)}),
@@ -100,7 +100,7 @@ def check_alike(kept: Snapshot, experiment: Experiment, agent: str) -> None:
         raise InputError(
             f"{kept.run.name} was measured in another way: {'; '.join(unlike)}",
             hint=(
-                "measure the reference again as now: kteardown run, with the same options; or give "
-                "a branch (--against REV), whose kernel is booted beside."
+                "measure the reference again with kteardown run and the same options, or give a "
+                "branch (--against REV), whose kernel kteardown boots alongside."
             ),
         )

@@ -30,18 +30,18 @@ def both_clocks(instructions: Result, wall: Result) -> BothClocks:
     exact, timed = (
         {
             (c.workload, c.metric, c.statistic, c.variant, tuple(c.point.items())): c
-            for c in one.asked_for
+            for c in result.asked_for
         }
-        for one in (instructions, wall)
+        for result in (instructions, wall)
     )
     # Of metrics with several points; the verdict of one point is its comparison's.
     whole, whole_timed = (
         {
             (m.workload, m.metric, m.statistic, m.variant): m
-            for m in one.metric_verdicts
+            for m in result.metric_verdicts
             if m.planned > 1
         }
-        for one in (instructions, wall)
+        for result in (instructions, wall)
     )
     ours = instructions.kernels
     theirs = wall.kernels
@@ -117,14 +117,14 @@ def _sees(side: OneClock, changed: OneClock) -> bool:
 
 
 def _reading(exact: Judged | None, wall: Judged | None) -> ClockReading:
-    known = next(c for c in (exact, wall) if c is not None)
+    either = next(c for c in (exact, wall) if c is not None)
     ours = None if exact is None else OneClock.of(exact, "instructions")
     theirs = None if wall is None else OneClock.of(wall, "wall")
-    reading, reason = reading_of(ours, theirs, counted=known.unit in COUNTED)
+    reading, reason = reading_of(ours, theirs, counted=either.unit in COUNTED)
     names = ("workload", "variant", "metric", "statistic", "unit", "better")
     return ClockReading(
-        **{name: getattr(known, name) for name in names},
-        point=known.point if isinstance(known, Comparison) else {},
+        **{name: getattr(either, name) for name in names},
+        point=either.point if isinstance(either, Comparison) else {},
         instructions=ours,
         wall=theirs,
         reading=reading,
@@ -141,13 +141,13 @@ def _rates(
         timed = wall.get(key)
         if timed is None or counted.unit != "ns" or counted.statistic != "median":
             continue
-        found = medians.setdefault((counted.workload, counted.metric), {})
-        for kernel, one, other in (
+        of_metric = medians.setdefault((counted.workload, counted.metric), {})
+        for kernel, count, time_ns in (
             ("base", counted.base.median, timed.base.median),
             (counted.variant, counted.changed.median, timed.changed.median),
         ):
-            if one > 0 and other > 0:
-                found[kernel, *counted.point.items()] = other / one
+            if count > 0 and time_ns > 0:
+                of_metric[kernel, *counted.point.items()] = time_ns / count
     rates = []
     for (workload, metric), ratios in medians.items():
         if len(ratios) >= LEAST_MEDIANS:

@@ -72,25 +72,31 @@ def _metric_tests(
     data: Data, pairs: Sequence[Pair], slopes: Sequence[SlopeRatio]
 ) -> list[MetricTest]:
     """Return a test for every headline metric, statistic and requested variant that has data."""
-    wanted = {
+    headline = {
         (workload, metric) for workload, metric, _ in headlines(data.experiment, data.workloads)
     }
     groups: dict[tuple[str, str, str, str], list[Pair]] = {}
     for pair in pairs:
         figure = pair.figure
-        if (figure.point.workload, figure.metric) in wanted and pair.variant in data.asked_for:
+        if (figure.point.workload, figure.metric) in headline and pair.variant in data.asked_for:
             name = (figure.point.workload, figure.metric, figure.statistic, pair.variant)
             groups.setdefault(name, []).append(pair)
     return [
-        _test(data, own, [s for s in slopes if (s.workload, s.metric, "median", s.variant) == name])
-        for name, own in groups.items()
+        _test(
+            data,
+            of_metric,
+            [s for s in slopes if (s.workload, s.metric, "median", s.variant) == name],
+        )
+        for name, of_metric in groups.items()
     ]
 
 
 def _corrected(tests: Sequence[MetricTest]) -> dict[MetricTest | Pair | SlopeRatio, float | None]:
     """Return the p-values after the correction over headline metrics and variants, and of their
     points."""
-    families = [Family(t.over.estimate.p, tuple(one.found.p for one in t.members)) for t in tests]
+    families = [
+        Family(t.over.estimate.p, tuple(member.estimate.p for member in t.members)) for t in tests
+    ]
     result: dict[MetricTest | Pair | SlopeRatio, float | None] = {}
     for test, family in zip(tests, adjust(families), strict=True):
         result[test] = family.metric
@@ -109,7 +115,7 @@ def _metric_verdict(
 ) -> MetricVerdict:
     """Return the verdict of a metric; ``points`` are the comparisons at its points."""
     first = test.pairs[0]
-    found = test.over.estimate
+    estimate = test.over.estimate
     rules = data.rules
     p_mixed = None if test.single else _p_mixed(test, points, 1 - rules.confidence)
     if test.single:
@@ -117,14 +123,14 @@ def _metric_verdict(
         reason = points[0].reason
         outside = points[0].outside
     else:
-        judged = judge(found, test.supporting, p_corrected, first.figure.spec.better, rules)
+        judged = judge(estimate, test.supporting, p_corrected, first.figure.spec.better, rules)
         verdict, reason, outside = _seen_outside(*judged, finding)
     if outside == "contradicts":
-        reason = saying(reason, found.ratio)
+        reason = saying(reason, estimate.ratio)
     if not test.single:
         verdict, reason = _with_points(verdict, reason, points, p_mixed, 1 - rules.confidence)
     return MetricVerdict(
-        **_judged(first.figure, first.variant, found, test.supporting, rules),
+        **_judged(first.figure, first.variant, estimate, test.supporting, rules),
         verdict=verdict,
         reason=reason,
         outside=outside,
@@ -150,7 +156,7 @@ def _seen_outside(
 
 
 def _judged(
-    figure: Quantity, variant: str, found: Estimate, supporting: SupportingResults, rules: Rules
+    figure: Quantity, variant: str, estimate: Estimate, supporting: SupportingResults, rules: Rules
 ) -> dict[str, Any]:
     """Return the fields that a comparison and the verdict of a metric have in common, but the
     verdict."""
@@ -161,15 +167,15 @@ def _judged(
         "unit": figure.spec.unit,
         "better": figure.spec.better,
         "statistic": figure.statistic,
-        "ratio": tidy(found.ratio),
-        "ci": tidy_pair(found.ci),
+        "ratio": tidy(estimate.ratio),
+        "ci": tidy_pair(estimate.ci),
         "confidence": rules.confidence,
-        "mde": tidy(found.mde),
-        "exact": found.exact,
+        "mde": tidy(estimate.mde),
+        "exact": estimate.exact,
         "null_ci": tidy_pair(supporting.twin.ci) if supporting.twin else None,
         "layout_ci": tidy_pair(supporting.layout.ci) if supporting.layout else None,
-        "p": tidy(found.p),
-        "p_same": tidy(found.p_same),
+        "p": tidy(estimate.p),
+        "p_same": tidy(estimate.p_same),
         "same_within": rules.same_within,
     }
 
@@ -190,15 +196,15 @@ def _test(data: Data, pairs: Sequence[Pair], laws: Sequence[SlopeRatio]) -> Metr
         sides = []
         for n in over.used:
             figure = pairs[n].figure
-            base, other = (
+            base, twin_boots = (
                 collected.boots(name, figure.point, figure.metric) for name in (BASE, kernel)
             )
-            if base is not None and other is not None:
-                sides.append(PointBoots(base, other, weights[n]))
+            if base is not None and twin_boots is not None:
+                sides.append(PointBoots(base, twin_boots, weights[n]))
         return compared(sides).estimate if sides else None
 
     if len(pairs) == 1:
-        over = replace(over, estimate=first.found)
+        over = replace(over, estimate=first.estimate)
         supporting = first.supporting
     else:
         over = replace(
@@ -236,11 +242,11 @@ def _p_mixed(test: MetricTest, points: Sequence[Comparison], alpha: float) -> fl
     higher: list[float] = []
     lower: list[float] = []
     for pair, point in zip(test.pairs, points, strict=True):
-        p = pair.found.p
+        p = pair.estimate.p
         none = point.verdict == "same" or point.outside == "contradicts"
-        if p is None or none or explained_by_twin(pair.found, pair.supporting, alpha):
+        if p is None or none or explained_by_twin(pair.estimate, pair.supporting, alpha):
             continue
-        (higher if pair.found.higher else lower).append(p / 2)
+        (higher if pair.estimate.higher else lower).append(p / 2)
     if not higher or not lower:
         return 1.0
     return min(1.0, len(test.pairs) * max(min(higher), min(lower)))
@@ -308,8 +314,8 @@ def compare_all(
     outliers_of = outliers(data, figures)
     tests = _metric_tests(data, pairs, slopes)
     ps = _corrected(tests)
-    others = [pair for pair in pairs if pair not in ps]
-    ps.update(zip(others, holm([pair.found.p for pair in others]), strict=True))
+    other_pairs = [pair for pair in pairs if pair not in ps]
+    ps.update(zip(other_pairs, holm([pair.estimate.p for pair in other_pairs]), strict=True))
     savings = OwnSavings(pairs, data)
     comparisons = {
         pair: _comparison(pair, ps[pair], outliers_of, data.rules, savings.at(pair))
@@ -341,7 +347,7 @@ def _slope_verdict(
     data: Data, law: SlopeRatio, test: MetricTest, p_corrected: float | None, savings: OwnSavings
 ) -> tuple[Verdict, str, Outside | None]:
     supporting = replace(law.supporting, coarse=test.supporting.coarse)
-    judged = judge(law.found, supporting, p_corrected, law.better, data.rules)
+    judged = judge(law.estimate, supporting, p_corrected, law.better, data.rules)
     param = data.workloads[law.workload].law
     return _seen_outside(*judged, savings.growth(test.pairs, param, law.rest))
 
@@ -354,12 +360,12 @@ def _comparison(
     finding: SeenOutside | None,
 ) -> Comparison:
     figure = pair.figure
-    found = pair.found
+    estimate = pair.estimate
     supporting = pair.supporting
-    judged = judge(found, supporting, p_adjusted, figure.spec.better, rules)
+    judged = judge(estimate, supporting, p_adjusted, figure.spec.better, rules)
     verdict, reason, outside = _seen_outside(*judged, finding)
     return Comparison(
-        **_judged(figure, pair.variant, found, supporting, rules),
+        **_judged(figure, pair.variant, estimate, supporting, rules),
         verdict=verdict,
         reason=reason,
         outside=outside,
@@ -376,14 +382,14 @@ def _comparison(
     )
 
 
-def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
+def node_notes(judged: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
     """Return notes for each claimed change of a metric, if the blocks were on several nodes."""
     # Comparisons are inside blocks, each on one node, so what makes a node faster or slower as a
     # whole is not in a ratio. A change whose size depends on the machine can be, and the interval
     # includes it (``over_nodes``). Whether its size differs between the nodes is tested by one-way
     # analysis of variance, unless a node has a single block.
     notes = []
-    for claim, logs in zip(found.metric_verdicts, found.figures, strict=True) if nodes else ():
+    for claim, logs in zip(judged.metric_verdicts, judged.figures, strict=True) if nodes else ():
         by_node: dict[str, list[float]] = {}
         for block, change in logs.items():
             by_node.setdefault(nodes.get(block) or "this host", []).append(change)
@@ -392,13 +398,13 @@ def node_notes(found: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
         down = claim.ratio < 1
         groups = list(by_node.values())
         holds = sum((median(changes) < 0) == down for changes in groups)
-        each = ", ".join(
+        medians = ", ".join(
             f"{node} {math.expm1(median(changes)) * 100:+.1f}% ({len(changes)})"
             for node, changes in sorted(by_node.items())
         )
         notes.append(
             f"{claim.variant}, {claim.metric}: the change has the claimed direction on {holds} of "
-            f"{len(by_node)} nodes; median of each, with its blocks: {each}"
+            f"{len(by_node)} nodes; median of each, with its blocks: {medians}"
         )
         if min(map(len, groups)) > 1 and any(len(set(group)) > 1 for group in groups):
             from scipy.stats import f_oneway

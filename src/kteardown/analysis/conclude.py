@@ -82,7 +82,7 @@ def analyse(
     data = _data(experiment, workloads, kernels, points, main, used, confidence, counted)
     failed = faults(main, data.variants, points, design.clock, design.confidence)
     slopes = slope_ratios(data)
-    found = compare_all(data, slopes, failed)
+    judged = compare_all(data, slopes, failed)
     voids = data.collected.voids([BASE, *controls(design), *data.variants], limit, data.expected)
     booted = {boot.start.kernel for boot in boots}
     asked_for = [variant for variant in data.asked_for if variant in booted]
@@ -93,18 +93,18 @@ def analyse(
         command=command,
         machine=dict(machine),
         kernels=_as_booted(kernels, data.collected.releases),
-        comparisons=found.comparisons,
-        laws=laws(data, [BASE, *data.variants], predict_at or {}, slopes, found.slopes),
+        comparisons=judged.comparisons,
+        laws=laws(data, [BASE, *data.variants], predict_at or {}, slopes, judged.slopes),
         boots={outcome: sum(b.end.outcome == outcome for b in used) for outcome in OUTCOMES},
         voids=voids,
-        ablations=ablations(data, kernels, found.comparisons, unavailable),
-        outliers=found.outliers,
+        ablations=ablations(data, kernels, judged.comparisons, unavailable),
+        outliers=judged.outliers,
         distributions=_distributions(data, [BASE, *data.variants]),
-        metric_verdicts=found.metric_verdicts,
+        metric_verdicts=judged.metric_verdicts,
         faults=failed,
-        uncompared=uncompared(found.comparisons, asked_for, points, voids),
+        uncompared=uncompared(judged.comparisons, asked_for, points, voids),
     )
-    notes = (*_notes(data, kernels, used, environment_notes), *node_notes(found, data.nodes))
+    notes = (*_notes(data, kernels, used, environment_notes), *node_notes(judged, data.nodes))
     return result.model_copy(update={"notes": (*notes, *_cautions(result, data))})
 
 
@@ -203,8 +203,8 @@ def _notes(
         if facts.release and releases.get(name, facts.release) != facts.release
     ]
     if kept := [boot.end.kept_from for boot in boots if boot.end.kept_from]:
-        known = f"{len(kept)} of {len(boots)} boots were run before, first at {min(kept)}"
-        notes.append(f"{known}: equal boots give equal records on the instruction clock")
+        words = f"{len(kept)} of {len(boots)} boots were run before, first at {min(kept)}"
+        notes.append(f"{words}: equal boots give equal records on the instruction clock")
     unsafe = (name for name, facts in kernels.items() if not facts.sandboxed)
     return [*notes, *(f"{name} was built without the sandbox (--unsafe-build)" for name in unsafe)]
 
@@ -237,16 +237,18 @@ def _distributions(data: Data, kernels: Sequence[str]) -> tuple[Distribution, ..
             metric=metric,
             unit=spec.unit,
             point=point.shown,
-            n=found.n,
-            percentiles={f"{percent:g}": found.percentile(percent) for percent in spec.percentiles},
-            error=found.error,
+            n=histogram.n,
+            percentiles={
+                f"{percent:g}": histogram.percentile(percent) for percent in spec.percentiles
+            },
+            error=histogram.error,
         )
         for workload in dict.fromkeys(point.workload for point in data.expected)
         for metric, spec in data.workloads[workload].histograms.items()
         for kernel in kernels
         for point in data.expected
         if point.workload == workload
-        and (found := data.collected.histogram(kernel, point, metric)) is not None
+        and (histogram := data.collected.histogram(kernel, point, metric)) is not None
     )
 
 
@@ -256,11 +258,11 @@ def conclude(snapshot: Snapshot) -> tuple[Result, Mapping[str, str]]:
     # Counted before they are read: a run may grow meanwhile.
     ended = snapshot.run.ended_boots()
     result = analyse_run(snapshot)
-    found, stacks, profile_notes = profiles_of(snapshot)
+    stack_profiles, stacks, profile_notes = profiles_of(snapshot)
     timing = timing_of(snapshot.run, snapshot.records)
     printed = printed_notes(snapshot.boots)
     notes = (*snapshot.notes, *result.notes, *printed, *disturbance_notes(timing), *profile_notes)
-    update = {"profiles": found, "notes": notes, "ended_boots": ended, "timing": timing}
+    update = {"profiles": stack_profiles, "notes": notes, "ended_boots": ended, "timing": timing}
     return result.model_copy(update=update), stacks
 
 
@@ -289,12 +291,14 @@ def analyse_run(snapshot: Snapshot) -> Result:
         return result.model_copy(update={"boots_left": left})
     # Blocks added for the layout twin do not decide where the run stops: it stops there again with
     # them.
-    own = [boot for boot in boots if boot.start.block < most]
+    deciding = [boot for boot in boots if boot.start.block < most]
 
     def analyse_at(blocks: int, confidence: float) -> Result:
-        return analyse(experiment, workloads, own, blocks=blocks, confidence=confidence, **about)
+        return analyse(
+            experiment, workloads, deciding, blocks=blocks, confidence=confidence, **about
+        )
 
-    reached = complete_blocks(plan, own, most)
+    reached = complete_blocks(plan, deciding, most)
     result, stopping = sequential.conclude(
         analyse_at,
         reached,
@@ -302,9 +306,9 @@ def analyse_run(snapshot: Snapshot) -> Result:
         sequential.parse_until(design.until),
         design.confidence,
         {(name, metric) for name, metric, _ in headlines(experiment, workloads)},
-        spent=spent(own, sequential.looks(most), reached, design.budget_s),
+        spent=spent(deciding, sequential.looks(most), reached, design.budget_s),
     )
-    if stopping is not None and len(own) < len(boots):
+    if stopping is not None and len(deciding) < len(boots):
         level = stopping.confidence
         result = analyse(
             experiment, workloads, boots, blocks=stopping.stopped_at, confidence=level, **about
@@ -338,7 +342,7 @@ def profiles_of(
     experiment = snapshot.experiment
     workloads = snapshot.workloads
     kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))
-    found = profiles(boots, experiment, workloads, kernels)
+    result = profiles(boots, experiment, workloads, kernels)
     files = {}
     for stretches in collect(boots):
         sweep = next(s for s in experiment.workloads if s.workload == stretches.workload)
@@ -362,8 +366,8 @@ def profiles_of(
         f"profile of {stretch.kernel} at {stretch.point}: {stretch.lost} samples were lost after "
         f"{stretch.samples} filled the buffer, so it covers only the beginning; give the guest "
         "more memory, or the workload a longer profile_ns"
-        for profile in found
+        for profile in result
         for stretch in profile.stretches
         if stretch.lost
     ]
-    return found, files, tuple(dict.fromkeys(notes))
+    return result, files, tuple(dict.fromkeys(notes))

@@ -75,10 +75,10 @@ def lowest(value: int, bits: int) -> int:
 def merged(histograms: Iterable[Histogram]) -> Histogram:
     """Return all values together, in the buckets of the coarsest histogram. Needs at least one
     histogram."""
-    found = list(histograms)
-    bits = min(histogram.bits for histogram in found)
+    parts = list(histograms)
+    bits = min(histogram.bits for histogram in parts)
     counts: Counter[int] = Counter()
-    for histogram in found:
+    for histogram in parts:
         for low, number in histogram.counts.items():
             counts[lowest(low, bits)] += number
     return Histogram(bits, counts)
@@ -122,11 +122,11 @@ class Dataset:
                     self.metrics.add((trial.workload, metric))
                     of_metric = self._samples.setdefault((kernel, trial.workload, full, metric), {})
                     of_metric.setdefault(block, []).extend(values)
-                for metric, found in trial.histograms.items() if trial.usable else ():
+                for metric, parts in trial.histograms.items() if trial.usable else ():
                     merged_later = self._histograms.setdefault(
                         (kernel, trial.workload, full, metric), []
                     )
-                    merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in found)
+                    merged_later.extend(Histogram(part.bits, dict(part.buckets)) for part in parts)
 
     def boots(self, kernel: str, point: Point, metric: str) -> Boots | None:
         """Return the samples of a metric of a kernel at a point, by block, in its unit; None
@@ -145,8 +145,8 @@ class Dataset:
     def histogram(self, kernel: str, point: Point, metric: str) -> Histogram | None:
         """Return all values of one metric of one kernel at one point, of all boots; None without
         any."""
-        found = self._histograms.get((kernel, point.workload, point.full, metric))
-        return merged(found) if found else None
+        parts = self._histograms.get((kernel, point.workload, point.full, metric))
+        return merged(parts) if parts else None
 
     def voids(
         self, kernels: Sequence[str], blocks: int, expected: Sequence[Point]

@@ -29,10 +29,9 @@ def decidable(
     workloads: Mapping[str, Workload],
     variants: int,
     points: Sequence[Point],
-    known: Mapping[tuple[str, str], Spread],
+    spreads_by_metric: Mapping[tuple[str, str], Spread],
 ) -> DesignPower:
-    """Return what the design can decide. ``known`` has spreads of earlier runs by workload and
-    metric."""
+    """Return what the design can decide. ``spreads_by_metric`` are those of earlier runs."""
     design = experiment.design
     boots = blocks_of(design)
     alpha = 1 - (levels(looks(boots), design.confidence)[-1] if design.until else design.confidence)
@@ -43,10 +42,14 @@ def decidable(
     tests = max(1, statistics * variants)
     of = {name: sum(point.workload == name for point in points) for name in workloads}
     spreads = [
-        (w, metric, of[w], known[w, metric]) for w, metric, _ in metrics if (w, metric) in known
+        (w, metric, of[w], spreads_by_metric[w, metric])
+        for w, metric, _ in metrics
+        if (w, metric) in spreads_by_metric
     ]
     if len(spreads) < len(metrics):
-        most = max(of[name] for name, metric, _ in metrics if (name, metric) not in known)
+        most = max(
+            of[name] for name, metric, _ in metrics if (name, metric) not in spreads_by_metric
+        )
         spreads += [("", "", most, Spread(size, size, "")) for size in STATED]
     rows = []
     for workload, metric, count, spread in spreads:

@@ -40,9 +40,9 @@ def gather(
     limit = blocks_of(design) if blocks is None else min(blocks_of(design), blocks)
     collected = Dataset(b for b in boots if b.start.block < limit or b.start.kernel == LAYOUT)
     drawn = Resampler(design.seed, _DRAWS)
-    found = []
+    samples = []
     for name, metric, spec in compared(experiment, workloads):
-        wanted = {
+        quantiles = {
             "median": 0.5,
             **{f"p{percent:.6g}": percent / 100 for percent in spec.percentiles},
         }
@@ -57,9 +57,9 @@ def gather(
                         of_kernel, drawn, confidence=design.confidence, quantile=quantile
                     )
                 )
-                for statistic, quantile in wanted.items()
+                for statistic, quantile in quantiles.items()
             }
-            found.append(
+            samples.append(
                 Samples(
                     kernel=kernel,
                     workload=name,
@@ -74,7 +74,7 @@ def gather(
                     intervals={name: ends for name, ends in intervals.items() if ends is not None},
                 )
             )
-    return Evidence(tuple(found), tuple(_stacks(workloads, points, profiled)))
+    return Evidence(tuple(samples), tuple(_stacks(workloads, points, profiled)))
 
 
 def _stacks(

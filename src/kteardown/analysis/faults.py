@@ -47,7 +47,7 @@ _Part = _Place | None
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _BootFault:
     """A fault in one boot. ``places`` are the points whose trials ran then; empty before the first
     trial."""
 
@@ -72,42 +72,44 @@ def faults(
     Forged records come before all: with them no figure of a guest is sure. ``boots`` are those that
     ended; boots of the layout twin count as nothing. ``expected`` are the points of the plan.
     """
-    seen: dict[tuple[str, FaultKind, str], list[_Seen]] = {}
+    by_fault: dict[tuple[str, FaultKind, str], list[_BootFault]] = {}
     for boot in boots:
         kernel = BASE if boot.start.kernel == TWIN else boot.start.kernel
         if kernel != LAYOUT:
-            for found in _faults_of(boot):
-                seen.setdefault((kernel, found.kind, found.signature), []).append(found)
+            for fault in _faults_of(boot):
+                by_fault.setdefault((kernel, fault.kind, fault.signature), []).append(fault)
     shown = {(point.workload, point.full): point.shown for point in expected}
     ran = {
         variant: [boot for boot in boots if boot.start.kernel == variant] for variant in variants
     }
     ran[BASE] = [boot for boot in boots if boot.start.kernel in (BASE, TWIN)]
     result = []
-    for (kernel, kind, sign), mine in seen.items():
+    for (kernel, kind, sign), of_kernel in by_fault.items():
         if kernel not in ran:
             continue
-        of_base = seen.get((BASE, kind, sign), [])
-        status, p = _status(kernel, mine, of_base, ran, clock, confidence)
-        places = dict.fromkeys(place for one in mine for place in sorted(one.places, key=str))
+        of_base = by_fault.get((BASE, kind, sign), [])
+        status, p = _status(kernel, of_kernel, of_base, ran, clock, confidence)
+        places = dict.fromkeys(
+            place for fault in of_kernel for place in sorted(fault.places, key=str)
+        )
         result.append(
             Fault(
                 kernel=kernel,
                 kind=kind,
                 status=status,
-                message=mine[0].message,
+                message=of_kernel[0].message,
                 points=tuple(
                     FaultPoint(workload=place[0], point=shown.get(place, dict(place[1])))
                     for place in places
                 ),
-                boots=tuple({_unit(one.boot): one.boot.boot for one in reversed(mine)}.values())[
-                    ::-1
-                ],
+                boots=tuple(
+                    {_unit(fault.boot): fault.boot.boot for fault in reversed(of_kernel)}.values()
+                )[::-1],
                 of=_count(ran[kernel]),
-                base_boots=_count(one.boot for one in of_base),
+                base_boots=_count(fault.boot for fault in of_base),
                 base_of=_count(ran[BASE]),
                 p=p,
-                excerpt=mine[0].excerpt,
+                excerpt=of_kernel[0].excerpt,
             )
         )
     order: tuple[FaultStatus, ...] = ("broken", "suspected", "base too", "base")
@@ -116,23 +118,25 @@ def faults(
     )
 
 
-def as_broken(judged: Sequence[_Judged], found: Sequence[Fault]) -> tuple[_Judged, ...]:
+def as_broken(judged: Sequence[_Judged], failed: Sequence[Fault]) -> tuple[_Judged, ...]:
     """Return comparisons, or verdicts of metrics, with the verdict ``broken`` where a variant is
     broken.
 
     A comparison is if the variant is at its point: a fault outside of a trial is at no point, and
     the trials that ended before it keep their verdicts. All metrics of a broken variant are.
     """
-    broken = [fault for fault in found if fault.status == "broken"]
+    broken = [fault for fault in failed if fault.status == "broken"]
     result = []
     for c in judged:
-        own = [fault for fault in broken if fault.kernel == c.variant]
+        of_variant = [fault for fault in broken if fault.kernel == c.variant]
         words = "the variant is broken: {}"
         if isinstance(c, Comparison):
             place = FaultPoint(workload=c.workload, point=c.point)
             words = "{} at this point"
-            own = [fault for fault in own if place in fault.points]
-        update = {"verdict": "broken", "reason": words.format(own[0].kind)} if own else {}
+            of_variant = [fault for fault in of_variant if place in fault.points]
+        update = (
+            {"verdict": "broken", "reason": words.format(of_variant[0].kind)} if of_variant else {}
+        )
         result.append(c.model_copy(update=update))
     return tuple(result)
 
@@ -163,8 +167,8 @@ def uncompared(
 
 def _status(
     kernel: str,
-    mine: Sequence[_Seen],
-    of_base: Sequence[_Seen],
+    of_kernel: Sequence[_BootFault],
+    of_base: Sequence[_BootFault],
     ran: Mapping[str, Sequence[BootRecords]],
     clock: Clock,
     confidence: float,
@@ -174,12 +178,14 @@ def _status(
     if kernel == BASE:
         return "base", None
     enough = log(1 - confidence, 0.25)
-    if clock == "instructions" and _is_proven(mine, of_base, ran[kernel], ran[BASE], enough):
+    if clock == "instructions" and _is_proven(of_kernel, of_base, ran[kernel], ran[BASE], enough):
         return "broken", None
     # Imported here: importing scipy takes longer than the start of a run whose kernels are cached.
     from scipy.stats import fisher_exact
 
-    bad, base_bad = (_count(one.boot for one in side) for side in (mine, of_base))
+    bad, base_bad = (
+        _count(boot_fault.boot for boot_fault in side) for side in (of_kernel, of_base)
+    )
     table = [[bad, _count(ran[kernel]) - bad], [base_bad, _count(ran[BASE]) - base_bad]]
     p = float(fisher_exact(table, alternative="greater").pvalue)
     if p < 1 - confidence:
@@ -188,8 +194,8 @@ def _status(
 
 
 def _is_proven(
-    mine: Sequence[_Seen],
-    of_base: Sequence[_Seen],
+    of_kernel: Sequence[_BootFault],
+    of_base: Sequence[_BootFault],
     variant: Sequence[BootRecords],
     base: Sequence[BootRecords],
     enough: float,
@@ -206,27 +212,29 @@ def _is_proven(
         return any(isinstance(record, Hello) and record.cpus_online > 1 for record in reported)
 
     return any(
-        not has_several_cpus(one.boot)
-        or (one.kind in _IN_ANY_ORDER and part is None)
-        or _boots_of_all(part, one, mine, variant, base) > enough
-        for one in mine
-        for part in _clean_in_base(one, of_base, base)
+        not has_several_cpus(boot_fault.boot)
+        or (boot_fault.kind in _IN_ANY_ORDER and part is None)
+        or _boots_of_all(part, boot_fault, of_kernel, variant, base) > enough
+        for boot_fault in of_kernel
+        for part in _clean_in_base(boot_fault, of_base, base)
     )
 
 
-def _clean_in_base(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootRecords]) -> set[_Part]:
+def _clean_in_base(
+    boot_fault: _BootFault, of_base: Sequence[_BootFault], base: Sequence[BootRecords]
+) -> set[_Part]:
     """Return where a fault occurred and base, booted with the same seed, passed."""
     # Base must have the fault there with no seed; a report in the log, nowhere. The boot as a whole
     # is such a part if base has the fault nowhere.
-    if one.kind in get_args(ProblemKind) and of_base and one.kind not in OUTCOMES:
+    if boot_fault.kind in get_args(ProblemKind) and of_base and boot_fault.kind not in OUTCOMES:
         return set()
     passed = {
         part
         for boot in base
-        if boot.start.block == one.boot.start.block
+        if boot.start.block == boot_fault.boot.start.block
         for part in _passed(boot, base)
     }
-    parts: set[_Part] = {*one.places} if one.places else {None}
+    parts: set[_Part] = {*boot_fault.places} if boot_fault.places else {None}
     clean = (parts & passed) - {place for other in of_base for place in other.places}
     if of_base:
         return clean - {None}
@@ -235,8 +243,8 @@ def _clean_in_base(one: _Seen, of_base: Sequence[_Seen], base: Sequence[BootReco
 
 def _boots_of_all(
     part: _Part,
-    one: _Seen,
-    mine: Sequence[_Seen],
+    boot_fault: _BootFault,
+    of_kernel: Sequence[_BootFault],
     variant: Sequence[BootRecords],
     base: Sequence[BootRecords],
 ) -> int:
@@ -245,14 +253,14 @@ def _boots_of_all(
     # 0: it is not in all boots of the variant that began this part.
     began = {
         _unit(boot)
-        for boot in _alike(one.boot, variant)
+        for boot in _alike(boot_fault.boot, variant)
         if part is None
         or any(
             isinstance(r, TrialStart) and (r.workload, key(r.params)) == part for r in boot.records
         )
     }
-    bad = {_unit(other.boot) for other in mine if part is None or part in other.places}
-    passed = {_unit(boot) for boot in _alike(one.boot, base) if part in _passed(boot, base)}
+    bad = {_unit(other.boot) for other in of_kernel if part is None or part in other.places}
+    passed = {_unit(boot) for boot in _alike(boot_fault.boot, base) if part in _passed(boot, base)}
     return min(len(began), len(passed)) if began <= bad else 0
 
 
@@ -278,7 +286,7 @@ def _passed(boot: BootRecords, base: Sequence[BootRecords]) -> set[_Part]:
     return {*ended, None} if ok else {*ended}
 
 
-def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
+def _faults_of(boot: BootRecords) -> Iterator[_BootFault]:
     end = boot.end
     places = {
         record.trial: (record.workload, key(record.params))
@@ -293,7 +301,7 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
         of_crash = next((problem for problem in end.problems if problem.kind in _OF_A_CRASH), None)
         excerpt = end.last_lines if end.outcome == "hang" or of_crash is None else of_crash.excerpt
         kind: FaultKind = "forged record" if end.forged else end.outcome
-        yield _Seen(
+        yield _BootFault(
             boot,
             kind,
             "",
@@ -304,7 +312,7 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
     for problem in end.problems:
         if not (crashed and problem.kind in _OF_A_CRASH):
             where = frozenset(places[trial] for trial in problem.trials if trial in places)
-            yield _Seen(
+            yield _BootFault(
                 boot,
                 problem.kind,
                 problem.signature or problem.line,
@@ -317,4 +325,4 @@ def _faults_of(boot: BootRecords) -> Iterator[_Seen]:
             name = trial.failed.name if trial.status == "void" and trial.failed else ""
             place = frozenset([(trial.workload, key(trial.params))])
             kind = "invariant" if trial.status == "void" else "failed trial"
-            yield _Seen(boot, kind, f"{trial.workload} {name}", trial.detail, place, ())
+            yield _BootFault(boot, kind, f"{trial.workload} {name}", trial.detail, place, ())

@@ -33,10 +33,10 @@ class Margins:
     @classmethod
     def parse(cls, text: str, option: str, default: float = 0.02) -> "Margins":
         """Read ``2%``, or ``2%,freeze_user_ns=0.5%``. Raises InputError that names ``option``."""
-        own: dict[str, float] = {}
+        of_metric: dict[str, float] = {}
         for part in filter(None, text.split(",")):
-            found = _ONE.fullmatch(part)
-            if found is None or float(found["percent"]) >= 100:
+            match = _ONE.fullmatch(part)
+            if match is None or float(match["percent"]) >= 100:
                 raise InputError(
                     f"{option}: {part!r} is not a margin",
                     hint=(
@@ -44,18 +44,18 @@ class Margins:
                         "freeze_user_ns=0.5%."
                     ),
                 )
-            share = float(found["percent"]) / 100
-            if found["metric"]:
-                own[found["metric"]] = share
+            share = float(match["percent"]) / 100
+            if match["metric"]:
+                of_metric[match["metric"]] = share
             else:
                 default = share
-        return cls(default, own)
+        return cls(default, of_metric)
 
     @property
     def text(self) -> str:
         """What ``parse`` reads."""
-        own = (f"{name}={_percent(share)}" for name, share in self.of_metric.items())
-        return ",".join((_percent(self.default), *own))
+        parts = (f"{name}={_percent(share)}" for name, share in self.of_metric.items())
+        return ",".join((_percent(self.default), *parts))
 
     @property
     def least(self) -> float:
@@ -68,32 +68,32 @@ class Margins:
 
     def check(self, headlines: Iterable[str]) -> None:
         """Raise InputError if a margin is of a metric that is not in ``headlines``."""
-        known = dict.fromkeys(headlines)
+        metrics = dict.fromkeys(headlines)
         for name in self.of_metric:
-            if name not in known:
+            if name not in metrics:
                 what = f"--margin {name}: the experiment has no headline metric of this name"
-                raise InputError.unknown(what, name, known)
+                raise InputError.unknown(what, name, metrics)
 
-    def keeps(self, one: Judged) -> bool | None:
+    def keeps(self, judged: Judged) -> bool | None:
         """Return whether a change is not worse than its margin; None if that is not certain.
 
         Without an interval, its verdict decides. That it is worse at all must hold after the
         correction for the number of tests, which the verdict has. A saving that is not seen outside
         of the kernel's own figure is not certain.
         """
-        if one.outside == "contradicts":
+        if judged.outside == "contradicts":
             return None
-        if one.ci is None or one.ratio is None:
-            return {"better": True, "same": True, "worse": False}.get(one.verdict)
+        if judged.ci is None or judged.ratio is None:
+            return {"better": True, "same": True, "worse": False}.get(judged.verdict)
         low, high = (
-            one.ci
-            if one.better == "lower"
-            else (1 / max(one.ci[1], 1e-300), 1 / max(one.ci[0], 1e-300))
+            judged.ci
+            if judged.better == "lower"
+            else (1 / max(judged.ci[1], 1e-300), 1 / max(judged.ci[0], 1e-300))
         )
-        limit = (1 + self.of(one.metric)) * (1 + _ROUNDING)
-        worse = low > (1 if self.as_steps else limit) and one.verdict == "worse"
+        limit = (1 + self.of(judged.metric)) * (1 + _ROUNDING)
+        worse = low > (1 if self.as_steps else limit) and judged.verdict == "worse"
         if high <= limit:
-            return not (self.as_steps and worse and one.ratio > math.sqrt(limit))
+            return not (self.as_steps and worse and judged.ratio > math.sqrt(limit))
         return False if worse else None
 
     def applied(self, result: Result) -> Result:
@@ -101,25 +101,25 @@ class Margins:
 
         ``worse`` is worse than the margin, ``same`` no worse than it, ``inconclusive`` perhaps.
         """
-        known = {m.metric for m in result.metric_verdicts}
-        points = tuple(self._judged(c) if c.metric in known else c for c in result.comparisons)
+        headline = {m.metric for m in result.metric_verdicts}
+        points = tuple(self._judged(c) if c.metric in headline else c for c in result.comparisons)
         metrics = tuple(map(self._judged, result.metric_verdicts))
         return result.model_copy(update={"comparisons": points, "metric_verdicts": metrics})
 
-    def _judged(self, one: _Verdict) -> _Verdict:
-        if one.verdict == "broken":
-            return one
-        kept = self.keeps(one)
-        limit = f"{100 * self.of(one.metric):g}% worse"
+    def _judged(self, judged: _Verdict) -> _Verdict:
+        if judged.verdict == "broken":
+            return judged
+        kept = self.keeps(judged)
+        limit = f"{100 * self.of(judged.metric):g}% worse"
         if kept is None:
-            reasons = filter(None, (f"it may be more than {limit}", one.reason))
+            reasons = filter(None, (f"it may be more than {limit}", judged.reason))
             update = {"verdict": "inconclusive", "reason": "; ".join(reasons)}
-        elif kept and one.verdict in _KEPT:
-            return one
+        elif kept and judged.verdict in _KEPT:
+            return judged
         else:
             word, size = ("same", "at most") if kept else ("worse", "more than")
             update = {"verdict": word, "reason": f"{size} {limit}"}
-        return one.model_copy(update=update)
+        return judged.model_copy(update=update)
 
 
 def _percent(share: float) -> str:

@@ -18,7 +18,7 @@ Outliers = Mapping[tuple[str, Quantity], tuple[Outlier, ...]]
 
 def outliers(data: Data, figures: Sequence[Quantity]) -> Outliers:
     """Return the outlier boots by kernel and quantity, only where there are any."""
-    found = {}
+    result = {}
     for figure in figures:
         for kernel in (BASE, TWIN, *data.variants):
             boots = data.collected.boots(kernel, figure.point, figure.metric)
@@ -31,9 +31,9 @@ def outliers(data: Data, figures: Sequence[Quantity]) -> Outliers:
                     "point": figure.point.shown,
                 }
                 group = boots.quantiles(figure.quantile)
-                if outliers := find_outliers(about, group, data.rules.same_within):
-                    found[kernel, figure] = outliers
-    return found
+                if far_boots := find_outliers(about, group, data.rules.same_within):
+                    result[kernel, figure] = far_boots
+    return result
 
 
 def find_outliers(

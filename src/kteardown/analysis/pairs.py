@@ -40,7 +40,7 @@ class Pair:
     variant: str
     base: Boots
     changed: Boots
-    found: Estimate
+    estimate: Estimate
     supporting: SupportingResults
 
 
@@ -70,17 +70,17 @@ def pairs_of(data: Data, figure: Quantity) -> list[Pair]:
         changed = boots(variant)
         if changed is not None:
             before, after = paired(base, changed)
-            found = compared_with(before, after)
-            if data.nodes and found.ci is not None:
+            compared = compared_with(before, after)
+            if data.nodes and compared.ci is not None:
                 logs = log_ratios(
                     before.quantiles(figure.quantile), after.quantiles(figure.quantile)
                 )
-                found = over_nodes(found, logs, data.nodes, data.rules)
+                compared = over_nodes(compared, logs, data.nodes, data.rules)
             # One step of what is printed at most, and that is not little.
             step = figure.spec.resolution
             value = before.quantile(figure.quantile)
             one_step = abs(after.quantile(figure.quantile) - value) <= step
             coarse = one_step and step > data.rules.same_within * abs(value)
-            own = replace(supporting, coarse=coarse)
-            pairs.append(Pair(figure, variant, before, after, found, own))
+            of_variant = replace(supporting, coarse=coarse)
+            pairs.append(Pair(figure, variant, before, after, compared, of_variant))
     return pairs

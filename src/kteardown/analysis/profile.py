@@ -80,10 +80,10 @@ class FunctionCosts:
                 idle += weight.ns
                 continue
             function = innermost(frames)
-            own = self._self[function]
-            own.count += weight.count
-            own.ns += weight.ns
-            own.variance += weight.variance
+            total = self._self[function]
+            total.count += weight.count
+            total.ns += weight.ns
+            total.variance += weight.variance
             for frame in set(frames):
                 self._all[frame] += weight.ns
             if frames[-1] == NO_INTERRUPTS:
@@ -118,8 +118,8 @@ class FunctionCosts:
 
     def no_interrupts(self, function: str) -> float:
         """Return the share of the function's own time in which its CPU took no interrupts."""
-        own = self._self[function].ns if function in self._self else 0.0
-        return self._no_interrupt_ns[function] / own if own else 0.0
+        self_ns = self._self[function].ns if function in self._self else 0.0
+        return self._no_interrupt_ns[function] / self_ns if self_ns else 0.0
 
     def callers(self, function: str) -> tuple[str, ...]:
         """Return up to two callers, the nearest first, through which more than half of its time
@@ -179,16 +179,16 @@ def growth(sizes: Sequence[float], times: Sequence[MeanTime]) -> tuple[float, fl
     multiplied by the same factor (the Birge ratio; Birge, Physical Review 40, 1932). Times of zero
     are not used: the function was not sampled there. None with fewer than two different sizes.
     """
-    known = [
+    points = [
         (1 / max(t.se / t.ns, 1e-9), math.log(n), math.log(t.ns))
         for n, t in zip(sizes, times, strict=True)
         if t.ns > 0 and n > 0
     ]
-    if len({x for _, x, _ in known}) < 2:
+    if len({x for _, x, _ in points}) < 2:
         return None
-    w, x, y = np.array(known).T
+    w, x, y = np.array(points).T
     line, covariance = np.polyfit(x, y, 1, w=w, cov="unscaled")
-    free = len(known) - 2
+    free = len(points) - 2
     residual = float(np.square(w * (y - np.polyval(line, x))).sum())
     birge = math.sqrt(max(1.0, residual / free)) if free else 1.0
     return float(line[0]), birge * math.sqrt(covariance[0, 0])
@@ -238,25 +238,25 @@ def profiles(
         _profile(
             workloads[workload],
             chosen.get(workload, set()),
-            found,
+            family,
             kernels,
             experiment.design.confidence,
         )
-        for (workload, _), found in families.items()
+        for (workload, _), family in families.items()
     )
 
 
 def _profile(
     workload: Workload,
     chosen: Collection[str],
-    found: Sequence[Stretches],
+    family: Sequence[Stretches],
     kernels: Sequence[str],
     confidence: float,
 ) -> Profile:
     law = workload.law
     by_kernel = {
         kernel: sorted(
-            (FunctionCosts(s, law) for s in found if s.kernel == kernel), key=lambda c: c.size
+            (FunctionCosts(s, law) for s in family if s.kernel == kernel), key=lambda c: c.size
         )
         for kernel in kernels
     }
@@ -270,18 +270,18 @@ def _profile(
     functions = []
     for name in names:
         costs = tuple(
-            _cost(name, kernel, one, series.get(BASE), z, confidence)
-            for kernel, one in series.items()
+            _cost(name, kernel, by_size, series.get(BASE), z, confidence)
+            for kernel, by_size in series.items()
         )
         if any(c.self_share >= LEAST_SHARE or c.grows or c.differs for c in costs):
-            sampled = next((each for each in largest if each.sampled(name)), None)
+            sampled = next((at_largest for at_largest in largest if at_largest.sampled(name)), None)
             callers = sampled.callers(name) if sampled else ()
             functions.append(ProfiledFunction(function=name, callers=callers, costs=costs))
     measured = (costs for of_kernel in by_kernel.values() for costs in of_kernel)
     return Profile(
         workload=workload.name,
         param=law,
-        rest=_shown(found[0], chosen, but=law),
+        rest=_shown(family[0], chosen, but=law),
         confidence=confidence,
         least_share=LEAST_SHARE,
         margin=MARGIN,
@@ -324,10 +324,10 @@ def _cost(
     """
     shown = quantile(confidence, 1)
     last = costs[-1]
-    own = costs[-1].own(name)
+    self_time = costs[-1].own(name)
     per = 1 / (last.size or 1.0)
     share = last.share(name)
-    grown = growth([each.size for each in costs], [each.own(name) for each in costs])
+    grown = growth([at_size.size for at_size in costs], [at_size.own(name) for at_size in costs])
     fields: dict[str, object] = {}
     if grown is not None:
         exponent, se = grown
@@ -341,8 +341,8 @@ def _cost(
     if base is not None and kernel != BASE:
         before = base[-1].own(name)
         objects = base[-1].size or 1.0
-        difference = own.ns * per - before.ns / objects
-        se = ((own.se * per) ** 2 + (before.se / objects) ** 2) ** 0.5
+        difference = self_time.ns * per - before.ns / objects
+        se = ((self_time.se * per) ** 2 + (before.se / objects) ** 2) ** 0.5
         enough = max(last.sampled(name), base[-1].sampled(name)) >= _LEAST_SAMPLES
         large = abs(difference) >= LEAST_SHARE * base[-1].busy_ns / objects
         fields |= {
@@ -356,8 +356,8 @@ def _cost(
             "self_share": tidy(share),
             "all_share": tidy(last.share_with_callees(name)),
             "smallest_share": tidy(costs[0].share(name)),
-            "self_ns": tidy(own.ns * per),
-            "self_ci": tidy_pair(own.interval(shown, per)),
+            "self_ns": tidy(self_time.ns * per),
+            "self_ci": tidy_pair(self_time.interval(shown, per)),
             "no_interrupts": tidy(last.no_interrupts(name)),
             "samples": last.sampled(name),
             **fields,

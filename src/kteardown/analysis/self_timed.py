@@ -76,13 +76,13 @@ class OwnSaving:
         if self.whole is None:
             return None
         before = self.whole.base.quantile(self.whole.figure.quantile)
-        found = self.whole.found
-        if found.identical:
+        estimate = self.whole.estimate
+        if estimate.identical:
             return Saving(0.0, 0.0, 0.0)
-        if found.ci is None or found.ratio is None:
+        if estimate.ci is None or estimate.ratio is None:
             return None
-        low, high = found.ci
-        return Saving(before * (1 - high), before * (1 - found.ratio), before * (1 - low))
+        low, high = estimate.ci
+        return Saving(before * (1 - high), before * (1 - estimate.ratio), before * (1 - low))
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,13 @@ class OwnSavings:
         family = self._claims.get(_family(pair))
         if family is None:
             return None
-        (own,) = (claim for claim in family if claim.pair is pair)
-        return self._found(family, [(1, own)])
+        (saving,) = (claim for claim in family if claim.pair is pair)
+        return self._finding(family, [(1, saving)])
 
     def over(self, pairs: Sequence[Pair]) -> SeenOutside | None:
         """Return the finding of a metric over all its points; None if the agent made the figure."""
         family = self._claims.get(_family(pairs[0]))
-        return None if family is None else self._found(family, [(1, claim) for claim in family])
+        return None if family is None else self._finding(family, [(1, claim) for claim in family])
 
     def growth(self, pairs: Sequence[Pair], param: str, rest: Key) -> SeenOutside | None:
         """Return the finding of a growth law: of the saving at its largest point less that at its
@@ -136,43 +136,47 @@ class OwnSavings:
         family = self._claims.get(_family(pairs[0]))
         if family is None:
             return None
-        line = [one for one in family if set(rest) <= set(one.pair.figure.point.full)]
-        line.sort(key=lambda one: one.pair.figure.point.params[param])
-        return self._found(family, [(-1, line[0]), (1, line[-1])])
+        line = [claim for claim in family if set(rest) <= set(claim.pair.figure.point.full)]
+        line.sort(key=lambda claim: claim.pair.figure.point.params[param])
+        return self._finding(family, [(-1, line[0]), (1, line[-1])])
 
-    def _found(
+    def _finding(
         self, family: Sequence[OwnSaving], parts: Sequence[tuple[int, OwnSaving]]
     ) -> SeenOutside:
         first = family[0].pair
         waits = self._data.workloads[first.figure.point.workload].script is not None
         # A point that is too noisy by itself has the finding of all points.
-        for each in (parts, [(1, claim) for claim in family]):
-            claimed, whole = _added(each)
-            said = outside(claimed, whole, waits=waits)
-            if said == "contradicts" and whole is not None:
-                return SeenOutside(said, _not_shown(first, whole, each))
-            if said != "unresolved":
-                return SeenOutside(said)
+        for terms in (parts, [(1, claim) for claim in family]):
+            claimed, whole = _added(terms)
+            answer = outside(claimed, whole, waits=waits)
+            if answer == "contradicts" and whole is not None:
+                return SeenOutside(answer, _not_shown(first, whole, terms))
+            if answer != "unresolved":
+                return SeenOutside(answer)
         return self._counted(family)
 
     def _counted(self, family: Sequence[OwnSaving]) -> SeenOutside:
         first = family[0].pair
         cost = self._data.costs.get((first.variant, first.figure.point.workload))
-        here = [
-            one for one in family if cost is not None and one.pair.figure.point.shown == cost.point
+        at_point = [
+            claim
+            for claim in family
+            if cost is not None and claim.pair.figure.point.shown == cost.point
         ]
-        if cost is None or not here or not first.figure.spec.whole:
+        if cost is None or not at_point or not first.figure.spec.whole:
             return SeenOutside("unresolved")
-        said = by_count(here[0].claimed, here[0].pair.found.ratio or 1.0, cost, self._data.clock)
+        answer = by_count(
+            at_point[0].claimed, at_point[0].pair.estimate.ratio or 1.0, cost, self._data.clock
+        )
         return SeenOutside(
-            said, f"{_own(first)}; {_executed(cost)}" if said == "contradicts" else ""
+            answer, f"{_own(first)}; {_executed(cost)}" if answer == "contradicts" else ""
         )
 
 
 def saying(reason: str, ratio: float | None) -> str:
     """Return the reason of a withdrawn verdict with the change that was claimed."""
-    own, _, rest = reason.partition(";")
-    return reason if ratio is None else f"{own} says {_percent(ratio)};{rest}"
+    figure, _, rest = reason.partition(";")
+    return reason if ratio is None else f"{figure} says {_percent(ratio)};{rest}"
 
 
 def _executed(cost: ChangeCost) -> str:
@@ -221,17 +225,17 @@ def _added(parts: Iterable[tuple[int, OwnSaving]]) -> tuple[float, Saving | None
     """Return the sum of claims, each added (1) or subtracted (-1), and of their wholes; None
     without any."""
     claimed = low = middle = high = 0.0
-    known = False
+    any_shown = False
     for sign, claim in parts:
         shown = claim.shown
         if shown is None:
             continue
-        known = True
+        any_shown = True
         claimed += sign * claim.claimed
         middle += sign * shown.middle
         low += shown.low if sign > 0 else -shown.high
         high += shown.high if sign > 0 else -shown.low
-    return claimed, Saving(low, middle, high) if known else None
+    return claimed, Saving(low, middle, high) if any_shown else None
 
 
 def _not_shown(first: Pair, whole: Saving, parts: Iterable[tuple[int, OwnSaving]]) -> str:
@@ -259,16 +263,16 @@ def notes(
 
     ``costs``: what the changed functions execute, by variant and workload.
     """
-    found: dict[tuple[str, str, str], dict[str, Metric]] = {}
+    by_kind: dict[tuple[str, str, str], dict[str, Metric]] = {}
     for c in (*result.asked_for, *result.metric_verdicts):
         spec = workloads[c.workload].metrics.get(c.metric)
         if spec is not None and c.verdict == "better" and c.outside in ("unresolved", "counted"):
             kind = c.outside if spec.whole else _ALONE
-            found.setdefault((c.variant, c.workload, kind), {})[c.metric] = spec
+            by_kind.setdefault((c.variant, c.workload, kind), {})[c.metric] = spec
     return [
         f"{variant}: {', '.join(specs)}: better by {_reporters(specs.values())} own figures; "
         f"{_rest(kind, specs.values(), costs.get((variant, workload)))}"
-        for (variant, workload, kind), specs in found.items()
+        for (variant, workload, kind), specs in by_kind.items()
     ]
 
 
@@ -283,7 +287,7 @@ def to_count(result: Result, workloads: Mapping[str, Workload]) -> list[Comparis
     undecided |= {
         (law.kernel, law.workload, law.metric) for law in result.laws if law.outside == "unresolved"
     }
-    found: dict[tuple[str, str], Comparison] = {}
+    largest_savings: dict[tuple[str, str], Comparison] = {}
     for c in result.asked_for:
         name = (c.variant, c.workload, c.metric)
         if (
@@ -291,10 +295,10 @@ def to_count(result: Result, workloads: Mapping[str, Workload]) -> list[Comparis
             and c.statistic == "median"
             and workloads[c.workload].metrics[c.metric].whole
         ):
-            largest = found.setdefault(name[:2], c)
+            largest = largest_savings.setdefault(name[:2], c)
             if _size(largest) < _size(c):
-                found[name[:2]] = c
-    return list(found.values())
+                largest_savings[name[:2]] = c
+    return list(largest_savings.values())
 
 
 def _size(c: Comparison) -> float:

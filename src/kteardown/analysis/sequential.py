@@ -45,8 +45,8 @@ def parse_until(text: str) -> Rule:
     kind, _, shares = text.partition("=")
     if kind in ("margin", "step"):
         return replace(Margins.parse(shares, "--until"), as_steps=kind == "step")
-    found = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
-    width = float(found[1]) / 100 if found else 0.0
+    match = re.fullmatch(r"ci=(\d+(?:\.\d*)?|\.\d+)%", text)
+    width = float(match[1]) / 100 if match else 0.0
     if not 0 < width < 1:
         raise InputError(
             f"--until: {text!r} is not a stopping rule",
@@ -70,12 +70,12 @@ def looks(most: int) -> tuple[int, ...]:
     ``most``."""
     # They grow by a factor of about 1.4, because a look that adds few blocks still uses a part of
     # alpha.
-    found = []
+    result = []
     look = FIRST_LOOK
     while look * 1.2 <= most:
-        found.append(look)
+        result.append(look)
         look = round(look * _GROWTH)
-    return (*found, most)
+    return (*result, most)
 
 
 def levels(looks: Sequence[int], confidence: float) -> tuple[float, ...]:

@@ -64,14 +64,14 @@ class Stretches:
 def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
     """Return the samples of usable trials, by kernel, workload and point, in order of
     occurrence."""
-    found: dict[tuple[str, str, Key], Stretches] = {}
+    result: dict[tuple[str, str, Key], Stretches] = {}
     for boot in boots:
         usable = {trial.index for trial in trials(boot.records) if trial.usable}
         running: dict[int, Stretches] = {}
         for record in boot.records:
             if isinstance(record, TrialStart) and record.trial in usable:
                 place = (boot.start.kernel, record.workload, key(record.params))
-                running[record.trial] = found.setdefault(place, Stretches(*place))
+                running[record.trial] = result.setdefault(place, Stretches(*place))
             elif isinstance(record, ProfileStretch) and record.trial in running:
                 running[record.trial].periods.append(record)
                 running[record.trial].boots[boot.start.block] += 1
@@ -81,7 +81,7 @@ def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
                 stretches.stacks[record.stack].add(record.count, record.ns)
                 if not is_idle(frames):
                     stretches.by_boot[boot.start.block][innermost(frames)] += record.ns
-    return [stretches for stretches in found.values() if stretches.count]
+    return [stretches for stretches in result.values() if stretches.count]
 
 
 def frames_of(stack: str) -> tuple[str, ...]:

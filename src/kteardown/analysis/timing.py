@@ -41,9 +41,12 @@ def timing_of(run: RunDir, records: Sequence[Record]) -> Timing | None:
     settled = (
         r.clocksource for attempt in tried for r in attempt.records if isinstance(r, Settled)
     )
-    here = [a for a in ended if a.start.acceleration != METAL]
+    in_guests = [a for a in ended if a.start.acceleration != METAL]
     loads = [
-        load for a in here if a.end is not None for load in (a.start.host_load, a.end.host_load)
+        load
+        for a in in_guests
+        if a.end is not None
+        for load in (a.start.host_load, a.end.host_load)
     ]
     return Timing(
         made=made,

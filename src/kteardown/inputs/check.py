@@ -31,20 +31,20 @@ def check_experiment(experiment: Experiment, workloads: Mapping[str, Workload], 
     for name in names:
         if names.count(name) > 1:
             raise InputError(
-                f"{where}: workloads: workload {name!r} is there twice",
-                hint="name it once, and give its parameters more values.",
+                f"{where}: workloads: workload {name!r} is listed twice",
+                hint="list it once, and give its parameters several values.",
             )
     for sweep in experiment.workloads:
         _check_params(sweep.params, workloads[sweep.workload], where)
         _check_weights(sweep, workloads[sweep.workload], where)
     _check_size(experiment, workloads, where)
     _check_weighed_points(experiment, workloads, where)
-    theirs = {name for workload in workloads.values() for name in workload.parameters}
-    known = sorted({*theirs, *MACHINE_PARAMETERS})
+    of_workloads = {name for workload in workloads.values() for name in workload.parameters}
+    parameters = sorted({*of_workloads, *MACHINE_PARAMETERS})
     for name in experiment.quick.params:
-        if name not in known:
+        if name not in parameters:
             what = f"{where}: quick.params.{name}: no workload of the experiment has this parameter"
-            raise InputError.unknown(what, name, known)
+            raise InputError.unknown(what, name, parameters)
     laws = sorted({workload.law for workload in workloads.values() if workload.law})
     for name in experiment.predict:
         if name not in laws:
@@ -74,8 +74,8 @@ def _check_params(
             )
         if not values:
             raise InputError(
-                f"{where}: {workload.name}.{name}: has no value",
-                hint="add a value, or remove the parameter; it then has its default value.",
+                f"{where}: {workload.name}.{name} has no value",
+                hint="add a value, or remove the parameter to use its default value.",
             )
         check_values(values, parameter, f"{where}: {workload.name}.{name}")
 
@@ -85,8 +85,8 @@ def _check_weights(sweep: Sweep, workload: Workload, where: str) -> None:
         parameter = workload.parameters.get(name)
         place = f"{where}: {workload.name}.weights.{name}"
         if parameter is None and name not in MACHINE_PARAMETERS:
-            known = (*workload.parameters, *MACHINE_PARAMETERS)
-            raise InputError.unknown(f"{place}: there is no such parameter", name, known)
+            parameters = (*workload.parameters, *MACHINE_PARAMETERS)
+            raise InputError.unknown(f"{place}: there is no such parameter", name, parameters)
         for text in weights:
             value: ParamValue = int(text) if re.fullmatch("[0-9]+", text) else text
             if parameter is not None:
@@ -120,7 +120,7 @@ def _check_size(experiment: Experiment, workloads: Mapping[str, Workload], where
     trials = blocks_of(experiment.design) * kernels * machines * sum(points)
     if trials > MOST_TRIALS:
         raise InputError(
-            f"{where}: is a plan of {trials:,} trials, more than {MOST_TRIALS:,}",
+            f"{where}: the plan has {trials:,} trials; the maximum is {MOST_TRIALS:,}",
             hint="choose fewer values (--set), seeds (--seeds) or boots (--boots).",
         )
     spec = experiment.machine
@@ -139,17 +139,18 @@ def check_machine(
     """Check that QEMU has such a guest; ``where`` begins the message. Raises InputError."""
     most = possible or cpus
     for name, value, limit, what in (
-        ("cpus", cpus, MOST_CPUS, "CPUs of a guest"),
-        ("possible_cpus", most, MOST_CPUS, "CPUs of a guest"),
+        ("cpus", cpus, MOST_CPUS, "CPUs that a guest can have"),
+        ("possible_cpus", most, MOST_CPUS, "CPUs that a guest can have"),
         ("cpus", cpus, most, "possible CPUs"),
         ("numa_nodes", nodes or 1, most, "possible CPUs"),
-        ("numa_nodes", nodes or 1, min(MOST_NODES, memory_mb), "nodes that QEMU can make"),
+        ("numa_nodes", nodes or 1, min(MOST_NODES, memory_mb), "NUMA nodes that QEMU can make"),
     ):
         if value > limit:
             raise InputError(
-                f"{where}machine.{name} = {value} is more than the {what}, {limit}",
+                f"{where}machine.{name} = {value} is more than {limit}, the number of {what}",
                 hint=(
-                    f"choose up to {limit}, or change possible_cpus, of which each node needs one."
+                    f"choose at most {limit}, or change possible_cpus: each NUMA node needs a "
+                    "possible CPU."
                 ),
             )
 
@@ -163,7 +164,7 @@ def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str)
             if value not in parameter.choices:
                 raise InputError(
                     f"{place}: must be one of {', '.join(parameter.choices)}",
-                    hint="choose one of these.",
+                    hint="choose one of these values.",
                 )
         elif not isinstance(value, int):
             raise InputError(f"{place}: must be an integer", hint="write a number without a unit.")

@@ -26,8 +26,8 @@ def section(name: str, model: type[_Model], file: Path | None = None) -> _Model:
     """Return the section ``name``; every setting has a default. Raises InputError that names the
     setting."""
     fields: dict[str, Any] = {name: (model, model())}
-    found: _Model = getattr(_validated(name, model, fields, file or config_file()), name)
-    return found
+    settings: _Model = getattr(_validated(name, model, fields, file or config_file()), name)
+    return settings
 
 
 def sections(name: str, model: type[_Model], file: Path | None = None) -> dict[str, _Model]:
@@ -35,8 +35,8 @@ def sections(name: str, model: type[_Model], file: Path | None = None) -> dict[s
     file = file or config_file()
     keys: dict[str, Any] = {key: (model, ...) for key in _whole(file).get(name, {})}
     inner = create_model(f"{name}Sections", __base__=StrictModel, **keys)
-    found = getattr(_validated(name, model, {name: (inner, ...)}, file), name) if keys else None
-    return {key: getattr(found, key) for key in keys}
+    settings = getattr(_validated(name, model, {name: (inner, ...)}, file), name) if keys else None
+    return {key: getattr(settings, key) for key in keys}
 
 
 def _whole(file: Path) -> dict[str, Any]:
@@ -46,10 +46,13 @@ def _whole(file: Path) -> dict[str, Any]:
 def _validated(name: str, model: type[BaseModel], fields: dict[str, Any], file: Path) -> BaseModel:
     """Return a model with the section alone, so that an error names it, too."""
     whole = _whole(file)
-    known = {name, *(section for extension in extensions() for section in extension.sections)}
-    if unknown := [key for key in whole if key not in known]:
-        what = f"{file}: [{unknown[0]}] is a section of no installed package"
-        raise InputError.unknown(what, unknown[0], sorted(known))
+    section_names = {
+        name,
+        *(section for extension in extensions() for section in extension.sections),
+    }
+    if unknown := [key for key in whole if key not in section_names]:
+        what = f"{file}: no installed package of kteardown has a section [{unknown[0]}]"
+        raise InputError.unknown(what, unknown[0], sorted(section_names))
     form = create_model(f"{name}Section", __base__=StrictModel, **fields)
     hint = f"correct these keys; the settings of {name} are {', '.join(model.model_fields)}."
     return validated(form, {name: whole.get(name, {})}, file, hint)

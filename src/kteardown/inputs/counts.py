@@ -25,8 +25,8 @@ def marks_stretch(workload: str, folder: str = "") -> bool:
     ``folder``.
     """
     shipped = data_dir("agent")
-    own = [Path(folder) / "agent" / "workloads"] if folder else []
-    for root in (shipped / "workloads", shipped / "stress", *own):
+    user_roots = [Path(folder) / "agent" / "workloads"] if folder else []
+    for root in (shipped / "workloads", shipped / "stress", *user_roots):
         place = root / workload
         files = sorted(place.glob("*.c")) if place.is_dir() else [place.with_suffix(".c")]
         texts = [
@@ -52,22 +52,22 @@ def with_counts(experiment: Experiment, workloads: Mapping[str, Workload]) -> di
     Raises InputError if a workload uses the name of one of them.
     """
     bare = uncounted(experiment, workloads)
-    found = dict(workloads)
+    result = dict(workloads)
     for name, workload in workloads.items():
         if name in bare:
             continue
         metrics = workload.metrics
         invariants = workload.invariants
-        taken = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
-        if taken:
+        clashing = (METRICS.keys() & metrics.keys()) | (INVARIANTS.keys() & invariants.keys())
+        if clashing:
             raise InputError(
-                f"workload {name!r} has a metric or an invariant {min(taken)} of its own, which is "
-                "the name of one of design.counts (--counts)",
-                hint="rename it in the workload, or leave out the counts.",
+                f"workload {name!r} declares {min(clashing)}, which is also the name of a metric "
+                "or an invariant of design.counts (--counts)",
+                hint=f"rename {min(clashing)} in the workload, or leave out --counts.",
             )
         counted = {"metrics": {**metrics, **METRICS}, "invariants": {**invariants, **INVARIANTS}}
-        found[name] = workload.model_copy(update=counted)
-    return found
+        result[name] = workload.model_copy(update=counted)
+    return result
 
 
 def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], where: str) -> None:
@@ -80,7 +80,8 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
         raise InputError(
             f"{place}: no workload of the experiment marks a stretch in which to count: "
             f"{', '.join(bare)}",
-            hint="leave it out, or call wl_profile_begin() and wl_profile_end() in the workload.",
+            hint="leave out --counts, or call wl_profile_begin() and wl_profile_end() in the "
+            "workload.",
         )
     if experiment.design.clock != "instructions":
         return
@@ -89,8 +90,8 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
         raise InputError(
             f"{place}: {arch} guests have no counters on the instruction clock: QEMU emulates none",
             hint=(
-                "choose the wall clock on a host with KVM (--clock wall), or leave it out: times "
-                "on this clock are counts of instructions already."
+                "choose the wall clock on a host with KVM (--clock wall), or leave out --counts: "
+                "times on this clock are counts of instructions already."
             ),
         )
     cpus = experiment.machine.largest("cpus") or max(
@@ -98,7 +99,7 @@ def check_counts(experiment: Experiment, workloads: Mapping[str, Workload], wher
     )
     if cpus > 1:
         raise InputError(
-            f"{place}: on the instruction clock, the counters of each of the {cpus} CPUs count the "
-            "instructions of all: QEMU has one count for them",
-            hint="choose one CPU (--cpus 1), or the wall clock.",
+            f"{place}: on the instruction clock, each of the {cpus} CPUs would count the "
+            "instructions of all CPUs: QEMU has only one counter",
+            hint="choose one CPU (--cpus 1), or the wall clock (--clock wall).",
         )

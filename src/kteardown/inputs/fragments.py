@@ -14,30 +14,35 @@ from kteardown.paths import data_dir
 def fragments(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """Return the sorted fragments that the kernels need in addition to ``kernels/base.config``."""
     return tuple(
-        sorted({*experiment.config, *(f for one in workloads.values() for f in one.config)})
+        sorted(
+            {
+                *experiment.config,
+                *(fragment for workload in workloads.values() for fragment in workload.config),
+            }
+        )
     )
 
 
-def fragment_places(own: str | Path = "", shipped: Path | None = None) -> list[Path]:
+def fragment_places(user_folder: str | Path = "", shipped: Path | None = None) -> list[Path]:
     """Return the folders of fragments in the order in which a name is looked up in them.
 
-    First comes the shipped one, then ``kernels/fragments`` in the folder ``own`` and in the current
+    First comes the shipped one, then ``kernels/fragments`` in ``user_folder`` and in the current
     folder.
     """
     first = shipped or data_dir("kernels") / "fragments"
-    folders = [*([Path(own).absolute()] if own else []), Path.cwd()]
+    folders = [*([Path(user_folder).absolute()] if user_folder else []), Path.cwd()]
     return list(dict.fromkeys([first, *(folder / "kernels" / "fragments" for folder in folders)]))
 
 
 def fragment_files(places: Iterable[Path]) -> dict[str, Path]:
     """Return the files of all fragments in these folders, by name; earlier folders precede later
     ones."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for place in places:
         for path in sorted(place.glob("*.config")):
             if path.is_file():
-                found.setdefault(path.stem, path)
-    return found
+                files.setdefault(path.stem, path)
+    return files
 
 
 def is_fragment_path(fragment: str) -> bool:
@@ -53,42 +58,42 @@ def fragment_file(fragment: str, places: Sequence[Path]) -> Path:
         if path.is_file():
             return path
         raise InputError(f"{fragment}: there is no such fragment", hint="check the path.")
-    known = fragment_files(places)
-    if fragment not in known:
+    files = fragment_files(places)
+    if fragment not in files:
         raise InputError(
-            f"no fragment {fragment!r}{did_you_mean(fragment, known)} "
+            f"there is no fragment {fragment!r}{did_you_mean(fragment, files)} "
             f"(searched: {', '.join(str(place) for place in places)})",
             hint=(
-                f"choose one of: {', '.join(sorted(known))}; write "
-                "./kernels/fragments/NAME.config; or name a symbol: CONFIG_NAME=y."
+                f"choose one of: {', '.join(sorted(files))}; or give a "
+                "file, ./kernels/fragments/NAME.config, or a symbol, CONFIG_NAME=y."
             ),
         )
-    return known[fragment]
+    return files[fragment]
 
 
-def located(wanted: Iterable[str], own: str | Path = "") -> tuple[str, ...]:
+def located(wanted: Iterable[str], user_folder: str | Path = "") -> tuple[str, ...]:
     """Return fragments with the path of its file in place of each that is not shipped.
 
     A path means the same in every folder, and in later sessions. Raises InputError if there is no
     such fragment, or if two files have one name.
     """
-    places = fragment_places(own)
-    found: list[str] = []
+    places = fragment_places(user_folder)
+    result: list[str] = []
     files: dict[str, Path] = {}
     for fragment in wanted:
         if re.fullmatch(SYMBOL, fragment):
-            found.append(fragment)
+            result.append(fragment)
             continue
         path = fragment_file(fragment, places)
         shipped = not is_fragment_path(fragment) and path.parent == places[0]
-        found.append(fragment if shipped else str(path))
-        other = path if shipped else files.setdefault(path.stem, path)
-        if other != path:
+        result.append(fragment if shipped else str(path))
+        first = path if shipped else files.setdefault(path.stem, path)
+        if first != path:
             raise InputError(
-                f"two fragments are called {path.stem!r}: {other} and {path}",
+                f"two fragments are called {path.stem!r}: {first} and {path}",
                 hint="rename one of them.",
             )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(result))
 
 
 def fragment_summary(path: Path) -> str:

@@ -19,16 +19,14 @@ from kteardown.model.workload import Metric, Workload
 from kteardown.paths import data_dir
 
 
-def experiment_names(own: Path | None = None) -> list[str]:
-    """Return the names of the shipped experiments and those in the folder ``experiments`` of
-    ``own``."""
-    return _names("experiments", own)
+def experiment_names(user_folder: Path | None = None) -> list[str]:
+    """Return the names of the shipped experiments and those in ``user_folder``/experiments."""
+    return _names("experiments", user_folder)
 
 
-def workload_names(own: Path | None = None) -> list[str]:
-    """Return the names of the shipped workloads and those in the folder ``workloads`` of
-    ``own``."""
-    return _names("workloads", own)
+def workload_names(user_folder: Path | None = None) -> list[str]:
+    """Return the names of the shipped workloads and those in ``user_folder``/workloads."""
+    return _names("workloads", user_folder)
 
 
 def stress_names() -> list[str]:
@@ -55,9 +53,9 @@ def load_experiment(name: str) -> Experiment:
     """
     path = Path(name)
     if path.suffix != ".toml" and "/" not in name:
-        found = _named("experiments", name, Path.cwd())
-        path = found or path
-        if found is None:
+        file = _named("experiments", name, Path.cwd())
+        path = file or path
+        if file is None:
             instead = _experiments_with(name)
             near = did_you_mean(name, experiment_names(Path.cwd()))
             raise InputError(
@@ -88,21 +86,21 @@ def load_workload(name: str, folder: str = "") -> Workload:
 
     Raises InputError that names the file, the key and what was expected.
     """
-    own = Path(folder) if folder else None
-    path = _named("workloads", name, own)
+    user_folder = Path(folder) if folder else None
+    path = _named("workloads", name, user_folder)
     if path is None:
         instead = ""
         if name in experiment_names():
             swept = ", ".join(_swept(name))
             instead = f"use `kteardown run {name}`, or name one of its workloads: {swept}."
         places = f" (also searched: {folder}/workloads)" if folder else ""
-        other = f"write ./{name} to run the file of this name." if os.path.isfile(name) else ""
+        run_hint = f"write ./{name} to run the file of this name." if os.path.isfile(name) else ""
         raise InputError(
             f"{name!r} is an experiment, not a workload"
             if instead
             else f"there is no workload called {name!r}"
-            f"{did_you_mean(name, workload_names(own))}{places}",
-            hint=instead or other or "choose one of `kteardown list workloads`.",
+            f"{did_you_mean(name, workload_names(user_folder))}{places}",
+            hint=instead or run_hint or "choose one of `kteardown list workloads`.",
         )
     workload = validated(Workload, read_toml(path), path)
     if workload.name != path.stem:
@@ -110,9 +108,9 @@ def load_workload(name: str, folder: str = "") -> Workload:
             f"{path}: name: must be the name of the file, {path.stem!r}, not {workload.name!r}",
             hint=f'write name = "{path.stem}", or rename the file.',
         )
-    for taken in workload.parameters.keys() & set(MACHINE_PARAMETERS):
+    for parameter in workload.parameters.keys() & set(MACHINE_PARAMETERS):
         raise InputError(
-            f"{path}: parameters.{taken}: is the name of a parameter of the machine",
+            f"{path}: parameters.{parameter}: is the name of a parameter of the machine",
             hint=f"choose a name other than {', '.join(MACHINE_PARAMETERS)}.",
         )
     names = [spec.name for spec in workload.metrics.values() if spec.name]
@@ -151,12 +149,16 @@ def _not_within(spec: Metric, workload: Workload) -> str:
     if spec.reporter == "agent":
         return 'is only for a figure of the kernel\'s own (reported_by = "kernel")'
     if spec.unit not in ("ns", "us", "share") or spec.better != "lower":
-        return "is only for a time, or a share of the whole, of which less is better"
+        return "is only for a time, or a share of the whole, for which lower is better"
     if whole is None:
         return f"there is no metric {spec.within}"
-    own = whole.reporter == "agent" and whole.compare
+    of_agent = whole.reporter == "agent" and whole.compare
     fits = whole.unit == "ns" and whole.better == "lower"
-    return "" if own and fits else f"{spec.within} is not a compared time in ns of the agent's own"
+    return (
+        ""
+        if of_agent and fits
+        else f"{spec.within} is not a time in ns that the agent measures and compares"
+    )
 
 
 def load_workloads(experiment: Experiment) -> dict[str, Workload]:
@@ -187,20 +189,20 @@ def own_sources(workloads: Mapping[str, Workload], own_folder: str = "") -> list
     """
     shipped = workload_names()
     folder = Path(own_folder) / "agent" / "workloads"
-    own = (
+    result = (
         sorted((data_dir("agent") / "stress").iterdir()) if {*workloads} & {*stress_names()} else []
     )
     scripts = {name for name, workload in workloads.items() if workload.script is not None}
-    own += [data_dir("agent") / "script"] if scripts else []
+    result += [data_dir("agent") / "script"] if scripts else []
     for name in (name for name in workloads if name not in shipped and name not in scripts):
-        found = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
-        if not found:
+        files = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
+        if not files:
             raise InputError(
                 f"{folder / name}.c: there is no such file, and workload {name!r} needs it",
                 hint=f"write it, or write both files with `kteardown new workload {name}`.",
             )
-        own += found
-    return own
+        result += files
+    return result
 
 
 def runs_own_programs(workloads: Mapping[str, Workload]) -> bool:
@@ -214,12 +216,12 @@ def runs_own_programs(workloads: Mapping[str, Workload]) -> bool:
 
 def programs(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """Return the sorted programs that the guests need in addition to the agent."""
-    wanted: set[str] = set()
+    program_names: set[str] = set()
     for sweep in experiment.workloads:
         for name, parameter in workloads[sweep.workload].parameters.items():
             for value in sweep.params.get(name, (parameter.default,)):
-                wanted.update(parameter.programs.get(str(value), ()))
-    return tuple(sorted(wanted))
+                program_names.update(parameter.programs.get(str(value), ()))
+    return tuple(sorted(program_names))
 
 
 def _experiments_with(name: str) -> str:
@@ -236,21 +238,25 @@ def _swept(experiment: str) -> list[str]:
     return [str(sweep.get("workload")) for sweep in fields.get("workloads", [])]
 
 
-def _folders(kind: str, own: Path | None) -> list[Path]:
-    return [data_dir(kind), data_dir(kind) / "stress", *([own / kind] if own else [])]
+def _folders(kind: str, user_folder: Path | None) -> list[Path]:
+    return [
+        data_dir(kind),
+        data_dir(kind) / "stress",
+        *([user_folder / kind] if user_folder else []),
+    ]
 
 
-def _names(kind: str, own: Path | None) -> list[str]:
-    folders = _folders(kind, own)
+def _names(kind: str, user_folder: Path | None) -> list[str]:
+    folders = _folders(kind, user_folder)
     return sorted(
         {path.stem for folder in folders for path in folder.glob("*.toml") if path.is_file()}
     )
 
 
-def _named(kind: str, name: str, own: Path | None) -> Path | None:
-    """Return the file of ``name``, if there is one; a shipped file precedes one of the folder
-    ``own``."""
-    paths = (folder / f"{name}.toml" for folder in _folders(kind, own))
+def _named(kind: str, name: str, user_folder: Path | None) -> Path | None:
+    """Return the file of ``name``, if there is one; a shipped file precedes one of
+    ``user_folder``."""
+    paths = (folder / f"{name}.toml" for folder in _folders(kind, user_folder))
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -260,15 +266,15 @@ def _folder_of(experiment: Experiment, path: Path) -> str:
     # It is the current folder, or else the one that contains the folder of the experiment file. The
     # workloads decide; only where all of them are shipped, the fragments do.
     folders = (Path.cwd(), path.absolute().parent.parent)
-    own = {sweep.workload for sweep in experiment.workloads}.difference(workload_names())
-    if own:
-        found = (folder for folder in folders if own & set(workload_names(folder)))
-        return str(next(found, Path.cwd()))
+    unshipped = {sweep.workload for sweep in experiment.workloads}.difference(workload_names())
+    if unshipped:
+        matching = (folder for folder in folders if unshipped & set(workload_names(folder)))
+        return str(next(matching, Path.cwd()))
     shipped = fragment_places()[0]
-    own = {*experiment.config}.difference(fragment_files([shipped]))
-    theirs = (
+    unshipped = {*experiment.config}.difference(fragment_files([shipped]))
+    matching_fragments = (
         folder
         for folder in folders
-        if own & set(fragment_files([folder / "kernels" / "fragments"]))
+        if unshipped & set(fragment_files([folder / "kernels" / "fragments"]))
     )
-    return str(next(theirs, ""))
+    return str(next(matching_fragments, ""))

@@ -134,24 +134,24 @@ class Overrides(Designed, Kernels, Parts):
         )
 
 
-def apply(experiment: Experiment, asked: Overrides) -> Experiment:
+def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     """Return ``experiment`` changed by these options, for one clock, and checked again. Raises
     InputError."""
-    _refuse_empty(asked)
-    given = {
+    _refuse_empty(overrides)
+    values_given = {
         name: value
-        for name, value in vars(asked).items()
+        for name, value in vars(overrides).items()
         if value is not None and value is not False
     }
-    if asked.budget is not None:
-        given["budget_s"] = parse_seconds(asked.budget, "--budget")
-    if asked.lost_limit is not None:
-        given["lost_limit"] = parse_share(asked.lost_limit, "--lost-limit")
-    params = parse_assignments(asked.assignments or ())
+    if overrides.budget is not None:
+        values_given["budget_s"] = parse_seconds(overrides.budget, "--budget")
+    if overrides.lost_limit is not None:
+        values_given["lost_limit"] = parse_share(overrides.lost_limit, "--lost-limit")
+    params = parse_assignments(overrides.assignments or ())
     demanded = {*params} - {*MACHINE_PARAMETERS}
-    predict = parse_assignments(asked.predict or (), "--predict")
+    predict = parse_assignments(overrides.predict or (), "--predict")
     fields = experiment.model_dump()
-    if asked.quick:
+    if overrides.quick:
         quick = experiment.quick
         fields["design"] |= {
             "seeds": quick.seeds,
@@ -159,8 +159,8 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
             "repetitions": quick.repetitions,
         }
         params = {**quick.params, **params}
-    if asked.until is not None:
-        _check_until(asked.until)
+    if overrides.until is not None:
+        _check_until(overrides.until)
         fields["design"] |= {"boots": MOST_BOOTS, "seeds": MOST_SEEDS}
     fields["machine"] |= {
         name: _counts(f"--set {name}", params[name])
@@ -168,23 +168,27 @@ def apply(experiment: Experiment, asked: Overrides) -> Experiment:
         if name in params
     }
     for part in ("design", "machine"):
-        fields[part] |= {name: given[name] for name in fields[part] if name in given}
+        fields[part] |= {name: values_given[name] for name in fields[part] if name in values_given}
     fields |= {
-        name: getattr(asked, name) for name in ("source", "compiler") if getattr(asked, name)
+        name: getattr(overrides, name)
+        for name in ("source", "compiler")
+        if getattr(overrides, name)
     }
-    if asked.variant:
-        fields["variants"] = tuple(asked.variant)
-    if asked.workload:
-        fields |= _part(experiment, asked.workload)
+    if overrides.variant:
+        fields["variants"] = tuple(overrides.variant)
+    if overrides.workload:
+        fields |= _part(experiment, overrides.workload)
     # After the workloads, whose choice keeps the fragments of the whole experiment.
-    fields["config"] = tuple(dict.fromkeys([*fields["config"], *(asked.config or ())]))
-    own = {name: values for name, values in params.items() if name not in MACHINE_PARAMETERS}
-    _set_params(fields["workloads"], own, experiment, demanded)
+    fields["config"] = tuple(dict.fromkeys([*fields["config"], *(overrides.config or ())]))
+    workload_params = {
+        name: values for name, values in params.items() if name not in MACHINE_PARAMETERS
+    }
+    _set_params(fields["workloads"], workload_params, experiment, demanded)
     fields["predict"] |= {
         name: _counts(f"--predict {name}", values) for name, values in predict.items()
     }
     changed = Experiment.model_validate(fields)
-    _check_design(changed, asked)
+    _check_design(changed, overrides)
     check_experiment(changed, load_workloads(changed), f"experiment {experiment.name}")
     return changed
 
@@ -196,35 +200,36 @@ def _check_until(until: str) -> None:
             hint=(
                 "use --until verdict to stop when no headline metric is inconclusive, --until "
                 "ci=2% to stop when every headline metric is known to within 2%, or --until "
-                "margin=2% when it is known whether it is more than 2% worse."
+                "margin=2% to stop when it is certain, for every headline metric, whether it is "
+                "more than 2% worse."
             ),
         )
 
 
-def on_clocks(experiment: Experiment, asked: Overrides) -> tuple[Experiment, ...]:
+def on_clocks(experiment: Experiment, overrides: Overrides) -> tuple[Experiment, ...]:
     """Return ``experiment`` changed by these options, once for each clock to measure. Raises
     InputError."""
-    if asked.clock != "both":
-        return (apply(experiment, asked),)
-    exact = replace(asked.only_of("instructions"), clock="instructions", layout_twin=False)
+    if overrides.clock != "both":
+        return (apply(experiment, overrides),)
+    exact = replace(overrides.only_of("instructions"), clock="instructions", layout_twin=False)
     uncounted = experiment.design.model_copy(update={"counts": False})
     return (
         apply(experiment.model_copy(update={"design": uncounted}), exact),
-        apply(experiment, replace(asked.only_of("wall"), clock="wall")),
+        apply(experiment, replace(overrides.only_of("wall"), clock="wall")),
     )
 
 
-def _refuse_empty(asked: Overrides) -> None:
-    given = {
-        "source": [asked.source],
-        "lost-limit": [asked.lost_limit],
-        "variant": asked.variant or (),
+def _refuse_empty(overrides: Overrides) -> None:
+    values_by_option = {
+        "source": [overrides.source],
+        "lost-limit": [overrides.lost_limit],
+        "variant": overrides.variant or (),
     }
-    for option, values in given.items():
+    for option, values in values_by_option.items():
         if "" in values:
             raise InputError(
                 f"--{option}: is empty",
-                hint="give a value, or leave the option out; a variable of the shell may be unset.",
+                hint="give a value, or leave out the option; a shell variable may be unset.",
             )
 
 
@@ -286,32 +291,33 @@ def _counts(option: str, values: Sequence[ParamValue]) -> tuple[ParamValue, ...]
     return tuple(values)
 
 
-def _check_design(experiment: Experiment, asked: Overrides) -> None:
-    if asked.cpus is not None and "cpus" in parse_assignments(asked.assignments or ()):
+def _check_design(experiment: Experiment, overrides: Overrides) -> None:
+    if overrides.cpus is not None and "cpus" in parse_assignments(overrides.assignments or ()):
         raise InputError(
-            f"--cpus {asked.cpus} and --set cpus are both given", hint="leave one of them out."
+            f"--cpus {overrides.cpus} and --set cpus are both given", hint="leave one of them out."
         )
     design = experiment.design
-    if asked.budget is not None and not design.until:
+    if overrides.budget is not None and not design.until:
         raise InputError(
             "--budget is only for a run with --until", hint="add --until verdict or --until ci=2%."
         )
-    if asked.lost_limit is not None and design.clock != "wall":
+    if overrides.lost_limit is not None and design.clock != "wall":
         raise InputError(
             "--lost-limit is only for the wall clock: other work of the host does not change an "
             "instruction count",
             hint="add --clock wall.",
         )
     wall = design.clock == "wall"
-    given, other, mine = (
-        (asked.seeds, "seeds", "boots") if wall else (asked.boots, "boots", "seeds")
+    count, wrong_option, right_option = (
+        (overrides.seeds, "seeds", "boots") if wall else (overrides.boots, "boots", "seeds")
     )
-    if given is not None:
+    if count is not None:
         raise InputError(
-            f"--{other} {given}: has no effect on the clock of this run, which is {design.clock}",
-            hint=f"write --{mine} {given}, or choose the other clock with --clock.",
+            f"--{wrong_option} {count} has no effect on the clock of this run, which is "
+            f"{design.clock}",
+            hint=f"write --{right_option} {count}, or choose the other clock with --clock.",
         )
-    if asked.layout_twin and design.clock != "wall":
+    if overrides.layout_twin and design.clock != "wall":
         raise InputError(
             "--layout-twin is only for the wall clock: instruction counts do not depend on code "
             "layout",
@@ -328,14 +334,16 @@ def _set_params(
     workloads = load_workloads(experiment)
     used: set[str] = set()
     for sweep in sweeps:
-        known = workloads[str(sweep["workload"])].parameters
-        mine = {name: values for name, values in params.items() if name in known}
-        for name in mine.keys() & demanded:
-            check_values(mine[name], known[name], f"--set {name}")
-        sweep["params"] = {**sweep["params"], **mine}  # type: ignore[dict-item]
-        used |= mine.keys()
+        parameters = workloads[str(sweep["workload"])].parameters
+        sweep_params = {name: values for name, values in params.items() if name in parameters}
+        for name in sweep_params.keys() & demanded:
+            check_values(sweep_params[name], parameters[name], f"--set {name}")
+        sweep["params"] = {**sweep["params"], **sweep_params}  # type: ignore[dict-item]
+        used |= sweep_params.keys()
     for name in sorted(demanded - used):
-        theirs = {p for sweep in sweeps for p in workloads[str(sweep["workload"])].parameters}
-        have = sorted({*MACHINE_PARAMETERS, *theirs})
+        parameters_of_all = {
+            p for sweep in sweeps for p in workloads[str(sweep["workload"])].parameters
+        }
+        have = sorted({*MACHINE_PARAMETERS, *parameters_of_all})
         what = f"--set {name}: no workload of the experiment has this parameter"
         raise InputError.unknown(what, name, have)

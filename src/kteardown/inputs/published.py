@@ -212,7 +212,7 @@ def read_posting(path: Path) -> Posting:
         Posting,
         {"name": path.stem, **read_toml(path)},
         path,
-        "correct it; CONTRIBUTING.md says what a posting has.",
+        "correct these keys; CONTRIBUTING.md describes the format of a posting.",
     )
 
 

@@ -35,7 +35,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(
             f"{path}: there is no such file",
-            hint="check the path; `kteardown list` shows what is known by name.",
+            hint="check the path; `kteardown list` shows the names that you can use instead.",
         ) from None
     except OSError as error:
         raise InputError(
@@ -66,8 +66,8 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any]) -> str:
     loc = [str(part) for part in detail["loc"]]
     key = ".".join(loc)
     if detail["type"] == "extra_forbidden":
-        known = _fields_at(model, loc[:-1])
-        return f"{key}: unknown key{did_you_mean(loc[-1], known)} (known keys: {', '.join(known)})"
+        keys = _fields_at(model, loc[:-1])
+        return f"{key}: unknown key{did_you_mean(loc[-1], keys)} (known keys: {', '.join(keys)})"
     if detail["type"] == "missing":
         return f"{key}: missing"
     message = detail["msg"].removeprefix("Value error, ").replace("tuple", "list")

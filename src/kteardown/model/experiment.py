@@ -15,7 +15,9 @@ from kteardown.model.workload import Name, ParameterName, StrictModel
 def _one_or_several(value: object) -> object:
     """Check the value as a whole; for a union pydantic would report an error for each member."""
     several = value if isinstance(value, list | tuple) else [value]
-    if value is not None and not (several and all(type(one) is int and one > 0 for one in several)):
+    if value is not None and not (
+        several and all(type(count) is int and count > 0 for count in several)
+    ):
         raise ValueError("expected a number above 0, or a list of such")
     return value
 

@@ -75,13 +75,13 @@ class Plan(StrictModel):
 def rests(plan: Plan) -> frozenset[int]:
     """Return the indices of the boots that have the trials that an earlier boot of ``plan`` did not
     reach."""
-    seen: set[object] = set()
-    found: set[int] = set()
+    places: set[object] = set()
+    indices: set[int] = set()
     for boot in plan.boots:
-        if boot.place in seen:
-            found.add(boot.index)
-        seen.add(boot.place)
-    return frozenset(found)
+        if boot.place in places:
+            indices.add(boot.index)
+        places.add(boot.place)
+    return frozenset(indices)
 
 
 def blocks_of(design: Design) -> int:

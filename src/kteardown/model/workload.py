@@ -24,10 +24,10 @@ _WHOLE_SCRIPT = "whole_ns"
 
 def unit_of(key: str) -> Unit:
     """Return the unit at the end of a metric's key. Raises ValueError if it has none."""
-    found: list[Unit] = [unit for unit in get_args(Unit) if key.endswith(f"_{unit}")]
-    if not found:
+    units: list[Unit] = [unit for unit in get_args(Unit) if key.endswith(f"_{unit}")]
+    if not units:
         raise ValueError(f"{key} does not end in a unit")
-    return max(found, key=len)
+    return max(units, key=len)
 
 
 class StrictModel(BaseModel):

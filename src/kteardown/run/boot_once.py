@@ -112,13 +112,13 @@ def boot_counted(
     """
     planned = _planned(workload, points, seed)
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
-        here = Entry(Path(name))
+        scratch = Entry(Path(name))
         initramfs = _initramfs(
-            here, place or here, kernel, workload, planned, folder, reporter, also
+            scratch, place or scratch, kernel, workload, planned, folder, reporter, also
         )
         memory_mb = spec.memory_mb or workload.memory_mb
         check_size(initramfs.stat().st_size, memory_mb)
-        counts = here.path / "counts"
+        counts = scratch.path / "counts"
         plugin = _plugin(counts, workload, folder, reporter, also) if counted else ()
         job = BootJob(
             image=kernel.image,
@@ -132,7 +132,7 @@ def boot_counted(
             possible_cpus=spec.largest("possible_cpus"),
             numa_nodes=spec.largest("numa_nodes"),
             seed=planned.seed,
-            console=here / "console",
+            console=scratch / "console",
             silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
             plugin=plugin,
         )
@@ -142,7 +142,7 @@ def boot_counted(
             result = machine.boot(job, records.add)
         except ForgedError as error:
             raise _forgery(workload, error) from error
-        _check(result, workload, here)
+        _check(result, workload, scratch)
         start, *sections = read_counts(counts) if counted else [TrialBlocks(0, ())]
     trials = _trials(planned, records.kept, sections, 4 if also else 1)
     return CountedBoot(start, trials, tuple(records.kept), result)
@@ -203,14 +203,14 @@ def boot_together(
 def _plugin(
     counts: Path, workload: Workload, folder: str, reporter: Reporter, also: Also
 ) -> tuple[str, ...]:
-    own = own_sources({workload.name: workload}, folder)
+    sources = own_sources({workload.name: workload}, folder)
     return plugin_arguments(
-        DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=own, also=also
+        DEFAULT_ARCH, counts, cache=cache_dir(), reporter=reporter, own=sources, also=also
     )
 
 
 def _initramfs(
-    here: Entry,
+    scratch: Entry,
     place: Entry,
     kernel: Bootable,
     workload: Workload,
@@ -220,14 +220,14 @@ def _initramfs(
     also: Also,
 ) -> Path:
     cache = cache_dir()
-    own = own_sources({workload.name: workload}, folder)
-    wanted = programs_of(workload, [trial.params for trial in planned.trials])
+    sources = own_sources({workload.name: workload}, folder)
+    program_names = programs_of(workload, [trial.params for trial in planned.trials])
     return pack(
-        here / "initramfs",
-        agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=own, also=also),
+        scratch / "initramfs",
+        agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=sources, also=also),
         plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
         modules=kernel.modules,
-        programs=guest_programs(wanted, DEFAULT_ARCH, Sources(cache, reporter), reporter),
+        programs=guest_programs(program_names, DEFAULT_ARCH, Sources(cache, reporter), reporter),
         archives=script_archives({workload.name: workload}, folder, place, DEFAULT_ARCH, reporter),
     )
 
@@ -240,8 +240,8 @@ def check_size(size: int, memory_mb: int) -> None:
         raise InputError(
             f"the files of the guest, {size_mb} MB, do not fit into its memory of {memory_mb} MB",
             hint=(
-                f"give it more, --memory-mb {3 * size_mb + _KERNEL_MB + 256}, or leave out large "
-                "programs."
+                f"give the guest more memory, --memory-mb {3 * size_mb + _KERNEL_MB + 256}, or "
+                "leave out large programs."
             ),
         )
 
@@ -263,17 +263,17 @@ def _planned(workload: Workload, points: Sequence[Params], seed: int) -> Planned
 
 
 def _trials(
-    planned: PlannedBoot, records: Sequence[Record], sections: Sequence[TrialBlocks], each: int
+    planned: PlannedBoot, records: Sequence[Record], sections: Sequence[TrialBlocks], per_trial: int
 ) -> tuple[CountedTrial, ...]:
-    """Return the trials with the counts of ``each`` so many sections."""
-    if len(sections) != each * len(
+    """Return the trials, each with the counts of ``per_trial`` sections."""
+    if len(sections) != per_trial * len(
         planned.trials
     ):  # Nothing was counted, or the setup of one failed.
-        sections = [TrialBlocks(0, ())] * each * len(planned.trials)
+        sections = [TrialBlocks(0, ())] * per_trial * len(planned.trials)
     ends = {record.trial: record for record in reversed(records) if isinstance(record, TrialEnd)}
     trials = []
     for trial, section, *parts in zip(
-        planned.trials, *(sections[n::each] for n in range(each)), strict=True
+        planned.trials, *(sections[n::per_trial] for n in range(per_trial)), strict=True
     ):
         end = ends.get(trial.index)
         status, detail = (end.status, end.detail) if end else ("", "")

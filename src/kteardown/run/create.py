@@ -85,14 +85,14 @@ def save_requests(
 def save_built(run: RunDir, built: Built) -> None:
     """Add kernels that were built, with their configurations. Raises LabError."""
     requests = _json(run.folder / "requests.json")
-    known = _json(run.kernels_file)
+    kernels = _json(run.kernels_file)
     # Base is built first, maybe in an earlier call.
     base = built.images.get(BASE) or _kernel_image.validate_python(
-        {"name": BASE, "series": "", **known[BASE]}
+        {"name": BASE, "series": "", **kernels[BASE]}
     )
     for name, image in built.images.items():
         request = requests.get(name, {})
-        known[name] = {
+        kernels[name] = {
             **asdict(image),
             "patch_set": request.get("patch_set"),
             "unchanged": bool(request.get("patches")) and not build.changed_objects(base, image),
@@ -101,7 +101,7 @@ def save_built(run: RunDir, built: Built) -> None:
         if config.is_file():
             run.copy(config, run.folder / "config" / f"{_file_name(name)}.config")
     # In the order of the report, whichever was built first.
-    ordered = {name: known[name] for name in (*requests, *known) if name in known}
+    ordered = {name: kernels[name] for name in (*requests, *kernels) if name in kernels}
     run.save(run.kernels_file, json.dumps(ordered, indent=1, default=str))
 
 
@@ -126,11 +126,11 @@ def check_same_source(snapshot: Snapshot, requests: Sequence[KernelRequest], bui
 
 def missing_kernels(run: RunDir) -> list[KernelRequest]:
     """Return the kernels of the plan that are not built yet."""
-    known = _json(run.kernels_file)
+    kernels = _json(run.kernels_file)
     return [
         _request(run, name, fields)
         for name, fields in _json(run.folder / "requests.json").items()
-        if name not in known
+        if name not in kernels
     ]
 
 
@@ -145,7 +145,7 @@ def needed_requests(run: RunDir) -> list[KernelRequest]:
     base = requests.get(BASE)
     with damaged(str(run.folder / "requests.json"), hint=_RESTORE):
         is_read = (run.folder / _TWIN_PATCH).exists() or any(
-            one.get("patches") for one in requests.values()
+            fields.get("patches") for fields in requests.values()
         )
     return [*missing_kernels(run), *([_request(run, BASE, base)] if base and is_read else [])]
 
@@ -170,7 +170,8 @@ def _bootable(run: RunDir, name: str, fields: Mapping[str, Any]) -> Bootable:
         if not file.resolve().is_relative_to(cache_dir().resolve()):
             raise InputError(
                 f"{run.kernels_file}: {file}, of {name}, is not in the cache {cache_dir()}",
-                hint="run the experiment again; with another cache, set KTEARDOWN_CACHE to it.",
+                hint="run the experiment again; if the run used another cache, set KTEARDOWN_CACHE "
+                "to its folder.",
             )
     if image.is_file():
         cache_folder.hold(image.parent)
@@ -185,11 +186,11 @@ def _bootable(run: RunDir, name: str, fields: Mapping[str, Any]) -> Bootable:
 def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:
     """Return what a kernel of the run is made of, and its image. Raises InputError."""
     fields = _json(run.folder / "requests.json")
-    known = _json(run.kernels_file)
-    if name not in fields or name not in known:
+    kernels = _json(run.kernels_file)
+    if name not in fields or name not in kernels:
         raise InputError(f"the run does not say what {name} is made of", hint="start the run anew.")
     with damaged(str(run.kernels_file), hint=_RESTORE):
-        image = _kernel_image.validate_python({"name": name, "series": "", **known[name]})
+        image = _kernel_image.validate_python({"name": name, "series": "", **kernels[name]})
     return _request(run, name, fields[name]), image
 
 
@@ -220,10 +221,10 @@ def _base_request(snapshot: Snapshot) -> KernelRequest:
 
 def _request(run: RunDir, name: str, fields: Mapping[str, Any]) -> KernelRequest:
     with damaged(str(run.folder / "requests.json"), hint=_RESTORE):
-        found = _kernel_request.validate_python({"name": name, **fields})
-    patches = tuple(run.plain_file(str(patch)) for patch in found.patches)
-    fragments = run.kept_fragments(found.fragments)
-    return replace(found, patches=patches, backports=(), fragments=fragments)
+        request = _kernel_request.validate_python({"name": name, **fields})
+    patches = tuple(run.plain_file(str(patch)) for patch in request.patches)
+    fragments = run.kept_fragments(request.fragments)
+    return replace(request, patches=patches, backports=(), fragments=fragments)
 
 
 def _file_name(kernel: str) -> str:
@@ -306,7 +307,7 @@ def plan_boots(resolved: Resolved, left_out: dict[str, str] | None = None) -> Pl
     if plan.memory_mb > (most := int(psutil.virtual_memory().total) >> 20):
         raise InputError(
             f"a guest of {plan.memory_mb:,} MB does not fit into this host, which has {most:,} MB",
-            hint="choose less with --memory-mb.",
+            hint="choose less memory with --memory-mb.",
         )
     return plan
 
@@ -314,8 +315,8 @@ def plan_boots(resolved: Resolved, left_out: dict[str, str] | None = None) -> Pl
 def plan_profiled_boots(resolved: Resolved, plan: Plan) -> Plan:
     """Return the plan of the profiled boots; empty unless the experiment has a profile."""
     kernels = [kernel.name for kernel in resolved.kernels if not kernel.optional]
-    wanted = kernels if resolved.experiment.design.profile else []
-    return plan_profile(plan, resolved.experiment, resolved.workloads, wanted)
+    profiled = kernels if resolved.experiment.design.profile else []
+    return plan_profile(plan, resolved.experiment, resolved.workloads, profiled)
 
 
 def forecast_cost(resolved: Resolved, plan: Plan, *, jobs: int | None) -> tuple[Building, Forecast]:
@@ -338,8 +339,10 @@ def design_power(resolved: Resolved) -> DesignPower:
 
     experiment = resolved.experiment
     points = points_of(experiment, resolved.workloads)
-    known = spreads(experiment, all_runs())
-    return decidable(experiment, resolved.workloads, len(experiment.variants), points, known)
+    spreads_by_metric = spreads(experiment, all_runs())
+    return decidable(
+        experiment, resolved.workloads, len(experiment.variants), points, spreads_by_metric
+    )
 
 
 def _requests(resolved: Resolved, reporter: Reporter) -> list[KernelRequest]:
@@ -372,17 +375,17 @@ def spreads(experiment: Experiment, runs: Iterable[RunDir]) -> dict[tuple[str, s
     The largest of a run's variants is used. ``runs`` are oldest first. A run without a result, or
     with one that does not have them, is ignored.
     """
-    found: dict[tuple[str, str], Spread] = {}
+    newest: dict[tuple[str, str], Spread] = {}
     for run in list(runs)[: -_RUNS - 1 : -1]:
         try:
             result = Result.model_validate_json(run.result_file.content(LARGE))
         except (OSError, ValidationError):
             continue
-        own: dict[tuple[str, str], Spread] = {}
+        of_run: dict[tuple[str, str], Spread] = {}
         for m in result.metric_verdicts if result.clock == experiment.design.clock else ():
             if m.statistic == "median" and m.spread is not None and m.point_spread is not None:
                 name = (m.workload, m.metric)
-                if name not in own or own[name].metric < m.spread:
-                    own[name] = Spread(m.spread, m.point_spread, run.name)
-        found = {**own, **found}
-    return found
+                if name not in of_run or of_run[name].metric < m.spread:
+                    of_run[name] = Spread(m.spread, m.point_spread, run.name)
+        newest = {**of_run, **newest}
+    return newest

@@ -54,8 +54,8 @@ def execute(
     because of the host is attempted again a few times. Raises LabError if it fails each time.
     Records that were written before an error or a KeyboardInterrupt are kept.
     """
-    done = log.finished()
-    todo = [boot for boot in plan.boots if boot.index not in done]
+    finished = log.finished()
+    todo = [boot for boot in plan.boots if boot.index not in finished]
     executor = lab.executor or Executor(lab)
     if not todo and not executor.unsettled(log):
         return
@@ -136,7 +136,7 @@ class _Course:
 
     def _skipped(self, boot: PlannedBoot) -> None:
         self._reporter.note(
-            f"boot {boot.index} of {boot.kernel} is skipped: earlier boots of it failed"
+            f"boot {boot.index} of {boot.kernel} is skipped: earlier boots of this kernel failed"
         )
 
 
@@ -148,8 +148,10 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     kernel = setting.kernels[boot.kernel]
 
     left_behind = LeftBehind(boot.trials)
-    done = log.completed(boot.index)
-    left = boot.model_copy(update={"trials": tuple(t for t in boot.trials if t.index not in done)})
+    completed = log.completed(boot.index)
+    left = boot.model_copy(
+        update={"trials": tuple(t for t in boot.trials if t.index not in completed)}
+    )
     guest = GuestRecords(left, lab.reports)
 
     def keep(*records: Record) -> None:
@@ -243,8 +245,8 @@ def completed_record(
 def _with_source_lines(result: BootEnd, source: SourceLines) -> BootEnd:
     texts = [(result.detail,), result.last_lines, *(problem.excerpt for problem in result.problems)]
     flat = source.annotate([line for text in texts for line in text])
-    found = iter(flat)
-    (detail,), last, *excerpts = (tuple(itertools.islice(found, len(text))) for text in texts)
+    annotated = iter(flat)
+    (detail,), last, *excerpts = (tuple(itertools.islice(annotated, len(text))) for text in texts)
     problems = tuple(
         problem.model_copy(update={"excerpt": excerpt})
         for problem, excerpt in zip(result.problems, excerpts, strict=True)
@@ -350,10 +352,10 @@ def run_boot(boot: PlannedBoot, setting: Setting) -> BootEnd:
                 f"{result.detail}",
                 hint="check this host with `kteardown doctor`, then resume the run.",
             )
-        again = setting.log.to_repeat(boot.index) if result.outcome == "ok" else frozenset()
-        if not again:
+        to_repeat = setting.log.to_repeat(boot.index) if result.outcome == "ok" else frozenset()
+        if not to_repeat:
             return result
         setting.reporter.note(
-            f"boot {boot.index} of {boot.kernel}: other work of the host disturbed {len(again)} of "
-            f"{len(boot.trials)} trials, which run again"
+            f"boot {boot.index} of {boot.kernel}: other work of the host disturbed "
+            f"{len(to_repeat)} of {len(boot.trials)} trials; kteardown runs these trials again"
         )

@@ -111,28 +111,35 @@ def seen_boot(run: str, boot: BootRecords, plan: Plan) -> SeenBoot | None:
 
 
 def forecast(
-    plan: Plan, workloads: Mapping[str, Workload], seen: Sequence[SeenBoot], *, jobs: int
+    plan: Plan, workloads: Mapping[str, Workload], earlier: Sequence[SeenBoot], *, jobs: int
 ) -> Forecast:
-    """Forecast ``plan``. ``seen`` is oldest first, and has its clock and architecture."""
+    """Forecast ``plan``. ``earlier`` is oldest first, and has its clock and architecture."""
     # KVM is many times faster than emulation: only boots of the acceleration that was used last.
-    alike = [boot for boot in seen if boot.acceleration == seen[-1].acceleration]
+    same_acceleration = [boot for boot in earlier if boot.acceleration == earlier[-1].acceleration]
     names = {trial.workload for boot in plan.boots for trial in boot.trials}
-    used = [boot for boot in alike if any(trial.workload in names for trial, _ in boot.trials)]
-    known = {trial.workload for boot in used for trial, _ in boot.trials}
+    used = [
+        boot
+        for boot in same_acceleration
+        if any(trial.workload in names for trial, _ in boot.trials)
+    ]
+    measured = {trial.workload for boot in used for trial, _ in boot.trials}
     trials = {place(trial): trial for boot in plan.boots for trial in boot.trials}
     every = {
-        name: [t for b in used for t in b.trials if t[0].workload == name] for name in names & known
+        name: [t for b in used for t in b.trials if t[0].workload == name]
+        for name in names & measured
     }
-    found = {
+    expected = {
         at: _at(trial, workloads[trial.workload].law, every[trial.workload])
         for at, trial in trials.items()
         if trial.workload in every
     }
     overhead = median([boot.overhead_s for boot in used] or [0.0])
     seconds = None
-    if names <= known and used:
-        each = [overhead + sum(found[place(t)][0] for t in boot.trials) for boot in plan.boots]
-        seconds = sum(each) / min(jobs, len(each))
+    if names <= measured and used:
+        boot_times = [
+            overhead + sum(expected[place(t)][0] for t in boot.trials) for boot in plan.boots
+        ]
+        seconds = sum(boot_times) / min(jobs, len(boot_times))
     peaks = [
         boot.peak_rss_kb for boot in used if boot.peak_rss_kb and boot.memory_mb == plan.memory_mb
     ]
@@ -143,10 +150,10 @@ def forecast(
         boots=len(used),
         runs=tuple(dict.fromkeys(boot.run for boot in used)),
         points=len(trials),
-        carried=sum(not seen_there for _, seen_there in found.values()),
-        unknown=tuple(sorted(names - known)),
+        carried=sum(not is_measured for _, is_measured in expected.values()),
+        unknown=tuple(sorted(names - measured)),
         overhead_s=overhead,
-        trial_s={at: value for at, (value, _) in found.items()},
+        trial_s={at: value for at, (value, _) in expected.items()},
     )
 
 
@@ -154,22 +161,22 @@ def _at(trial: PlannedTrial, law: str, every: Sequence[SeenTrial]) -> tuple[floa
     """Return the seconds of ``trial``, and whether exactly its point was measured."""
     # They are a function of the parameter of the growth law of its workload, of which ``every``
     # trial is.
-    others = {name: value for name, value in trial.params.items() if name != law}
-    nearest = max(_agree(others, seen.params) for seen, _ in every)
+    other_params = {name: value for name, value in trial.params.items() if name != law}
+    nearest = max(_agree(other_params, earlier.params) for earlier, _ in every)
     executions = trial.warmup + trial.repetitions
     by_size: dict[int, list[tuple[int, float]]] = {}
-    for seen, seconds in every:
-        if _agree(others, seen.params) == nearest:
-            group = by_size.setdefault(size_of(seen.params, law), [])
-            group.append((seen.warmup + seen.repetitions, seconds))
-    known = sorted((size, _seconds(group, executions)) for size, group in by_size.items())
+    for earlier, seconds in every:
+        if _agree(other_params, earlier.params) == nearest:
+            group = by_size.setdefault(size_of(earlier.params, law), [])
+            group.append((earlier.warmup + earlier.repetitions, seconds))
+    times_by_size = sorted((size, _seconds(group, executions)) for size, group in by_size.items())
     size = size_of(trial.params, law)
-    same = nearest == len(others) and size in by_size
-    return _on_line(known, size), same and any(n == executions for n, _ in by_size[size])
+    same = nearest == len(other_params) and size in by_size
+    return _on_line(times_by_size, size), same and any(n == executions for n, _ in by_size[size])
 
 
-def _agree(wanted: Mapping[str, ParamValue], seen: Mapping[str, ParamValue]) -> int:
-    return sum(seen.get(name) == value for name, value in wanted.items())
+def _agree(wanted: Mapping[str, ParamValue], params: Mapping[str, ParamValue]) -> int:
+    return sum(params.get(name) == value for name, value in wanted.items())
 
 
 def _seconds(group: Sequence[tuple[int, float]], executions: int) -> float:
@@ -177,16 +184,18 @@ def _seconds(group: Sequence[tuple[int, float]], executions: int) -> float:
     number."""
     # In proportion if they have fewer executions.
     nearest = min((abs(count - executions), count) for count, _ in group)[1]
-    found = median(seconds for count, seconds in group if count == nearest)
-    return found * max(1.0, executions / nearest)
+    typical = median(seconds for count, seconds in group if count == nearest)
+    return typical * max(1.0, executions / nearest)
 
 
-def _on_line(known: Sequence[tuple[int, float]], size: int) -> float:
-    if len(known) == 1:
-        ((only, seconds),) = known
+def _on_line(times_by_size: Sequence[tuple[int, float]], size: int) -> float:
+    if len(times_by_size) == 1:
+        ((only, seconds),) = times_by_size
         return seconds * max(1.0, size / only) if only else seconds
-    above = next((n for n, (value, _) in enumerate(known) if value >= size), len(known) - 1)
-    (x0, y0), (x1, y1) = known[max(above, 1) - 1], known[max(above, 1)]
+    above = next(
+        (n for n, (value, _) in enumerate(times_by_size) if value >= size), len(times_by_size) - 1
+    )
+    (x0, y0), (x1, y1) = times_by_size[max(above, 1) - 1], times_by_size[max(above, 1)]
     return max(0.0, y0 + (y1 - y0) * (size - x0) / (x1 - x0))
 
 
@@ -198,26 +207,26 @@ def seen(experiment: Experiment, runs: Iterable[RunDir]) -> list[SeenBoot]:
     first. A run that cannot be read is ignored.
     """
     left = dict.fromkeys(_workloads(experiment), _RUNS)
-    found: list[list[SeenBoot]] = []
+    boots_of_runs: list[list[SeenBoot]] = []
     for run in reversed(list(runs)):
         missing = {name for name, count in left.items() if count}
         if not missing:
             break
         names, boots = _read(run, experiment, missing)
-        found.insert(0, boots)
+        boots_of_runs.insert(0, boots)
         for name in names & missing:
             left[name] -= 1 if boots else 0
-    return [boot for boots in found for boot in boots]
+    return [boot for boots in boots_of_runs for boot in boots]
 
 
-def _read(run: RunDir, wanted: Experiment, missing: set[str]) -> tuple[set[str], list[SeenBoot]]:
+def _read(run: RunDir, planned: Experiment, missing: set[str]) -> tuple[set[str], list[SeenBoot]]:
     """Return the workloads and the boots of a run; none if it has no workload that is missing."""
     try:
         experiment = Experiment.model_validate_json(run.experiment_file.content())
         clock = experiment.design.clock
         arch = experiment.machine.arch
-        alike = (clock, arch) == (wanted.design.clock, wanted.machine.arch)
-        if not alike or not _workloads(experiment) & missing:
+        is_comparable = (clock, arch) == (planned.design.clock, planned.machine.arch)
+        if not is_comparable or not _workloads(experiment) & missing:
             return set(), []
         plan = Plan.model_validate_json(run.plan_file.content(LARGE))
         boots = [seen_boot(run.name, boot, plan) for boot in run.boots()]

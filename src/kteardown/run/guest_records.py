@@ -160,7 +160,7 @@ class GuestRecords:
                 return "trials are left" if left or record.trials != len(self._trials) else ""
         running = self._running
         if running is None or getattr(record, "trial", None) != running.trial.index:
-            return "it is of no running trial"
+            return "it belongs to no running trial"
         if isinstance(record, TrialEnd):
             self._running = None
         return running.wrong(record)
@@ -234,7 +234,7 @@ class _RunningTrial:
     def _wrong_sample(self, record: Record) -> str:
         assert isinstance(record, Sample)
         if record.warmup != (record.repetition < self.trial.warmup):
-            return "its warm-up is not that of the plan"
+            return "its warm-up differs from the plan"
         return self._too_many("metric", record.metric, self._reports.metrics)
 
     def _wrong_check(self, record: Record) -> str:
@@ -250,7 +250,7 @@ class _RunningTrial:
     def _wrong_histogram(self, record: Record) -> str:
         assert isinstance(record, Buckets)
         if record.warmup != (record.repetition < self.trial.warmup):
-            return "its warm-up is not that of the plan"
+            return "its warm-up differs from the plan"
         if record.metric not in self._reports.histograms:
             return "the file of the workload declares no such histogram"
         # Several lines are one histogram: each value has one bucket.
@@ -274,7 +274,7 @@ class _RunningTrial:
     def _wrong_stack(self, record: Record) -> str:
         assert isinstance(record, Stack)
         if self._samples is None or not 0 < record.count <= self._samples:
-            return "its profile has not so many samples"
+            return "its profile does not have that many samples"
         self._samples -= record.count
         return ""
 
@@ -314,16 +314,16 @@ class _RunningScript(_RunningTrial):
     def _wrong_sample(self, record: Record) -> str:
         assert isinstance(record, Sample)
         is_of_script = record.metric in _OF_EVERY_SCRIPT
-        wanted = ("", "samples") if is_of_script else _AROUND
-        if self._step not in wanted or self._count["metric", record.metric]:
+        steps = ("", "samples") if is_of_script else _AROUND
+        if self._step not in steps or self._count["metric", record.metric]:
             return "no sample of a script comes now"
         self._step = self._step or ("samples" if is_of_script else "unfinished")
         return super()._wrong_sample(record)
 
     def _wrong_check(self, record: Record) -> str:
         assert isinstance(record, Check)
-        wanted = ("ended",) if record.name == "ended" else _AROUND
-        if self._step not in wanted or self._count["invariant", record.name]:
+        steps = ("ended",) if record.name == "ended" else _AROUND
+        if self._step not in steps or self._count["invariant", record.name]:
             return "no check of a script comes now"
         self._step = "checked" if record.name == "ended" else self._step or "unfinished"
         return super()._wrong_check(record)

@@ -49,7 +49,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
     if best == "icount":
         # Nodes of a cluster need no compiler: they find it in the cache.
         cache_folder.hold(main_loop_library(reporter))
-    wanted = programs_of(experiment, snapshot.workloads)
+    program_names = programs_of(experiment, snapshot.workloads)
     owner = f"{platform.node()}:{snapshot.run.path.resolve()}"
     return Lab(
         machine=place.machine(owner, reporter, repeat=where.repeat),
@@ -64,7 +64,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         lost_asked=experiment.design.lost_limit is not None,
         jobs=jobs_of(experiment, where.jobs),
         kernel_args=spec.kernel_args,
-        programs=guest_programs(wanted, spec.arch, Sources(cache_dir(), reporter), reporter),
+        programs=guest_programs(program_names, spec.arch, Sources(cache_dir(), reporter), reporter),
         archives=script_archives(
             snapshot.workloads, experiment.folder, snapshot.run.folder, spec.arch, reporter
         ),
@@ -83,10 +83,10 @@ def agent_of(
 ) -> Path:
     """Return the agent of the guests, from the cache or built into it. Raises BuildError,
     LabError."""
-    own = own_sources(workloads, experiment.folder)
+    sources = own_sources(workloads, experiment.folder)
     also: Also = "counts" if counts else ""
     built = build_agent(
-        experiment.machine.arch, cache=cache_dir(), reporter=reporter, own=own, also=also
+        experiment.machine.arch, cache=cache_dir(), reporter=reporter, own=sources, also=also
     )
     return cache_folder.hold(built)
 
@@ -100,10 +100,10 @@ def lost_limit(
     host has no CPU besides those of the guest: there a guest loses time to QEMU and to the lab, and
     the more it does, the more it loses. If it is not ``is_here``, the host decides that for itself.
     """
-    asked = experiment.design.lost_limit
+    limit = experiment.design.lost_limit
     if acceleration in ("icount", "metal"):
         return None
-    if asked is not None:
-        return asked if asked < 1 else None
+    if limit is not None:
+        return limit if limit < 1 else None
     spare = not is_here or len(os.sched_getaffinity(0)) > cpus
     return LOST_LIMIT if acceleration == "kvm" and spare else None

@@ -74,10 +74,10 @@ def rest_of_failed(
     already, if the guest failed before its first trial, or if the boot has had its further boots. A
     trial is left out if ``leave_out`` is true for it and the trial that failed.
     """
-    found: list[PlannedBoot] = []
+    further: list[PlannedBoot] = []
     for boot in boots:
         planned = plan.boots[boot.boot]
-        alike = [other for other in plan.boots if other.place == planned.place]
+        alike = [candidate for candidate in plan.boots if candidate.place == planned.place]
         if boot.end.outcome not in outcomes or planned is not alike[-1] or len(alike) > _FURTHER:
             continue
         begun = {record.trial for record in boot.records if isinstance(record, TrialStart)}
@@ -87,9 +87,9 @@ def rest_of_failed(
             rest = [trial for trial in rest if not leave_out(trial, failed)]
         if begun and rest:
             trials = tuple(trial.model_copy(update={"index": n}) for n, trial in enumerate(rest))
-            index = len(plan.boots) + len(found)
-            found.append(planned.model_copy(update={"index": index, "trials": trials}))
-    return tuple(found)
+            index = len(plan.boots) + len(further)
+            further.append(planned.model_copy(update={"index": index, "trials": trials}))
+    return tuple(further)
 
 
 def plan_profile(
@@ -154,8 +154,8 @@ def _block(
                     script=script_of(workloads[sweep.workload]),
                 )
             )
-    others = [trial for trial in trials if trial.script is None]
-    groups = [others, *([trial] for trial in trials if trial.script is not None)]
+    unscripted = [trial for trial in trials if trial.script is None]
+    groups = [unscripted, *([trial] for trial in trials if trial.script is not None)]
     boots = [
         tuple(trial.model_copy(update={"index": index}) for index, trial in enumerate(group))
         for group in groups

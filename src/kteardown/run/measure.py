@@ -110,7 +110,7 @@ def _plan_rest_of_hung(snapshot: Snapshot, log: RecordWriter, reporter: Reporter
     if more:
         trials = sum(len(boot.trials) for boot in more)
         reporter.note(
-            f"running the {trials} trials that guests which hung did not reach, in further guests"
+            f"running the {trials} trials that hung guests did not reach, in further guests"
         )
         extended = plan.model_copy(update={"boots": (*plan.boots, *more)})
         run.save(run.plan_file, extended.model_dump_json(indent=1))
@@ -169,7 +169,7 @@ def add_layout_twin(snapshot: Snapshot, result: Result, reporter: Reporter) -> S
     design = snapshot.experiment.design
     blocks = result.stopping.stopped_at if result.stopping else blocks_of(design)
     reporter.note(
-        "a change of less than 10% is claimed, which code layout alone can cause: booting "
+        "code layout alone can cause a claimed change of less than 10%: booting "
         f"{blocks} more blocks of base and its layout twin"
     )
     extended = with_layout_twin(planned, snapshot.experiment, snapshot.workloads, blocks)
@@ -200,9 +200,10 @@ def _build(snapshot: Snapshot, missing: Sequence[KernelRequest], reporter: Repor
         raise BuildError(
             error.message,
             hint=(
-                f"{error.hint} {name} keeps the patches that it began with: after a change of one, "
-                "start the experiment anew; base is not built again. If the cause was this host, "
-                f"fix it and resume the run: kteardown run --resume {name}"
+                f"{error.hint} The run {name} keeps the patches that it began with. If you change "
+                "a patch, start the experiment anew; kteardown does not build base again. If this "
+                "host was the cause, fix the host and resume the run: kteardown run --resume "
+                f"{name}"
             ),
         ) from error
     create.check_same_source(snapshot, missing, built)

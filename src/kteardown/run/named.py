@@ -74,14 +74,16 @@ def of_variant(variant: str) -> Iterator[Named]:
 
 def of_experiment(experiment: Experiment) -> list[Named]:
     """Return all that an experiment names."""
-    found = [*of_source(experiment.source), *of_compiler(experiment.compiler)]
-    found += [one for variant in experiment.variants for one in of_variant(variant)]
-    return found + ([Named(experiment.folder, "workloads of its own")] if experiment.folder else [])
+    result = [*of_source(experiment.source), *of_compiler(experiment.compiler)]
+    result += [named for variant in experiment.variants for named in of_variant(variant)]
+    return result + (
+        [Named(experiment.folder, "workloads of its own")] if experiment.folder else []
+    )
 
 
-def of_runs(found: RunFolder) -> list[Named]:
+def of_runs(folder: RunFolder) -> list[Named]:
     """Return what is still needed of all that a run names. Raises InputError if it is damaged."""
-    return [one for run in found.runs for one in _of_run(run, load(run))]
+    return [named for run in folder.runs for named in _of_run(run, load(run))]
 
 
 def _of_run(run: RunDir, snapshot: Snapshot) -> Iterator[Named]:
@@ -121,9 +123,9 @@ def need(named: Iterable[Named], typed: Sequence[str], what: str, command: str) 
     ``command`` is the one that was typed, without its ``--own``.
     """
     missing: dict[str, list[str]] = {}
-    for one in named:
-        if not any(_covers(word, one.text) for word in typed):
-            missing.setdefault(on_one_line(one.text), []).append(one.what)
+    for item in named:
+        if not any(_covers(word, item.text) for word in typed):
+            missing.setdefault(on_one_line(item.text), []).append(item.what)
     if missing:
         texts = [f"{text} ({', '.join(dict.fromkeys(whats))})" for text, whats in missing.items()]
         raise InputError(
@@ -141,6 +143,6 @@ def _covers(word: str, text: str) -> bool:
     """Return whether a typed word is ``text``, or a folder that has it."""
     if word == text or message_id(text):
         return word == text
-    typed, path = (Path(os.path.abspath(Path(one).expanduser())) for one in (word, text))
+    typed, path = (Path(os.path.abspath(Path(name).expanduser())) for name in (word, text))
     # After a link, .. leads elsewhere than it seems.
     return path == typed if ".." in Path(text).parts else path.is_relative_to(typed)

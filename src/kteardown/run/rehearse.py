@@ -94,10 +94,14 @@ def rehearse(
     name = experiment.workloads[0].workload
     workload = load_workload(name, experiment.folder)
     every = points_of(experiment, {name: workload})
-    own = [{key: point.params[key] for key in workload.parameters} for point in every]
+    params = [{key: point.params[key] for key in workload.parameters} for point in every]
     law = workload.law
-    rest = {key: value for key, value in own[0].items() if key != law}
-    sized = [point for point in own if {**point, law: 0} == {**rest, law: 0}] if law else own[:1]
+    other_params = {key: value for key, value in params[0].items() if key != law}
+    sized = (
+        [point for point in params if {**point, law: 0} == {**other_params, law: 0}]
+        if law
+        else params[:1]
+    )
     points = sorted(sized, key=lambda point: size_of(point, law))[:2]
 
     acceleration = place.acceleration(experiment, reporter)
@@ -118,7 +122,7 @@ def rehearse(
         trials.append((trial, run.ended_s - (end.first_record_s or 0)))
     seconds = sum(end.duration_s for _, end in boots)
     # For the forecast, how long a boot takes besides its trials.
-    overhead_s = (seconds - sum(taken for _, taken in trials)) / len(boots)
+    overhead_s = (seconds - sum(trial_s for _, trial_s in trials)) / len(boots)
     memory_mb = experiment.machine.memory_mb or workload.memory_mb
     peak_kb = boots[-1][1].peak_rss_kb
     seen = SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s, peak_kb, tuple(trials))
@@ -174,16 +178,16 @@ def running_for(record: Record) -> str:
 
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
-    end = next((one for one in records if isinstance(one, TrialEnd)), None)
-    output = [one for one in records if isinstance(one, OutputLine)]
+    end = next((record for record in records if isinstance(record, TrialEnd)), None)
+    output = [record for record in records if isinstance(record, OutputLine)]
     if end and end.status == "ok" and (failures := tap_failures(output)):
         end = end.model_copy(update={"status": "void", "detail": f"a test failed: {failures[0]}"})
     return Rehearsal(
         params,
         output,
-        [one for one in records if isinstance(one, Delta)],
-        {one.metric: one.value for one in records if isinstance(one, Sample)},
-        next((one for one in records if isinstance(one, ScriptEnd)), None),
+        [record for record in records if isinstance(record, Delta)],
+        {record.metric: record.value for record in records if isinstance(record, Sample)},
+        next((record for record in records if isinstance(record, ScriptEnd)), None),
         end.status if end else "",
         end.detail if end else "the guest ended before the script",
         (end and end.at_s) or 0.0,
@@ -208,25 +212,25 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
     missing = next((match for line in lines if (match := _MISSING.search(line))), None)
     if run.ended and run.ended.how == "limit":
         hint = (
-            "choose a smaller size with --set, where --set N=1000 is $N and $1, or give it more "
-            "seconds of the guest: --limit 30m. Nothing answers a script that reads from its "
-            "terminal."
+            "choose a smaller size with --set (the script has --set N=1000 as $N and $1), or give "
+            "the script more time of the guest with --limit 30m. If the script reads from its "
+            "terminal, nothing answers."
         )
     elif killed:
         message = f"{name} failed on base: the guest ran out of memory: {killed}"
-        hint = "give it more with --memory-mb, or choose a smaller size with --set."
+        hint = "give the guest more memory with --memory-mb, or choose a smaller size with --set."
     elif missing:
         program = next(filter(None, missing.groups()))
         message = f"{name} failed on base: {program} is not in the guest"
         hint = (
-            f"install {program} on this host, if it is not there, and name it: --programs "
-            f"{program}; or give a whole root file system: --root."
+            f"install {program} on this host, if it is missing, and add --programs {program}; or "
+            "give a whole root file system with --root."
         )
     elif lacking := [line for line in lines if _NOT_IMPLEMENTED in line]:
         words = " ".join(lacking).lower()
         symbol = next((of for call, of in _WORDS["symbols"].items() if call in words), "NAME")
         hint = (
-            "the kernel lacks a system call: add its symbol to all kernels: --config "
+            "the kernel lacks a system call: add its symbol to all kernels with --config "
             f"CONFIG_{symbol}=y."
         )
     elif any(re.search(_WORDS["disk"], line) for line in lines):
@@ -236,7 +240,7 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
         )
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = (
-            f"correct the script; if it is meant to end so: --allow '{run.ended.how} "
+            f"correct the script; if it is meant to end like this, add --allow '{run.ended.how} "
             f"{run.ended.code}'."
         )
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)
@@ -254,7 +258,7 @@ def _way(run: Rehearsal) -> str:
 
 
 def chosen_metrics(
-    described: Described, rehearsed: Rehearsed, asked: Sequence[str]
+    described: Described, rehearsed: Rehearsed, options: Sequence[str]
 ) -> dict[str, Metric]:
     """Return the metrics that were asked for (``NAME=WHERE``), or else those that a script turns
     out to have.
@@ -266,8 +270,8 @@ def chosen_metrics(
     small = rehearsed.sizes[0]
     large = rehearsed.sizes[-1]
     examples = [*small.output, *large.output]
-    if asked:
-        return dict(metric_of(*named(one), examples) for one in asked)
+    if options:
+        return dict(metric_of(*named(option), examples) for option in options)
     marks, lines = found(examples)
     if described.preset and not marks:
         printed = preset_metrics(described.preset, examples)
@@ -310,16 +314,16 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield from _figures(key, spec, rehearsed)
     if not any(spec.read for spec in workload.metrics.values()):
         yield (
-            "all of the script is compared, its own programs and their start included, so a change "
-            "of the kernel is a smaller part of it; marks or --metric measure a part "
-            "(docs/script.md)"
+            "kteardown compares the whole script, including its programs and their start, so a "
+            "change of the kernel is a smaller part of each figure; use marks or --metric to "
+            "measure a part (docs/script.md)"
         )
     whole_ns = small.samples.get("whole_ns", 0)
     cpu_ns = 1000 * small.samples.get("cpu_us", 0)
     if cpu_ns < _LITTLE * whole_ns:
         yield (
             f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is "
-            "that of what it waits for, and a change of its work is in cpu_us"
+            "mostly the time that it waits, and a change of its work shows in cpu_us"
         )
     readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
     looks = _options(small)
@@ -327,15 +331,16 @@ def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
         yield f"{workload.name} prints what looks like a metric; compare it with {looks}"
     errors = error_lines(small.output)
     for line in errors[:_SHOWN]:
-        yield f"{workload.name} printed, and went on: {line}"
+        yield f"{workload.name} printed this and went on: {line}"
     if len(errors) > _SHOWN:
         yield f"and {len(errors) - _SHOWN} more lines like these"
     if "whole_ns" in small.samples and "all_gone_ns" not in small.samples:
         yield (
-            f"{workload.name} left processes, which were killed 10 s after its end: no all_gone_ns"
+            f"{workload.name} left processes, which were killed 10 s after its end, so there is no "
+            "all_gone_ns"
         )
     if small.ended and small.ended.dropped:
-        yield f"{small.ended.dropped:,} lines of its output were more than are kept"
+        yield f"{small.ended.dropped:,} lines of its output are lost: the agent keeps no more"
 
 
 def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
@@ -345,19 +350,19 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
         return
     reading = parse_reading(spec.read)
     unit = unit_of(key)
-    read = [values(reading, unit, run.output, run.deltas) for run in rehearsed.sizes]
-    if not any(read):
+    of_sizes = [values(reading, unit, run.output, run.deltas) for run in rehearsed.sizes]
+    if not any(of_sizes):
         looks = _options(rehearsed.sizes[0])
         yield f"{key}: nothing matches {spec.read}" + (f"; did you mean {looks}?" if looks else "")
         return
-    shown = " and ".join(f"{one[0].value:,.12g}" for one in read if one)
-    counts = max(map(len, read))
+    shown = " and ".join(f"{of_size[0].value:,.12g}" for of_size in of_sizes if of_size)
+    counts = max(map(len, of_sizes))
     several = f", the first of {counts}, which count as repetitions" if counts > 1 else ""
     yield (
         f"{key}: {shown}, in steps of "
-        f"{max(v.resolution for one in read for v in one):,.9g}{several}"
+        f"{max(v.resolution for of_size in of_sizes for v in of_size):,.9g}{several}"
     )
-    if any(trend([value.value for value in one]) for one in read):
+    if any(trend([value.value for value in of_size]) for of_size in of_sizes):
         yield (
             f"{key}: its values rise or fall with their order in one boot: they may be points and "
             "not repetitions; let the script do one of them, chosen by a parameter (--set)"
@@ -365,7 +370,7 @@ def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
 
 
 def _options(run: Rehearsal) -> str:
-    return " or ".join(f"--metric '{one}'" for one in suggested(run.output))
+    return " or ".join(f"--metric '{option}'" for option in suggested(run.output))
 
 
 def _words(points: Sequence[Mapping[str, ParamValue]]) -> str:

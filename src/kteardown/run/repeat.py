@@ -78,11 +78,13 @@ class RepeatingMachine(QemuMachine):
         with self._turn():
             end = super().boot(job, keep)
         if end.outcome == "ok":
-            again = end.model_copy(
+            repeated = end.model_copy(
                 update={"duration_s": 0.0, "first_record_s": None, "kept_from": began}
             )
             texts = [file.content(LARGE).decode("latin-1") for file in outputs]
-            _write(path, {"end": again.model_dump(mode="json"), "lines": lines, "outputs": texts})
+            _write(
+                path, {"end": repeated.model_dump(mode="json"), "lines": lines, "outputs": texts}
+            )
         return end
 
     @contextmanager

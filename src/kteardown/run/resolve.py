@@ -72,17 +72,17 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     whole: list[Selection] = []
     variants = [kernel_of(variant, base) for variant in experiment.variants]
     named = Counter(kernel.name for kernel, _ in variants)
-    for found, series in variants:
-        kernel = found
+    for request, series in variants:
+        kernel = request
         chosen = series
-        if series and named[found.name] > 1:
+        if series and named[request.name] > 1:
             # With its revision, a series has a name of its own.
             name = f"{series.series}-{series.revision or 'v1'}"
             chosen = replace(
                 series, label=name + series.label.removeprefix(series.series), series=name
             )
-            name = chosen.label + found.name.removeprefix(found.series)
-            kernel = replace(found, name=name, series=chosen.label, patch_set=chosen.patch_set)
+            name = chosen.label + request.name.removeprefix(request.series)
+            kernel = replace(request, name=name, series=chosen.label, patch_set=chosen.patch_set)
         kernels.append(kernel)
         if chosen and kernel.source == base.source and len(chosen.files) > 1:
             whole += [chosen] if chosen.patches == chosen.files else []
@@ -90,9 +90,9 @@ def resolve(experiment: Experiment, *, ablate: bool = False) -> Resolved:
     for name in names[1:]:
         if names.count(name) > 1 or name in (TWIN, LAYOUT):
             written = zip(experiment.variants, names[1:], strict=True)
-            alike = ", ".join(variant for variant, other in written if other == name)
+            same_name = ", ".join(variant for variant, label in written if label == name)
             raise InputError(
-                f"variants: two kernels are called {name!r}: {alike}",
+                f"variants: two kernels are called {name!r}: {same_name}",
                 hint="name each variant once.",
             )
     if ablate:
@@ -135,11 +135,11 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
 def base_of(experiment: Experiment) -> KernelRequest:
     """Return the request for the base kernel of an experiment. Raises InputError."""
     check_source(experiment.source)
-    wanted = located(fragments(experiment, load_workloads(experiment)), experiment.folder)
+    needed = located(fragments(experiment, load_workloads(experiment)), experiment.folder)
     return KernelRequest(
         BASE,
         experiment.source,
-        fragments=wanted,
+        fragments=needed,
         arch=experiment.machine.arch,
         compiler=experiment.compiler,
     )
@@ -190,11 +190,11 @@ def base_and_variants(source: str, series: list[str], branches: list[str]) -> tu
     kind, _, rest = source.partition(":")
     path, at, _ = rest.rpartition("@") if kind == "git" else ("", "", "")
     repository = Path(path if at else rest).expanduser() if kind == "git" else Path()
-    found = [of_branch(text, repository, cache_dir()) for text in branches]
-    variants = [*series, *(str(folder) for _, folder in found)]
-    if at or (source and not (kind == "git" and found)):
+    forks = [of_branch(text, repository, cache_dir()) for text in branches]
+    variants = [*series, *(str(folder) for _, folder in forks)]
+    if at or (source and not (kind == "git" and forks)):
         return source, variants
-    bases = list(dict.fromkeys(fork for fork, _ in found))
+    bases = list(dict.fromkeys(fork for fork, _ in forks))
     if len(bases) != 1:
         raise InputError(
             f"--branch: the branches begin at different commits: {', '.join(bases)}"
@@ -217,21 +217,21 @@ def experiment_for(workload: str, source: str) -> Experiment:
         return experiment_of_script(workload, source, here)
     name = f"compare-{workload}"
     question = f"What does the change do to {workload}?"
-    for known in readable(load_experiment, experiment_names(here)):
-        if workload in (sweep.workload for sweep in known.workloads):
+    for example in readable(load_experiment, experiment_names(here)):
+        if workload in (sweep.workload for sweep in example.workloads):
             # The published figures are of another change than this one.
             about = {"name": name, "question": question, "source": source, "reference": None}
-            return apply(known, Overrides(workload=[workload])).model_copy(update=about)
-    own = "" if workload in workload_names() else str(here)
+            return apply(example, Overrides(workload=[workload])).model_copy(update=about)
+    folder = "" if workload in workload_names() else str(here)
     sweeps = (Sweep(workload=workload),)
-    return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=own)
+    return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=folder)
 
 
 def experiment_of_script(workload: str, source: str, folder: Path) -> Experiment:
     """Return an experiment with the script ``workload`` of ``folder``/workloads. Raises
     InputError."""
-    known = load_workload(workload, str(folder)).parameters
-    params = {name: parameter.values for name, parameter in known.items() if parameter.values}
+    parameters = load_workload(workload, str(folder)).parameters
+    params = {name: parameter.values for name, parameter in parameters.items() if parameter.values}
     # A script is run once in each guest: what it leaves behind would be there when it is run again.
     return Experiment(
         name=f"compare-{workload.replace('_', '-')}",
@@ -257,20 +257,26 @@ def experiment_of(posting: Posting, variant: str) -> Experiment:
             f"{posting.name}: {posting.cannot or 'it has no patch that can be run'}",
             hint="choose another posting; `kteardown list postings` shows which can be run.",
         )
-    known = experiment_for(run.workload, run.source)
+    experiment = experiment_for(run.workload, run.source)
     machine = {name: values for name, values in run.params.items() if name in MACHINE_PARAMETERS}
-    own = {name: values for name, values in run.params.items() if name not in MACHINE_PARAMETERS}
-    (sweep,) = known.workloads
-    quick = {name: values for name, values in known.quick.params.items() if name not in run.params}
-    return known.model_copy(
+    workload_params = {
+        name: values for name, values in run.params.items() if name not in MACHINE_PARAMETERS
+    }
+    (sweep,) = experiment.workloads
+    quick = {
+        name: values for name, values in experiment.quick.params.items() if name not in run.params
+    }
+    return experiment.model_copy(
         update={
             "name": f"replicate-{posting.name}",
             "question": f"Does this replicate: {posting.source.title}?",
             "variants": (variant,),
             "reference": posting.name,
-            "workloads": (sweep.model_copy(update={"params": {**sweep.params, **own}}),),
-            "machine": known.machine.model_copy(update=machine),
-            "design": known.design.model_copy(update={"clock": run.clock}),
-            "quick": known.quick.model_copy(update={"params": quick}),
+            "workloads": (
+                sweep.model_copy(update={"params": {**sweep.params, **workload_params}}),
+            ),
+            "machine": experiment.machine.model_copy(update=machine),
+            "design": experiment.design.model_copy(update={"clock": run.clock}),
+            "quick": experiment.quick.model_copy(update={"params": quick}),
         }
     )

@@ -65,9 +65,9 @@ class GuestSetup:
 
     def placed(self, place: Callable[[Path], Path]) -> "GuestSetup":
         """Return what guests are given, with ``place`` of each file."""
-        given = {each.name: getattr(self, each.name) for each in fields(GuestSetup)}
-        more = {name: tuple(map(place, given[name])) for name in ("programs", "archives")}
-        return GuestSetup(**{**given, **more, "agent": place(self.agent)})
+        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(GuestSetup)}
+        more = {name: tuple(map(place, values[name])) for name in ("programs", "archives")}
+        return GuestSetup(**{**values, **more, "agent": place(self.agent)})
 
 
 @dataclass(frozen=True)

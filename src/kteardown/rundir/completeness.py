@@ -75,10 +75,10 @@ def spent(
     covered = [look for look in looks if look <= reached]
     if budget_s is None or not covered or covered[-1] == looks[-1]:
         return False
-    here = covered[-1]
-    there = looks[len(covered)]
-    so_far = measured_s([boot for boot in boots if boot.start.block < here])
-    return so_far * there / here > budget_s
+    last_look = covered[-1]
+    next_look = looks[len(covered)]
+    so_far = measured_s([boot for boot in boots if boot.start.block < last_look])
+    return so_far * next_look / last_look > budget_s
 
 
 class GivenUp:

@@ -112,11 +112,11 @@ class Repeat:
 
 def attempts(records: Iterable[Record]) -> list[Attempt]:
     """Return every attempt that has its start record, ordered by boot and number."""
-    found: dict[tuple[int, int], list[Record]] = {}
+    by_attempt: dict[tuple[int, int], list[Record]] = {}
     for record in records:
-        found.setdefault((record.boot, record.attempt), []).append(record)
+        by_attempt.setdefault((record.boot, record.attempt), []).append(record)
     result = []
-    for (boot, number), lines in sorted(found.items()):
+    for (boot, number), lines in sorted(by_attempt.items()):
         start = lines[0]
         last = lines[-1]
         if isinstance(start, BootStart):
@@ -134,19 +134,19 @@ def boots(records: Iterable[Record]) -> list[BootRecords]:
     for attempt in attempts(records):
         earlier = before.setdefault(attempt.boot, [])
         # An attempt to repeat disturbed trials may fail because of the host.
-        again = any(map(_ended_ok, earlier))
+        is_repeat = any(map(_ended_ok, earlier))
         if attempt.end is not None and not (
-            again and attempt.end.outcome == "infrastructure-error"
+            is_repeat and attempt.end.outcome == "infrastructure-error"
         ):
             # Repeating a trial hides nothing of the kernel.
-            found = tuple(
+            problems = tuple(
                 p for a in earlier if a.end is not None and _ended_ok(a) for p in a.end.problems
             )
             result[attempt.boot] = BootRecords(
                 attempt.boot,
                 attempt.attempt,
                 attempt.start,
-                attempt.end.model_copy(update={"problems": (*found, *attempt.end.problems)}),
+                attempt.end.model_copy(update={"problems": (*problems, *attempt.end.problems)}),
                 counted(earlier, attempt),
             )
         earlier.append(attempt)
@@ -209,12 +209,12 @@ def trials(records: Iterable[Record]) -> Iterator[Trial]:
 
 def by_trial(records: Iterable[Record]) -> dict[int, list[Record]]:
     """Return the records of every trial, ended or not, by the index of the trial."""
-    found: dict[int, list[Record]] = {}
+    result: dict[int, list[Record]] = {}
     for record in records:
         trial = getattr(record, "trial", None)
         if isinstance(trial, int):
-            found.setdefault(trial, []).append(record)
-    return found
+            result.setdefault(trial, []).append(record)
+    return result
 
 
 def completed_trials(attempt: Attempt) -> dict[int, list[Record]]:
@@ -234,10 +234,10 @@ def as_guest_wrote(records: Sequence[Record]) -> list[Record]:
     ]
 
 
-def difference(one: Sequence[Record], other: Sequence[Record]) -> tuple[bool, int | None]:
+def difference(first: Sequence[Record], second: Sequence[Record]) -> tuple[bool, int | None]:
     """Return whether two executions of an exact boot wrote the same, and the first trial that
     differs."""
-    for a, b in zip_longest(as_guest_wrote(one), as_guest_wrote(other)):
+    for a, b in zip_longest(as_guest_wrote(first), as_guest_wrote(second)):
         if a != b:
             return False, getattr(a or b, "trial", None)
     return True, None
@@ -252,11 +252,11 @@ def repeats(records: Iterable[Record]) -> list[Repeat]:
     it."""
     every = [attempt for attempt in attempts(records) if attempt.exact]
     ended = {attempt.boot: attempt for attempt in every if attempt.end is not None}
-    found = []
+    result = []
     for cut in every:
         last = ended.get(cut.boot)
         if cut.end is None and last and cut.attempt < last.attempt:
-            found.append(
+            result.append(
                 Repeat(cut, last, *difference(cut.records, last.records[: len(cut.records)]))
             )
-    return found
+    return result

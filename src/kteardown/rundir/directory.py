@@ -166,11 +166,11 @@ class RunDir:
                 return []
         complete = lines[:-1]
         try:
-            found = _all_records.validate_json(b"[" + b",".join(complete) + b"]", strict=True)
+            parsed = _all_records.validate_json(b"[" + b",".join(complete) + b"]", strict=True)
         except ValidationError:
-            found = []
-        if len(found) == len(complete):
-            return found
+            parsed = []
+        if len(parsed) == len(complete):
+            return parsed
         number = len(complete)
         what = "the file does not have one record in each line"
         for index, line in enumerate(complete, start=1):

@@ -74,18 +74,18 @@ def environment_notes(run: RunDir, records: Sequence[Record]) -> list[str]:
 def guest_differences(a: RunDir, b: RunDir) -> list[str]:
     """Return the differences of the guests of two runs, for each kernel of both. Raises
     InputError."""
-    ones, others = (dict(reversed(_guests(contributing(run.records())))) for run in (a, b))
+    guests_a, guests_b = (dict(reversed(_guests(contributing(run.records())))) for run in (a, b))
     labels = {**_GUEST_LABELS, **_OF_ONE_KERNEL}
     notes = [
         f"guest of {kernel}: {sentence}"
-        for kernel, facts in reversed(ones.items())
-        if kernel in others
-        for sentence in _spread([facts, others[kernel]], labels)
+        for kernel, facts in reversed(guests_a.items())
+        if kernel in guests_b
+        for sentence in _spread([facts, guests_b[kernel]], labels)
     ]
-    one = _files_of(a)
-    other = _files_of(b)
-    unlike = sorted(path for path in {*one, *other} if one.get(path) != other.get(path))
-    if one and other and unlike:
+    files_a = _files_of(a)
+    files_b = _files_of(b)
+    unlike = sorted(path for path in {*files_a, *files_b} if files_a.get(path) != files_b.get(path))
+    if files_a and files_b and unlike:
         more = f" and {len(unlike) - _SHOWN} more" if len(unlike) > _SHOWN else ""
         notes.append(f"files of the guests differ: {', '.join(unlike[:_SHOWN])}{more}")
     return notes
@@ -122,13 +122,15 @@ def _sessions(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
     for number in sorted(first_boots)[1:]:
         attempt = first_boots[number]
         machine = sessions[number]["machine"]
-        if found := differences(origin, machine, arch=_arch(tried), exact=attempt.exact):
-            yield f"measured on different machines, from boot {attempt.boot} on: {'; '.join(found)}"
+        if unlike := differences(origin, machine, arch=_arch(tried), exact=attempt.exact):
+            yield (
+                f"measured on different machines from boot {attempt.boot} on: {'; '.join(unlike)}"
+            )
     agents = _agents(run)
-    known = {number: agents[number] for number in sorted(first_boots) if agents[number]}
-    if len(set(known.values())) > 1:
+    recorded = {number: agents[number] for number in sorted(first_boots) if agents[number]}
+    if len(set(recorded.values())) > 1:
         hashes = ", ".join(
-            f"{digest[:10]} from boot {first_boots[n].boot} on" for n, digest in known.items()
+            f"{digest[:10]} from boot {first_boots[n].boot} on" for n, digest in recorded.items()
         )
         yield f"measured with different agents: {hashes}"
 
@@ -144,12 +146,12 @@ def _nodes(run: RunDir, tried: Sequence[Attempt]) -> Iterator[str]:
             name: len({a.start.block for a in tried if a.start.node == name}) for name in names
         }
         words = ", ".join(f"{name} {count}" for name, count in blocks.items())
-        yield f"measured on the nodes of a cluster, each block on one; blocks of each node: {words}"
+        yield f"measured on nodes of a cluster, each block on one node; blocks per node: {words}"
     first = next(iter(names), "")
     for name in names[1:]:
         sides = facts.get(first, {}), facts.get(name, {})
-        if found := differences(*sides, arch=_arch(tried), exact=exact):
-            yield f"the nodes {first} and {name} differ: {'; '.join(found)}"
+        if unlike := differences(*sides, arch=_arch(tried), exact=exact):
+            yield f"the nodes {first} and {name} differ: {'; '.join(unlike)}"
 
 
 def _unlike_guests(tried: Sequence[Attempt]) -> Iterator[str]:
@@ -157,20 +159,20 @@ def _unlike_guests(tried: Sequence[Attempt]) -> Iterator[str]:
     down."""
     # Guests on different machines of the sweep differ by design.
     machines = dict.fromkeys(tuple(attempt.start.machine.items()) for attempt in tried)
-    alike = [
+    by_machine = [
         _guests(a for a in tried if tuple(a.start.machine.items()) == machine)
         for machine in machines
     ]
-    for guests in alike:
+    for guests in by_machine:
         for kernel in dict.fromkeys(kernel for kernel, _ in guests):
-            own = [facts for name, facts in guests if name == kernel]
-            if found := _spread(own, {**_GUEST_LABELS, **_OF_ONE_KERNEL}):
-                yield f"boots of {kernel} were not the same guest: {'; '.join(found)}"
-    for guests in alike:
+            of_kernel = [facts for name, facts in guests if name == kernel]
+            if unlike := _spread(of_kernel, {**_GUEST_LABELS, **_OF_ONE_KERNEL}):
+                yield f"boots of {kernel} were not the same guest: {'; '.join(unlike)}"
+    for guests in by_machine:
         firsts = dict(reversed(guests))
         for kernel in dict.fromkeys(kernel for kernel, _ in guests):
-            if found := _spread([guests[0][1], firsts[kernel]], _GUEST_LABELS):
-                yield f"the guests of {guests[0][0]} and {kernel} differ in: {'; '.join(found)}"
+            if unlike := _spread([guests[0][1], firsts[kernel]], _GUEST_LABELS):
+                yield f"the guests of {guests[0][0]} and {kernel} differ in: {'; '.join(unlike)}"
     aids: dict[str, dict[str, None]] = {}
     for kernel, facts in _guests(tried):
         for aid in facts["debug"]:
@@ -184,9 +186,7 @@ def _unlike_repeats(records: Sequence[Record], agents: Sequence[str]) -> Iterato
         if not repeat.same:
             sessions = (repeat.cut.start.session, repeat.ended.start.session)
             first, second = (agents[number] if number < len(agents) else "" for number in sessions)
-            reason = (
-                "the agent is another one" if first != second else "this guest is not deterministic"
-            )
+            reason = "the agent changed" if first != second else "this guest is not deterministic"
             yield (
                 f"boot {repeat.cut.boot} of {repeat.cut.start.kernel} was run again after an "
                 f"interruption and differed {where(repeat.trial)}: {reason}"
@@ -274,22 +274,25 @@ _CHARACTERS = 160
 def error_lines(records: Iterable[Record]) -> list[str]:
     """Return the lines of scripts that look like an error; a script can print one and end with
     0."""
-    lines = (one.text for one in records if isinstance(one, OutputLine) and one.source == "script")
+    lines = (
+        record.text
+        for record in records
+        if isinstance(record, OutputLine) and record.source == "script"
+    )
     return [line[:_CHARACTERS] for line in dict.fromkeys(lines) if _ERROR.search(line)]
 
 
 def printed_notes(boots: Iterable[BootRecords]) -> Iterator[str]:
     """Yield, of the first boot of each kernel, what its scripts printed that looks like an
     error."""
-    seen: dict[tuple[str, ...], list[str]] = {}
+    kernels_by_lines: dict[tuple[str, ...], list[str]] = {}
     for kernel, boot in {boot.start.kernel: boot for boot in reversed([*boots])}.items():
         if lines := error_lines(boot.records):
-            seen.setdefault(tuple(lines), []).append(kernel)
-        dropped = sum(one.dropped for one in boot.records if isinstance(one, ScriptEnd))
+            kernels_by_lines.setdefault(tuple(lines), []).append(kernel)
+        dropped = sum(record.dropped for record in boot.records if isinstance(record, ScriptEnd))
         if dropped:
             yield f"{kernel}: {dropped:,} lines of the script and of the log are not kept"
-    for found, kernels in seen.items():
-        more = f", and {len(found) - _LINES} more lines" if len(found) > _LINES else ""
-        yield (
-            f"on {', '.join(sorted(kernels))} the script printed: {'; '.join(found[:_LINES])}{more}"
-        )
+    for printed, kernels in kernels_by_lines.items():
+        more = f", and {len(printed) - _LINES} more lines" if len(printed) > _LINES else ""
+        shown = "; ".join(printed[:_LINES])
+        yield f"on {', '.join(sorted(kernels))} the script printed: {shown}{more}"

@@ -59,13 +59,13 @@ def find_run(name: str) -> RunDir:
     ``ID/wall`` is one clock of a run on both. Raises InputError if there is no such run, if the
     beginning of an id fits several, or if the run was measured on both clocks.
     """
-    found = find_runs(name)
-    if found.both_clocks:
+    folder = find_runs(name)
+    if folder.both_clocks:
         raise InputError(
-            f"{found.name} was measured on both clocks, and only one run can be used here",
-            hint=f"name one clock: {' or '.join(run.name for run in found.runs)}.",
+            f"{folder.name} was measured on both clocks, and only one run can be used here",
+            hint=f"name one clock: {' or '.join(run.name for run in folder.runs)}.",
         )
-    return found.runs[0]
+    return folder.runs[0]
 
 
 def find_runs(name: str) -> RunFolder:
@@ -78,14 +78,14 @@ def find_runs(name: str) -> RunFolder:
         return RunFolder.open(Path(name))
     whole, _, clock = name.partition("/")
     if clock in CLOCKS and whole:
-        found = find_runs(whole)
-        own = [run for run in found.runs if run.path.name == clock]
-        if not own or not found.both_clocks:
+        folder = find_runs(whole)
+        of_clock = [run for run in folder.runs if run.path.name == clock]
+        if not of_clock or not folder.both_clocks:
             raise InputError(
-                f"{found.name} was not measured on both clocks",
-                hint=f"name the run without a clock: {found.name}.",
+                f"{folder.name} was not measured on both clocks",
+                hint=f"name the run without a clock: {folder.name}.",
             )
-        return RunFolder.of(own[0])
+        return RunFolder.of(of_clock[0])
     if "/" in name:
         return RunFolder.open(Path(name))
     runs = all_folders()
@@ -94,11 +94,13 @@ def find_runs(name: str) -> RunFolder:
     if len(exact or fitting) != 1:
         many = ", ".join(run.name for run in fitting)
         raise InputError(
-            f"{name!r} fits several runs: {many}" if many else f"no run {name!r} in {runs_dir()}",
+            f"{name!r} fits several runs: {many}"
+            if many
+            else f"there is no run {name!r} in {runs_dir()}",
             hint="choose one of `kteardown list runs`, or `last` for the newest."
             if runs
             else "start a run, as in `kteardown run freezer --quick`, "
-            "or set KTEARDOWN_RUNS to your runs.",
+            "or set KTEARDOWN_RUNS to the folder of your runs.",
         )
     return RunFolder.open((exact or fitting)[0].path)
 
@@ -115,13 +117,13 @@ def all_folders() -> Sequence[RunFolder]:
     root = runs_dir()
     if root.is_file():
         raise LabError(
-            f"{root}: is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs."
+            f"{root} is not a folder", hint="set KTEARDOWN_RUNS to the folder of your runs."
         )
     hint = "set KTEARDOWN_RUNS to a folder that you can read."
     with failing(f"{root}: cannot be read", hint=hint, kind=LabError):
         paths = sorted(root.iterdir()) if root.is_dir() else []
-        found = [run for run in map(_read, paths) if run is not None]
-        return sorted(found, key=lambda run: started(run.runs[0].run_file))
+        folders = [run for run in map(_read, paths) if run is not None]
+        return sorted(folders, key=lambda run: started(run.runs[0].run_file))
 
 
 def _read(path: Path) -> RunFolder | None:

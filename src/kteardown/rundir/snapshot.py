@@ -153,9 +153,9 @@ class _Environment(BaseModel):
 def load_kernels(run: RunDir) -> dict[str, KernelFacts]:
     """Read the kernels alone, those that are built. Raises InputError."""
     file = run.kernels_file
-    known = KernelFacts.model_fields
+    declared = KernelFacts.model_fields
     kernels = {
-        name: {key: value for key, value in fields.items() if key in known}
+        name: {key: value for key, value in fields.items() if key in declared}
         for name, fields in _read(file, dict[str, dict[str, Any]]).items()
     }
     try:
@@ -179,13 +179,13 @@ def _read(file: Entry, kind: type[_T]) -> _T:
 
 
 def _invalid(file: Entry, error: ValidationError) -> InputError:
-    found = error.errors()
-    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+    details = error.errors()
+    first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
         return InputError(
             f"{file}: cannot be read: unknown key {key}",
-            hint="a newer kteardown wrote this run; use that one.",
+            hint="a newer version of kteardown wrote this run; use that version.",
         )
     return _damaged(file, f"{key}: {first['msg']}" if key else first["msg"])
 

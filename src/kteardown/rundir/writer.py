@@ -118,8 +118,8 @@ class RecordWriter:
         end = attempts[-1][-1]
         with self._lock:
             last = self._attempts.get(boot, -1)
-            known = isinstance(start, BootStart) and self._jobs.get(boot) == start.job
-            if known and self._finished.get(boot) == self._stamped(end, boot, last):
+            is_same_job = isinstance(start, BootStart) and self._jobs.get(boot) == start.job
+            if is_same_job and self._finished.get(boot) == self._stamped(end, boot, last):
                 return last + 1 - len(attempts)
             self._write(
                 [
@@ -158,7 +158,8 @@ class RecordWriter:
         lines = b"".join(record.model_dump_json().encode() + b"\n" for record in records)
         if self._end + len(lines) > LARGE:
             raise LabError(
-                f"{self.run.records_file}: has {LARGE >> 20} MB, and no more can be read again",
+                f"{self.run.records_file} has reached {LARGE >> 20} MB, the largest size that "
+                "kteardown can read",
                 hint="start another run with fewer boots or repetitions.",
             )
         try:

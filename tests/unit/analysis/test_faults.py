@@ -128,7 +128,7 @@ def test_a_fault_on_one_clock_is_first_where_both_are_side_by_side() -> None:
 
 def forges(boot: BootRecords) -> BootRecords:
     forged = end("agent-error").model_copy(
-        update={"forged": True, "detail": "forged record: it is of no running trial"}
+        update={"forged": True, "detail": "forged record: it belongs to no running trial"}
     )
     return replace(boot, end=forged, records=())
 
@@ -142,7 +142,7 @@ def test_a_forged_record_is_the_first_fault_also_of_base() -> None:
     ]
     assert fault_lines(found)[0].text == (
         "base itself fails: its guest forges records, so nothing of the boot counts, in 1 of 3 "
-        "boots: forged record: it is of no running trial"
+        "boots: forged record: it belongs to no running trial"
     )
     (fault,) = result(of_variant(1, change=forges)).faults
     assert (fault.kind, fault.status, fault.boots) == ("forged record", "broken", (3,))

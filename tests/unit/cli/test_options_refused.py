@@ -40,30 +40,30 @@ def changed(**given: object) -> None:
         (
             "assignments",
             ["possible_cpus=1", "cpus=2"],
-            "machine.cpus = 2 is more than the possible CPUs, 1",
+            "machine.cpus = 2 is more than 1, the number of possible CPUs",
         ),
         (
             "assignments",
             ["possible_cpus=1,4", "cpus=2"],
-            "machine.cpus = 2 is more than the possible CPUs, 1",
+            "machine.cpus = 2 is more than 1, the number of possible CPUs",
         ),
         (
             "assignments",
             ["numa_nodes=3", "cpus=2"],
-            "machine.numa_nodes = 3 is more than the possible CPUs, 2",
+            "machine.numa_nodes = 3 is more than 2, the number of possible CPUs",
         ),
         (
             "assignments",
             ["possible_cpus=256"],
-            "machine.possible_cpus = 256 is more than the CPUs of a guest",
+            "machine.possible_cpus = 256 is more than 255, the number of CPUs that a guest",
         ),
         (
             "assignments",
             ["numa_nodes=129", "possible_cpus=200"],
-            "machine.numa_nodes = 129 is more than the nodes that QEMU can make, 128",
+            "machine.numa_nodes = 129 is more than 128, the number of NUMA nodes that QEMU",
         ),
-        ("seeds", 1_000_000, "trials, more than 500,000"),
-        ("assignments", ["cpus=1:16:1", "zombies=0:9999:1"], "trials, more than 500,000"),
+        ("seeds", 1_000_000, "trials; the maximum is 500,000"),
+        ("assignments", ["cpus=1:16:1", "zombies=0:9999:1"], "trials; the maximum is 500,000"),
     ],
 )
 def test_what_would_be_ignored_or_too_much_is_refused(
@@ -84,7 +84,8 @@ def test_a_node_has_memory() -> None:
     given = ["numa_nodes=100", "possible_cpus=100"]
     apply(load_experiment("freezer"), Overrides(memory_mb=100, assignments=given))
     with pytest.raises(
-        InputError, match="numa_nodes = 100 is more than the nodes that QEMU can make, 64"
+        InputError,
+        match="numa_nodes = 100 is more than 64, the number of NUMA nodes that QEMU",
     ):
         apply(load_experiment("freezer"), Overrides(memory_mb=64, assignments=given))
 

@@ -116,9 +116,7 @@ def test_a_block_of_the_wall_clock_is_one_exclusive_job(run: RunDir) -> None:
     ]
     assert all(job.exclusive for job in scheduler.submissions)
     assert counted(run) == expected(plan_of(2))
-    assert any(
-        "blocks of each node: n1 2" in note for note in environment_notes(run, run.records())
-    )
+    assert any("blocks per node: n1 2" in note for note in environment_notes(run, run.records()))
 
 
 def test_a_piece_that_is_lost_too_often_is_an_error(run: RunDir) -> None:

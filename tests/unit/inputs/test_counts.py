@@ -111,7 +111,7 @@ def test_a_metric_of_the_workload_with_such_a_name_is_an_error() -> None:
             update={"metrics": {"cycles_count": METRICS["cycles_count"]}}
         )
         patch.setattr("kteardown.inputs.load.load_workload", lambda name, folder="": mine)
-        with pytest.raises(InputError, match="metric or an invariant cycles_count of its own"):
+        with pytest.raises(InputError, match="declares cycles_count, which is also the name"):
             load_workloads(experiment)
 
 

@@ -105,7 +105,7 @@ def test_the_option_adds_a_fragment_of_the_current_folder(here: Path) -> None:
     assert changed.config == ("latency", "debug")
     assert resolve(changed).base.fragments == ("debug", str(file))
     with pytest.raises(
-        InputError, match=r"experiment freezer: config: no fragment 'latncy'"
+        InputError, match=r"experiment freezer: config: there is no fragment 'latncy'"
     ) as unknown:
         apply(load_experiment("freezer"), Overrides(config=["latncy"]))
     assert str(here / "kernels/fragments") in unknown.value.message
@@ -127,7 +127,7 @@ def test_an_experiment_finds_its_fragments_from_any_folder(here: Path, tmp_path:
 
 def test_a_wrong_fragment_of_an_experiment_names_its_file(here: Path, tmp_path: Path) -> None:
     path = experiment(tmp_path / "theirs", "latency")
-    with pytest.raises(InputError, match="config: no fragment 'latency'") as unknown:
+    with pytest.raises(InputError, match="config: there is no fragment 'latency'") as unknown:
         load_experiment(path)
     assert unknown.value.message.startswith(path)
 

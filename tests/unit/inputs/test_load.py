@@ -304,11 +304,17 @@ help = "a part"
     [
         ('within = "call_ns"', "only for a figure of the kernel's own"),
         ('reported_by = "kernel"\nwithin = "other_ns"', "there is no metric other_ns"),
-        ('reported_by = "kernel"\nwithin = "call_kb"', "call_kb is not a compared time in ns"),
-        ('reported_by = "kernel"\nwithin = "inner_ns"', "inner_ns is not a compared time in ns"),
+        (
+            'reported_by = "kernel"\nwithin = "call_kb"',
+            "call_kb is not a time in ns that the agent measures",
+        ),
+        (
+            'reported_by = "kernel"\nwithin = "inner_ns"',
+            "inner_ns is not a time in ns that the agent measures",
+        ),
         (
             'reported_by = "kernel"\nwithin = "call_ns"\nbetter = "higher"',
-            "of which less is better",
+            "for which lower is better",
         ),
     ],
 )

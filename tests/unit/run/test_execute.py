@@ -127,7 +127,7 @@ def test_an_interrupted_plan_is_finished_without_repeating_boots(
     ("forged", "why"),
     [
         (b"\xffnoise\x1b[2J\x07", "not a record: \\xffnoise"),
-        (_lines({**END, "trial": 1})[0], "it is of no running trial: "),
+        (_lines({**END, "trial": 1})[0], "it belongs to no running trial: "),
         (_lines({"type": "boot_end", "outcome": "ok"})[0], "not a record: "),
     ],
 )

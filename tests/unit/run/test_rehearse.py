@@ -213,7 +213,7 @@ def said(described: Described, *runs: Rehearsal) -> list[str]:
 
 def test_the_notes_begin_with_the_figures_at_each_size(tmp_path: Path) -> None:
     lines = said(script(tmp_path, N=(1, 2)), ran(params={"N": 1}), ran(params={"N": 2}))
-    assert lines[-1].startswith("all of the script is compared")
+    assert lines[-1].startswith("kteardown compares the whole script")
     assert lines[:-1] == [
         "make ran on base at N=1 and N=2 in 12 s",
         "whole_ns: 35,214,889 and 35,214,889",
@@ -288,11 +288,11 @@ def test_errors_of_a_script_that_went_on_are_shown_once(tmp_path: Path) -> None:
         line for line in said(script(tmp_path), ran(output, dropped=1200)) if "_" not in line[:8]
     ]
     assert lines[2:4] == [
-        "make printed, and went on: /files/04-proc-cgroups.sh: line 4: echo: write error: Invalid "
-        "argument",
-        "make printed, and went on: mount: /mnt: mount point does not exist.",
+        "make printed this and went on: /files/04-proc-cgroups.sh: line 4: echo: write error: "
+        "Invalid argument",
+        "make printed this and went on: mount: /mnt: mount point does not exist.",
     ]
     assert lines[-2:] == [
         "and 6 more lines like these",
-        "1,200 lines of its output were more than are kept",
+        "1,200 lines of its output are lost: the agent keeps no more",
     ]

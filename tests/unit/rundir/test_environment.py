@@ -162,7 +162,7 @@ def test_a_run_resumed_with_another_qemu_has_a_note(run: RunDir) -> None:
     boot(run, 0)
     boot(run, 1, host=changed(qemu={"x86_64": "9.0"}, kernel="6.2"))
     assert notes(run) == [
-        "measured on different machines, from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"
+        "measured on different machines from boot 1 on: QEMU x86_64: 7.2.22 / 9.0"
     ]
 
 
@@ -175,7 +175,7 @@ def test_on_the_instruction_clock_another_host_has_no_note(run: RunDir) -> None:
 def test_on_the_wall_clock_another_host_is_a_note(run: RunDir) -> None:
     boot(run, 0, acceleration="kvm")
     boot(run, 1, acceleration="kvm", host=changed(cpu={"model": "B"}), load=4)
-    assert notes(run) == ["measured on different machines, from boot 1 on: CPU model: A / B"]
+    assert notes(run) == ["measured on different machines from boot 1 on: CPU model: A / B"]
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -191,7 +191,7 @@ def test_a_cut_attempt_of_which_a_trial_counts_has_a_note(run: RunDir) -> None:
     whole = TrialStart(trial=0, workload="zombies", params={}), TrialEnd(trial=0, status="ok")
     boot(run, 0, HELLO, *whole, acceleration="kvm", ended=False)
     boot(run, 0, acceleration="kvm", attempt=1, host=changed(cpu={"model": "B"}))
-    assert notes(run) == ["measured on different machines, from boot 0 on: CPU model: A / B"]
+    assert notes(run) == ["measured on different machines from boot 0 on: CPU model: A / B"]
 
 
 def test_guests_on_the_machines_of_a_sweep_have_no_note(run: RunDir) -> None:
@@ -270,7 +270,7 @@ def test_a_boot_that_another_agent_repeated_differently_says_so(run: RunDir) -> 
     assert different == (
         "measured with different agents: bbbbbbbbbb from boot 0 on, cccccccccc from boot 1 on"
     )
-    assert repeated.endswith("differed in trial 0: the agent is another one")
+    assert repeated.endswith("differed in trial 0: the agent changed")
 
 
 def test_the_files_of_the_guests_of_two_runs_are_compared(tmp_path: Path) -> None:

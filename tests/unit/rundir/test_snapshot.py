@@ -244,7 +244,7 @@ def test_a_key_of_a_newer_version_is_named(
         _ = load(run).profile_plan
     key = ".".join(map(str, (*where, "later")))
     assert refused.value.message == f"{run.path / name}: cannot be read: unknown key {key}"
-    assert refused.value.hint == "a newer kteardown wrote this run; use that one."
+    assert refused.value.hint == "a newer version of kteardown wrote this run; use that version."
 
 
 def test_a_wrong_value_is_named_by_its_key(home: Path) -> None:

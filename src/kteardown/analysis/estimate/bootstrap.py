@@ -198,10 +198,12 @@ def ratio_interval(
     first, second = sorted(
         (base, changed), key=lambda side: (side.quantile(quantile), side.flat.tolist())
     )
-    one, two = (np.array(list(side.quantiles(quantile).values())) for side in (first, second))
+    first_figures, second_figures = (
+        np.array(list(side.quantiles(quantile).values())) for side in (first, second)
+    )
     paired = first.samples.keys() == second.samples.keys()
-    spread = np.log(resampler.medians(two, stream=0 if paired else 1))
-    spread -= np.log(resampler.medians(one, stream=0))
+    spread = np.log(resampler.medians(second_figures, stream=0 if paired else 1))
+    spread -= np.log(resampler.medians(first_figures, stream=0))
     if within and np.ptp(spread) < _ROUNDING:
         inside = [
             resampler.medians_within(list(side.ordered.values()), quantile, side=number)
@@ -210,7 +212,11 @@ def ratio_interval(
         spread = np.log(inside[1]) - np.log(inside[0])
     if first is not base:
         spread = -spread
-    weight = 1 + _DRIFT * _block_correlation(np.log(one), np.log(two)) ** 2 if paired else 1.0
+    weight = (
+        1 + _DRIFT * _block_correlation(np.log(first_figures), np.log(second_figures)) ** 2
+        if paired
+        else 1.0
+    )
     centre = math.log(changed.quantile(quantile) / base.quantile(quantile))
     df = boots - 1
     if np.ptp(spread) < _ROUNDING:
@@ -278,16 +284,16 @@ def calibration(boots: int) -> float:
     return max(0.82 if boots % 2 else 0.9, 1 - 2.2 / boots)
 
 
-def _block_correlation(one: Array, two: Array) -> float:
+def _block_correlation(first: Array, second: Array) -> float:
     """Return the correlation of both sides over blocks minus its standard error, at least 0."""
     # The standard error is that of Fisher's z (R. Fisher, Metron 1, 1921).
-    if len(one) < 4 or np.ptp(one) < _ROUNDING or np.ptp(two) < _ROUNDING:
+    if len(first) < 4 or np.ptp(first) < _ROUNDING or np.ptp(second) < _ROUNDING:
         return 0.0
-    a = one - one.mean()
-    b = two - two.mean()
+    a = first - first.mean()
+    b = second - second.mean()
     r = float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))
     return (
-        max(0.0, math.tanh(math.atanh(min(r, 1 - 1e-9)) - 1 / math.sqrt(len(one) - 3)))
+        max(0.0, math.tanh(math.atanh(min(r, 1 - 1e-9)) - 1 / math.sqrt(len(first) - 3)))
         if r > 0
         else 0.0
     )

@@ -50,8 +50,8 @@ def adjust(families: Sequence[Family]) -> list[Family]:
     adjusted: dict[_Place, float] = {}
     # Of each family the points that are not rejected yet, the next one first.
     left = [
-        sorted((p, place) for place, p in enumerate(each.points) if p is not None)
-        for each in families
+        sorted((p, place) for place, p in enumerate(family.points) if p is not None)
+        for family in families
     ]
     highest = 0.0
     while highest < 1 and (best := _best(families, adjusted, left)) is not None:
@@ -66,9 +66,10 @@ def adjust(families: Sequence[Family]) -> list[Family]:
 
     return [
         Family(
-            of(each.metric, n, None), tuple(of(p, n, place) for place, p in enumerate(each.points))
+            of(family.metric, n, None),
+            tuple(of(p, n, place) for place, p in enumerate(family.points)),
         )
-        for n, each in enumerate(families)
+        for n, family in enumerate(families)
     ]
 
 
@@ -93,18 +94,18 @@ def _best(
     waiting = [
         n for n, f in enumerate(families) if f.metric is not None and (n, None) not in adjusted
     ]
-    found: list[tuple[float, int, int, _Place]] = []
+    candidates: list[tuple[float, int, int, _Place]] = []
     of_metric, of_points = _weights(families, waiting, left)
     for number in waiting:
         p = families[number].metric or 0.0
-        found.append((p / of_metric[number], 0, number, (number, None)))
+        candidates.append((p / of_metric[number], 0, number, (number, None)))
     for number, points in enumerate(left):
         if points:
             p, place = points[0]
-            found.append((p * len(points) / of_points[number], 1, number, (number, place)))
-    if not found:
+            candidates.append((p * len(points) / of_points[number], 1, number, (number, place)))
+    if not candidates:
         return None
-    ratio, _, _, at = min(found)
+    ratio, _, _, at = min(candidates)
     return at, ratio
 
 
@@ -118,14 +119,14 @@ def _weights(
     of_points = []
     of_metric = dict.fromkeys(waiting, 0.0)
     for number, (family, points) in enumerate(zip(families, left, strict=True)):
-        own = 0.0 if family.tested else 1.0
+        metric_part = 0.0 if family.tested else 1.0
         if number in of_metric:
-            own = METRIC_PART if family.points else 1.0
-            of_metric[number] = share * own
+            metric_part = METRIC_PART if family.points else 1.0
+            of_metric[number] = share * metric_part
         elif family.metric is not None:
-            own = PASSED_ON * (METRIC_PART if family.points else 1.0)
-            to_metrics += share * own
-        rest = share * (1 - own)
+            metric_part = PASSED_ON * (METRIC_PART if family.points else 1.0)
+            to_metrics += share * metric_part
+        rest = share * (1 - metric_part)
         of_points.append(rest if points else 0.0)
         to_metrics += 0.0 if points else rest
     if waiting:

@@ -111,8 +111,8 @@ def estimate_over_points(
     exact = clock == "instructions" and all(both_exact(p.base, p.changed) for p in chosen)
     equal = base == changed
     if not np.all(equal | ((base > 0) & (changed > 0))):
-        found = _by_differences(base, changed, weights, exact=exact)
-        return OverPoints(found, used, len(blocks))
+        estimate = _by_differences(base, changed, weights, exact=exact)
+        return OverPoints(estimate, used, len(blocks))
     logs = np.log(np.where(equal, 1.0, changed)) - np.log(np.where(equal, 1.0, base))
     figures = weights @ logs
     if exact:
@@ -120,26 +120,26 @@ def estimate_over_points(
         identical = bool(equal.all())
         ratio = 1.0 if identical else math.exp(centre)
         zero = abs(centre) < _ROUNDING
-        found = exact_estimate(ratio, rules, higher=centre > 0, zero=zero, identical=identical)
-        return OverPoints(found, used, len(blocks), 0.0, 0.0)
+        estimate = exact_estimate(ratio, rules, higher=centre > 0, zero=zero, identical=identical)
+        return OverPoints(estimate, used, len(blocks), 0.0, 0.0)
     if len(blocks) < 2:
         unit = "seed" if clock == "instructions" else "boot"
-        found = Estimate(
+        estimate = Estimate(
             math.exp(figures[0]), None, None, None, reason=f"one {unit} gives no interval"
         )
-        return OverPoints(found, used, 1)
+        return OverPoints(estimate, used, 1)
     se = float(np.std(figures, ddof=1)) / math.sqrt(len(figures))
     if clock == "wall" and np.ptp(figures) < _ROUNDING:
         se = _error_inside(chosen, weights, resampler, quantile)
     centre = float(np.mean(figures))
     if se < _ROUNDING:
-        found = _without_spread(centre, rules)
+        estimate = _without_spread(centre, rules)
     else:
-        found = _student(centre, se, len(figures) - 1, rules, twin=clock == "wall")
+        estimate = _student(centre, se, len(figures) - 1, rules, twin=clock == "wall")
     spread = float(np.std(figures, ddof=1))
     inside = float(np.median(np.std(logs, axis=1, ddof=1)))
     by_block = dict(zip(blocks, figures.tolist(), strict=True))
-    return OverPoints(found, used, len(blocks), spread, inside, by_block)
+    return OverPoints(estimate, used, len(blocks), spread, inside, by_block)
 
 
 def _without_spread(centre: float, rules: Rules) -> Estimate:
@@ -218,9 +218,9 @@ def _error_inside(
 
 
 def over_nodes(
-    found: Estimate, figures: Mapping[int, float], nodes: Mapping[int, str], rules: Rules
+    estimate: Estimate, figures: Mapping[int, float], nodes: Mapping[int, str], rules: Rules
 ) -> Estimate:
-    """Return ``found`` with an interval that also holds for other nodes of this kind.
+    """Return ``estimate`` with an interval that also holds for other nodes of this kind.
 
     ``figures`` are the logarithms of the change, by block; ``nodes`` has the node of each block,
     and is empty if the run was on one host. An estimate without an interval is returned as it is.
@@ -229,16 +229,16 @@ def over_nodes(
     for block, figure in figures.items():
         groups.setdefault(nodes.get(block, ""), []).append(figure)
     mean = _mean(list(groups.values()))
-    if mean is None or found.ci is None or found.exact:
-        return found
+    if mean is None or estimate.ci is None or estimate.exact:
+        return estimate
     alone = _student(*mean, rules, twin=True)
     assert alone.ci is not None
     return replace(
-        found,
-        ci=(min(found.ci[0], alone.ci[0]), max(found.ci[1], alone.ci[1])),
-        p=max(found.p or 0.0, (alone.p or 0.0) if alone.higher == found.higher else 1.0),
-        p_same=max(found.p_same or 0.0, alone.p_same or 0.0),
-        mde=max(found.mde or 0.0, alone.mde or 0.0),
+        estimate,
+        ci=(min(estimate.ci[0], alone.ci[0]), max(estimate.ci[1], alone.ci[1])),
+        p=max(estimate.p or 0.0, (alone.p or 0.0) if alone.higher == estimate.higher else 1.0),
+        p_same=max(estimate.p_same or 0.0, alone.p_same or 0.0),
+        mde=max(estimate.mde or 0.0, alone.mde or 0.0),
     )
 
 
@@ -285,10 +285,12 @@ def judge_means(
 ) -> list[tuple[Verdict, str]]:
     """Return verdict and reason of each pair (base, changed, better), with Holm's correction over
     all."""
-    found = [estimate_means(base, changed, rules) for base, changed, _ in pairs]
+    estimates = [estimate_means(base, changed, rules) for base, changed, _ in pairs]
     return [
-        judge(one, SupportingResults(), p, better, rules)
-        for one, p, (*_, better) in zip(found, holm([one.p for one in found]), pairs, strict=True)
+        judge(estimate, SupportingResults(), p, better, rules)
+        for estimate, p, (*_, better) in zip(
+            estimates, holm([estimate.p for estimate in estimates]), pairs, strict=True
+        )
     ]
 
 

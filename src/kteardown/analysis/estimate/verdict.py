@@ -67,7 +67,7 @@ def rank_sum(base: Figures, changed: Figures) -> float:
 def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None]:
     """Return a test for each pair (base, changed); None with fewer than two boots on a side."""
     # Pairs with equally many blocks are tested together, which is faster.
-    found: list[RankTest | None] = [None] * len(pairs)
+    result: list[RankTest | None] = [None] * len(pairs)
     by_size: dict[int, dict[int, NDArray[np.float64]]] = {}
     for index, (base, changed) in enumerate(pairs):
         if min(len(base), len(changed)) < 2:
@@ -79,11 +79,11 @@ def rank_tests(pairs: Sequence[tuple[Figures, Figures]]) -> list[RankTest | None
             by_size.setdefault(len(common), {})[index] = np.round(after - before, 12)
         else:
             least = 2 / math.comb(len(base) + len(changed), len(base))
-            found[index] = RankTest(rank_sum(base, changed), least)
+            result[index] = RankTest(rank_sum(base, changed), least)
     for size, ratios in by_size.items():
         for index, p in zip(ratios, _signed_rank(np.array([*ratios.values()])), strict=True):
-            found[index] = RankTest(float(p), 2.0 ** (1 - size))
-    return found
+            result[index] = RankTest(float(p), 2.0 ** (1 - size))
+    return result
 
 
 def _signed_rank(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,7 +210,7 @@ def estimate(
     if min(base.flat.min(), changed.flat.min()) <= 0:
         return _by_rank(base.quantiles(quantile), changed.quantiles(quantile), ratio, higher)
     wall = clock == "wall"
-    found = ratio_interval(
+    interval = ratio_interval(
         base,
         changed,
         resampler,
@@ -219,16 +219,16 @@ def estimate(
         quantile=quantile,
         twin=wall,
     )
-    if found is None:
+    if interval is None:
         unit = "seed" if clock == "instructions" else "boot"
         return Estimate(
             ratio, None, None, None, reason=f"one {unit} gives no interval", higher=higher
         )
     # TOST: the larger p-value of the tests at both ends of the margin.
     edge = math.log1p(rules.same_within)
-    p_same = max(found.p_below(-edge), found.p_above(edge))
+    p_same = max(interval.p_below(-edge), interval.p_above(edge))
     return Estimate(
-        ratio, (found.low, found.high), found.p, found.mde, higher=higher, p_same=p_same
+        ratio, (interval.low, interval.high), interval.p, interval.mde, higher=higher, p_same=p_same
     )
 
 
@@ -246,7 +246,7 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def judge(
-    found: Estimate,
+    estimated: Estimate,
     supporting: SupportingResults,
     p_adjusted: float | None,
     better: Better,
@@ -254,37 +254,42 @@ def judge(
 ) -> tuple[Verdict, str]:
     """Return the verdict and its reason in a few words, which is empty if there is nothing to add.
 
-    ``p_adjusted`` is ``found.p`` after ``holm``; None if nothing can be tested.
+    ``p_adjusted`` is ``estimated.p`` after ``holm``; None if nothing can be tested.
     """
     alpha = 1 - rules.confidence
-    if supporting.coarse or found.p is None:
-        return "inconclusive", _ONE_STEP if supporting.coarse else found.reason
-    if found.identical or (found.ci and all(is_within(end, rules.same_within) for end in found.ci)):
-        return "same", "identical" if found.identical else f"within {rules.same_within * 100:g}%"
-    if found.p >= alpha:
-        reason = found.reason or "the interval includes 0%"
+    if supporting.coarse or estimated.p is None:
+        return "inconclusive", _ONE_STEP if supporting.coarse else estimated.reason
+    if estimated.identical or (
+        estimated.ci and all(is_within(end, rules.same_within) for end in estimated.ci)
+    ):
+        return (
+            "same",
+            "identical" if estimated.identical else f"within {rules.same_within * 100:g}%",
+        )
+    if estimated.p >= alpha:
+        reason = estimated.reason or "the interval includes 0%"
         by_rank = supporting.rank is not None and supporting.rank.p < alpha
         return "inconclusive", "; ".join(filter(None, (reason, _RANK_ALONE * by_rank)))
     if p_adjusted is None or p_adjusted >= alpha:
         return "inconclusive", _NOT_AFTER_CORRECTION
-    if explained := explained_by_twin(found, supporting, alpha):
+    if explained := explained_by_twin(estimated, supporting, alpha):
         return "inconclusive", explained
-    verdict: Verdict = "better" if found.higher == (better == "higher") else "worse"
+    verdict: Verdict = "better" if estimated.higher == (better == "higher") else "worse"
     # The rank test could have found a change at this level, and does not.
     doubted = supporting.rank is not None and supporting.rank.least < alpha <= supporting.rank.p
-    return verdict, "exact" if found.exact else "; ".join(
-        filter(None, (found.reason, _NO_RANK * doubted))
+    return verdict, "exact" if estimated.exact else "; ".join(
+        filter(None, (estimated.reason, _NO_RANK * doubted))
     )
 
 
-def explained_by_twin(found: Estimate, supporting: SupportingResults, alpha: float) -> str:
+def explained_by_twin(estimated: Estimate, supporting: SupportingResults, alpha: float) -> str:
     """Return that a twin, which has no change, differs from base by as much; empty if none does."""
     for null, name in ((supporting.twin, "A/A"), (supporting.layout, "layout")):
         if null is None:
             continue
-        as_much = null.p is not None and null.p < alpha and null.higher == found.higher
-        if found.ci is not None and found.ratio is not None and null.ci is not None:
-            as_much = min(null.ci[0], 1.0) <= found.ratio <= max(null.ci[1], 1.0)
+        as_much = null.p is not None and null.p < alpha and null.higher == estimated.higher
+        if estimated.ci is not None and estimated.ratio is not None and null.ci is not None:
+            as_much = min(null.ci[0], 1.0) <= estimated.ratio <= max(null.ci[1], 1.0)
         if as_much:
             return f"the {name} twin differs from base by as much"
     return ""

@@ -250,7 +250,7 @@ def _choose(
     return None if chosen is flat and not constant else chosen
 
 
-def predict(found: Fit, at: float, confidence: float) -> Prediction:
+def predict(fitted: Fit, at: float, confidence: float) -> Prediction:
     """Predict the cost at ``at`` by the chosen law, as the median over as many boots as were
     measured.
 
@@ -264,33 +264,34 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
     intervals had their coverage in simulation even if the truth was none of the laws
     (findings/results/simulations); or ends whose ratio exceeds ``WIDEST``.
     """
-    largest = float(np.max(found.costs.x))
-    if found.points < _MIN_POINTS_FOR_AICC:
+    largest = float(np.max(fitted.costs.x))
+    if fitted.points < _MIN_POINTS_FOR_AICC:
         reason = (
-            f"{found.points} points are too few for a growth law, {_MIN_POINTS_FOR_AICC} are needed"
+            f"{fitted.points} points are too few for a growth law, "
+            f"{_MIN_POINTS_FOR_AICC} are needed"
         )
         return Prediction(at=at, refused=reason)
-    if len(found.costs.rows) < 2:
+    if len(fitted.costs.rows) < 2:
         return Prediction(at=at, refused="one boot does not show how boots differ")
-    if found.model == "unknown":
+    if fitted.model == "unknown":
         return Prediction(at=at, refused="the growth law is unknown")
     if at > FARTHEST * largest:
         reason = f"more than {FARTHEST:g} times the largest measured value, {largest:,.10g}"
         return Prediction(at=at, refused=reason)
     # The criterion alone would rarely keep the curved law, because it penalizes parameters. A
     # curvature that is too small to be significant can still matter beyond the data.
-    scores = [curve.aicc(found.points) for curve in found.curves]
+    scores = [curve.aicc(fitted.points) for curve in fitted.curves]
     kept = [
         c
-        for c, score in zip(found.curves, scores, strict=True)
+        for c, score in zip(fitted.curves, scores, strict=True)
         if score <= min(scores) + _PLAUSIBLE
     ]
-    bent = _fit(found.costs, "quadratic", lambda n: (n, n**2))
-    worse = bent.variance(found.points) / min(
-        curve.variance(found.points) for curve in found.curves
+    bent = _fit(fitted.costs, "quadratic", lambda n: (n, n**2))
+    worse = bent.variance(fitted.points) / min(
+        curve.variance(fitted.points) for curve in fitted.curves
     )
-    plausible = [*kept, bent] if found.points * math.log(worse) <= _PLAUSIBLE else kept
-    ends = [_ends(curve, found.costs, at, confidence) for curve in plausible]
+    plausible = [*kept, bent] if fitted.points * math.log(worse) <= _PLAUSIBLE else kept
+    ends = [_ends(curve, fitted.costs, at, confidence) for curve in plausible]
     low = min(end[0] for end in ends)
     high = max(end[1] for end in ends)
     if low <= 0 or high > WIDEST * low:
@@ -299,7 +300,7 @@ def predict(found: Fit, at: float, confidence: float) -> Prediction:
         )
         reason = f"models disagree ({_rounded(low)} to {_rounded(high)}; {names})"
         return Prediction(at=at, refused=reason)
-    law = next(curve for curve in found.curves if curve.model == found.model)
+    law = next(curve for curve in fitted.curves if curve.model == fitted.model)
     value = float(law.values(np.array([at]))[0])
     return Prediction(at=at, value=tidy(value), low=tidy(low), high=tidy(high))
 
@@ -317,15 +318,15 @@ def _ends(curve: FittedLaw, costs: Costs, at: float, confidence: float) -> tuple
     weights = costs.weights(costs.y)
     gradient = weights[:, None] * curve.gradient(costs.x)
     scales = np.linalg.norm(gradient, axis=0)
-    there = curve.gradient(np.array([at]))[0] / scales
+    gradient_at = curve.gradient(np.array([at]))[0] / scales
     inverse = np.linalg.pinv(gradient / scales)
     df = points - gradient.shape[1]
     noise = curve.variance(points, gradient.shape[1])
     t = student(df, confidence)
     one_more = t * math.sqrt(noise) / float(costs.weights(np.array([value]))[0])
-    scatter = t * math.sqrt(noise) * float(np.linalg.norm(there @ inverse))
+    scatter = t * math.sqrt(noise) * float(np.linalg.norm(gradient_at @ inverse))
     residuals = weights * (costs.rows - curve.values(costs.x))
-    between = _between_boots(residuals @ inverse.T @ there, confidence)
+    between = _between_boots(residuals @ inverse.T @ gradient_at, confidence)
     half = math.hypot(one_more, max(scatter, between))
     return value - half, value + half
 

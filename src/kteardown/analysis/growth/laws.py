@@ -44,7 +44,7 @@ class SlopeRatio:
     variant: str
     rest: Key
     better: Better
-    found: Estimate
+    estimate: Estimate
     supporting: SupportingResults
 
 
@@ -57,10 +57,10 @@ def slope_ratios(data: Data) -> list[SlopeRatio]:
             ratio = partial(_ratio, family, param, metric, data.rules)
             twins = SupportingResults(ratio(TWIN, data.collected), ratio(LAYOUT, data.moved))
             for variant in data.asked_for:
-                found = ratio(variant, data.collected)
-                if found is not None:
+                estimate = ratio(variant, data.collected)
+                if estimate is not None:
                     result.append(
-                        SlopeRatio(workload, metric, variant, rest, spec.better, found, twins)
+                        SlopeRatio(workload, metric, variant, rest, spec.better, estimate, twins)
                     )
     return result
 
@@ -68,12 +68,12 @@ def slope_ratios(data: Data) -> list[SlopeRatio]:
 def families(expected: Sequence[Point], workload: str, param: str) -> dict[Key, list[Point]]:
     """Return the points of a workload by all parameters except ``param``; empty if it has no
     law."""
-    found: dict[Key, list[Point]] = {}
+    result: dict[Key, list[Point]] = {}
     for point in expected:
         if point.workload == workload and param in dict(point.full):
             rest = tuple(item for item in point.full if item[0] != param)
-            found.setdefault(rest, []).append(point)
-    return found
+            result.setdefault(rest, []).append(point)
+    return result
 
 
 def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Rules) -> Estimate:
@@ -83,13 +83,13 @@ def estimate_slopes(sizes: Sequence[float], base: Rows, changed: Rows, rules: Ru
         return Estimate(None, None, None, None, reason="one boot gives no interval")
     x = np.asarray(sizes, dtype=np.float64)
     rows = [np.array([side[block] for block in blocks]) for side in (base, changed)]
-    one, two = (
+    base_slopes, changed_slopes = (
         slope(x, side, costs.weights(costs.y)) for side in rows for costs in [Costs(x, side)]
     )
     t = student(len(blocks) - 1, rules.confidence)
-    covariance = np.cov(one, two) / len(blocks)
-    a = float(np.mean(one))
-    b = float(np.mean(two))
+    covariance = np.cov(base_slopes, changed_slopes) / len(blocks)
+    a = float(np.mean(base_slopes))
+    b = float(np.mean(changed_slopes))
     scale = _ROUNDING * max(abs(a), abs(b))
     # Noise that is smaller than rounding is none.
     covariance = np.where(np.abs(covariance) < scale**2, 0.0, covariance)
@@ -138,13 +138,13 @@ def _rows(
     sizes: list[float] = []
     medians: list[list[Mapping[int, float]]] = [[] for _ in kernels]
     for point in family:
-        found = [collected.boots(kernel, point, metric) for kernel in kernels]
-        boots = [one.medians for one in found if one is not None]
+        all_boots = [collected.boots(kernel, point, metric) for kernel in kernels]
+        by_block = [boots.medians for boots in all_boots if boots is not None]
         size = point.params[param]
-        if len(boots) == len(found) and isinstance(size, int):
+        if len(by_block) == len(all_boots) and isinstance(size, int):
             sizes.append(size)
-            for of_kernel, one in zip(medians, boots, strict=True):
-                of_kernel.append(one)
+            for of_kernel, at_size in zip(medians, by_block, strict=True):
+                of_kernel.append(at_size)
     common = [sorted(set[int].intersection(*map(set, of))) if of else [] for of in medians]
     return sizes, [
         {block: [blocks[block] for blocks in of] for block in kept}
@@ -167,9 +167,9 @@ def laws(
     result: list[Law] = []
     ratios: dict[tuple[str, str, str, Key], dict[str, Any]] = {
         (s.workload, s.metric, s.variant, s.rest): {
-            "ratio": tidy(s.found.ratio),
-            "ratio_ci": tidy_pair(s.found.ci),
-            "ratio_p": tidy(s.found.p),
+            "ratio": tidy(s.estimate.ratio),
+            "ratio_ci": tidy_pair(s.estimate.ci),
+            "ratio_p": tidy(s.estimate.p),
             "verdict": verdict,
             "reason": reason,
             "outside": outside,
@@ -178,13 +178,13 @@ def laws(
     }
     for workload, metric, spec in compared(data.experiment, data.workloads):
         param = data.workloads[workload].law
-        for others, family in families(data.expected, workload, param).items():
+        for rest, family in families(data.expected, workload, param).items():
             for kernel in kernels:
                 sizes, (rows,) = _rows(data.collected, (kernel,), family, param, metric)
-                found = fit(sizes, list(rows.values()), data.rules.confidence) if rows else None
-                if found is None:
+                fitted = fit(sizes, list(rows.values()), data.rules.confidence) if rows else None
+                if fitted is None:
                     continue
-                wanted = predict_at.get(param) or (_FURTHER * max(sizes),)
+                sizes_to_predict = predict_at.get(param) or (_FURTHER * max(sizes),)
                 law = Law(
                     workload=workload,
                     kernel=kernel,
@@ -192,16 +192,18 @@ def laws(
                     unit=spec.unit,
                     param=param,
                     point={name: value for name, value in family[0].shown.items() if name != param},
-                    predictions=tuple(predict(found, at, data.rules.confidence) for at in wanted),
-                    model=found.model,
-                    per_unit=tidy(found.per_unit),
-                    per_unit_ci=tidy_pair(found.per_unit_ci),
-                    intercept=tidy(found.intercept),
-                    exponent=tidy(found.exponent),
-                    exponent_ci=tidy_pair(found.exponent_ci),
-                    r2=tidy(found.r2),
-                    points=found.points,
-                    **ratios.get((workload, metric, kernel, others), {}),
+                    predictions=tuple(
+                        predict(fitted, at, data.rules.confidence) for at in sizes_to_predict
+                    ),
+                    model=fitted.model,
+                    per_unit=tidy(fitted.per_unit),
+                    per_unit_ci=tidy_pair(fitted.per_unit_ci),
+                    intercept=tidy(fitted.intercept),
+                    exponent=tidy(fitted.exponent),
+                    exponent_ci=tidy_pair(fitted.exponent_ci),
+                    r2=tidy(fitted.r2),
+                    points=fitted.points,
+                    **ratios.get((workload, metric, kernel, rest), {}),
                 )
                 result.append(law)
     return tuple(result)

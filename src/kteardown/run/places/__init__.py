@@ -55,7 +55,7 @@ def _began(kept: str, run: RunDir) -> Place:
         raise InputError(
             f"{run.name} began on {on_one_line(kept)}, which no installed package of kteardown "
             "knows",
-            hint="use the installation that began it.",
+            hint="use the installation of kteardown that began the run.",
         ) from error
 
 

@@ -47,20 +47,20 @@ class LocalPlace:
         """Raise LabError if guests lack KVM, or the counters of ``--counts``."""
         if experiment.design.clock == "instructions" or not (kvm or experiment.design.counts):
             return
-        found = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
-        if kvm and found.acceleration != "kvm":
-            raise no_kvm(found.reason)
+        best = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
+        if kvm and best.acceleration != "kvm":
+            raise no_kvm(best.reason)
         if experiment.design.counts:
-            self.check_counters(found.acceleration)
+            self.check_counters(best.acceleration)
 
     def acceleration(self, experiment: Experiment, reporter: Reporter) -> Acceleration:
         """Return the one for the clock; report the reason if it is not KVM."""
         if experiment.design.clock == "instructions":
             return "icount"
-        found = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
-        if found.reason:
-            reporter.note(found.reason)
-        return found.acceleration
+        best = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
+        if best.reason:
+            reporter.note(best.reason)
+        return best.acceleration
 
     def check_counters(self, acceleration: Acceleration) -> None:
         """Raise LabError if guests of this host have no hardware counters."""
