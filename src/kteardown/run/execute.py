@@ -31,9 +31,6 @@ Piece = tuple[PlannedBoot, ...]
 """Boots that run one after another on one machine."""
 
 
-# How much longer than on hardware a guest may be silent under each acceleration before its outcome
-# is `hang`. Workloads write a record every few seconds even with mttcg; the factor is for a loaded
-# host, which does not matter to icount: its limit is on the guest's own clock.
 _ATTEMPTS = 3
 
 
