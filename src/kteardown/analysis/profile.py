@@ -35,8 +35,6 @@ from kteardown.rundir.counting import BootRecords
 _CALLERS = 2
 _OFTEN = 10
 """From this many samples of a function on, the spread between boots can be estimated."""
-# Suffixes that the compiler adds to the name of a function for a part or a copy of it.
-# On the stack of the idle task: it was interrupted, and the CPU runs an interrupt handler.
 LEAST_SHARE = 0.01
 """A function with a smaller share of the busy time on every kernel is not reported."""
 MARGIN = 0.1
