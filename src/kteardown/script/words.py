@@ -108,8 +108,7 @@ def shebang(data: bytes, name: str) -> Shebang | None:
     if line.endswith("\r"):
         raise InputError(
             f"the lines of {name} end with a carriage return, which a shell takes as part of "
-            "the last "
-            "word",
+            "the last word",
             hint=f"convert the file: sed -i 's/\\r$//' {shlex.quote(name)}",
         )
     if not line.startswith("#!"):
