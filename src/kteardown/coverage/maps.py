@@ -31,7 +31,7 @@ from kteardown.model.experiment import Sweep
 from kteardown.model.record import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir, data_dir, shipped_table
-from kteardown.script.describe import Described, content_id, known
+from kteardown.script.describe import Described, content_id, with_files
 
 _FORMAT = 2
 _SUFFIX = ".json.xz"
@@ -288,7 +288,7 @@ def with_own(coverage: CoverageMap, folder: Path) -> tuple[CoverageMap, list[str
     names = own_scripts(folder)
     for name in names:
         with suppress(InputError):
-            if (path := map_of(known(load_workload(name, str(folder)), folder))).is_file():
+            if (path := map_of(with_files(load_workload(name, str(folder)), folder))).is_file():
                 workloads |= read_map(cache_folder.hold(path)).workloads
     return CoverageMap(coverage.source, workloads), [
         name for name in names if name not in workloads

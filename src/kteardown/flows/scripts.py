@@ -26,7 +26,7 @@ from kteardown.script.describe import (
     describe,
     is_script,
     keep,
-    known,
+    with_files,
     with_headlines,
     write,
 )
@@ -104,7 +104,7 @@ def described_in(
     """
     here = Path.cwd()
     if workload in workload_names(here):
-        described = known(load_workload(workload, str(here)), here)
+        described = with_files(load_workload(workload, str(here)), here)
     else:
         given = parse_assignments(asked.assignments or ())
         params = {name: values for name, values in given.items() if name not in MACHINE_PARAMETERS}

@@ -40,8 +40,8 @@ _LONG_HEADER = re.compile(
 _SAVE_AGAIN = "save the patch again, without line wrapping."
 _CORRUPT = re.compile(r"corrupt patch at (?:line |\S*:)(\d+)")
 _AS_SENT = (
-    "text follows the diff too early, or lines were wrapped, cut or glued together: give the mail "
-    "as it was sent (its source, or with `b4 mbox`), or only its diff in a file."
+    "text follows the diff too early, or lines were wrapped, cut or joined: give the mail as it "
+    "was sent (its source, or with `b4 mbox`), or put only its diff into a file."
 )
 _AT_THE_TOP = "make the patch again with `git format-patch` at the top of the tree."
 _CREATED = re.compile(r"^ create (?:mode \d+ )?(.+)$", re.MULTILINE)
@@ -84,21 +84,21 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
     names = touched(tree, series)
     copy_files(names, folder)  # Before any patch is applied, so that no link of a patch is there.
     for patch in series:
-        done = git_apply(folder, patch, "--verbose")
-        if not done.ok:
-            raise _does_not_apply(patch, done.said, source)
-        there = check_links(folder, patch)
-        if misplaced := _misplaced(folder, patch, done.said):
+        result = git_apply(folder, patch, "--verbose")
+        if not result.ok:
+            raise _does_not_apply(patch, result.said, source)
+        present = check_links(folder, patch)
+        if misplaced := _misplaced(folder, patch, result.said):
             hint = "make the patch with more context: `git format-patch -U10`."
             raise BuildError(
                 f"{patch.path.name} does not apply to {source}: {misplaced}", hint=hint
             )
-        wrong = [*(there - names.keys()), *(set(patch.names) - patch.removed - there)]
+        wrong = [*(present - names.keys()), *(set(patch.names) - patch.removed - present)]
         if wrong:
-            raise _refused(patch.path, f"does not leave {wrong[0]} as it says")
-    there = set(_links_of(folder))
-    removed = tuple(name for name in names if name not in there and os.path.lexists(tree / name))
-    return PatchedFiles(folder, tuple(name for name in names if name in there), removed)
+            raise _refused(patch.path, f"does not change {wrong[0]} in the way its header says")
+    present = set(_links_of(folder))
+    removed = tuple(name for name in names if name not in present and os.path.lexists(tree / name))
+    return PatchedFiles(folder, tuple(name for name in names if name in present), removed)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ReadPatch:
 
     def hunks(self) -> dict[str, list[Hunk]]:
         """Return the hunks by the name of their file. Raises InputError."""
-        found: dict[str, list[Hunk]] = {}
+        hunks_by_file: dict[str, list[Hunk]] = {}
         with damaged(str(self.path), hint=_SAVE_AGAIN):
             # This text is only printed; git reads the file itself.
             for file in PatchSet.from_filename(
@@ -123,34 +123,35 @@ class ReadPatch:
             ):
                 side = file.source_file if file.target_file == "/dev/null" else file.target_file
                 name = unquoted(side).split("/", self.strip)[-1]
-                found.setdefault(name, []).extend(file)
-        return found
+                hunks_by_file.setdefault(name, []).extend(file)
+        return hunks_by_file
 
 
 def read_patch(
-    patch: Path, tree: Path | None = None, known: Collection[str] = (), called: str = ""
+    patch: Path, tree: Path | None = None, earlier: Collection[str] = (), called: str = ""
 ) -> ReadPatch:
     """Return what git finds in ``patch``.
 
     The first part of a name (``a/``) is stripped, whatever it is, unless the whole names are in
-    ``tree`` or are ``known``. Raises InputError if ``patch`` is not a patch, or if it has a file
-    that a kernel tree cannot have; the message has its path, or what it is ``called``.
+    ``tree`` or ``earlier``. Raises InputError if ``patch`` is not a patch, or if it has a file that
+    a kernel tree cannot have; the message has its path, or what it is ``called``.
     """
     called = called or str(patch)
     with patch.open("rb") as stream:
         text = stream.read(_MOST_BYTES + 1)
     if too_large := _too_large(text):
         raise InputError(f"{called} is a damaged patch: it has {too_large}", hint=_SAVE_AGAIN)
-    whole, found = (_listed(text, patch, strip, called) for strip in (0, 1))
-    if isinstance(whole, ReadPatch) and isinstance(found, InputError):
-        found = whole
-    elif isinstance(whole, ReadPatch) and isinstance(found, ReadPatch) and tree:
+    unstripped, listing = (_listed(text, patch, strip, called) for strip in (0, 1))
+    if isinstance(unstripped, ReadPatch) and isinstance(listing, InputError):
+        listing = unstripped
+    elif isinstance(unstripped, ReadPatch) and isinstance(listing, ReadPatch) and tree:
         # The names of a rename have no prefix, so that they are the same in both.
-        own = set(whole.names) - set(found.names)
-        found = whole if any(_is_there(name, tree, known) for name in own) else found
-    if isinstance(found, InputError):
-        raise found
-    for name in found.names:
+        extra_names = set(unstripped.names) - set(listing.names)
+        if any(_is_there(name, tree, earlier) for name in extra_names):
+            listing = unstripped
+    if isinstance(listing, InputError):
+        raise listing
+    for name in listing.names:
         parts = PurePosixPath(name).parts
         if name.startswith("/") or ".." in parts:
             raise _refused(called, f"changes a file outside of the kernel tree: {name}")
@@ -158,7 +159,7 @@ def read_patch(
         normal = name == str(PurePosixPath(*parts)) and name.isprintable()
         if too_long or not normal or ".git" in map(str.lower, parts):
             raise _refused(called, f"has a file name that a kernel tree cannot have: {name[:99]!r}")
-    return found
+    return listing
 
 
 def _too_large(text: bytes) -> str:
@@ -185,11 +186,11 @@ def read_series(tree: Path, patches: Sequence[Path]) -> list[ReadPatch]:
     """Return what git finds in each of ``patches``, which are for ``tree``. Raises InputError as
     ``read``."""
     series: list[ReadPatch] = []
-    known: dict[str, None] = {}
+    earlier: dict[str, None] = {}
     for path in patches:
-        series.append(read_patch(path, tree, known))
-        known |= dict.fromkeys(series[-1].names)
-    folders = {above for name in known for above in _above(name)}
+        series.append(read_patch(path, tree, earlier))
+        earlier |= dict.fromkeys(series[-1].names)
+    folders = {above for name in earlier for above in _above(name)}
     links = {folder for folder in folders if (tree / folder).is_symlink()}
     for patch in series:
         for name in patch.names:
@@ -243,7 +244,7 @@ def copy_patched(patched: PatchedFiles, name: str, target: Path) -> None:
         target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
 
 
-def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
+def _misplaced(folder: Path, patch: ReadPatch, output: str) -> str:
     """Return which hunk git put into another function than it is for, although it fits in that one,
     too.
 
@@ -251,11 +252,11 @@ def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
     """
     every: dict[str, list[Hunk]] = {}
     with suppress(InputError):  # git reads patches that unidiff does not.
-        every = patch.hunks() if "\nHunk #" in said else {}
+        every = patch.hunks() if "\nHunk #" in output else {}
     name = ""
     lines = [""]
     starts = [0]
-    for file, number, line in _MOVED.findall(said) if every else ():
+    for file, number, line in _MOVED.findall(output) if every else ():
         if file:
             name = file
             path = folder / file
@@ -265,13 +266,13 @@ def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
             expected = [text[1:].rstrip("\n") for text in hunk.source]
             chosen = max((at for at in starts if at < int(line) - 1), default=0)
             for start, end in itertools.pairwise([*starts, len(lines)]):
-                other = start != chosen and lines[start].startswith(hunk.section_header)
-                if other and any(
+                is_other = start != chosen and lines[start].startswith(hunk.section_header)
+                if is_other and any(
                     lines[at : at + len(expected)] == expected for at in range(start + 1, end)
                 ):
                     return (
-                        f"hunk {number} of {name} is for {hunk.section_header!r}, and git puts it "
-                        "elsewhere"
+                        f"hunk {number} of {name} is for {hunk.section_header!r}, but git "
+                        "applies it to another function"
                     )
     return ""
 
@@ -279,15 +280,16 @@ def _misplaced(folder: Path, patch: ReadPatch, said: str) -> str:
 def check_links(folder: Path, patch: ReadPatch) -> set[str]:
     """Return the names of all files in ``folder``. Raises InputError if a link leads out of the
     tree."""
-    found = _links_of(folder)
-    for name, target in found.items():
-        rest = re.sub(r"^(?:\.\./)*", "", target)
+    links = _links_of(folder)
+    for name, target in links.items():
+        inner = re.sub(r"^(?:\.\./)*", "", target)
         # In the middle, after another link, ".." could lead anywhere.
-        if rest.startswith("/") or ".." in rest.split("/") or target.count("../") > name.count("/"):
+        climbs = target.count("../") > name.count("/")
+        if climbs or inner.startswith("/") or ".." in inner.split("/"):
             raise _refused(
                 patch.path, f"makes a symbolic link that leaves the tree: {name} -> {target!r}"
             )
-    return set(found)
+    return set(links)
 
 
 def git_apply(folder: Path, patch: ReadPatch, *options: str) -> git.Done:
@@ -305,8 +307,8 @@ def git_apply(folder: Path, patch: ReadPatch, *options: str) -> git.Done:
 def files_in(patch: Path, called: str = "", tree: Path | None = None) -> list[tuple[str, bool]]:
     """Return each name that ``patch`` touches, and whether it exists before and after. Raises as
     ``read``."""
-    found = read_patch(patch, tree, called=called)
-    return [(name, name not in found.created | found.removed) for name in found.names]
+    listing = read_patch(patch, tree, called=called)
+    return [(name, name not in listing.created | listing.removed) for name in listing.names]
 
 
 def unquoted(name: str) -> str:
@@ -321,17 +323,17 @@ def _listed(text: bytes, path: Path, strip: int, called: str) -> ReadPatch | Inp
     argv = ("apply", "--numstat", "--summary", "-z", f"-p{strip}")
     sides = []
     for options in ((), ("--reverse",)):  # The names after the patch, and those before it.
-        done = git.run(*argv, *options, data=text)
-        if "No valid patches" in done.said or "nrecognized input" in done.said:
+        result = git.run(*argv, *options, data=text)
+        if "No valid patches" in result.said or "nrecognized input" in result.said:
             hint = "give a patch in the format of `git format-patch`."
             return InputError(f"{called} does not contain a diff", hint=hint)
-        if not done.ok:
-            reason = done.said.strip().removeprefix("error: ").replace("\n", "; ")
+        if not result.ok:
+            reason = result.said.strip().removeprefix("error: ").replace("\n", "; ")
             if corrupt := _CORRUPT.search(reason):
                 reason = _where(text, int(corrupt[1]))
             hint = _AS_SENT if corrupt else _SAVE_AGAIN
             return InputError(f"{called} is a damaged patch: {reason}", hint=hint)
-        *lines, summary = map(os.fsdecode, done.out.split(b"\0"))
+        *lines, summary = map(os.fsdecode, result.out.split(b"\0"))
         sides.append((dict.fromkeys(line.split("\t", 2)[2] for line in lines), summary))
     (new, summary), (old, _) = sides
     if special := _SPECIAL.search(summary):
@@ -346,17 +348,19 @@ def _where(text: bytes, number: int) -> str:
     lines = [line.decode(errors="replace") for line in text.split(b"\n")]
     hunks = [line for line in lines[: number - 1] if line.startswith("@@ ")] or ["@@"]
     next_line = lines[number - 1] if number < len(lines) else ""
-    there = f"there is {next_line[:60]!r}" if next_line else "the text ends"
+    following = f"there is {next_line[:60]!r}" if next_line else "the text ends"
     header = hunks[-1].partition(" @@")[0] + " @@"
-    return f"the hunk {header} has fewer lines than it says; in place of the next one {there}"
+    return (
+        f"the hunk {header} has fewer lines than its header says: after its last line {following}"
+    )
 
 
-def _is_there(name: str, tree: Path, known: Collection[str]) -> bool:
+def _is_there(name: str, tree: Path, earlier: Collection[str]) -> bool:
     """Return whether ``name``, or for a new file its folder, is in the tree or in a series before
     it."""
     folder = name.rpartition("/")[0]
-    there = os.path.lexists(tree / name) or (bool(folder) and os.path.isdir(tree / folder))
-    return there or name in known or any(other.startswith(f"{folder}/") for other in known)
+    exists = os.path.lexists(tree / name) or (bool(folder) and os.path.isdir(tree / folder))
+    return exists or name in earlier or any(path.startswith(f"{folder}/") for path in earlier)
 
 
 def _above(name: str) -> list[str]:
@@ -366,25 +370,25 @@ def _above(name: str) -> list[str]:
 
 def _links_of(folder: Path) -> dict[str, str]:
     """Return the names of all files below ``folder``, with the target of each symbolic link."""
-    found: dict[str, str] = {}
+    targets: dict[str, str] = {}
     for base, folders, files in os.walk(folder):
         for path in (Path(base, entry) for entry in (*folders, *files)):
             if path.is_symlink() or not path.is_dir():
-                found[str(path.relative_to(folder))] = (
+                targets[str(path.relative_to(folder))] = (
                     os.readlink(path) if path.is_symlink() else ""
                 )
-    return found
+    return targets
 
 
 def _refused(patch: Path | str, what: str) -> InputError:
     return InputError(f"{patch} {what}", hint=_AT_THE_TOP)
 
 
-def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
+def _does_not_apply(patch: ReadPatch, output: str, source: str) -> BuildError:
     """Return an error that names each file and hunk that failed, and shows the text that the hunk
     expects."""
     lines = [f"{patch.path.name} does not apply to {source}:"]
-    failures = [(name, int(line)) for name, line in _FAILED_AT.findall(said)]
+    failures = [(name, int(line)) for name, line in _FAILED_AT.findall(output)]
     every = patch.hunks() if failures else {}
     for name, line in failures:
         hunks = every.get(name, [])
@@ -397,7 +401,7 @@ def _does_not_apply(patch: ReadPatch, said: str, source: str) -> BuildError:
         lines.append(f"  {name}, hunk {at} of {len(hunks)} ({header}), expects:")
         lines += [f"    {text.rstrip()}" for text in hunk.source[:12]]
     if not failures:
-        lines += [f"  {line[7:]}" for line in said.splitlines() if line.startswith("error: ")]
+        lines += [f"  {line[7:]}" for line in output.splitlines() if line.startswith("error: ")]
     hint = "port the patch to this source, or choose a source that it was written for."
     return BuildError("\n".join(lines), hint=hint)
 

@@ -85,15 +85,15 @@ def parse_targets(text: str) -> list[Target]:
 
     apt leaves the key of an absent field unexpanded (``$(ORIGIN)``).
     """
-    found = []
+    targets = []
     for line in text.splitlines():
         fields = line.split("\t")
         if len(fields) == 3:
             uri, suite, origin = fields
             target = Target(uri.rstrip("/"), suite, "" if origin.startswith("$(") else origin)
-            if target not in found:
-                found.append(target)
-    return found
+            if target not in targets:
+                targets.append(target)
+    return targets
 
 
 def parse_uris(text: str) -> list[Target]:
@@ -109,24 +109,29 @@ def tiers(targets: Iterable[Target], codename: str) -> dict[str, Suites]:
     """
     # The origin is empty if the system's lists were never fetched.
     names = {codename, *_RELEASES, *_ROLLING}
-    own = [t for t in targets if (t.origin or "Debian") == "Debian"]
-    own = [t for t in own if t.origin or re.split("[-/]", t.suite)[0] in names]
-    archive = next((t.uri for t in own if not _is_security(t.suite)), "")
-    security = next((t.uri for t in own if _is_security(t.suite)), "")
+    debian_targets = [t for t in targets if (t.origin or "Debian") == "Debian"]
+    debian_targets = [
+        t for t in debian_targets if t.origin or re.split("[-/]", t.suite)[0] in names
+    ]
+    archive = next((t.uri for t in debian_targets if not _is_security(t.suite)), "")
+    security = next((t.uri for t in debian_targets if _is_security(t.suite)), "")
     if not archive:
         raise LabError(
-            "this host names no mirror of the Debian archive",
+            "the apt sources of this host name no mirror of the Debian archive",
             hint=(
-                f"set {MIRROR} to the address of one (www.debian.org/mirror/list), add one to the "
-                "apt sources, or use a source kernel.org:X.Y, git:PATH@REV or tar:FILE."
+                f"set {MIRROR} to the address of a mirror (www.debian.org/mirror/list), add a "
+                "mirror "
+                "to the apt sources, or use a source kernel.org:X.Y, git:PATH@REV or tar:FILE."
             ),
         )
-    suites = dict.fromkeys((t.uri, t.suite) for t in own)
+    suites = dict.fromkeys((t.uri, t.suite) for t in debian_targets)
     if codename in _RELEASES[:-2]:
         suites.setdefault((archive, f"{codename}-backports"))
-    here = _RELEASES.index(codename) if codename in _RELEASES else len(_RELEASES)
-    others = (*_RELEASES[here + 1 :], *reversed(_RELEASES[:here]))
-    return {codename: tuple(suites)} | {name: _release(name, archive, security) for name in others}
+    position = _RELEASES.index(codename) if codename in _RELEASES else len(_RELEASES)
+    other_releases = (*_RELEASES[position + 1 :], *reversed(_RELEASES[:position]))
+    return {codename: tuple(suites)} | {
+        name: _release(name, archive, security) for name in other_releases
+    }
 
 
 def _release(name: str, archive: str, security: str) -> Suites:
@@ -180,19 +185,21 @@ class Archive:
             for limit_s in (_LISTS_S, 600):
                 if any(suite.age_s() > limit_s for suite in suites):
                     failures += self._update(tier, suites)
-                found = [
+                packages = [
                     package for suite in suites for package in suite.packages(pattern, version)
                 ]
-                if found:
-                    return max(found, key=lambda package: Version(package.version))
-        wanted = f"{readable(pattern)} {version}".strip()
+                if packages:
+                    return max(packages, key=lambda package: Version(package.version))
+        description = f"{readable(pattern)} {version}".strip()
         if failures:
             raise LabError(
-                f"package {wanted} was not found, and not all package lists could be fetched: "
+                f"package {description} was not found, and not all package lists could be fetched: "
                 f"{failures[0]}",
                 hint="check the network and the mirror, then try again.",
             )
-        raise InputError(f"no Debian suite has a package {wanted}", hint="choose another version.")
+        raise InputError(
+            f"no Debian suite has a package {description}", hint="choose another version."
+        )
 
     def _update(self, tier: str, suites: Sequence["Suite"]) -> list[str]:
         """Fetch the lists of ``suites``; return why some could not be fetched."""
@@ -352,22 +359,22 @@ def verified(signed: Path, keyring: Path, keys: frozenset[str] = frozenset()) ->
             str(out),
             str(signed),
         ]
-        done = toolchain.capture(argv)
-        good = is_signed(done.stdout, keys)
+        result = toolchain.capture(argv)
+        good = is_signed(result.stdout, keys)
     elif shutil.which("sqv") and not keys:
-        done = toolchain.capture(
+        result = toolchain.capture(
             ["sqv", "--keyring", str(keyring), "--output", str(out), "--cleartext", str(signed)]
         )
-        good = done.returncode == 0
+        good = result.returncode == 0
     else:
         raise MissingError("cannot verify packages of Debian: gpgv is not installed", ["gpgv"])
     if not good or not out.exists():
-        said = (done.stderr.strip().splitlines() or ["no signature"])[-1]
+        reason = (result.stderr.strip().splitlines() or ["no signature"])[-1]
         raise LabError(
-            f"the lists in {signed} are not signed by a known key of Debian: {said}",
+            f"the lists in {signed} are not signed by a known key of Debian: {reason}",
             hint=(
-                "use another mirror; a host without Debian's keyring needs a kteardown that knows "
-                "the keys."
+                "use another mirror; if this host has no keyring of Debian, install a kteardown "
+                "that knows the keys."
             ),
         )
     return out.read_text()

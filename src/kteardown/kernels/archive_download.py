@@ -45,13 +45,13 @@ def fetch(
         try:
             if (digest := _download(url, target, task, most, magic)) == sha256 or not sha256:
                 return
-            reason = f"its SHA-256 is {digest}, not that of the signed lists, {sha256}"
+            reason = f"its SHA-256 is {digest}, but the signed lists say {sha256}"
         except urllib.error.HTTPError as error:
             reason = f"{error.code} {error.reason}"
             if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 target.unlink(missing_ok=True)
         except http.client.HTTPException as error:
-            reason = f"the answer is not one of HTTP: {error!r}"
+            reason = f"the answer is not valid HTTP: {error!r}"
         except OSError as error:  # Of which urllib's is one, with the reason in a field.
             if error.errno == errno.ENOSPC:
                 raise cache_folder.disk_full(target.parent) from error
@@ -59,7 +59,7 @@ def fetch(
         if attempt < _ATTEMPTS:
             time.sleep(attempt)
     kept = (
-        f"; {target.stat().st_size / 1e6:.1f} MB are kept and continued"
+        f"; kteardown keeps the first {target.stat().st_size / 1e6:.1f} MB and continues there"
         if magic and target.exists()
         else ""
     )
@@ -77,28 +77,28 @@ def _download(url: str, target: Path, task: Task | None, most: int, magic: bytes
     if start:
         request.add_header("Range", f"bytes={start}-")
     with _opener().open(request, timeout=_TIMEOUT_S) as answer:
-        done = start if answer.status == http.HTTPStatus.PARTIAL_CONTENT else 0
-        size = done + int(answer.headers.get("Content-Length") or 0)
+        received = start if answer.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+        size = received + int(answer.headers.get("Content-Length") or 0)
         block = answer.read(1 << 18)
-        if not done and not block.startswith(magic):
+        if not received and not block.startswith(magic):
             page = (
-                "a page, as one that asks whether you are a robot,"
+                "a web page (perhaps one that asks whether you are a robot)"
                 if b"<" in block[:64]
-                else "something"
+                else "other data"
             )
-            raise OSError(f"the server sent {page} in place of this file")
-        with target.open("ab" if done else "wb") as sink:
+            raise OSError(f"the server sent {page} instead of this file")
+        with target.open("ab" if received else "wb") as sink:
             while block:
                 sink.write(block)
                 digest.update(block)
-                done += len(block)
-                if done > most:
-                    raise OSError(f"it has more than {most} bytes")
+                received += len(block)
+                if received > most:
+                    raise OSError(f"the file has more than {most} bytes")
                 if task:
-                    task.update(done / 1e6, total=max(size, done) / 1e6)
+                    task.update(received / 1e6, total=max(size, received) / 1e6)
                 block = answer.read(1 << 18)
-    if done < size:
-        raise OSError(f"the connection ended after {done} of {size} bytes")
+    if received < size:
+        raise OSError(f"the connection ended after {received} of {size} bytes")
     return digest.hexdigest()
 
 
@@ -119,7 +119,7 @@ def _request(url: str) -> urllib.request.Request:
     host = urllib.parse.urlsplit(url).hostname or ""
     for file in (Path("/etc/apt/auth.conf"), *Path("/etc/apt/auth.conf.d").glob("*.conf")):
         with suppress(OSError, netrc.NetrcParseError):
-            if known := netrc.netrc(str(file)).authenticators(host):
-                token = b64encode(f"{known[0]}:{known[2]}".encode()).decode()
+            if login := netrc.netrc(str(file)).authenticators(host):
+                token = b64encode(f"{login[0]}:{login[2]}".encode()).decode()
                 request.add_unredirected_header("Authorization", f"Basic {token}")
     return request

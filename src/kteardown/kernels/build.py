@@ -83,13 +83,13 @@ def resolved_config(
     """
     plan = plan_build(request, sources)
     kernels = Cache(sources.folder, reporter)
-    kept = sources.folder / "resolved" / f"{plan.base_key}.config"
-    known = [
+    cached = sources.folder / "resolved" / f"{plan.base_key}.config"
+    candidates = [
         kernels.tree_path(plan.base_key) / ".config",
         kernels.kernel_path(plan.base_key) / "config",
-        kept,
+        cached,
     ]
-    path = next((path for path in known if path.is_file()), None)
+    path = next((path for path in candidates if path.is_file()), None)
     if path is None:
         named = {want.symbol: want.value for want in plan.wanted}
         if not (sources.tree(plan.source) / "scripts" / "kconfig").is_dir():
@@ -100,8 +100,8 @@ def resolved_config(
                 text = builder.resolve(plan)
         except (BuildError, MissingError):
             return named
-        kept.parent.mkdir(exist_ok=True)
-        replace_text(path := kept, text)
+        cached.parent.mkdir(exist_ok=True)
+        replace_text(path := cached, text)
     return kconfig.parse_config(path.read_text(errors="replace"))
 
 
@@ -124,8 +124,8 @@ def functions_of(variant: KernelImage) -> tuple[Functions, Functions] | None:
     The second are those of them that differ only in where the fields of structures are.
     """
     fields = json.loads((variant.image.parent / "kernel.json").read_text())
-    found: Functions | None = fields.get("changed_functions")
-    return None if found is None else (found, fields.get("moved_functions") or {})
+    functions: Functions | None = fields.get("changed_functions")
+    return None if functions is None else (functions, fields.get("moved_functions") or {})
 
 
 def check_patches(
@@ -151,11 +151,11 @@ def missing(requests: Sequence[KernelRequest], *, cache_dir: Path) -> list[Kerne
     for request in requests:
         if prebuilt.is_prebuilt(request.source):
             continue  # It only has to be unpacked, which takes little time.
-        found = None
+        image = None
         if sources.identify_offline(request.source) is not None:
             with suppress(LabError):  # No compiler is installed.
-                found = kernels.lookup(plan_build(request, sources).key, "")
-        if found is None:
+                image = kernels.lookup(plan_build(request, sources).key, "")
+        if image is None:
             absent.append(request)
     return absent
 

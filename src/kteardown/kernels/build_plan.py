@@ -87,7 +87,8 @@ def _check_exact(
             f"{request.name} would be built with another configuration than the run was planned "
             f"with: a file in {paths.data_dir('kernels')} has changed ({names})",
             hint=(
-                "restore it, or use the kteardown that began the run, or start the experiment anew."
+                "restore the file, use the kteardown that began the run, or start the experiment "
+                "anew."
             ),
         )
 
@@ -112,5 +113,5 @@ def choose_backport(request: KernelRequest, source: Source, sources: Sources) ->
         reasons.append(f"backport {files[0].parent.name}: {reason}")
     raise BuildError(
         "\n".join((f"no backport of {request.patch_set.series} applies to {source.id}", *reasons)),
-        hint="port one of them to this source, or choose a source that it was written for.",
+        hint="port a backport to this source, or choose a source for which one was written.",
     )

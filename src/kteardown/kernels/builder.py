@@ -122,7 +122,7 @@ class Builder:
         began = time.monotonic()
         with cache_folder.scratch(objects) as work:
             tree = self._tree(plan, work, key, patched)
-            expected = whole = self._kernels.steps(arch, variant=False) or _STEPS
+            expected = all_steps = self._kernels.steps(arch, variant=False) or _STEPS
             if patched:
                 cache_folder.copy_tree(objects, tree.build)
                 os.utime(objects)
@@ -135,20 +135,20 @@ class Builder:
                 self._configure(plan, tree)
             with _naming_log(plan, tree, "default"):
                 title = f"Building {plan.title}"
-                steps = kbuild.compile_tree(tree, title, expected, whole, self._reporter)
+                steps = kbuild.compile_tree(tree, title, expected, all_steps, self._reporter)
             if patched:
                 with _naming_missing(plan):
                     changed = object_changes.changed_objects(objects, tree.build)
                     functions = object_changes.changed_functions(objects, tree.build, changed, arch)
                     differing, moved = functions or (None, None)
-                    more = {
+                    facts = {
                         "changed_objects": changed,
                         "changed_functions": differing,
                         "moved_functions": moved,
                         "files": files,
                     }
                     self._publish(
-                        plan, tree, key, plan.request.series, steps=steps, began=began, **more
+                        plan, tree, key, plan.request.series, steps=steps, began=began, **facts
                     )
                 return
             if not self._kernels.kernel_path(key).is_dir():
@@ -295,8 +295,8 @@ def _naming_missing(plan: BuildPlan) -> Iterator[None]:
         if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
             raise
         raise BuildError(
-            f"{plan.title}: the build left no file {error.filename}",
-            hint="look at what the series changes in makefiles.",
+            f"{plan.title}: the build did not make the file {error.filename}",
+            hint="check what the series changes in makefiles.",
         ) from error
 
 

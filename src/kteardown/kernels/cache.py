@@ -115,11 +115,14 @@ class Cache:
         image = _image.validate_python(
             json.loads((folder / META).read_text())["image"] | {"name": name}
         )
-        more = {
-            name: tuple(map(folder.joinpath, each)) for name, each in image.optional_modules.items()
+        optional = {
+            name: tuple(map(folder.joinpath, files))
+            for name, files in image.optional_modules.items()
         }
         modules = tuple(map(folder.joinpath, image.modules))
-        return replace(image, image=folder / image.image, modules=modules, optional_modules=more)
+        return replace(
+            image, image=folder / image.image, modules=modules, optional_modules=optional
+        )
 
     def describe(self, folder: Path, image: KernelImage, **more: Any) -> None:
         """Write the description of a kernel whose files are in ``folder``, which may be renamed
@@ -132,22 +135,22 @@ class Cache:
     def steps(self, arch: Arch, *, variant: bool) -> int | None:
         """Return the compile steps of the most recently used kernel of this kind; None without
         one."""
-        found = self.built(arch, "steps", variant=variant)
-        return int(found[-1]) if found else None
+        counts = self.built(arch, "steps", variant=variant)
+        return int(counts[-1]) if counts else None
 
     def built(self, arch: Arch, what: Literal["steps", "seconds"], *, variant: bool) -> list[float]:
         """Return the steps, or the seconds, of the kernels that were built here, the last used one
         last."""
-        found: list[tuple[float, float]] = []
+        measured: list[tuple[float, float]] = []
         for path in self.folders():
             with suppress(*DAMAGED):
                 fields = json.loads((path / META).read_text())
-                mine = (
+                same_kind = (
                     fields["image"]["arch"] == arch and bool(fields["image"]["series"]) == variant
                 )
-                if mine and fields.get(what):
-                    found.append((path.stat().st_mtime, float(fields[what])))
-        return [value for _, value in sorted(found)]
+                if same_kind and fields.get(what):
+                    measured.append((path.stat().st_mtime, float(fields[what])))
+        return [value for _, value in sorted(measured)]
 
     def folders(self) -> Iterator[Path]:
         """Return the folders of the finished kernels."""
@@ -158,7 +161,7 @@ class Cache:
 
         The source of a kernel whose description cannot be read is ``damaged``.
         """
-        found = []
+        kernels = []
         for path in self.folders():
             try:
                 fields = json.loads((path / META).read_text())
@@ -169,8 +172,8 @@ class Cache:
             except DAMAGED:
                 facts = ["damaged"]
                 size = cache_folder.size_kb([path])
-            found.append(CacheEntry("kernels", path.name, path, size, _modified(path), *facts))
-        return sorted(found, key=lambda entry: entry.last_used, reverse=True)
+            kernels.append(CacheEntry("kernels", path.name, path, size, _modified(path), *facts))
+        return sorted(kernels, key=lambda entry: entry.last_used, reverse=True)
 
     def others(self) -> list[CacheEntry]:
         """Return all other entries."""
@@ -196,8 +199,8 @@ class Cache:
         nothing is removed. Raises InputError unless each of ``keys`` fits one kernel.
         """
         entries = [*self.entries(), *self.others()]
-        whole = {
-            _the_one(wanted, [e.key for e in entries if e.folder == "kernels"]) for wanted in keys
+        full_keys = {
+            _the_one(prefix, [e.key for e in entries if e.folder == "kernels"]) for prefix in keys
         }
         limit = (
             datetime.now() - timedelta(days=older_than_days)
@@ -206,14 +209,14 @@ class Cache:
         )
 
         def selected(entry: CacheEntry) -> bool:
-            named = entry.folder in ("kernels", "trees") and entry.key in whole
+            named = entry.folder in ("kernels", "trees") and entry.key in full_keys
             return everything or named or (limit is not None and entry.last_used < limit)
 
         chosen = []
         for entry in filter(selected, entries):
             with cache_folder.free(entry.path) as is_free:
                 if not is_free:
-                    self._reporter.note(f"kept {entry}: a run or a build uses it")
+                    self._reporter.note(f"kept {entry}, because a run or a build uses it")
                     continue
                 if not dry_run:
                     cache_folder.remove(entry.path)
@@ -233,18 +236,18 @@ class Cache:
                 yield path
 
 
-def _the_one(wanted: str, keys: Sequence[str]) -> str:
-    """Return the only one of ``keys`` that is or begins with ``wanted``. Raises InputError."""
-    found = sorted(key for key in keys if wanted and key.startswith(wanted))
-    found = [wanted] if wanted in found else found
-    if len(found) != 1:
+def _the_one(prefix: str, keys: Sequence[str]) -> str:
+    """Return the only one of ``keys`` that is or begins with ``prefix``. Raises InputError."""
+    matches = sorted(key for key in keys if prefix and key.startswith(prefix))
+    matches = [prefix] if prefix in matches else matches
+    if len(matches) != 1:
         raise InputError(
-            f"{wanted!r} fits several kernels: {', '.join(found)}"
-            if found
-            else f"no kernel {wanted!r} in the cache",
+            f"{prefix!r} fits several kernels: {', '.join(matches)}"
+            if matches
+            else f"no kernel {prefix!r} in the cache",
             hint="choose a key that `kteardown list kernels` shows.",
         )
-    return found[0]
+    return matches[0]
 
 
 def _modified(path: Path) -> datetime:

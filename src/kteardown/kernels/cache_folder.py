@@ -32,20 +32,19 @@ def check_path(cache_dir: Path) -> None:
     InputError."""
     if re.search(r"[\s:]", str(cache_dir.absolute())):
         raise InputError(
-            f"{cache_dir}: no kernel can be built in this folder: its path has a space or a colon",
-            hint="set KTEARDOWN_CACHE to a folder without these in its path.",
+            f"kteardown cannot build kernels in {cache_dir}: its path has a space or a colon",
+            hint="set KTEARDOWN_CACHE to a folder whose path has neither.",
         )
     if cache_dir.exists() and not cache_dir.is_dir():
         raise InputError(f"{cache_dir} is not a folder", hint="set KTEARDOWN_CACHE to a folder.")
-    there = next(
+    existing = next(
         folder
         for folder in (cache_dir.absolute(), *cache_dir.absolute().parents)
         if folder.exists()
     )
-    if os.statvfs(there).f_flag & os.ST_NOEXEC:  # A build runs programs that it has made.
+    if os.statvfs(existing).f_flag & os.ST_NOEXEC:  # A build runs programs that it has made.
         raise InputError(
-            f"{cache_dir}: no kernel can be built in this folder: its file system is mounted "
-            "noexec",
+            f"kteardown cannot build kernels in {cache_dir}: its file system is mounted noexec",
             hint="set KTEARDOWN_CACHE to a folder on another file system.",
         )
 
@@ -136,9 +135,9 @@ def published(target: Path) -> Iterator[Path]:
         # The whole file system at once: for the 87,000 files of a source tree, one sync each takes
         # minutes.
         seal.keep(target, folder)
-        done = toolchain.capture(["sync", "--file-system", str(folder)])
-        if done.returncode:
-            raise LabError(f"{target} cannot be written: {done.stderr.strip()}", hint=_FREE_SPACE)
+        result = toolchain.capture(["sync", "--file-system", str(folder)])
+        if result.returncode:
+            raise LabError(f"cannot write {target}: {result.stderr.strip()}", hint=_FREE_SPACE)
         remove(target)
         folder.rename(target)
         sync(target.parent)
@@ -166,13 +165,13 @@ def remove(path: Path) -> None:
 def copy_tree(source: Path, target: Path) -> None:
     """Copy a folder. Raises LabError if the disk is full, or something else prevents it; nothing is
     left."""
-    done = toolchain.capture(["cp", "-a", "--reflink=auto", str(source), str(target)])
-    if done.returncode:
+    result = toolchain.capture(["cp", "-a", "--reflink=auto", str(source), str(target)])
+    if result.returncode:
         remove(target)
-        if "No space left" in done.stderr or "quota exceeded" in done.stderr:
+        if "No space left" in result.stderr or "quota exceeded" in result.stderr:
             raise disk_full(target.parent)
-        said = done.stderr.strip().splitlines()[:1]
-        raise LabError(f"cannot copy {source} to {target}: {''.join(said)}", hint=_FREE_SPACE)
+        reason = result.stderr.strip().splitlines()[:1]
+        raise LabError(f"cannot copy {source} to {target}: {''.join(reason)}", hint=_FREE_SPACE)
 
 
 def need_space(folder: Path, megabytes: int, what: str) -> None:
@@ -191,8 +190,8 @@ def disk_full(folder: Path) -> LabError:
 
 def size_kb(paths: Sequence[Path]) -> int:
     """Return the disk space of files and folders in KiB; hard links to one file count once."""
-    done = toolchain.capture(["du", "-sck", *map(str, paths)])
-    last = done.stdout.splitlines()[-1:] or ["0"]
+    result = toolchain.capture(["du", "-sck", *map(str, paths)])
+    last = result.stdout.splitlines()[-1:] or ["0"]
     return int(last[0].split()[0])
 
 

@@ -58,14 +58,17 @@ def run(
     """
     command = [*_COMMAND, *argv]
     variables = _environment() | {"GIT_DIR": str(Path(git_dir).absolute())}
-    done = spawn.run(
+    process = spawn.run(
         command, check=False, capture_output=True, input=data, cwd=cwd, env=variables, umask=0o022
     )
-    said = done.stderr.decode(errors="replace")
-    if "No space left" in said:
+    errors = process.stderr.decode(errors="replace")
+    if "No space left" in errors:
         raise no_space(cwd)
     return Done(
-        done.returncode == 0, done.stdout, done.stdout.decode(errors="replace").strip(), said
+        process.returncode == 0,
+        process.stdout,
+        process.stdout.decode(errors="replace").strip(),
+        errors,
     )
 
 
@@ -87,12 +90,12 @@ def folders(repository: Path) -> tuple[Path, Path]:
         "rev-parse",
         "--path-format=absolute",
     ]
-    done = toolchain.capture([*argv, "--git-dir", "--git-common-dir"], env=_environment())
-    if done.returncode:
+    process = toolchain.capture([*argv, "--git-dir", "--git-common-dir"], env=_environment())
+    if process.returncode:
         hint = "write git:PATH@REV with the path of a git tree."
-        raise InputError(f"{repository} is not a git tree: {first_line(done.stderr)}", hint=hint)
-    own, common = done.stdout.splitlines()
-    return Path(own), Path(common)
+        raise InputError(f"{repository} is not a git tree: {first_line(process.stderr)}", hint=hint)
+    git_dir, common = process.stdout.splitlines()
+    return Path(git_dir), Path(common)
 
 
 def configured(git_dir: Path, pattern: str) -> list[str]:
@@ -105,17 +108,17 @@ def configured(git_dir: Path, pattern: str) -> list[str]:
 @contextmanager
 def view(repository: Path) -> Iterator[Path]:
     """Yield a git folder with the commits and the names of ``repository``. Raises InputError."""
-    own, common = folders(repository)
+    git_dir, common = folders(repository)
     with tempfile.TemporaryDirectory(prefix="kteardown-") as name:
         folder = Path(name)
         prepare(folder)
         formats = map(_FORMAT.fullmatch, configured(common, "^extensions[.]"))
-        lines = [f"{found[1]} = {found[2]}\n" for found in formats if found]
+        lines = [f"{match[1]} = {match[2]}\n" for match in formats if match]
         version = f"[core]\nrepositoryformatversion = {int(bool(lines))}\n"
         (folder / "config").write_text(f"{version}[extensions]\n{''.join(lines)}")
         for part in _SHARED:
             (folder / part).symlink_to(common / part)
-        for head in own.glob("*HEAD"):
+        for head in git_dir.glob("*HEAD"):
             if head.is_file():
                 shutil.copyfile(head, folder / head.name, follow_symlinks=False)
         yield folder
@@ -144,9 +147,9 @@ def no_space(folder: Path | None) -> LabError:
     )
 
 
-def first_line(said: str) -> str:
+def first_line(errors: str) -> str:
     """Return what git printed first of its reasons."""
-    line = next(iter(said.strip().splitlines()), "git printed no reason")
+    line = next(iter(errors.strip().splitlines()), "git printed no reason")
     return re.sub(r"^(?:fatal|error): ", "", line)
 
 
@@ -156,8 +159,8 @@ def _environment() -> dict[str, str]:
     Nor the objects that the repository has in place of others: equal ids are equal trees.
     """
     inert = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
-    own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return own | inert | {"LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return inherited | inert | {"LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
 def of_branch(text: str, repository: Path, cache_dir: Path) -> tuple[str, Path]:
@@ -204,8 +207,8 @@ def forked_at(repository: Path, base: str, topic: str) -> str:
         raise InputError(
             f"{base} and {topic} have no commit in common",
             hint=(
-                "name the tag or branch from which the other was made; in a shallow clone, `git "
-                "fetch --unshallow` first."
+                "name the tag or branch from which the other was made; in a shallow clone, run "
+                "`git fetch --unshallow` first."
             ),
         )
     return fork
@@ -217,13 +220,13 @@ def as_patch(git_dir: Path, before: str, after: str, cache_dir: Path) -> Path | 
 
     Raises InputError if git cannot compare them, as where an object is missing.
     """
-    done = run("diff", "--binary", "--full-index", before, after, git_dir=git_dir)
-    if not done.ok:
+    result = run("diff", "--binary", "--full-index", before, after, git_dir=git_dir)
+    if not result.ok:
         raise InputError(
-            f"git cannot compare {before[:12]} with {after[:12]}: {first_line(done.said)}",
-            hint="fetch what the repository lacks, such as with `git fetch --refetch`.",
+            f"git cannot compare {before[:12]} with {after[:12]}: {first_line(result.said)}",
+            hint="fetch the missing objects, for example with `git fetch --refetch`.",
         )
-    diff = done.out
+    diff = result.out
     name = f"c-{after[:12]}"
     return store([(f"0001-{name}.patch", diff)], name, cache_dir)[0].parent if diff else None
 
@@ -252,18 +255,18 @@ def commit(repository: Path, name: str) -> str:
             f"{repository} is not a folder",
             hint="give the git tree of a kernel with --source git:PATH.",
         )
-    done = run_reading(
+    result = run_reading(
         repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"
     )
-    if not done.ok:
+    if not result.ok:
         raise InputError(
-            f"{name!r} is not a commit of {repository.absolute()}: {first_line(done.said)}",
+            f"{name!r} is not a commit of {repository.absolute()}: {first_line(result.said)}",
             hint=(
                 "name a tag, a branch or a commit of the git tree: that of --source git:PATH, or "
-                "else the current folder. In a shallow clone, `git fetch --unshallow` first."
+                "else the current folder. In a shallow clone, run `git fetch --unshallow` first."
             ),
         )
-    return done.text
+    return result.text
 
 
 def _git(repository: Path, *argv: str) -> str:
@@ -286,18 +289,18 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
     """
     with view(repository) as git_dir:
         argv = ("rev-list", "--objects", "--no-walk", "--missing=print", commit)
-        done = run(*argv, git_dir=git_dir)
-        gone = {line[1:] for line in done.out.splitlines() if line.startswith(b"?")}
-        if done.ok and not gone:
+        result = run(*argv, git_dir=git_dir)
+        gone = {line[1:] for line in result.out.splitlines() if line.startswith(b"?")}
+        if result.ok and not gone:
             return ()
-        done, files = _files(git_dir, commit) if done.ok else (done, {})
+        result, files = _files(git_dir, commit) if result.ok else (result, {})
     where = f"git:{repository}@{commit[:12]}"
-    if not done.ok:
+    if not result.ok:
         raise InputError(
-            f"{where} is incomplete or damaged: {first_line(done.said)}",
+            f"{where} is incomplete or damaged: {first_line(result.said)}",
             hint=(
-                f"look at it with `git -C '{repository}' fsck`, and fetch it again; nothing was "
-                "unpacked."
+                f"check the repository with `git -C '{repository}' fsck`, and fetch the commit "
+                "again; nothing was unpacked."
             ),
         )
     names = [os.fsdecode(name) for name, blob in files.items() if blob in gone]
@@ -305,10 +308,10 @@ def absent(repository: Path, commit: str) -> tuple[str, ...]:
         return tuple(names)
     partial = configured(folders(repository)[1], r"^remote[.].*[.]promisor$") != [""]
     kind = ""
-    advice = "fetch it again, or copy it whole"
+    advice = "fetch the repository again, or copy all of it"
     if partial:
         kind = ", a partial clone"
-        advice = f"fetch them: git -C '{repository}' worktree add --detach DIR {commit[:12]}"
+        advice = f"fetch the files: git -C '{repository}' worktree add --detach DIR {commit[:12]}"
         advice += ", or those of all commits: git fetch --refetch --no-filter"
     raise InputError(
         f"{where}: {len(names):,} of its {len(files):,} files are not in the repository{kind}",
@@ -334,15 +337,17 @@ def unpack(
         if near is not None:
             link(*near, folder, gone)
         work_tree = f"--work-tree={folder}"
-        done = run(work_tree, "read-tree", commit, git_dir=git_dir, cwd=folder)
-        if done.ok:  # Files that are there already remain.
-            done = run(work_tree, "checkout-index", "-a", "-q", git_dir=git_dir, cwd=folder)
-        wanted = len(_files(git_dir, commit)[1]) - len(gone)
-    there = len(toolchain.capture(["find", str(folder), "!", "-type", "d", "-printf", "."]).stdout)
-    if there != wanted:
+        result = run(work_tree, "read-tree", commit, git_dir=git_dir, cwd=folder)
+        if result.ok:  # Files that are there already remain.
+            result = run(work_tree, "checkout-index", "-a", "-q", git_dir=git_dir, cwd=folder)
+        expected = len(_files(git_dir, commit)[1]) - len(gone)
+    present = len(
+        toolchain.capture(["find", str(folder), "!", "-type", "d", "-printf", "."]).stdout
+    )
+    if present != expected:
         raise LabError(
-            f"cannot unpack {commit[:12]} of {repository}: {first_line(done.said)}",
-            hint=f"look at it with `git -C '{repository}' fsck`; nothing of it was kept.",
+            f"cannot unpack {commit[:12]} of {repository}: {first_line(result.said)}",
+            hint=f"check the repository with `git -C '{repository}' fsck`; no file was kept.",
         )
     # Older than all objects that were compiled from this tree before it was unpacked again.
     touch = [
@@ -365,10 +370,10 @@ def unpack(
 def _files(git_dir: Path, commit: str) -> tuple[Done, dict[bytes, bytes]]:
     """Return the end of the git command that lists the files of a commit, and their ids by their
     names."""
-    done = run("ls-tree", "-r", "-z", "--full-tree", commit, git_dir=git_dir)
-    entries = (entry.partition(b"\t") for entry in done.out.split(b"\0") if entry)
+    result = run("ls-tree", "-r", "-z", "--full-tree", commit, git_dir=git_dir)
+    entries = (entry.partition(b"\t") for entry in result.out.split(b"\0") if entry)
     # Not submodules.
-    return done, {name: facts.split()[2] for facts, _, name in entries if b" blob " in facts}
+    return result, {name: facts.split()[2] for facts, _, name in entries if b" blob " in facts}
 
 
 def _nearest(
@@ -380,13 +385,15 @@ def _nearest(
     latest = sorted(unpacked, key=lambda path: path.stat().st_mtime, reverse=True)[:_MOST_TREES]
     for tree in latest:
         short = tree.name.split("-")[1]
-        other = run("rev-parse", "--verify", "-q", f"{short}^{{commit}}", git_dir=git_dir).text
-        if not other.startswith(short):  # Unknown here, or a branch has this name.
+        tree_commit = run(
+            "rev-parse", "--verify", "-q", f"{short}^{{commit}}", git_dir=git_dir
+        ).text
+        if not tree_commit.startswith(short):  # Unknown here, or a branch has this name.
             continue
-        argv = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", other, commit)
-        done = run(*argv, git_dir=git_dir)
-        names = done.out.split(b"\0")[:-1]
-        if done.ok and (best is None or len(names) < len(best[1])):
+        argv = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", tree_commit, commit)
+        result = run(*argv, git_dir=git_dir)
+        names = result.out.split(b"\0")[:-1]
+        if result.ok and (best is None or len(names) < len(best[1])):
             best = tree, names
     if best is None or len(best[1]) > _MOST_CHANGED * len(_files(git_dir, commit)[1]):
         return None

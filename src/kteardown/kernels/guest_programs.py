@@ -31,12 +31,16 @@ def guest_programs(
     it is fetched first if necessary. Raises InputError if a program is unknown, missing or in no
     suite, LabError if it cannot be fetched or unpacked.
     """
-    found = []
+    files = []
     for name in names:
         if name in _USER_PROGRAMS:
-            own = programs_dir()
-            if own is None or not (own / name).is_file():
-                where = f"{own} does not contain it" if own else "KTEARDOWN_PROGRAMS is not set"
+            user_folder = programs_dir()
+            if user_folder is None or not (user_folder / name).is_file():
+                where = (
+                    f"{user_folder} does not contain it"
+                    if user_folder
+                    else "KTEARDOWN_PROGRAMS is not set"
+                )
                 raise InputError(
                     f"the guest needs {name}, which is not in a Debian package, and {where}",
                     hint=(
@@ -44,24 +48,24 @@ def guest_programs(
                         "linked for the guest."
                     ),
                 )
-            found.append(own / name)
+            files.append(user_folder / name)
             continue
         if name not in _PROGRAMS:
             raise InputError.unknown(
                 f"unknown guest program {name!r}", name, (*_PROGRAMS, *_USER_PROGRAMS)
             )
-        wanted = _PROGRAMS[name][0]
+        package_name = _PROGRAMS[name][0]
         architecture = ARCHITECTURES[arch].debian
-        package = sources.package(f"program:{name}", architecture, wanted, architecture)
-        slug = f"{wanted}_{package.version}_{architecture}".replace(":", "_")
+        package = sources.package(f"program:{name}", architecture, package_name, architecture)
+        slug = f"{package_name}_{package.version}_{architecture}".replace(":", "_")
         target = sources.folder / "programs" / slug
         with cache_folder.locked(target, reporter, f"unpack {slug}"):
             if not seal.is_intact(target, reporter):
                 file = sources.package_file(package, architecture)
                 with cache_folder.published(target) as folder:
                     extract(file, name, folder)
-        found.append(cache_folder.hold(target) / name)
-    return tuple(found)
+        files.append(cache_folder.hold(target) / name)
+    return tuple(files)
 
 
 def extract(file: Path, name: str, folder: Path) -> Path:
@@ -72,12 +76,12 @@ def extract(file: Path, name: str, folder: Path) -> Path:
     unpacked = folder / "package"
     unpack.unpack_deb(file, unpacked)
     paths = _PROGRAMS[name][1]
-    found = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
-    if found is None:
+    program = next((unpacked / path for path in paths if (unpacked / path).is_file()), None)
+    if program is None:
         raise LabError(
-            f"{file.name} does not contain {name}; searched for {', '.join(paths)}",
+            f"{file.name} does not contain {name}: it has none of {', '.join(paths)}",
             hint="choose a value of the workload's parameter that does not need this program.",
         )
-    target = found.rename(folder / name)
+    target = program.rename(folder / name)
     cache_folder.remove(unpacked)
     return target

@@ -96,8 +96,8 @@ def source_view(source: Path, patched: PatchedFiles | None, scratch: Path) -> li
         for name in (*new, *([BUILD] if not place.parts else [])):
             (folder / name).mkdir(exist_ok=True)
         mounts.append(Mount(folder, TREE / place, writable=not place.parts))
-        others = [place / name for name in inner if place / name not in places]
-        mounts += [Mount(source / other, TREE / other) for other in others]
+        unchanged = [place / name for name in inner if place / name not in places]
+        mounts += [Mount(source / entry, TREE / entry) for entry in unchanged]
         for path in touched:
             if patched and path.parent == place and str(path) in patched.changed:
                 copy_patched(patched, str(path), folder / path.name)
@@ -171,25 +171,25 @@ def configure(tree: Tree, wanted: str, reporter: Reporter) -> None:
 
 
 def compile_tree(
-    tree: Tree, title: str, expected_steps: int, whole: int, reporter: Reporter
+    tree: Tree, title: str, expected_steps: int, all_steps: int, reporter: Reporter
 ) -> int:
     """Compile what is out of date and return the number of compile steps.
 
-    ``expected_steps`` only scales the progress. Once more steps were taken, ``whole`` is used, the
-    steps of a whole kernel: a patch to one header can recompile everything. If all is compiled from
+    ``expected_steps`` only scales the progress. After more steps, ``all_steps`` is used, those of a
+    whole kernel: a patch to one header can recompile everything. If all is compiled from
     the beginning, the progress is the share of the time. Raises BuildError with the errors of the
     compiler.
     """
     steps = 0
-    everything = expected_steps == whole
+    everything = expected_steps == all_steps
     with reporter.task(title, total=expected_steps) as task:
         for line in _tuxmake(tree, "default", ["default"], reporter):
             step = _STEP.match(line)
             if step:
                 steps += 1
-                total = expected_steps if steps <= expected_steps else max(steps, whole)
-                done = total * time_share(steps / total) if everything else steps
-                task.update(done, step[1], total=total)
+                total = expected_steps if steps <= expected_steps else max(steps, all_steps)
+                progress = total * time_share(steps / total) if everything else steps
+                task.update(progress, step[1], total=total)
     return steps
 
 
@@ -244,8 +244,8 @@ def _tuxmake(tree: Tree, step: str, options: list[str], reporter: Reporter) -> I
         if _C23.search(log):
             older = [name for name in toolchain.installed() if name != tree.compiler]
             hint = (
-                "this kernel is older than its compiler, for which bool and false are keywords "
-                "(C23: gcc 15 and later); give an older one: --compiler NAME; installed: "
+                "this kernel is older than its compiler, which treats bool and false as keywords "
+                "(C23: gcc 15 and later); give an older compiler with --compiler NAME; installed: "
                 f"{', '.join(older) or 'none'}."
             )
         raise BuildError(
@@ -281,8 +281,8 @@ def _running(argv: list[str], tree: Tree, output: Path) -> AbstractContextManage
         Mount(tree.build, TREE / BUILD, writable=True),
         Mount(output, _OUTPUT, writable=True),
     ]
-    if own := toolchain.folder_of(tree.compiler):
-        mounts.append(Mount(own, own))
+    if compiler_folder := toolchain.folder_of(tree.compiler):
+        mounts.append(Mount(compiler_folder, compiler_folder))
     mounts.append(Mount(compilers, _COMPILERS))
     environment = {"PATH": f"{_COMPILERS}{os.pathsep}{programs}"}
     environment |= {} if site.is_relative_to(sys.prefix) else {"PYTHONPATH": str(site)}
@@ -317,8 +317,8 @@ def _write_compilers(folder: Path, programs: str, tree: Tree) -> None:
     elif tree.compiler:
         native = ["gcc"] if tree.arch == host_arch() else []
         calls |= dict.fromkeys([ARCHITECTURES[tree.arch].compiler, *native], tree.compiler)
-    for name, wanted in calls.items():
-        if (real := shutil.which(wanted, path=programs)) and name != wanted:
+    for name, chosen in calls.items():
+        if (real := shutil.which(chosen, path=programs)) and name != chosen:
             script = folder / name
             script.write_text(_COMPILER.format(compiler=real))
             script.chmod(0o755)

@@ -64,7 +64,7 @@ def parse_fragment(text: str, file: str) -> list[WantedSymbol]:
         match = _SET.fullmatch(line) or _UNSET.fullmatch(line)
         if match:
             value = match[2] if match.re is _SET else "n"
-            if any(other.symbol == match[1] for other in wanted):
+            if any(earlier.symbol == match[1] for earlier in wanted):
                 raise InputError(
                     f"{file}:{number}: CONFIG_{match[1]} is set twice",
                     hint="remove one of the two lines.",
@@ -102,14 +102,14 @@ def wanted_symbols(folder: Path, arch: Arch, fragments: Iterable[str]) -> list[W
     chosen: dict[str, WantedSymbol] = {}
     for fragment in sorted(set(fragments)):
         for want in _fragment(fragment, folder / "fragments"):
-            other = chosen.setdefault(want.symbol, want)
-            if other.value != want.value:
+            earlier = chosen.setdefault(want.symbol, want)
+            if earlier.value != want.value:
                 raise InputError(
                     f"{want.file}:{want.line} sets CONFIG_{want.symbol}={want.value}, "
-                    f"but {other.file}:{other.line} sets it to {other.value}",
+                    f"but {earlier.file}:{earlier.line} sets it to {earlier.value}",
                     hint="choose workloads that do not need both fragments, or change one of them.",
                 )
-            chosen[want.symbol] = other if other.optional < want.optional else want
+            chosen[want.symbol] = earlier if earlier.optional < want.optional else want
     return list({**merged, **chosen}.values())
 
 
@@ -123,7 +123,9 @@ def _fragment(name: str, folder: Path) -> list[WantedSymbol]:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{path}: cannot be read: {why}", hint="name a file of text.") from error
+        raise InputError(
+            f"{path}: cannot be read: {why}", hint="name a text file that you may read."
+        ) from error
     return parse_fragment(text, f"fragments/{path.name}" if shipped else str(path))
 
 
@@ -200,18 +202,18 @@ def refusal_reasons(tree: Path, arch: Arch, symbol: str, config: Mapping[str, st
     They name what the symbol depends on, with the values in ``config``, or state that it does not
     exist.
     """
-    known = _symbols((tree,), arch)
-    if symbol not in known:
-        close = get_close_matches(symbol, known, 2)
+    definitions = _symbols((tree,), arch)
+    if symbol not in definitions:
+        close = get_close_matches(symbol, definitions, 2)
         return ["no such symbol in this tree" + (f"; similar: {', '.join(close)}" if close else "")]
     reasons = []
-    for definition in known[symbol]:
+    for definition in definitions[symbol]:
         conditions = definition.depends + definition.inherited
         for condition in conditions:
             symbols = dict.fromkeys(re.findall(r"\b[A-Z][A-Z0-9_]+\b", condition))
-            shown = ", ".join(f"{each}={config.get(each, 'n')}" for each in symbols)
+            values = ", ".join(f"{name}={config.get(name, 'n')}" for name in symbols)
             reasons.append(
-                f"{definition.where}: depends on {condition}" + (f" ({shown})" if shown else "")
+                f"{definition.where}: depends on {condition}" + (f" ({values})" if values else "")
             )
         if not definition.prompt:
             reasons.append(
@@ -229,8 +231,8 @@ def conditions_of(
 ) -> tuple[bool, list[str], list[str]]:
     """Return whether a symbol has a prompt, the conditions of its first definition, and its
     default's."""
-    for one in _symbols(tuple(trees), arch).get(symbol, ()):
-        return one.prompt, one.depends + one.inherited, one.defaults
+    for definition in _symbols(tuple(trees), arch).get(symbol, ()):
+        return definition.prompt, definition.depends + definition.inherited, definition.defaults
     return True, [], []
 
 
@@ -239,19 +241,20 @@ def selectors_of(trees: Sequence[Path], arch: Arch, symbol: str) -> list[str]:
 
     Without those that depend on what this architecture does not have.
     """
-    known = _symbols(tuple(trees), arch)
+    symbols = _symbols(tuple(trees), arch)
 
     def can_hold(condition: str) -> bool:
         names = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", condition))
-        return not names or not names.isdisjoint(known)
+        return not names or not names.isdisjoint(symbols)
 
-    found = [
-        (not one.prompt, name)
-        for name, definitions in known.items()
-        for one in definitions
-        if symbol in one.selects and all(map(can_hold, one.depends + one.inherited))
+    selectors = [
+        (not definition.prompt, name)
+        for name, definitions in symbols.items()
+        for definition in definitions
+        if symbol in definition.selects
+        and all(map(can_hold, definition.depends + definition.inherited))
     ]
-    return [name for _, name in sorted(found, key=lambda one: one[0])]
+    return [name for _, name in sorted(selectors, key=lambda pair: pair[0])]
 
 
 @cache
@@ -262,23 +265,23 @@ def _symbols(trees: tuple[Path, ...], arch: Arch) -> Mapping[str, list[_Definiti
     Reading begins with the top file, as Kconfig does; then come the files that no file which was
     read names.
     """
-    own = ARCHITECTURES[arch].source_folder
+    arch_folder = ARCHITECTURES[arch].source_folder
     files: dict[str, Path] = {}
     for tree in trees:
         for path in sorted(tree.rglob("Kconfig*")):
             parts = path.relative_to(tree).parts
-            foreign = parts[0] == "arch" and len(parts) > 2 and parts[1] != own
+            foreign = parts[0] == "arch" and len(parts) > 2 and parts[1] != arch_folder
             if path.is_file() and not foreign and parts[0] not in ("Documentation", "build"):
                 files.setdefault("/".join(parts), path)
-    found: dict[str, list[_Definition]] = {}
+    definitions: dict[str, list[_Definition]] = {}
     texts = {
-        name: path.read_text(errors="replace").replace("$(SRCARCH)", own)
+        name: path.read_text(errors="replace").replace("$(SRCARCH)", arch_folder)
         for name, path in files.items()
     }
     for name in ("Kconfig", *files):
         if name in texts:
-            _Reader(name, texts, found).read()
-    return found
+            _Reader(name, texts, definitions).read()
+    return definitions
 
 
 class _Reader:
@@ -288,16 +291,16 @@ class _Reader:
         self,
         file: str,
         texts: dict[str, str],
-        found: dict[str, list[_Definition]],
+        definitions: dict[str, list[_Definition]],
         outer: Sequence[str] = (),
     ) -> None:
-        self._file, self._texts, self._found = file, texts, found
+        self._file, self._texts, self._definitions = file, texts, definitions
         self._around: list[list[str]] = [list(outer)]
         self._in_menu = False
         self._current: _Definition | None = None
 
     def read(self, depth: int = 0) -> None:
-        """Add what the file defines to ``found``."""
+        """Add what the file defines to the definitions."""
         in_help = False
         for number, line in _logical_lines(self._texts.pop(self._file)):
             words = line.strip()
@@ -307,7 +310,9 @@ class _Reader:
             in_help = words in ("help", "---help---")
             named = _SOURCE.match(words)
             if named and named[1] in self._texts and depth < _DEEPEST:
-                _Reader(named[1], self._texts, self._found, self._conditions()).read(depth + 1)
+                _Reader(named[1], self._texts, self._definitions, self._conditions()).read(
+                    depth + 1
+                )
             self._line(number, words.partition(" #")[0].rstrip())
 
     def _conditions(self) -> list[str]:
@@ -340,19 +345,19 @@ class _Reader:
             self._around.pop()
         elif entry := _ENTRY.match(words):
             self._current = _Definition(f"{self._file}:{number}", inherited=self._conditions())
-            self._found.setdefault(entry[1], []).append(self._current)
+            self._definitions.setdefault(entry[1], []).append(self._current)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines with their numbers; a line that ends in a backslash is joined with the next
     one."""
-    kept = ""
+    joined = ""
     start = 0
     for number, line in enumerate(text.splitlines(), 1):
         start = start or number
         if line.endswith("\\"):
-            kept += line[:-1] + " "
+            joined += line[:-1] + " "
             continue
-        yield start, kept + line
-        kept = ""
+        yield start, joined + line
+        joined = ""
         start = 0

@@ -144,5 +144,5 @@ def _diff(path: Path, name: str) -> str:
     added = _function(name).splitlines()
     head = f"--- a/{name}\n+++ b/{name}\n@@ -1,{len(context)} +1,{len(context) + len(added)} @@\n"
     ends = ("" if line.endswith("\n") else "\n\\ No newline at end of file\n" for line in context)
-    kept = "".join(f" {line}{end}" for line, end in zip(context, ends, strict=True))
-    return head + "".join(f"+{line}\n" for line in added) + kept
+    unchanged = "".join(f" {line}{end}" for line, end in zip(context, ends, strict=True))
+    return head + "".join(f"+{line}\n" for line in added) + unchanged

@@ -62,15 +62,15 @@ def changed_objects(base: Path, variant: Path) -> list[str]:
 
     An object that only one of them has differs.
     """
-    every = _compiled(base)
-    mine = _compiled(variant)
-    changed = list(every.keys() ^ mine.keys())
-    for name in every.keys() & mine.keys():
-        one = every[name]
-        other = mine[name]
-        if one.stat().st_mtime_ns == other.stat().st_mtime_ns:
+    in_base = _compiled(base)
+    in_variant = _compiled(variant)
+    changed = list(in_base.keys() ^ in_variant.keys())
+    for name in in_base.keys() & in_variant.keys():
+        base_object = in_base[name]
+        variant_object = in_variant[name]
+        if base_object.stat().st_mtime_ns == variant_object.stat().st_mtime_ns:
             continue  # The build of the variant began with a copy of the objects of base.
-        if run_sections(one) != run_sections(other):
+        if run_sections(base_object) != run_sections(variant_object):
             changed.append(name)
     return sorted(name for name in changed if name not in _GENERATED)
 
@@ -100,19 +100,21 @@ def changed_functions(
     if shutil.which(program) is None:
         return None
     before, after = (_functions(program, folder, objects) for folder in (base, variant))
-    found: dict[str, Sequence[str]] = {}
-    moved: dict[str, Sequence[str]] = {}
+    differing_by_object: dict[str, Sequence[str]] = {}
+    moved_by_object: dict[str, Sequence[str]] = {}
     for name in objects:
-        one = before.get(name, {})
-        other = after.get(name, {})
-        every = sorted(one.keys() | other.keys())
-        differing = tuple(each for each in every if one.get(each) != other.get(each))
-        alike = tuple(
-            each for each in differing if _without_fields(one, each) == _without_fields(other, each)
+        old = before.get(name, {})
+        new = after.get(name, {})
+        every = sorted(old.keys() | new.keys())
+        differing = tuple(function for function in every if old.get(function) != new.get(function))
+        only_moved = tuple(
+            function
+            for function in differing
+            if _without_fields(old, function) == _without_fields(new, function)
         )
-        found |= {name: differing} if differing else {}
-        moved |= {name: alike} if alike else {}
-    return found, moved
+        differing_by_object |= {name: differing} if differing else {}
+        moved_by_object |= {name: only_moved} if only_moved else {}
+    return differing_by_object, moved_by_object
 
 
 def _without_fields(functions: Mapping[str, list[str]], name: str) -> list[str]:
@@ -124,29 +126,29 @@ def _sections(data: bytes) -> dict[bytes, list[bytes]]:
     (table,) = struct.unpack_from("<Q", data, 40)
     entry, count = struct.unpack_from("<HH", data, 58)
     headers = [
-        struct.unpack_from("<IIQ8xQQ4xI", data, table + each * entry) for each in range(count)
+        struct.unpack_from("<IIQ8xQQ4xI", data, table + index * entry) for index in range(count)
     ]
     if sum(size for _, kind, _, _, size, _ in headers if kind != _EMPTY) > 2 * len(data):
         raise ValueError  # Sections that overlap, thousands of times.
     names = headers[struct.unpack_from("<H", data, 62)[0]]
-    found: dict[bytes, list[bytes]] = {}
-    kept: set[int] = set()
+    sections: dict[bytes, list[bytes]] = {}
+    loaded: set[int] = set()
     for number, (name, kind, flags, offset, size, target) in enumerate(headers):
         start = names[3] + name
         title = data[start : data.index(b"\0", start, start + _LONGEST_TITLE)]
         if flags & _ALLOCATED and not title.startswith(_NOT_RUN):
-            kept.add(number)
-        elif not (kind in _RELOCATIONS and target in kept) and title != b".strtab":
+            loaded.add(number)
+        elif not (kind in _RELOCATIONS and target in loaded) and title != b".strtab":
             continue  # The names of symbols say which functions are called.
         content = b"%d" % size if kind == _EMPTY else data[offset : offset + size]
         if title == b".strtab" and size <= _MOST_SYMBOLS:
             symbols = content.split(b"\0")
             content = b"\0".join(
-                _NUMBERED.sub(rb"\1\2", each) if len(each) <= _LONGEST_SYMBOL else each
-                for each in symbols
+                _NUMBERED.sub(rb"\1\2", symbol) if len(symbol) <= _LONGEST_SYMBOL else symbol
+                for symbol in symbols
             )
-        found.setdefault(title, []).append(content)
-    return found
+        sections.setdefault(title, []).append(content)
+    return sections
 
 
 def _compiled(folder: Path) -> dict[str, Path]:
@@ -154,7 +156,7 @@ def _compiled(folder: Path) -> dict[str, Path]:
 
     Raises BuildError for a name that no object of a kernel has: it would be shown to the user.
     """
-    found = {}
+    path_by_name = {}
     for command in folder.rglob(".*.o.cmd"):
         path = command.with_name(command.name.removeprefix(".").removesuffix(".cmd"))
         name = str(path.relative_to(folder))
@@ -166,10 +168,10 @@ def _compiled(folder: Path) -> dict[str, Path]:
         if not _NAME.fullmatch(name):
             raise BuildError(
                 f"the build made an object named {name[:200]!a}",
-                hint="look at what the patch adds.",
+                hint="check which files the patch adds to the makefiles.",
             )
-        found[name] = path
-    return found
+        path_by_name[name] = path
+    return path_by_name
 
 
 def _functions(
@@ -177,16 +179,16 @@ def _functions(
 ) -> Mapping[str, Mapping[str, list[str]]]:
     """Return the instructions of each function of each object, without what depends on where they
     are."""
-    there = [name for name in objects if (folder / name).is_file()]
-    if not there:
+    present = [name for name in objects if (folder / name).is_file()]
+    if not present:
         return {}
-    argv = [program, "--disassemble", "--reloc", "--wide", "--no-show-raw-insn", *there]
+    argv = [program, "--disassemble", "--reloc", "--wide", "--no-show-raw-insn", *present]
     _, *parts = _FILE.split(sandbox.capture(argv, [folder], folder))
     return {name: _bodies(text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _bodies(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    bodies_by_function: dict[str, list[str]] = defaultdict(list)
     for function in _FUNCTION.finditer(text):
         body = _PLACE.sub(r".\1", _ADDRESS.sub("", function[2])).splitlines()
         while body and _PADDING.fullmatch(body[-1]):
@@ -194,5 +196,5 @@ def _bodies(text: str) -> dict[str, list[str]]:
         # The compiler divides functions, and makes copies of them: f.cold, f.constprop.0.
         name = function[1].split(".")[0]
         if body and name and not name.startswith("__pfx_"):
-            found[name].append("".join(f"{line}\n" for line in body))
-    return {name: sorted(bodies) for name, bodies in found.items()}
+            bodies_by_function[name].append("".join(f"{line}\n" for line in body))
+    return {name: sorted(bodies) for name, bodies in bodies_by_function.items()}

@@ -86,9 +86,9 @@ def ensure(
 
 
 def load_order(
-    wanted: tuple[str, ...], depends: Mapping[str, tuple[str, ...]], builtin: set[str]
+    names: tuple[str, ...], depends: Mapping[str, tuple[str, ...]], builtin: set[str]
 ) -> list[str]:
-    """Return the modules ``wanted`` and their dependencies in load order, without built-in ones.
+    """Return the modules ``names`` and their dependencies in load order, without built-in ones.
 
     ``depends`` maps each module to its dependencies. Raises KeyError with the name of a module that
     is neither built in nor in ``depends``.
@@ -98,11 +98,11 @@ def load_order(
     def add(name: str) -> None:
         if name in order or name in builtin:
             return
-        for other in depends[name]:
-            add(other)
+        for dependency in depends[name]:
+            add(dependency)
         order.append(name)
 
-    for name in wanted:
+    for name in names:
         add(name)
     return order
 
@@ -244,20 +244,20 @@ def _modules(
             f"{identity} has no module {error.args[0]}, which the guest needs to send records",
             hint="use another flavour of the kernel, or a source of the same version.",
         ) from error
-    found: dict[str, list[str]] = {
+    order_by_module: dict[str, list[str]] = {
         name: [] for name in optional
     }  # Nothing if it is built in or missing.
     for name in optional:
         with suppress(KeyError):
-            found[name] = [
-                each for each in load_order((name,), depends, builtin) if each not in order
+            order_by_module[name] = [
+                module for module in load_order((name,), depends, builtin) if module not in order
             ]
     (folder / "modules").mkdir()
-    for name in {*order, *(each for names in found.values() for each in names)}:
+    for name in {*order, *(module for names in order_by_module.values() for module in names)}:
         (folder / "modules" / f"{name}.ko").write_bytes(plain[name])
     paths = {name: folder / "modules" / f"{name}.ko" for name in plain}
     return [paths[name] for name in order], {
-        name: tuple(paths[each] for each in names) for name, names in found.items()
+        name: tuple(paths[module] for module in names) for name, names in order_by_module.items()
     }
 
 
@@ -311,20 +311,20 @@ def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:
         data = unpack.unpacked(path, _MOST_BYTES)
     except ValueError as error:
         raise _not_a_kernel(name, str(error)) from error
-    magics = {arch: known.image_magic for arch, known in ARCHITECTURES.items()}
+    magics = {arch: architecture.image_magic for arch, architecture in ARCHITECTURES.items()}
     arch = next((arch for arch, (at, magic) in magics.items() if data.startswith(magic, at)), None)
     if arch == "x86_64" and len(data) >= _HEAD and data[_BOOT_FLAG : _BOOT_FLAG + 2] == b"\x55\xaa":
         return arch, _release_of_bzimage(data, name), data
     if arch == "arm64":
         match = re.search(rb"Linux version (\S{1,64}) ", data)
         if not match:
-            raise _not_a_kernel(name, "it has the header of an arm64 Image and no version")
+            raise _not_a_kernel(name, "it has the header of an arm64 Image, but no version")
         return arch, match[1].decode(errors="replace"), data
     if data.startswith(_ELF):
         raise _not_a_kernel(
             name, "it is an ELF file, such as vmlinux, which does not boot by itself"
         )
-    raise _not_a_kernel(name, "it has the header of neither")
+    raise _not_a_kernel(name, "it has neither header")
 
 
 def _release_of_bzimage(data: bytes, name: str) -> str:
@@ -336,10 +336,10 @@ def _release_of_bzimage(data: bytes, name: str) -> str:
         raise _not_a_kernel(name, "its header has no version")
     # Boot sector, setup code and protected-mode code.
     (paragraphs,) = struct.unpack_from("<I", data, _SYSSIZE)
-    whole = ((data[_SETUP_SECTS] or 4) + 1) * 512 + int(paragraphs) * 16
-    if len(data) < whole:
+    expected = ((data[_SETUP_SECTS] or 4) + 1) * 512 + int(paragraphs) * 16
+    if len(data) < expected:
         raise _not_a_kernel(
-            name, f"it is cut off: it has {len(data)} bytes, and its header says {whole}"
+            name, f"it is cut off: it has {len(data)} bytes, but its header says {expected}"
         )
     return words[0]
 

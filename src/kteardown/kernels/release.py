@@ -43,8 +43,11 @@ def check_version(version: str) -> None:
     """Raise InputError unless ``version`` is that of a release, such as 6.16 or 6.16.1."""
     if not _VERSION.fullmatch(version):
         raise InputError(
-            f"kernel.org:{version}: this is not a release whose tarball is signed",
-            hint="write kernel.org:6.16 or kernel.org:6.16.1; of a candidate, git:PATH@v6.17-rc1.",
+            f"kernel.org:{version} is not a release with a signed tarball",
+            hint=(
+                "write kernel.org:6.16 or kernel.org:6.16.1; for a candidate, write "
+                "git:PATH@v6.17-rc1."
+            ),
         )
 
 
@@ -79,7 +82,7 @@ def download(version: str, cache_dir: Path, reporter: Reporter) -> Path:
             if reason:
                 partial.unlink()
                 raise LabError(
-                    f"{url}.xz is not used: {reason}",
+                    f"kteardown does not use {url}.xz: {reason}",
                     hint=f"set {MIRROR} to another mirror, or {KEYRING} to a file with its key.",
                 )
             seal.publish(partial, target)
@@ -106,11 +109,11 @@ def _fetch(url: str, target: Path, magic: bytes, task: Task | None = None) -> No
 
 def _keyring(cache_dir: Path, reporter: Reporter) -> tuple[Path, frozenset[str]]:
     """Return a file of keys, and the fingerprints of those of them that may sign: empty for all."""
-    if own := os.environ.get(KEYRING):
-        path = Path(own).expanduser().absolute()
+    if keyring := os.environ.get(KEYRING):
+        path = Path(keyring).expanduser().absolute()
         if not path.is_file():
             raise InputError(
-                f"{KEYRING}: there is no file {path}", hint="write it with `gpg --export`."
+                f"{KEYRING}: there is no file {path}", hint="write the file with `gpg --export`."
             )
         return path, frozenset()
     target = cache_dir / "lists" / "kernel.org.gpg"
@@ -132,22 +135,22 @@ def _problem(ball: Path, signature: Path, keyring: Path, keys: frozenset[str], t
     pipe = subprocess.PIPE
     gpgv = spawn.start(argv, stdin=pipe, stdout=pipe, stderr=pipe)
     assert xz.stdout and gpgv.stdin
-    done = 0
+    sent = 0
     try:
         with suppress(BrokenPipeError):  # It ends early if the signature cannot be read.
-            while (block := xz.stdout.read(1 << 20)) and done <= MOST_UNPACKED:
+            while (block := xz.stdout.read(1 << 20)) and sent <= MOST_UNPACKED:
                 gpgv.stdin.write(block)
-                done += len(block)
-                task.update(done / 1e6)
-        if done > MOST_UNPACKED:
-            return f"uncompressed, it has more than {MOST_UNPACKED >> 30} GB"
+                sent += len(block)
+                task.update(sent / 1e6)
+        if sent > MOST_UNPACKED:
+            return f"the tarball has more than {MOST_UNPACKED >> 30} GB uncompressed"
         xz.stdout.close()
         broken = xz.wait()
-        out, said = (text.decode(errors="replace") for text in gpgv.communicate())
+        out, errors = (text.decode(errors="replace") for text in gpgv.communicate())
     finally:
         for process in (xz, gpgv):
             process.kill()
             process.wait()
     if archive.is_signed(out, keys):
-        return "its compression is damaged" if broken else ""
-    return f"no known key has signed it: {(said.strip().splitlines() or ['no signature'])[-1]}"
+        return "the compressed data are damaged" if broken else ""
+    return f"no known key has signed it: {(errors.strip().splitlines() or ['no signature'])[-1]}"

@@ -40,11 +40,11 @@ def reuse(kernels: Cache, files: str, key: str, series: str) -> bool:
         with cache_folder.published(kernels.kernel_path(key)) as copy:
             for file in folder.iterdir():
                 shutil.copyfile(file, copy / file.name)
-            own = replace(image, image=copy / image.image.name, series=series)
-            more = {
+            described = replace(image, image=copy / image.image.name, series=series)
+            facts = {
                 name: value for name, value in fields.items() if name not in ("image", "size_kb")
             }
-            kernels.describe(copy, own, **more)
+            kernels.describe(copy, described, **facts)
         return True
     return False
 

@@ -63,16 +63,16 @@ def resolve(name_or_path: str) -> Selection:
     suffix ``@2`` selects the first two patches, ``@-2`` all but the second, ``@3-2`` the first
     three without the second. Raises InputError if the series or the patch does not exist.
     """
-    whole, part = split_part(name_or_path)
-    if "/" not in whole and _folder(whole).is_dir():
-        return select(whole, backports_in(_folder(whole)), whole, part)
-    path = Path(whole).expanduser()
+    name, part = split_part(name_or_path)
+    if "/" not in name and _folder(name).is_dir():
+        return select(name, backports_in(_folder(name)), name, part)
+    path = Path(name).expanduser()
     if path.is_dir():
-        return select(slug(path.absolute().name), backports_in(path.absolute()), whole, part)
-    known = _names(Path.cwd())
+        return select(slug(path.absolute().name), backports_in(path.absolute()), name, part)
+    names = _names(Path.cwd())
     raise InputError(
-        f"there is no series or file {whole!r}{did_you_mean(whole, known)}",
-        hint=f"give a path, or one of the series: {', '.join(known) or 'none'}.",
+        f"there is no series or file {name!r}{did_you_mean(name, names)}",
+        hint=f"give a path, or one of the series: {', '.join(names) or 'none'}.",
     )
 
 
@@ -86,45 +86,46 @@ def split_part(name_or_path: str) -> tuple[str, str]:
 
 
 def select(
-    series: str, backports: tuple[tuple[Path, ...], ...], given: str, part: str, revision: str = ""
+    series: str, backports: tuple[tuple[Path, ...], ...], called: str, part: str, revision: str = ""
 ) -> Selection:
-    """Return the ``part`` of a series; ``given`` is what the user called it. Raises InputError."""
+    """Return the ``part`` of a series; ``called`` is the user's name for it. Raises InputError."""
     files = backports[0] if backports else ()
     if not files:
         raise InputError(
-            f"{given} contains no patches",
+            f"{called} contains no patches",
             hint="give a folder with files NNNN-*.patch, or a mailbox with diffs.",
         )
-    match = _PART.fullmatch(given + part) if part else None
+    match = _PART.fullmatch(called + part) if part else None
     first = int(match[2]) if match and match[2] else len(files)
     without = int(match[3]) if match and match[3] else None
     for number in (first, without or 1):
         if number > len(files):
             raise InputError(
-                f"{given}{part}: the series has {len(files)} patches, not {number}",
-                hint=f"write numbers up to {len(files)}, such as {given}@{len(files)}.",
+                f"{called}{part}: the series has {len(files)} patches, not {number}",
+                hint=f"write numbers up to {len(files)}, such as {called}@{len(files)}.",
             )
     numbers = tuple(number for number in range(1, first + 1) if number != without)
     if not numbers or without == 0:
         raise InputError(
-            f"{given}{part} selects no patches", hint=f"write {given}@1 or a higher number."
+            f"{called}{part} selects no patches", hint=f"write {called}@1 or a higher number."
         )
     return Selection(series + part, series, backports, numbers, revision)
 
 
-def parts(whole: Selection) -> list[Selection]:
+def parts(selection: Selection) -> list[Selection]:
     """Return the parts that an ablation builds: every prefix, then the series without each single
     patch.
 
     The series without its last patch is the longest prefix, which is returned once. The list is
     empty for a series of one patch.
     """
-    total = len(whole.files)
+    total = len(selection.files)
     chosen = [(f"@{k}", tuple(range(1, k + 1))) for k in range(1, total)]
     for left_out in range(1, total):
         chosen.append((f"@-{left_out}", tuple(n for n in range(1, total + 1) if n != left_out)))
     return [
-        replace(whole, label=whole.series + suffix, numbers=numbers) for suffix, numbers in chosen
+        replace(selection, label=selection.series + suffix, numbers=numbers)
+        for suffix, numbers in chosen
     ]
 
 
@@ -133,8 +134,8 @@ def subject(patch: Path) -> str:
     subject."""
     with patch.open("rb") as stream:
         headers = BytesHeaderParser().parsebytes(stream.read(_MOST_HEADERS_BYTES))
-    given = next((value for name, value in headers.raw_items() if name.lower() == "subject"), "")
-    text = given.encode(errors="surrogateescape").decode(errors="replace")[:_MOST_SUBJECT]
+    header = next((value for name, value in headers.raw_items() if name.lower() == "subject"), "")
+    text = header.encode(errors="surrogateescape").decode(errors="replace")[:_MOST_SUBJECT]
     with suppress(LookupError, ValueError, MessageError):
         text = str(make_header(decode_header(text)))
     text = " ".join(text.split())
@@ -142,15 +143,15 @@ def subject(patch: Path) -> str:
     return (match[2] if match else text) or patch.stem
 
 
-def known_series(own: Path | None = None) -> list[Series]:
-    """Return the shipped series and those in the folder ``series`` of ``own``, sorted by name."""
-    found = []
-    for name in _names(own):
+def known_series(user_folder: Path | None = None) -> list[Series]:
+    """Return the shipped series and those in ``user_folder``/series, sorted by name."""
+    series = []
+    for name in _names(user_folder):
         backports: tuple[tuple[Path, ...], ...] = ()
         with suppress(InputError):  # It is said where the series is used.
             backports = backports_in(_folder(name))
-        found.append(Series(name=name, patches=backports[0] if backports else ()))
-    return found
+        series.append(Series(name=name, patches=backports[0] if backports else ()))
+    return series
 
 
 def backports_in(folder: Path) -> tuple[tuple[Path, ...], ...]:
@@ -159,11 +160,13 @@ def backports_in(folder: Path) -> tuple[tuple[Path, ...], ...]:
 
     Raises InputError if the backports have different numbers of patches.
     """
-    own = patches_in(folder)
-    found = (
-        [own] if own else [patches_in(path) for path in sorted(folder.iterdir()) if path.is_dir()]
+    patches = patches_in(folder)
+    groups = (
+        [patches]
+        if patches
+        else [patches_in(path) for path in sorted(folder.iterdir()) if path.is_dir()]
     )
-    backports = tuple(files for files in found if files)
+    backports = tuple(files for files in groups if files)
     if len({len(files) for files in backports}) > 1:
         counts = ", ".join(f"{files[0].parent.name} {len(files)}" for files in backports)
         raise InputError(
@@ -187,8 +190,8 @@ def patches_in(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted((p for p in patches if order(p)[0] != 0), key=order))
 
 
-def _names(own: Path | None) -> list[str]:
-    folders = [paths.data_dir("series"), *([own / "series"] if own else [])]
+def _names(user_folder: Path | None) -> list[str]:
+    folders = [paths.data_dir("series"), *([user_folder / "series"] if user_folder else [])]
     return sorted(
         {
             path.name

@@ -127,9 +127,10 @@ class Sources:
         if source not in self._absent:
             gone = self._absent[source] = git.absent(Path(source.origin), commit)
             if gone:
-                what = gone[0] if len(gone) == 1 else f"{len(gone)} files, such as {gone[0]},"
+                lacking = gone[0] if len(gone) == 1 else f"{len(gone)} files, such as {gone[0]},"
                 self._reporter.note(
-                    f"{source.origin} lacks {what} of {commit[:12]}, which is used without"
+                    f"{source.origin} lacks {lacking} of {commit[:12]}: kteardown uses the "
+                    "commit without"
                 )
         gone = self._absent[source]
         if not gone:
@@ -197,7 +198,9 @@ class Sources:
         with suppress(OSError, ValidationError):
             return _Answer.model_validate_json(path.read_bytes()).answer
         if path.exists():
-            self._reporter.note(f"{path} in the cache is damaged, and {spec} is resolved again")
+            self._reporter.note(
+                f"{path} in the cache is damaged, so kteardown resolves {spec} again"
+            )
         answer = find()
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, _Answer(spec=spec, answer=answer).model_dump_json(indent=1) + "\n")
@@ -233,7 +236,7 @@ class Sources:
         kind, version = split(spec)
         match = re.fullmatch(r"(\d+\.\d+)(\.\S+)?", version)
         if not match:
-            hint = f"write {kind}:6.12, or the whole version of a package."
+            hint = f"write {kind}:6.12, or the full version of a package."
             raise InputError(f"{spec} is not a kernel version", hint=hint)
         pattern = pattern.replace("{}", re.escape(match[1]))
         exact = version if match[2] else ""
@@ -278,7 +281,7 @@ class Sources:
             with suppress(OSError):
                 if "filter=lfs" in (folder / ".gitattributes").read_text(errors="replace"):
                     self._reporter.note(
-                        f"{source.id}: files that are kept with Git LFS are not fetched"
+                        f"{source.id}: kteardown does not fetch files that are kept with Git LFS"
                     )
         elif source.kind == "patched":
             _, below, patches = parts_of_patched(f"patched:{source.origin}")
@@ -329,20 +332,20 @@ def _git(rest: str) -> Source:
         # A repository without its branch, as after git init and git fetch, at its newest release.
         born = git.run_reading(repository, "rev-parse", "--verify", "--quiet", "HEAD").ok
         revision = next(iter([] if born else git.releases(repository)), "HEAD")
-    done = git.run_reading(repository, "rev-parse", "--verify", f"{revision}^{{commit}}")
-    if not (done.ok and done.text):
-        said = git.run_reading(
+    result = git.run_reading(repository, "rev-parse", "--verify", f"{revision}^{{commit}}")
+    if not (result.ok and result.text):
+        errors = git.run_reading(
             repository, "rev-list", "-n1", "--end-of-options", revision, "--"
         ).said
         raise InputError(
-            f"git:{rest}: {revision!r} is not a commit of {repository}: {git.first_line(said)}",
+            f"git:{rest}: {revision!r} is not a commit of {repository}: {git.first_line(errors)}",
             hint="give a branch, a tag or a commit id; fetch it first if it is remote.",
         )
     # Those of many trees have the same name, as the folder of a mirror or the .git of a work tree.
     name = next(
         (part for part in reversed(repository.parts) if part not in _EVERY_REPOSITORY), "git"
     )
-    return Source(f"git:{name}@{done.text}", f"git-{done.text}", str(repository))
+    return Source(f"git:{name}@{result.text}", f"git-{result.text}", str(repository))
 
 
 def _into(folder: Path) -> tuple[str, ...]:

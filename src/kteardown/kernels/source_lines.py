@@ -57,28 +57,28 @@ class SourceLines:
                 addresses[f"{name}+0x{offset}/0x{size}"] = start + int(offset, 16)
         bare = {
             hexa: int(hexa, 16)
-            for found in _BARE.finditer(text)
-            for hexa in _ADDRESS.findall(found[0])
+            for match in _BARE.finditer(text)
+            for hexa in _ADDRESS.findall(match[0])
         }
         # All but the innermost of a stack are return addresses: the call is the instruction before.
         innermost = (line for line in lines if line.startswith(("RIP: ", "pc : ", "WARNING: ")))
-        interrupted = {found[0] for line in innermost for found in _PLACE.finditer(line)}
-        wanted = {place: at - (place not in interrupted) for place, at in addresses.items()}
+        interrupted = {match[0] for line in innermost for match in _PLACE.finditer(line)}
+        instructions = {place: at - (place not in interrupted) for place, at in addresses.items()}
         argv = [str(self._addr2line), "-a", "-i", "-f", "-e", str(self._vmlinux)]
-        argv += map(hex, sorted({*wanted.values(), *bare.values()}))
+        argv += map(hex, sorted({*instructions.values(), *bare.values()}))
         chains = parse_addr2line(sandbox.capture(argv, [self._vmlinux]))
-        known = {address: _place(chain) for address, chain in chains.items() if chain}
+        places = {address: _place(chain) for address, chain in chains.items() if chain}
 
-        def with_line(found: re.Match[str]) -> str:
-            at = wanted.get(found[0])
-            line = known[at][1] if at in known else ""
-            return f"{found[0]} ({line})" if line else found[0]
+        def with_line(match: re.Match[str]) -> str:
+            at = instructions.get(match[0])
+            line = places[at][1] if at in places else ""
+            return f"{match[0]} ({line})" if line else match[0]
 
-        def with_function(found: re.Match[str]) -> str:
-            function, line = known.get(bare[found[0]], ("", ""))
-            return f"{function} ({line or found[0]})" if function else found[0]
+        def with_function(match: re.Match[str]) -> str:
+            function, line = places.get(bare[match[0]], ("", ""))
+            return f"{function} ({line or match[0]})" if function else match[0]
 
-        text = _BARE.sub(lambda found: _ADDRESS.sub(with_function, found[0]), text)
+        text = _BARE.sub(lambda match: _ADDRESS.sub(with_function, match[0]), text)
         return tuple(_PLACE.sub(with_line, text).split("\n"))
 
 
@@ -131,4 +131,4 @@ def parse_addr2line(text: str) -> dict[int, Chain]:
             frames.append(
                 Frame(line, _PREFIX.sub("", file), int(number) if number.isdigit() else 0)
             )
-    return {address: tuple(found) for address, found in chains.items()}
+    return {address: tuple(chain) for address, chain in chains.items()}

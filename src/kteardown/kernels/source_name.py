@@ -38,7 +38,7 @@ def parts_of_patched(spec: str) -> tuple[Path, str, tuple[Path, ...]]:
     patches = patches_in(folder) if match and folder.is_dir() else ()
     if match is None or not patches:
         raise InputError(
-            f"{spec}: there is no folder of patches, or no source after it",
+            f"{spec} names no folder of patches, or no source after the folder",
             hint="write patched:FOLDER@SPEC, such as patched:./their-series@debian:7.3.",
         )
     return folder, match[2], patches

@@ -52,7 +52,7 @@ def compiler_of(arch: Arch, wanted: str = "") -> str:
     host's own. Raises InputError if ``wanted`` is no compiler, MissingError if the default is not
     installed.
     """
-    known = ARCHITECTURES[arch]
+    architecture = ARCHITECTURES[arch]
     if wanted:
         if not re.search(r"gcc|clang", Path(wanted).name) or not shutil.which(wanted):
             raise InputError(
@@ -64,10 +64,12 @@ def compiler_of(arch: Arch, wanted: str = "") -> str:
             )
         folder_of(wanted)
         return str(Path(wanted).absolute()) if "/" in wanted else wanted
-    names = (known.compiler, *(["gcc"] if host_arch() == arch else []))
-    if found := next(filter(shutil.which, names), None):
-        return found
-    raise MissingError(f"not installed on this host: {known.compiler}", [known.compiler_package])
+    names = (architecture.compiler, *(["gcc"] if host_arch() == arch else []))
+    if compiler := next(filter(shutil.which, names), None):
+        return compiler
+    raise MissingError(
+        f"not installed on this host: {architecture.compiler}", [architecture.compiler_package]
+    )
 
 
 def folder_of(compiler: str) -> Path | None:

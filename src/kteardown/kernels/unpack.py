@@ -125,18 +125,18 @@ def pipe(
     not installed.
     """
     with ExitStack() as stack:
-        said = [stack.enter_context(tempfile.TemporaryFile()) for _ in stages]
-        running = stack.enter_context(_running(stages, errors=said))
+        error_files = [stack.enter_context(tempfile.TemporaryFile()) for _ in stages]
+        running = stack.enter_context(_running(stages, errors=error_files))
         stdout = running[-1].stdout
         assert stdout is not None
         printed = stdout.read(most_bytes + 1)
         if len(printed) > most_bytes:
             raise UnpackError(
-                f"cannot unpack {what}: what is wanted of it is larger than {most_bytes >> 20} MB",
+                f"cannot unpack {what}: the file in it is larger than {most_bytes >> 20} MB",
                 hint=hint,
             )
         failures: list[str] = []
-        for process, errors in reversed(list(zip(running, said, strict=True))):
+        for process, errors in reversed(list(zip(running, error_files, strict=True))):
             # Whose reader has ended is no failure of its own.
             if process.wait() not in (0, -signal.SIGPIPE):
                 errors.seek(0)
@@ -213,8 +213,10 @@ def unpack_deb(deb: Path, folder: Path) -> None:
 def remove_special(folder: Path, *, links: bool) -> None:
     """Remove pipes, sockets and devices, which tar makes as well; symbolic links unless
     ``links``."""
-    kept = ["!", "-type", "f", "!", "-type", "d", *(["!", "-type", "l"] if links else [])]
-    spawn.run(["find", str(folder), "-xdev", *kept, "-delete"], check=True, capture_output=True)
+    expression = ["!", "-type", "f", "!", "-type", "d", *(["!", "-type", "l"] if links else [])]
+    spawn.run(
+        ["find", str(folder), "-xdev", *expression, "-delete"], check=True, capture_output=True
+    )
 
 
 def deb_member(deb: Path, name: str) -> bytes:

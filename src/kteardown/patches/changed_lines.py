@@ -26,8 +26,8 @@ def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
         diff = git.run("diff", *options, str(old), str(new)).text
     removed: list[int] = []
     added: list[int] = []
-    for found in _HUNK.finditer(diff):
-        first, count, new_first, new_count = (int(part) if part else 1 for part in found.groups())
+    for hunk in _HUNK.finditer(diff):
+        first, count, new_first, new_count = (int(part) if part else 1 for part in hunk.groups())
         removed += range(first, first + count)
         added += range(new_first, new_first + new_count)
     return removed, added
@@ -39,7 +39,7 @@ def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[
     Empty if any changed line of code is compiled, as far as the ``#if`` lines around it say so
     plainly.
     """
-    found: dict[str, None] = {}
+    symbols: dict[str, None] = {}
     for text, numbers in zip((before, after), changed_lines(before, after), strict=True):
         lines = text.split("\n")
         around = _symbols_around(lines)
@@ -49,8 +49,8 @@ def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[
             missing = [symbol for symbol in around[number - 1] if config.get(symbol, "n") == "n"]
             if not missing:
                 return []
-            found |= dict.fromkeys(missing)
-    return list(found)
+            symbols |= dict.fromkeys(missing)
+    return list(symbols)
 
 
 def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:

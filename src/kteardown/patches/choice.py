@@ -43,15 +43,15 @@ def choose_series(
     notes: list[str] = []
     # Archives also have copies of a mail that a server sent on to the list, cut short.
     longest = {
-        mail.message_id or id(mail): mail for mail in sorted(mails, key=lambda one: one.size)
+        mail.message_id or id(mail): mail for mail in sorted(mails, key=lambda mail: mail.size)
     }
     mails = [mail for mail in mails if longest[mail.message_id or id(mail)] is mail]
     patches = _patches(mails, notes)
     covers = [mail for mail in mails if mail.is_cover]
     if not patches:
         notes += [
-            f"the diff in {mail.subject!r} is not at the start of its lines: it is indented or "
-            "after text"
+            f"the diff in {mail.subject!r} does not start at the beginning of a line: it is "
+            "indented or follows other text"
             for mail in mails
             if _DISPLACED.search(mail.body)
         ][:_MANY]
@@ -66,21 +66,22 @@ def choose_series(
     )
     group = lead.group if exact else _group(lead, patches, releases)
     # A patch without a number is a series of its own, even if the thread has others.
-    alone = exact and lead.total == 1 and not lead.is_cover
-    mine = [
-        m for m in patches if m.group == group and (not alone or m.title == lead.title or m.fix)
+    is_single = exact and lead.total == 1 and not lead.is_cover
+    members = [
+        m for m in patches if m.group == group and (not is_single or m.title == lead.title or m.fix)
     ]
-    if max(*group[0], group[1], len(mine)) > _MOST:
+    if max(*group[0], group[1], len(members)) > _MOST:
         raise InputError(
-            f"{mine[0].place} is damaged: {mine[0].subject[:80]!r} has a number above {_MOST:,}",
+            f"{members[0].place} is damaged: {members[0].subject[:80]!r} has a number above "
+            f"{_MOST:,}",
             hint=(
                 f"give a series of at most {_MOST:,} patches, with a subject such as [PATCH v2 "
                 "1/3]."
             ),
         )
-    ids = {id(mail) for mail in mine}
-    mine, missing = _completed(_without_duplicates(mine, notes), group, patches, notes)
-    ids |= {id(mail) for mail in mine}
+    ids = {id(mail) for mail in members}
+    members, missing = _completed(_without_duplicates(members, notes), group, patches, notes)
+    ids |= {id(mail) for mail in members}
     left = [mail for mail in patches if id(mail) not in ids]
     left = _without_other_branches(left, group[2], notes)
     for revision, count in Counter(m.revision for m in left if m.revision != group[0]).items():
@@ -88,7 +89,7 @@ def choose_series(
             f"left out: {count} patch{'es' * (count != 1)} of revision {_version(revision)}"
         )
     _note_left_out("of another series", [mail for mail in left if mail.revision == group[0]], notes)
-    return ChosenMails(tuple(mine), _cover(covers, group, mine), missing, tuple(notes))
+    return ChosenMails(tuple(members), _cover(covers, group, members), missing, tuple(notes))
 
 
 def _without_other_branches(left: list[Mail], branch: str, notes: list[str]) -> list[Mail]:
@@ -96,16 +97,16 @@ def _without_other_branches(left: list[Mail], branch: str, notes: list[str]) -> 
     branches = {mail.branch for mail in left if branch} - {"", branch}
     if not branches:
         return left
-    others = " and ".join(f"{other}.y" for other in sorted(branches, key=_release, reverse=True))
-    notes.append(f"the series for {branch}.y is used; the mails have others for {others}")
+    names = " and ".join(f"{name}.y" for name in sorted(branches, key=_release, reverse=True))
+    notes.append(f"the series for {branch}.y is used; the mails have others for {names}")
     return [mail for mail in left if mail.branch not in branches]
 
 
-def _cover(covers: Sequence[Mail], group: Group, mine: Sequence[Mail]) -> Mail | None:
+def _cover(covers: Sequence[Mail], group: Group, members: Sequence[Mail]) -> Mail | None:
     """Return the latest cover letter of a series; it may be the only mail with the revision."""
-    senders = {mail.sender for mail in mine}
+    senders = {mail.sender for mail in members}
     numbered = [mail for mail in covers if mail.group == group]
-    others = [
+    unnumbered = [
         mail
         for mail in covers
         if mail.total in (0, group[1])
@@ -113,7 +114,7 @@ def _cover(covers: Sequence[Mail], group: Group, mine: Sequence[Mail]) -> Mail |
         and mail.sender in senders
     ]
     return max(
-        numbered or (others if group[1] > 1 else []), key=lambda mail: mail.moment, default=None
+        numbered or (unnumbered if group[1] > 1 else []), key=lambda mail: mail.moment, default=None
     )
 
 
@@ -154,7 +155,7 @@ def _group(lead: Mail, patches: Sequence[Mail], releases: Sequence[str]) -> Grou
     related = [group for group in related if bool(group[2]) == bool(lead.branch)] or related
     share = {group: len({mail.number for mail in its}) / group[1] for group, its in mails.items()}
     # The revision of a part (v3.1) or of few patches completes another one; see _completed.
-    whole = [group for group in related if share[group] > 0.5] or related or list(share)
+    complete = [group for group in related if share[group] > 0.5] or related or list(share)
     titles = {mail.title for mail in mails.get(lead.group, ())}
 
     def rank(group: Group) -> tuple[object, ...]:
@@ -166,27 +167,27 @@ def _group(lead: Mail, patches: Sequence[Mail], releases: Sequence[str]) -> Grou
         newest = max(mail.moment for mail in mails[group])
         return place, _release(branch), revision, again, newest, group == lead.group, share[group]
 
-    return max(whole, key=rank)
+    return max(complete, key=rank)
 
 
 def _release(branch: str) -> tuple[int, ...]:
     return tuple(map(number_of, re.findall(r"\d+", branch)))
 
 
-def _without_duplicates(mine: Sequence[Mail], notes: list[str]) -> list[Mail]:
+def _without_duplicates(members: Sequence[Mail], notes: list[str]) -> list[Mail]:
     """Return the patches by number; of a numbered patch that was sent again, the latest mail.
 
     Fixes come after what they fix. Patches without numbers stay in the order of the mails.
     """
     chosen: dict[object, Mail] = {}
-    for mail in mine:
+    for mail in members:
         key = mail.number if mail.total > 1 and not mail.fix else (mail.number, mail.diffs)
         before = chosen.get(key)
         if before is not None:
-            notes.append(f"{mail.subject!r} is there twice; the later mail is used")
+            notes.append(f"two mails are {mail.subject!r}; the later mail is used")
         if before is None or mail.moment >= before.moment:
             chosen[key] = mail
-    fixed = {mail.number for mail in mine if not mail.fix}  # [PATCH fix 1/2] can be a series.
+    fixed = {mail.number for mail in members if not mail.fix}  # [PATCH fix 1/2] can be a series.
     fixes = [mail for mail in chosen.values() if mail.fix and mail.number in fixed]
     notes += [f"{mail.subject!r} is applied after patch {mail.number}" for mail in fixes]
     return sorted(
@@ -195,12 +196,12 @@ def _without_duplicates(mine: Sequence[Mail], notes: list[str]) -> list[Mail]:
 
 
 def _completed(
-    mine: Sequence[Mail], group: Group, patches: Iterable[Mail], notes: list[str]
+    members: Sequence[Mail], group: Group, patches: Iterable[Mail], notes: list[str]
 ) -> tuple[list[Mail], tuple[int, ...]]:
     """Return the patches with those of a partial revision in their places, and the missing
     numbers."""
     by_number: dict[int, list[Mail]] = {}
-    for mail in mine:
+    for mail in members:
         by_number.setdefault(mail.number, []).append(mail)
     later = sorted(
         (mail for mail in patches if mail.total == group[1] > 1 and mail.revision > group[0]),
@@ -217,13 +218,13 @@ def _completed(
 
 def ranges(numbers: Iterable[int]) -> str:
     """Return ascending numbers in words: ``1-32, 35``."""
-    found: list[list[int]] = []
+    runs: list[list[int]] = []
     for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1][1:] = [number]
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
         else:
-            found.append([number])
-    return ", ".join("-".join(map(str, run)) for run in found)
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)
 
 
 def _note_left_out(why: str, mails: Sequence[Mail], notes: list[str]) -> None:

@@ -118,19 +118,21 @@ def config_of_series(
         max(map(len, users.values())) / len(_dependencies(built)[""]) if built and users else 0.0
     )
     # What another version does not include, because it has other headers, may be included here.
-    others = () if objects or not built or not users else _dependencies(built)
-    known = {
-        name: found for name, found in users.items() if found or not _is_named(name, tree, others)
+    compiled = () if objects or not built or not users else _dependencies(built)
+    known_users = {
+        name: including
+        for name, including in users.items()
+        if including or not _is_named(name, tree, compiled)
     }
-    return SeriesConfig(files, share, known)
+    return SeriesConfig(files, share, known_users)
 
 
 def reasons(files: Sequence[TouchedFile]) -> str:
     """Return why files are not compiled, at most three."""
-    shown = [f"{file.name} {why(file)}" for file in files if not file.built and why(file)]
-    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    if shown:
-        return "; ".join(shown[:3]) + more
+    sentences = [f"{file.name} {why(file)}" for file in files if not file.built and why(file)]
+    ending = f" and {len(sentences) - 3} more" if len(sentences) > 3 else ""
+    if sentences:
+        return "; ".join(sentences[:3]) + ending
     if any(file.built for file in files):
         return (
             "its files are compiled, but it changes only comments, or what their conditions leave "
@@ -156,25 +158,26 @@ def built_files(
     if it is in the cache; only it knows which headers are included.
     """
     compiled = [_compiled(name, trees, config, arch, objects) for name in names]
-    found = [_in_conditions(file, trees, config, arch) for file in compiled]
-    others = [one for one in found if not any(map(_MODEL.fullmatch, one.symbols))]
-    if not any(one.built or one.symbols for one in others):
-        return found
-    return [one if one in others else _as_it_is(one) for one in found]
+    files = [_in_conditions(file, trees, config, arch) for file in compiled]
+    same_model = [file for file in files if not any(map(_MODEL.fullmatch, file.symbols))]
+    if not any(file.built or file.symbols for file in same_model):
+        return files
+    return [file if file in same_model else _as_it_is(file) for file in files]
 
 
 def _as_it_is(file: TouchedFile) -> TouchedFile:
     """Return ``file`` without its symbols, of which one makes another kernel, and with how to ask
     for it."""
     model = next(
-        (one for one in file.symbols if _MODEL.fullmatch(one) and one != "EXPERT"), "EXPERT"
+        (symbol for symbol in file.symbols if _MODEL.fullmatch(symbol) and symbol != "EXPERT"),
+        "EXPERT",
     )
     fragments = sorted(paths.data_dir("kernels").glob("fragments/*.config"))
-    named = [one.stem for one in fragments if f"CONFIG_{model}=y\n" in one.read_text()]
-    asked = min(named, key=len, default="") or " --config ".join(
-        f"CONFIG_{one}=y" for one in file.symbols
+    named = [path.stem for path in fragments if f"CONFIG_{model}=y\n" in path.read_text()]
+    options = min(named, key=len, default="") or " --config ".join(
+        f"CONFIG_{symbol}=y" for symbol in file.symbols
     )
-    return TouchedFile(file.name, False, reason=f"also changes CONFIG_{model}: --config {asked}")
+    return TouchedFile(file.name, False, reason=f"also changes CONFIG_{model}: --config {options}")
 
 
 def _compiled(
@@ -182,8 +185,8 @@ def _compiled(
 ) -> TouchedFile:
     """Return whether any of a file is compiled, whatever the ``#if`` lines in it say."""
     path = PurePosixPath(name)
-    own = ARCHITECTURES[arch].source_folder
-    if path.parts[0] == "arch" and len(path.parts) > 2 and path.parts[1] != own:
+    arch_folder = ARCHITECTURES[arch].source_folder
+    if path.parts[0] == "arch" and len(path.parts) > 2 and path.parts[1] != arch_folder:
         return TouchedFile(name, False, reason=f"is for {path.parts[1]}")
     if not (trees[-1] / name).is_file():
         objects = None  # A new file; the build folder of base cannot know it.
@@ -205,8 +208,8 @@ def _compiled(
         ways = (_missing(trees, folder, word, config) for folder, word in relative)
         missing = min((way for way in ways if way is not None), key=len, default=None)
     if missing:
-        wanted = with_dependencies(trees, arch, missing, config)
-        return TouchedFile(name, False, symbols=tuple(wanted))
+        symbols = with_dependencies(trees, arch, missing, config)
+        return TouchedFile(name, False, symbols=tuple(symbols))
     built = objects is None and missing is not None
     # The makefile has conditions that are not read here; the build folder knows.
     reason = (
@@ -238,14 +241,14 @@ def _in_conditions(
 @cache
 def _dependencies(objects: Path) -> Mapping[str, list[str]]:
     """Return by each file of the source tree which C files of a build depend on it; "" for all."""
-    found: dict[str, list[str]] = defaultdict(list)
+    users: dict[str, list[str]] = defaultdict(list)
     for path in objects.rglob(".*.o.cmd"):
         words = re.findall(r"^[ \t]++\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE)
         files = {str(path.relative_to(objects).with_name(path.name[1:-6] + ".c"))}
         files |= {word for word in words if word.endswith(".c")}  # Few include others.
         for word in {*words, ""}:
-            found[word] += files
-    return found
+            users[word] += files
+    return users
 
 
 def _users_of_headers(objects: Path, names: Sequence[str]) -> dict[str, Collection[str]]:
@@ -269,7 +272,7 @@ def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) ->
     it.
     """
     todo: list[tuple[int, tuple[int, ...], str, str, list[str]]] = [(0, (), folder, word, [])]
-    seen: set[tuple[str, str]] = set()
+    visited: set[tuple[str, str]] = set()
     while todo:
         _, order, folder, word, symbols = heapq.heappop(todo)
         # The top Makefile names lib/ and the folder of the architecture.
@@ -278,51 +281,51 @@ def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) ->
         path = PurePosixPath(folder)
         if not word:
             path, word = path.parent, f"{path.name}/"
-        if (str(path), word) in seen or len(order) == _DEPTH:
+        if (str(path), word) in visited or len(order) == _DEPTH:
             continue
-        seen.add((str(path), word))
+        visited.add((str(path), word))
         outer = [(str(path), *use) for use in _uses(trees, str(path)).get(word, ())]
         # A makefile further up may name it with its path.
         outer += [(str(path.parent), f"{path.name}/{word}", ())] if path.name else []
         for place, (up, name, needed) in enumerate(outer):
-            more = [s for s in dict.fromkeys((*symbols, *needed)) if config.get(s, "n") != "y"]
-            heapq.heappush(todo, (len(more), (*order, place), up, name, more))
+            lacking = [s for s in dict.fromkeys((*symbols, *needed)) if config.get(s, "n") != "y"]
+            heapq.heappush(todo, (len(lacking), (*order, place), up, name, lacking))
     return None
 
 
 @cache
 def _reaching_out(trees: Trees, arch: Arch) -> tuple[str, ...]:
     """Return the folders of which a makefile names files of a folder that is not below it."""
-    own = f"arch/{ARCHITECTURES[arch].source_folder}"
-    found: dict[str, None] = {}
+    arch_folder = f"arch/{ARCHITECTURES[arch].source_folder}"
+    reaching: dict[str, None] = {}
     for tree in trees:
         tops = [
-            tree / own,
+            tree / arch_folder,
             *(f for f in sorted(tree.iterdir()) if f.is_dir() and f.name not in _NOT_BUILT),
         ]
         files = (
             file for top in tops for name in ("Makefile", "Kbuild") for file in top.rglob(name)
         )
         folders = dict.fromkeys(str(file.parent.relative_to(tree)) for file in files)
-        found |= {
+        reaching |= {
             f: None for f in folders if any(word.startswith("../") for word in _uses(trees, f))
         }
-    return tuple(found)
+    return tuple(reaching)
 
 
 @cache
 def _uses(trees: Trees, folder: str) -> Mapping[str, dict[tuple[str, tuple[str, ...]], None]]:
     """Return by each word of the makefiles of ``folder`` what contains it, with the symbols of
     that."""
-    found: dict[str, dict[tuple[str, tuple[str, ...]], None]] = {}
+    uses: dict[str, dict[tuple[str, tuple[str, ...]], None]] = {}
     for name in ("Kbuild", "Makefile"):
         if folder != "." or name != "Makefile":
             text = _text(trees, f"{folder}/{name}")
             # Some include others, by their path in the tree.
-            text = _INCLUDE.sub(lambda found: _text(trees, found[1]), text, _MOST_INCLUDED)
+            text = _INCLUDE.sub(lambda match: _text(trees, match[1]), text, _MOST_INCLUDED)
             for word, user, symbols in _parse(text[:_MOST_TEXT]):
-                found.setdefault(word, {})[user, symbols] = None
-    return found
+                uses.setdefault(word, {})[user, symbols] = None
+    return uses
 
 
 def _text(trees: Trees, name: str) -> str:
@@ -364,9 +367,9 @@ def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             parts = (
                 _VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts
             )
-            kept = [word for word in parts if len(word) <= _LONGEST_WORD]
-            if not composite and len(kept) == 1:
-                values[target] = kept[0]
+            names = [word for word in parts if len(word) <= _LONGEST_WORD]
+            if not composite and len(names) == 1:
+                values[target] = names[0]
             users = (f"{target}.o", f"$({target}-y)") if composite else (f"$({target})",)
-            for word, user in product(kept, ("",) if target in _ROOTS else users):
+            for word, user in product(names, ("",) if target in _ROOTS else users):
                 yield word, user, needed

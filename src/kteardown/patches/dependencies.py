@@ -19,13 +19,13 @@ def with_dependencies(
     Of alternatives the first is taken. What this does not find, the build reports: Kconfig has the
     last word.
     """
-    wanted: dict[str, None] = {}
+    needed: dict[str, None] = {}
     todo = list(symbols)
-    while todo and len(wanted) < _MOST_NEEDED:
+    while todo and len(needed) < _MOST_NEEDED:
         symbol = todo.pop()
-        if symbol in wanted or config.get(symbol, "n") == "y":
+        if symbol in needed or config.get(symbol, "n") == "y":
             continue
-        wanted[symbol] = None
+        needed[symbol] = None
         has_prompt, conditions, defaults = conditions_of(trees, arch, symbol)
         if not has_prompt:
             # Only its default or another symbol can set it.
@@ -34,25 +34,25 @@ def with_dependencies(
         # A && (B || C != n) needs A, and B unless C is set.
         for part in (part for condition in conditions for part in _split(condition, "&&")):
             choices = _split(_bare(part), "||")
-            plain = [found[1] for choice in choices if (found := _PLAIN.fullmatch(choice.strip()))]
+            plain = [match[1] for choice in choices if (match := _PLAIN.fullmatch(choice.strip()))]
             if plain and not any(_holds(choice, config) for choice in choices):
                 todo.append(plain[0])
-    return list(wanted)
+    return list(needed)
 
 
 def _holds(condition: str, config: Mapping[str, str]) -> bool:
     """Return whether ``A && !B`` is true in ``config``; False for other terms, whatever they
     are."""
     terms = _split(_bare(condition), "&&")
-    found = [(_PLAIN.fullmatch(term.removeprefix("!").strip()), term[:1] == "!") for term in terms]
-    return all(name and (config.get(name[1], "n") == "y") != negated for name, negated in found)
+    parsed = [(_PLAIN.fullmatch(term.removeprefix("!").strip()), term[:1] == "!") for term in terms]
+    return all(name and (config.get(name[1], "n") == "y") != negated for name, negated in parsed)
 
 
 def _bare(text: str) -> str:
     """Return a condition without the parentheses around all of it."""
     text = text.strip()
-    whole = text.startswith("(") and len(_split(text, "&&")) == len(_split(text, "||")) == 1
-    return text[1:-1].strip() if whole else text
+    is_wrapped = text.startswith("(") and len(_split(text, "&&")) == len(_split(text, "||")) == 1
+    return text[1:-1].strip() if is_wrapped else text
 
 
 def _split(text: str, operator: str) -> list[str]:

@@ -25,7 +25,7 @@ def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> 
 
     They are those of ``attempt``, which is returned with them.
     """
-    found: list[FailingHunk] = []
+    failing: list[FailingHunk] = []
     total = 0
     series = apply_patches.read_series(tree, patches)
     files = apply_patches.touched(tree, series)
@@ -40,16 +40,16 @@ def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> 
             )  # A renamed file has no hunk.
             if patch in present:
                 continue
-            done = apply_patches.git_apply(folder, patch, "--reject")
-            if not done.ok:
-                found += _rejected(done.said, patch.path.name, texts)
+            result = apply_patches.git_apply(folder, patch, "--reject")
+            if not result.ok:
+                failing += _rejected(result.said, patch.path.name, texts)
             apply_patches.check_links(folder, patch)
     added = dict.fromkeys(name for patch in series for name in patch.names if name in patch.created)
-    there = tuple(name for name in added if os.path.lexists(tree / name))
+    merged = tuple(name for name in added if os.path.lexists(tree / name))
     how: How = "already there" if len(present) == len(patches) else "fails"
     numbers = tuple(number for number, patch in enumerate(series, 1) if patch in present)
     return replace(
-        attempt, how=how, failing=tuple(found), hunks=total, merged=there, present=numbers
+        attempt, how=how, failing=tuple(failing), hunks=total, merged=merged, present=numbers
     )
 
 
@@ -57,21 +57,21 @@ def _present(
     series: Sequence[apply_patches.ReadPatch], files: Mapping[str, Path]
 ) -> list[apply_patches.ReadPatch]:
     """Return the patches that can be taken out of the tree of ``files``, the last one first."""
-    found = []
+    present = []
     with TemporaryDirectory(prefix="kteardown-") as work:
         apply_patches.copy_files(files, Path(work))
         for patch in reversed(series):
             if apply_patches.git_apply(Path(work), patch, "--reverse").ok:
-                found.append(patch)
+                present.append(patch)
             apply_patches.check_links(Path(work), patch)
-    return found
+    return present
 
 
-def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:
+def _rejected(output: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:
     file = ""
     any_found = False
-    whole: set[str] = set()
-    for line in said.splitlines():
+    whole_files: set[str] = set()
+    for line in output.splitlines():
         if match := _FILE.match(line):
             file = apply_patches.unquoted(match[1])
         elif match := _HUNK.match(line):
@@ -84,12 +84,12 @@ def _rejected(said: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[Fa
             any_found = True
             # A patch can have a file a thousand times: there is such a line for each, for all
             # hunks.
-            if match[1] in whole:
+            if match[1] in whole_files:
                 continue
-            whole.add(match[1])
-            there = match[2].startswith("already")
-            reason = "there is such a file already" if there else "there is no such file"
+            whole_files.add(match[1])
+            exists = match[2].startswith("already")
+            reason = "the file exists already" if exists else "there is no such file"
             for text in hunks.get(match[1], [""]):
                 yield FailingHunk(patch, match[1], 0, f"{reason}\n{text}")
     if not any_found:
-        yield FailingHunk(patch, "", 0, said.strip())
+        yield FailingHunk(patch, "", 0, output.strip())

@@ -66,9 +66,9 @@ def find_base(
         absent = [number for number, a in enumerate(attempts) if a.how == "not here"]
         for number in absent:
             attempts[number] = _attempt(named[number], patches, sources, fetch=True)
-    found = _direct(patches, attempts)
+    base = _direct(patches, attempts)
     texts, left_out = code_only(patches)
-    if found is None and texts and left_out:
+    if base is None and texts and left_out:
         patches = store(texts)
         attempts = [
             a
@@ -76,27 +76,27 @@ def find_base(
             else _attempt(a.source, patches, sources, fetch=False)
             for a in attempts
         ]
-        found = _direct(patches, attempts)
+        base = _direct(patches, attempts)
     else:
         left_out = []
-    found = found or _fitted(patches, attempts, sources, store)
-    if found is None:
+    base = base or _fitted(patches, attempts, sources, store)
+    if base is None:
         same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
         where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
         raise _nothing_takes_it(
             patches, attempts, [*from_releases, *([where] if where else [])], base_commit
         )
-    source = sources.identify(found.source)
-    unfit = warnings(found.patches, source, sources.tree(source))
-    known = () if found.how == "exactly" else from_releases
-    return replace(found, left_out=tuple(left_out), warnings=(*unfit, *known))
+    source = sources.identify(base.source)
+    unfit = warnings(base.patches, source, sources.tree(source))
+    hints = () if base.how == "exactly" else from_releases
+    return replace(base, left_out=tuple(left_out), warnings=(*unfit, *hints))
 
 
 def default_sources(sources: Sources) -> tuple[str, ...]:
     """Return ``KNOWN``, or the same versions of kernel.org on a host that has nothing of Debian."""
-    known = (sources.identify_offline(spec) for spec in KNOWN)
+    identified = (sources.identify_offline(spec) for spec in KNOWN)
     if (
-        any(source and sources.tree_path(source).is_dir() for source in known)
+        any(source and sources.tree_path(source).is_dir() for source in identified)
         or sources.has_mirror()
     ):
         return KNOWN
@@ -114,15 +114,15 @@ def code_only(patches: Sequence[Path]) -> tuple[list[tuple[str, bytes]], list[st
 
     Each patch is a file name and a text; a patch of which nothing is left is left out.
     """
-    kept: list[tuple[str, bytes]] = []
+    texts: list[tuple[str, bytes]] = []
     dropped: dict[str, None] = {}
     for patch in patches:
         head, *sections = _SECTION.split(patch.read_bytes())
-        mine = [section for section in sections if is_code(_name(section))]
-        dropped |= {_name(section): None for section in sections if section not in mine}
-        if mine or not sections:
-            kept.append((patch.name, head + b"".join(mine)))
-    return kept, list(dropped)
+        code = [section for section in sections if is_code(_name(section))]
+        dropped |= {_name(section): None for section in sections if section not in code}
+        if code or not sections:
+            texts.append((patch.name, head + b"".join(code)))
+    return texts, list(dropped)
 
 
 def _direct(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> Base | None:
@@ -196,11 +196,11 @@ def _fitted(
 ) -> Base | None:
     """Return the first source into which the series can be merged, or else the one that it nearly
     fits."""
-    there = [
+    available = [
         sources.identify(a.source) for a in attempts if a.how not in ("not here", "already there")
     ]
-    trees = [sources.tree(source) for source in there]
-    repositories = [Path(source.origin) for source in there if source.kind == "git"]
+    trees = [sources.tree(source) for source in available]
+    repositories = [Path(source.origin) for source in available if source.kind == "git"]
     tried = [a for a in attempts if a.how == "fails"]
     ways: tuple[How, ...] = ("merged", "with less context")
     for way in ways:
@@ -223,19 +223,25 @@ def _advice(tried: Sequence[TriedSource], base_commit: str) -> str:
 
     Of the git trees, that is named on which the fewest hunks fail.
     """
-    trees = [one for one in tried if one.source.startswith("git:")]
+    trees = [attempt for attempt in tried if attempt.source.startswith("git:")]
     if not trees:
         return (
-            "name a git tree of Linux (--source git:~/linux): kteardown looks up the release "
-            "that the series was made for there."
+            "name a git tree of Linux (--source git:~/linux): kteardown finds the release there "
+            "for which the series was made."
         )
-    nearest = min(trees, key=lambda one: len(one.failing)).source
+    nearest = min(trees, key=lambda attempt: len(attempt.failing)).source
     tree, at, _ = nearest.rpartition("@")
     tree = tree if at else nearest
     if base_commit:
         commit = base_commit[:12]
-        return f"the mails say that it is made from {commit}: fetch that, and name {tree}@{commit}."
-    return f"fetch the branch that it was made for, and name its commit: --source {tree}@COMMIT."
+        return (
+            f"the mails say that the series is made from {commit}: fetch that commit, and name "
+            f"{tree}@{commit}."
+        )
+    return (
+        "fetch the branch for which the series was made, and name its commit: --source "
+        f"{tree}@COMMIT."
+    )
 
 
 def _nothing_takes_it(
@@ -251,8 +257,8 @@ def _nothing_takes_it(
         return BuildError(
             "\n".join(lines),
             hint=(
-                f"{present.source} has the change: name the older tree that it was made for with "
-                "--source."
+                f"{present.source} already has the change: name the older tree for which the "
+                "series was made with --source."
             ),
         )
     tried = [a for a in attempts if a.how == "fails"]
@@ -262,7 +268,7 @@ def _nothing_takes_it(
     best = min(tried, key=lambda a: len(a.failing))
     text = [line for hunk in best.failing for line in hunk.lines()]
     lines += [
-        f"what fails on {with_short_commit(best.id)}:",
+        f"hunks that fail on {with_short_commit(best.id)}:",
         *(f"  {line}" for line in text[:_SHOWN]),
     ]
     file = patches[0].parents[1] / "failing-hunks.txt"
@@ -278,13 +284,13 @@ def _nothing_takes_it(
     diffs = b"".join(
         section for patch in patches for section in _SECTION.split(patch.read_bytes())[1:]
     )
-    there = len(patches) == 1 and any(len(a.same) == a.files > 0 for a in tried)
-    if there or (_INDENTED.search(diffs) and not _TAB.search(diffs)):
+    has_all_files = len(patches) == 1 and any(len(a.same) == a.files > 0 for a in tried)
+    if has_all_files or (_INDENTED.search(diffs) and not _TAB.search(diffs)):
         return BuildError(
             "\n".join(lines),
             hint=(
-                "the diff has blanks in place of tabs, or wrapped lines, as a mail program leaves "
-                "them when it forwards or copies a mail: give the mail as it was sent "
+                "the diff has spaces instead of tabs, or wrapped lines; mail programs do this when "
+                "they forward or copy a mail: give the mail as it was sent "
                 "(lore:MESSAGE-ID, its source, or an attachment)."
             ),
         )

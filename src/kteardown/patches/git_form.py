@@ -29,20 +29,20 @@ def in_git_form(text: bytes) -> bytes:
     """
     has_line = False
 
-    def written(found: re.Match[bytes]) -> bytes:
+    def written(header: re.Match[bytes]) -> bytes:
         nonlocal has_line
-        if found["old"]:
+        if header["old"]:
             has_line = True
-            return b"diff --git a/%s b/%s" % _without_prefix(found["old"], found["new"])
+            return b"diff --git a/%s b/%s" % _without_prefix(header["old"], header["new"])
         by_git = has_line
         has_line = False
-        created = found["before"] == _NULL or found["from"] == b"0,0"
-        removed = found["after"] == _NULL or found["to"] == b"0,0"
-        before, after = _without_prefix(found["before"], found["after"])
+        created = header["before"] == _NULL or header["from"] == b"0,0"
+        removed = header["after"] == _NULL or header["to"] == b"0,0"
+        before, after = _without_prefix(header["before"], header["after"])
         if by_git:
             lines = []
         else:
-            before = after = before if found["after"] == _NULL else after
+            before = after = before if header["after"] == _NULL else after
             lines = [b"diff --git a/%s b/%s" % (before, after)]
             lines += [b"new file mode 100644"] if created else []
             lines += [b"deleted file mode 100644"] if removed else []
@@ -55,6 +55,6 @@ def in_git_form(text: bytes) -> bytes:
 
 def _without_prefix(*names: bytes) -> tuple[bytes, bytes]:
     parts = [name.partition(b"/") for name in names if name != _NULL]
-    keep = any(not rest for _, _, rest in parts) or all(first in _FOLDERS for first, _, _ in parts)
-    one, *_, two = (name if keep or name == _NULL else name.partition(b"/")[2] for name in names)
-    return one, two
+    keep = any(not path for _, _, path in parts) or all(first in _FOLDERS for first, _, _ in parts)
+    old, *_, new = (name if keep or name == _NULL else name.partition(b"/")[2] for name in names)
+    return old, new

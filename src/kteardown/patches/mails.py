@@ -112,8 +112,8 @@ class Mail:
     @property
     def base_commit(self) -> str:
         """The commit that ``git format-patch --base`` named; empty if it named none."""
-        found = _BASE.search(self.body)
-        return found[1] if found else ""
+        match = _BASE.search(self.body)
+        return match[1] if match else ""
 
     @property
     def moment(self) -> float:
@@ -201,7 +201,7 @@ def _texts(parts: list[mime.MailPart]) -> Iterator[tuple[Message, bytes]]:
 
 def _diffs(message: Message, texts: list[tuple[Message, bytes]]) -> Iterator[Diff]:
     """Yield the patches of a mail; one that is both in its text and attached is one patch."""
-    seen: set[bytes] = set()
+    digests: set[bytes] = set()
     for part, text in texts:
         if not DIFF_START.search(text):
             continue
@@ -214,8 +214,8 @@ def _diffs(message: Message, texts: list[tuple[Message, bytes]]) -> Iterator[Dif
         for line in _CHANGED.finditer(diff.text):
             if line[0].rstrip() not in (b"--", b"---"):
                 lines.update(line[0].rstrip() + b"\n")
-        if DIFF_START.search(diff.text) and lines.digest() not in seen:
-            seen.add(lines.digest())
+        if DIFF_START.search(diff.text) and lines.digest() not in digests:
+            digests.add(lines.digest())
             yield diff
 
 
@@ -237,14 +237,14 @@ def _mailinfo(mail: bytes) -> Diff:
     with TemporaryDirectory(prefix="kteardown-") as work:
         for recode in ("-u", "-n"):  # The second if the charset is unknown.
             argv = ("mailinfo", "-k", recode, "--quoted-cr=strip", "message", "patch")
-            done = git.run(*argv, cwd=Path(work), data=mail)
-            if done.ok:
+            result = git.run(*argv, cwd=Path(work), data=mail)
+            if result.ok:
                 break
         else:
             return Diff("", "", "", b"", b"")
         facts = dict(
             line.split(": ", 1)
-            for line in done.out.decode(errors="replace").split("\n")
+            for line in result.out.decode(errors="replace").split("\n")
             if ": " in line
         )
         # The text of a mail can have an author and a title of its own.
@@ -309,7 +309,7 @@ def mail_files(folder: Path) -> list[Path]:
         for file in _files(folder / part)
     ]
     files = files or [file for file in _files(folder) if file.suffix in _SUFFIXES]
-    inner = [one for one in folder.iterdir() if one.is_dir()]
+    inner = [path for path in folder.iterdir() if path.is_dir()]
     return mail_files(inner[0]) if not files and len(inner) == 1 else files
 
 
@@ -318,9 +318,9 @@ def split_mbox(content: bytes) -> list[bytes]:
     if not content.startswith(b"From "):
         return [content]
     with TemporaryDirectory(prefix="kteardown-") as folder:
-        done = git.run("mailsplit", "-d6", f"-o{folder}", "--mboxrd", data=content)
+        result = git.run("mailsplit", "-d6", f"-o{folder}", "--mboxrd", data=content)
         parts = [file.read_bytes() for file in _files(Path(folder))]
-    return parts if done.ok and parts else [content]
+    return parts if result.ok and parts else [content]
 
 
 def _files(folder: Path) -> list[Path]:
@@ -329,14 +329,14 @@ def _files(folder: Path) -> list[Path]:
 
 def _mails_in(file: Path, name: str) -> list[Mail]:
     texts = raw_mails(file)
-    found = []
+    mails = []
     count = len(texts)
     texts.reverse()
     for number in range(1, count + 1):
         place = f"{name}, mail {number} of {count}" if count > 1 else name
         with damaged(place, hint="save the mail again, as plain text."):
-            found.append(parse(texts.pop(), file.name, place))  # Each is freed when it was read.
-    return found
+            mails.append(parse(texts.pop(), file.name, place))  # Each is freed when it was read.
+    return mails
 
 
 def raw_mails(file: Path) -> list[bytes]:

@@ -18,7 +18,7 @@ def pre_images(patches: Sequence[Path]) -> dict[str, str]:
 
     Without those that the series creates; empty if the diffs have no ``index`` lines.
     """
-    seen: dict[str, str] = {}
+    images: dict[str, str] = {}
     for patch in patches:
         file = old = ""
         for line in patch.read_text(errors="replace").splitlines():
@@ -28,11 +28,11 @@ def pre_images(patches: Sequence[Path]) -> dict[str, str]:
             elif match := RENAME.match(line):
                 old = match[1]
             elif file and (match := INDEX.match(line)):
-                if old not in seen:
-                    seen[old] = "" if set(match[1]) == {"0"} else match[1]
-                seen.setdefault(file, "")
+                if old not in images:
+                    images[old] = "" if set(match[1]) == {"0"} else match[1]
+                images.setdefault(file, "")
                 file = ""
-    return {path: blob for path, blob in seen.items() if blob}
+    return {path: blob for path, blob in images.items() if blob}
 
 
 def blob_id(path: Path) -> str:
@@ -44,20 +44,22 @@ def blob_id(path: Path) -> str:
 
 
 def merge(
-    patches: Sequence[Path], tree: Path, known: Sequence[Path], repositories: Sequence[Path]
+    patches: Sequence[Path], tree: Path, trees: Sequence[Path], repositories: Sequence[Path]
 ) -> list[tuple[str, bytes]] | None:
     """Merge ``patches`` into ``tree`` with ``git am --3way``, and return them as they then are.
 
-    ``known`` are trees, and ``repositories`` git trees, that may have the files that the series was
-    made from. Returns None if these are not known, or if the merge has conflicts.
+    ``trees`` are source trees, and ``repositories`` git trees, that may have the files from which
+    the series was made. Returns None if these are not known, or if the merge has conflicts.
     """
     originals: dict[str, Path] = {}
     for path, blob in pre_images(patches).items():
-        found = next((tree / path for tree in known if blob_id(tree / path).startswith(blob)), None)
-        if found is None and not repositories:
+        original = next(
+            (tree / path for tree in trees if blob_id(tree / path).startswith(blob)), None
+        )
+        if original is None and not repositories:
             return None
-        if found is not None:
-            originals[path] = found
+        if original is not None:
+            originals[path] = original
     with TemporaryDirectory(prefix="kteardown-") as work:
         repository = Repository(Path(work), repositories, tree, patches)
         if originals:

@@ -55,8 +55,8 @@ def headers_of(mail: bytes, start: int = 0, end: int | None = None) -> tuple[Mes
     """
     end = len(mail) if end is None else end
     place = start
-    while found := _FIELD.match(mail, place, end):
-        place = found.end()
+    while field := _FIELD.match(mail, place, end):
+        place = field.end()
         if place - start > _MOST_HEADERS_BYTES:
             raise ValueError(f"its headers have more than {_MOST_HEADERS_BYTES:,} bytes")
     headers = BytesHeaderParser().parsebytes(mail[start:place])
@@ -77,48 +77,48 @@ def parts_of(mail: bytes) -> tuple[Message, list[MailPart]]:
     And if it has more parts, or parts in parts, than any mail has.
     """
     headers, start = headers_of(mail)
-    found: list[MailPart] = []
+    parts: list[MailPart] = []
     for part in _leaves(MailPart(headers, mail, start, len(mail)), 0):
-        if len(found) == _MOST_PARTS:
+        if len(parts) == _MOST_PARTS:
             raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
-        found.append(part)
-    return headers, found
+        parts.append(part)
+    return headers, parts
 
 
-def _leaves(whole: MailPart, depth: int) -> Iterator[MailPart]:
+def _leaves(part: MailPart, depth: int) -> Iterator[MailPart]:
     if depth > _MOST_DEPTH:
         raise ValueError(f"it has parts in parts, more than {_MOST_DEPTH} deep")
-    main = whole.headers.get_content_maintype()
-    kind = whole.headers.get_content_type()
-    boundary = whole.headers.get_boundary() if main == "multipart" else None
+    main = part.headers.get_content_maintype()
+    kind = part.headers.get_content_type()
+    boundary = part.headers.get_boundary() if main == "multipart" else None
     if main == "message" and kind != "message/delivery-status":
-        yield from _leaves(_part(whole, whole.start, whole.end), depth + 1)
+        yield from _leaves(_part(part, part.start, part.end), depth + 1)
     elif boundary:
-        for start, end in _spans(whole, boundary.encode("ascii", "surrogateescape")):
-            inner = _part(whole, start, end)
+        for start, end in _spans(part, boundary.encode("ascii", "surrogateescape")):
+            inner = _part(part, start, end)
             if kind == "multipart/digest":
                 inner.headers.set_default_type("message/rfc822")
             yield from _leaves(inner, depth + 1)
     else:
-        yield whole
+        yield part
 
 
-def _part(whole: MailPart, start: int, end: int) -> MailPart:
-    headers, text = headers_of(whole.mail, start, end)
-    return MailPart(headers, whole.mail, text, end)
+def _part(outer: MailPart, start: int, end: int) -> MailPart:
+    headers, text = headers_of(outer.mail, start, end)
+    return MailPart(headers, outer.mail, text, end)
 
 
-def _spans(whole: MailPart, boundary: bytes) -> Iterator[tuple[int, int]]:
+def _spans(outer: MailPart, boundary: bytes) -> Iterator[tuple[int, int]]:
     """Yield where each part between lines with ``boundary`` begins and ends."""
     line = re.compile(rb"\n--" + re.escape(boundary) + rb"(--)?[ \t]*+\r?(?=\n|\Z)")
     start = 0
     # The line before the text ends with a newline, too.
-    for found in line.finditer(whole.mail, max(whole.start - 1, 0), whole.end):
-        end = found.start()
+    for match in line.finditer(outer.mail, max(outer.start - 1, 0), outer.end):
+        end = match.start()
         if 0 < start <= end:
-            yield start, end - whole.mail.endswith(b"\r", start, end)
-        start = found.end() + 1
-        if found[1]:
+            yield start, end - outer.mail.endswith(b"\r", start, end)
+        start = match.end() + 1
+        if match[1]:
             return
-    if 0 < start <= whole.end:
-        yield start, whole.end
+    if 0 < start <= outer.end:
+        yield start, outer.end

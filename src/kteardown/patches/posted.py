@@ -107,21 +107,21 @@ def resolve(
     ``name_or_path`` is also the path of a patch or a mailbox, ``lore:MESSAGE-ID`` or a git range.
     Raises InputError if there is no such series, or if patches of it are missing; LabError.
     """
-    whole, part = series.split_part(name_or_path)
-    path = Path(whole).expanduser()
-    fetched = bool(message_id(whole)) or whole.startswith("git:")
+    spec, part = series.split_part(name_or_path)
+    path = Path(spec).expanduser()
+    fetched = bool(message_id(spec)) or spec.startswith("git:")
     if name_or_path and not fetched and not path.is_file():
         return series.resolve(name_or_path)
     posted = read_series(
-        whole, cache_dir=cache_dir or paths.cache_dir(), reporter=reporter or SilentReporter()
+        spec, cache_dir=cache_dir or paths.cache_dir(), reporter=reporter or SilentReporter()
     )
     if posted.missing and len(posted.patches) > 1 and not fetched:
         raise InputError(
-            f"{whole} is incomplete: patch {ranges(posted.missing)} is missing",
+            f"{spec} is incomplete: patch {ranges(posted.missing)} is missing",
             hint="fetch the whole series again, for example with `b4 am`, or use `kteardown try`.",
         )
     name = posted.name if fetched else slug(path.stem)
-    return series.select(name, (posted.patches,), whole, part, posted.revision)
+    return series.select(name, (posted.patches,), spec, part, posted.revision)
 
 
 def read_series(
@@ -145,7 +145,7 @@ def read_series(
             "the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID."
         )
     named = message_id(what)
-    releases = [found[0] for found in map(_RELEASE.search, sources) if found]
+    releases = [match[0] for match in map(_RELEASE.search, sources) if match]
     with TemporaryDirectory(prefix="kteardown-") as folder:
         if named:
             # The user does not know the file in the cache.
@@ -163,7 +163,7 @@ def read_series(
             if span := _RANGE.fullmatch(what):
                 return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
             mails = mails_of(file, called)
-            mails += [mail for other in more for mail in mails_of(Path(other).expanduser())]
+            mails += [mail for extra in more for mail in mails_of(Path(extra).expanduser())]
             chosen = choose_series(mails, named, releases)
             if not chosen.patches:
                 raise InputError(
@@ -183,8 +183,8 @@ def message_id(what: str) -> str:
     if what.startswith("lore:"):
         what = what.removeprefix("lore:").strip().strip("<>")
         return message_id(what) or what
-    found = _URL.fullmatch(what)
-    return found[1] if found else ""
+    match = _URL.fullmatch(what)
+    return match[1] if match else ""
 
 
 def fetch(message_id: str, cache_dir: Path, reporter: Reporter) -> Path:
@@ -212,25 +212,29 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
     program = str(beside) if beside.is_file() else shutil.which("b4")
     if program is None:
         raise LabError(
-            "b4 is not installed, which fetches mails from the archive",
+            "b4, which fetches mails from the archive, is not installed",
             hint=f"install it: {install_command(EXTRAS['mail'])}; or give the mail as a file.",
         )
     argv = [program, "--no-interactive", "--no-stdin", "mbox"]
     argv += ["-o", str(work), "-n", "thread.mbx", "--", message_id]
     reporter.command(argv)
     # b4 reads the configuration of the git tree in which it runs.
-    done = toolchain.capture(argv)
+    result = toolchain.capture(argv)
     if (work / "thread.mbx").is_file():
         return
-    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    if any("not found" in line or "404" in line for line in said):
+    printed = [line for line in (result.stderr + result.stdout).splitlines() if line.strip()]
+    if any("not found" in line or "404" in line for line in printed):
         raise InputError(
             f"the archive has no mail {message_id}",
-            hint="check the message id: it has an @, and no < and >.",
+            hint="check the message id: it has an @, but no < or >.",
         )
-    unresolved = re.search(r"Failed to resolve '[^']+'", done.stderr + done.stdout)
+    unresolved = re.search(r"Failed to resolve '[^']+'", result.stderr + result.stdout)
     reason = (
-        unresolved[0] if unresolved else said[-1].strip()[:160] if said else "b4 printed nothing"
+        unresolved[0]
+        if unresolved
+        else printed[-1].strip()[:160]
+        if printed
+        else "b4 printed nothing"
     )
     raise LabError(
         f"the archive of the mailing lists cannot be reached: {reason}",
@@ -289,25 +293,27 @@ def _made_on(mails: Sequence[Mail]) -> tuple[str, ...]:
     """Return what the mails say is needed before them, message ids first; see
     ``PostedSeries.made_on``."""
     ids: dict[str, None] = {}
-    others: dict[str, None] = {}
+    other_names: dict[str, None] = {}
     for mail in mails:
         for kind, name in _NEEDED.findall(mail.body):
             if kind:
-                others[f"{kind.lower()} {name}"] = None
+                other_names[f"{kind.lower()} {name}"] = None
             else:
                 ids[message_id(name) or name.strip("<>,")] = None
         text = mail.body.partition("\ndiff --git ")[0][:_MOST_TEXT]
         links = chain(
             _NEEDED_LINK.finditer(text), _LINK.finditer("".join(_NEEDED_LIST.findall(text)))
         )
-        for link, number in (found.groups() for found in islice(links, _MOST_LINKS)):
+        for link, number in (match.groups() for match in islice(links, _MOST_LINKS)):
             note = re.search(rf"^[ \t]*\[{number}\]:?[ \t]*(\S+)", text, re.M) if number else None
             name = (note[1] if note else link or "").strip("<>().,;")
             ids[message_id(name) or name] = None
-    own = {mail.message_id for mail in mails}
-    found = [name for name in ids if re.fullmatch(r"[^\s/@]+@[^\s/]+", name) and name not in own]
-    named = [name for name in others if name.startswith("change-id")]
-    return tuple(found or named or others)
+    own_ids = {mail.message_id for mail in mails}
+    message_ids = [
+        name for name in ids if re.fullmatch(r"[^\s/@]+@[^\s/]+", name) and name not in own_ids
+    ]
+    named = [name for name in other_names if name.startswith("change-id")]
+    return tuple(message_ids or named or other_names)
 
 
 def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:

@@ -81,8 +81,8 @@ def limited(what: str, read: Callable[[], T], form: TypeAdapter[T]) -> T:
 def _too_much(what: str) -> InputError:
     return InputError(
         f"reading {what} took more than {CPU_SECONDS} s or {MEGABYTES:,} MB: it is damaged, or "
-        "made to do so",
-        hint="look at what is in it, and give its mails one by one.",
+        "was made to exceed these limits",
+        hint="check the contents, and give the mails one by one.",
     )
 
 
@@ -155,7 +155,8 @@ def _answer(read: Callable[[], T], form: TypeAdapter[T]) -> bytes:
     except KteardownError as error:
         # MissingError, for example, is a LabError.
         kind = next(
-            (name for name, known in _ERRORS.items() if isinstance(error, known)), "LabError"
+            (name for name, error_type in _ERRORS.items() if isinstance(error, error_type)),
+            "LabError",
         )
         answer = {"kind": kind, "message": error.message, "hint": error.hint}
     except MemoryError:

@@ -21,7 +21,7 @@ class Repository:
         self._tree = tree
         git.prepare(self._git_dir)
         self.git("init", "-q", "--template=")
-        objects = [git.folders(each)[1] / "objects" for each in repositories]
+        objects = [git.folders(repository)[1] / "objects" for repository in repositories]
         alternates = self._git_dir / "objects/info/alternates"
         alternates.write_text("".join(f"{path}\n" for path in objects))
         self.series = apply_patches.read_series(tree, patches)
@@ -66,15 +66,15 @@ def history(patches: Sequence[Path], tree: Path, target: Path) -> tuple[Path, st
     """
     if not target.is_dir():
         with cache_folder.published(target) as work:
-            made = Repository(work, (), tree, patches)
-            made.commit(apply_patches.touched(tree, made.series))
-            if not made.am():
-                applied = len(made.git("rev-list", "HEAD").text.splitlines()) - 1
+            repository = Repository(work, (), tree, patches)
+            repository.commit(apply_patches.touched(tree, repository.series))
+            if not repository.am():
+                applied = len(repository.git("rev-list", "HEAD").text.splitlines()) - 1
                 raise BuildError(
                     f"{patches[applied]} does not apply on top of the patches before it",
                     hint="name the source for which the series was made with --source.",
                 )
-            made.git("config", "--unset", "core.worktree")  # The folder is renamed.
+            repository.git("config", "--unset", "core.worktree")  # The folder is renamed.
     first, *_, last = git.run(
         "rev-list", "--reverse", "HEAD", git_dir=target / "git"
     ).text.splitlines()

@@ -42,7 +42,9 @@ def read_stack(
     series = [
         read_series(what, cache_dir=cache_dir, reporter=reporter, sources=sources) for what in whats
     ]
-    totals = {len(one.patches) + len(one.missing) if one.missing else 0 for one in series}
+    totals = {
+        len(posted.patches) + len(posted.missing) if posted.missing else 0 for posted in series
+    }
     if len(whats) > 1 and len(totals) == 1 and 0 not in totals:
         series = [
             read_series(
@@ -50,27 +52,27 @@ def read_stack(
             )
         ]
     *below, top = series
-    found: dict[tuple[Path, ...], PostedSeries] = {}
+    fetched: dict[tuple[Path, ...], PostedSeries] = {}
 
     def add_needed(series: PostedSeries) -> PostedSeries:
         """Return ``series`` with what cannot be fetched of that which it is made on."""
         missing = []
         for name in series.made_on:
             needed = None
-            if "@" in name and len(found) < _MOST:
+            if "@" in name and len(fetched) < _MOST:
                 with suppress(InputError, LabError):
                     needed = read_series(f"lore:{name}", cache_dir=cache_dir, reporter=reporter)
             if needed is None:
                 missing.append(name)
-            elif needed.patches not in (*found, top.patches):
-                found[needed.patches] = needed  # Two could name each other.
+            elif needed.patches not in (*fetched, top.patches):
+                fetched[needed.patches] = needed  # Two could name each other.
                 add_needed(needed)
-                found[needed.patches] = found.pop(needed.patches)
+                fetched[needed.patches] = fetched.pop(needed.patches)
         return replace(series, made_on=tuple(missing))
 
     if len(whats) == 1 and message_id(whats[0]):
         top = add_needed(top)
-    return PatchStack((*below, *found.values()), top, is_given=bool(below))
+    return PatchStack((*below, *fetched.values()), top, is_given=bool(below))
 
 
 def base_of_stack(
@@ -91,16 +93,16 @@ def base_of_stack(
         except BuildError as error:
             errors.append(error)
             continue
-        notes = [f"applied before it: {one.title} ({one.author})" for one in below]
-        left = [*top.made_on, *(one.message_id for one in stack.below if one not in below)]
+        notes = [f"applied before it: {series.title} ({series.author})" for series in below]
+        left = [*top.made_on, *(series.message_id for series in stack.below if series not in below)]
         if left and not stack.is_given:
             notes.append(f"made on top of {_named(left)}, which is not applied")
         return replace(top, notes=(*notes, *top.notes)), base
     if top.made_on and not stack.is_given:
-        other = f"lore:{top.made_on[0]}" if "@" in top.made_on[0] else "THE-OTHER"
+        needed = f"lore:{top.made_on[0]}" if "@" in top.made_on[0] else "THE-OTHER"
         raise BuildError(
             f"no known source takes this series: it is made on top of {_named(top.made_on)}",
-            hint=f"give it first, then this: kteardown try {other} SERIES.",
+            hint=f"give that series before this one: kteardown try {needed} SERIES.",
         ) from errors[0]
     raise errors[0]
 
@@ -116,7 +118,7 @@ def _base(
     """Return the first source that takes the whole stack, and what remains of ``top`` on top of the
     rest."""
     keep = partial(store, name=top.name, cache_dir=sources.folder)
-    every = [patch for one in (*below, top) for patch in one.patches]
+    every = [patch for series in (*below, top) for patch in series.patches]
     first = every[: len(every) - len(top.patches)]
     if first:  # The order of the names is that of the patches.
         names = (

@@ -53,15 +53,15 @@ class TriedSource:
 
     def sentence(self) -> str:
         """Return the outcome in words."""
-        there = (
+        merged = (
             f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
         )
-        known = f"; {len(self.same)} of {self.files} files are those that it was made from"
+        same = f"; {len(self.same)} of {self.files} files are those from which it was made"
         has = f"; it has patch {ranges(self.present)} already" if self.present else ""
         words: dict[How, str] = {
-            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{there}{has}",
-            "exactly": "applies exactly: its author had the same files",
-            "with offsets": f"applies, in files that differ elsewhere{known if self.files else ''}",
+            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{merged}{has}",
+            "exactly": "applies exactly: the author of the series had the same files",
+            "with offsets": f"applies, in files that differ elsewhere{same if self.files else ''}",
             "merged": "DOES NOT APPLY AS POSTED; merged (three-way) without conflicts",
             "with less context": (
                 "DOES NOT APPLY AS POSTED; applies if one line of context is compared, not three"

@@ -23,22 +23,26 @@ def warnings(patches: Sequence[Path], source: Source, tree: Path) -> tuple[str, 
     Of a git tree, its history says whether it has the change that a patch fixes; of others, the
     versions of the stable kernels that the patch names are compared with that of the tree.
     """
-    found = (
+    sentences = (
         [line for patch in patches for line in _history(patch, source)]
         if source.kind == "git"
         else []
     )
-    own = _MAKEFILE.search(_head(tree / "Makefile"))
-    for patch in patches if own else ():
+    makefile = _MAKEFILE.search(_head(tree / "Makefile"))
+    for patch in patches if makefile else ():
         versions = [(int(major), int(minor)) for major, minor in _STABLE.findall(_head(patch))]
-        if own and versions and min(versions) > (version := (int(own[1]), int(own[2]))):
+        if (
+            makefile
+            and versions
+            and min(versions) > (version := (int(makefile[1]), int(makefile[2])))
+        ):
             first = ".".join(map(str, min(versions)))
-            found.append(
+            sentences.append(
                 f'NOT FOR THIS VERSION: "{subject(patch)}" is for {first} and newer '
                 f"(Cc: stable), and "
                 f"{source.id} is {version[0]}.{version[1]}"
             )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _history(patch: Path, source: Source) -> list[str]:
@@ -46,17 +50,17 @@ def _history(patch: Path, source: Source) -> list[str]:
     lacks."""
     lines = []
     with git.view(Path(source.origin)) as git_dir:
-        whole = git.run("rev-parse", "--is-shallow-repository", git_dir=git_dir).text == "false"
-        for fixed, title in _FIXES.findall(_head(patch)) if whole else ():
+        complete = git.run("rev-parse", "--is-shallow-repository", git_dir=git_dir).text == "false"
+        for fixed, title in _FIXES.findall(_head(patch)) if complete else ():
             what = f'"{subject(patch)}" fixes {fixed[:12]} {title}'.rstrip()
-            found = git.run(
+            fixed_commit = git.run(
                 "rev-parse", "--verify", "-q", f"{fixed}^{{commit}}", git_dir=git_dir
             ).text
-            if not found.startswith(fixed):
+            if not fixed_commit.startswith(fixed):
                 lines.append(f"{what}; {source.origin} has no such commit to compare with")
                 continue
             commit = source.id.rpartition("@")[2]
-            if not git.run("merge-base", "--is-ancestor", found, commit, git_dir=git_dir).ok:
+            if not git.run("merge-base", "--is-ancestor", fixed_commit, commit, git_dir=git_dir).ok:
                 lines.append(
                     f"FIXES WHAT IS NOT THERE: {what}, which is not in the history of {commit[:12]}"
                 )
@@ -82,7 +86,7 @@ def made_between(same: Mapping[str, Collection[str]], files: int) -> str:
     names = list(same)
     places = [
         [number for number, name in enumerate(names) if file in same[name]]
-        for file in sorted({file for found in same.values() for file in found})
+        for file in sorted({file for matching in same.values() for file in matching})
     ]
     if not places:
         return ""
@@ -100,6 +104,6 @@ def made_between(same: Mapping[str, Collection[str]], files: int) -> str:
 def by_version(names: Sequence[str]) -> list[str]:
     """Return those of ``names`` that have a version, the newest first."""
     versions = {
-        name: tuple(map(int, found.groups())) for name in names if (found := _VERSION.search(name))
+        name: tuple(map(int, match.groups())) for name in names if (match := _VERSION.search(name))
     }
     return sorted(versions, key=lambda name: versions[name], reverse=True)

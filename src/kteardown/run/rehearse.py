@@ -38,7 +38,7 @@ from kteardown.script.describe import Described, named
 from kteardown.script.extract import metric_of, parse_reading, values
 from kteardown.script.growing import growing, trend
 from kteardown.script.presets import preset_metrics
-from kteardown.script.suggest import found, slug, suggested
+from kteardown.script.suggest import marks_and_printed, slug, suggested
 from kteardown.script.tap import tap_failures
 from kteardown.vm.job import Acceleration
 from kteardown.vm.machine import Machine
@@ -272,7 +272,7 @@ def chosen_metrics(
     examples = [*small.output, *large.output]
     if options:
         return dict(metric_of(*named(option), examples) for option in options)
-    marks, lines = found(examples)
+    marks, lines = marks_and_printed(examples)
     if described.preset and not marks:
         printed = preset_metrics(described.preset, examples)
         # A script may send the output of a program anywhere, and a function may have its name.

@@ -17,7 +17,7 @@ def beside(where: Path, name: str) -> Path:
     if wrong or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(where)):
         raise InputError(
             f"{name!r} is not a file beside the description of its workload",
-            hint=f"copy it into {where}, and give its name there.",
+            hint=f"copy the file into {where}, and name it without a folder.",
         )
     return path
 
@@ -32,6 +32,6 @@ def read_file(path: Path) -> tuple[bytes, int]:
         if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES:
             raise InputError(
                 f"{path} is not a file of at most {_FILE_BYTES >> 20} MB",
-                hint="give another: it is in the memory of the guest.",
+                hint="give a smaller file: the guest holds all its files in memory.",
             )
         return path.read_bytes(), stat.S_IMODE(status.st_mode) & 0o777

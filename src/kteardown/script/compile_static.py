@@ -36,11 +36,11 @@ def compile_static(
     is no compiler.
     """
     native = host_arch() == arch
-    known = ARCHITECTURES[arch]
+    architecture = ARCHITECTURES[arch]
     compiler = next(
-        filter(None, map(shutil.which, ("gcc", "cc") if native else (known.compiler,))), None
+        filter(None, map(shutil.which, ("gcc", "cc") if native else (architecture.compiler,))), None
     )
-    packages = ("gcc", "libc6-dev") if native else known.agent_packages
+    packages = ("gcc", "libc6-dev") if native else architecture.agent_packages
     if compiler is None:
         raise MissingError(f"no C compiler for {arch} programs is installed", packages)
     if (reason := sandbox.problem()) and not sandbox.unsafe_build:
@@ -53,21 +53,21 @@ def compile_static(
         )
     with failing(f"cannot read {source}", hint="check the path, and that you may read the file."):
         text = source.read_text(errors="replace")
-    program, said = _compiled(compiler, source, beside, (_STRICT,), reporter)
+    program, printed = _compiled(compiler, source, beside, (_STRICT,), reporter)
     if program:
         return program, ()
-    if "cannot find -l" in "".join(said):
+    if "cannot find -l" in "".join(printed):
         raise MissingError(f"there is no static C library for {arch} programs", packages)
     has = set(re.findall(r"^[ \t]*+#[ \t]*+include[ \t]*+<([^>\n]++)>", text, re.MULTILINE))
     missing = tuple(name for name in HEADERS if name not in has)
     flags = (_LENIENT, "-w", *(word for name in missing for word in ("-include", name)))
-    program, said = _compiled(compiler, source, beside, flags, reporter)
+    program, printed = _compiled(compiler, source, beside, flags, reporter)
     if program:
         return program, missing
-    shown = [line.rstrip() for line in said if "error" in line][:_SHOWN] or said[:_SHOWN]
+    excerpt = [line.rstrip() for line in printed if "error" in line][:_SHOWN] or printed[:_SHOWN]
     raise BuildError(
-        "\n".join([f"{source.name} did not compile:", *(f"  {line.rstrip()}" for line in shown)]),
-        hint="fix the first error; a header of your own beside the file is named with --file.",
+        "\n".join([f"{source.name} did not compile:", *(f"  {line.rstrip()}" for line in excerpt)]),
+        hint="fix the first error; name a header of your own with --file HEADER.",
     )
 
 
@@ -78,20 +78,22 @@ def _compiled(
     confined = not sandbox.problem()
     with tempfile.TemporaryDirectory(prefix="kteardown-compile-") as folder:
         output = Path(folder)
-        seen, made = (_SOURCE, _OUTPUT) if confined else (source.parent.absolute(), output)
+        source_folder, output_folder = (
+            (_SOURCE, _OUTPUT) if confined else (source.parent.absolute(), output)
+        )
         mounts = [Mount(path.absolute(), _SOURCE / path.name) for path in (source, *beside)]
         mounts.append(Mount(output, _OUTPUT, writable=True))
         argv = [compiler, *_FLAGS, *flags]
-        argv += ["-o", str(made / "program"), str(seen / source.name), "-lm"]
+        argv += ["-o", str(output_folder / "program"), str(source_folder / source.name), "-lm"]
         reporter.command(argv)
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
             "LC_ALL": "C",
-            "TMPDIR": str(made),
+            "TMPDIR": str(output_folder),
         }
         box = Sandbox(mounts, _LIMITS, f"the compiler of {source.name}", confined=confined)
-        with box.running(argv, environment, seen) as (process, lines):
-            said = list(lines)
+        with box.running(argv, environment, source_folder) as (process, lines):
+            printed = list(lines)
         if process.returncode:
-            return b"", said
-        return (output / "program").read_bytes(), said
+            return b"", printed
+        return (output / "program").read_bytes(), printed

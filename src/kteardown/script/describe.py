@@ -67,7 +67,7 @@ def is_script(word: str) -> bool:
     return "/" in word or word.endswith(ENDINGS) or bool(re.search(r"\s", word.strip()))
 
 
-def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValue]]) -> Described:
+def describe(word: str, options: Scripted, params: Mapping[str, Sequence[ParamValue]]) -> Described:
     """Return the workload of ``word``, a file or a command line, with the parameters ``params``.
 
     Raises InputError if a file cannot be read, an option is not valid, or the text does not use a
@@ -75,33 +75,33 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
     """
     path, arguments = _file_of(word)
     # With a root, its own program may be meant.
-    if path is None and not asked.root and is_script(word) and not re.search(r"\s", word):
+    if path is None and not options.root and is_script(word) and not re.search(r"\s", word):
         raise InputError(
-            f"{word}: there is no such file", hint="name a script, which may not be a folder."
+            f"{word}: there is no such file", hint="give the path of a script, not of a folder."
         )
     text = _text_of(path, word)
     for name in params:
         _check_used(name, word, text, path.suffix if path else None)
     name = _name_of(path.stem if path else Path(word.split(maxsplit=1)[0]).name)
-    files = _files(path, asked.file or ())
-    root = Path(asked.root).expanduser().absolute() if asked.root else None
+    files = _files(path, options.file or ())
+    root = Path(options.root).expanduser().absolute() if options.root else None
     if root and not root.exists():
         raise InputError(
-            f"--root {asked.root}: there is no such folder or file", hint="check the path."
+            f"--root {options.root}: there is no such folder or file", hint="check the path."
         )
     script = Script(
         file=path.name if path else "",
         command="" if path else word.strip(),
         arguments=arguments,
         programs=tuple(
-            program for given in asked.programs or () for program in given.split(",") if program
+            program for entry in options.programs or () for program in entry.split(",") if program
         ),
-        files=tuple(further.name for further in asked.file or ()),
+        files=tuple(further.name for further in options.file or ()),
         root=str(root) if root else "",
-        allow=tuple(_allowed(way) for way in asked.allow or ()),
-        limit_s=_limit(asked.limit) if asked.limit else _LIMIT_S,
+        allow=tuple(_allowed(way) for way in options.allow or ()),
+        limit_s=_limit(options.limit) if options.limit else _LIMIT_S,
     )
-    metrics = dict(metric_of(*named(given)) for given in asked.metric or ())
+    metrics = dict(metric_of(*named(entry)) for entry in options.metric or ())
     laws = [name for name, values in params.items() if len(set(values)) > 1 and _numbers(values)]
     workload = Workload(
         name=name,
@@ -122,13 +122,14 @@ def describe(word: str, asked: Scripted, params: Mapping[str, Sequence[ParamValu
 def _text_of(path: Path | None, command: str) -> str:
     """Return the text of a script, or the command itself. Raises InputError."""
     if path is not None:
-        with failing(f"{path}: cannot be read", hint="name a text file that you can read."):
+        with failing(f"cannot read {path}", hint="name a text file that you may read."):
             text = _text(path)
     else:
         text = command
         if text.strip() and not text.isprintable():
             raise InputError(
-                f"{command!r}: a command has no control characters", hint="put it into a script."
+                f"{command!r}: a command may not contain control characters",
+                hint="put the command into a script.",
             )
     if not text.strip():
         raise InputError(
@@ -140,14 +141,14 @@ def _text_of(path: Path | None, command: str) -> str:
 def _files(script: Path | None, further: Sequence[Path]) -> dict[str, Path]:
     """Return the files of a workload by their names in the guest. Raises InputError."""
     files: dict[str, Path] = {}
-    for option, path in [("", script), *(("--file ", each) for each in further)]:
+    for option, path in [("", script), *(("--file ", file) for file in further)]:
         if path is None:
             continue
         if not os.path.isfile(path):
             raise InputError(f"{option}{path}: there is no such file", hint="check the path.")
         if path.name in files:
             raise InputError(
-                f"{option}{path}: there are two files of this name", hint="rename one of them."
+                f"{option}{path}: two files have this name", hint="rename one of them."
             )
         if not path.name.isprintable():
             raise InputError(
@@ -167,7 +168,7 @@ def _behind(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     return {**metrics, **{key: spec for key, spec in standard.items() if key not in metrics}}
 
 
-def known(workload: Workload, folder: Path) -> Described:
+def with_files(workload: Workload, folder: Path) -> Described:
     """Return what is described in ``folder``/workloads already.
 
     Raises InputError if a file is not in that folder, where a stranger's description could say so.
@@ -207,7 +208,7 @@ def write(described: Described, folder: Path) -> Path:
     toml = f"{described.workload.name}.toml"
     if toml in described.files:
         raise InputError(
-            f"{toml}: is the name of the description of the script", hint="rename the file."
+            f"{toml} is the name of the description of the script", hint="rename the file."
         )
     contents = {name: read_file(path) for name, path in described.files.items()}
     hint = "free some disk space, or name another folder."
@@ -231,10 +232,10 @@ def keep(described: Described, cache: Path) -> Path:
     if not folder.is_dir():
         with failing(f"{folder}: cannot be written", hint="free some disk space.", kind=LabError):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".making-", dir=folder.parent) as made:
-                write(described, Path(made))
+            with tempfile.TemporaryDirectory(prefix=".making-", dir=folder.parent) as work:
+                write(described, Path(work))
                 if not folder.is_dir():
-                    Path(made).rename(folder)
+                    Path(work).rename(folder)
     return cache_folder.hold(folder)
 
 
@@ -282,8 +283,8 @@ def _text(path: Path) -> str:
         return read_text(path)
     except UnicodeDecodeError:
         raise InputError(
-            f"{path}: is not a text file",
-            hint="name a script or a C file; a program is run by a command: "
+            f"{path} is not a text file",
+            hint="name a script or a C file; to run a program, give a command: "
             f"kteardown compare '/files/{path.name} ARGUMENTS' --file {path}",
         ) from None
 
@@ -293,10 +294,10 @@ def _check_used(name: str, word: str, text: str, ending: str | None) -> None:
     command."""
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
         raise InputError(
-            f"--set {name}: a parameter is a variable of the environment, and this is not a name "
-            "of one",
+            f"--set {name}: a parameter becomes an environment variable, and {name!r} is not a "
+            "valid name of a variable",
             hint=(
-                "write --set N=...: a script has the value as $N and, in the order of --set, as "
+                "write --set N=...: the script gets the value as $N and, in the order of --set, as "
                 "$1, $2"
             )
             + (f"; so {places}." if (places := _places("N", text, ending, name)) else "."),
@@ -306,7 +307,8 @@ def _check_used(name: str, word: str, text: str, ending: str | None) -> None:
     ):
         return
     raise InputError(
-        f"--set {name}: {word} does not use it: neither ${name} nor $1 is in its text",
+        f"--set {name}: {word} does not use this parameter: its text contains neither ${name} nor "
+        "$1",
         hint=(
             _places(name, text, ending) or f"write ${name} where the value belongs, or remove --set"
         )
@@ -319,19 +321,22 @@ def _places(name: str, text: str, ending: str | None, number: str = "") -> str:
     without any."""
     if ending is None:  # The user's shell would replace a variable in double quotes.
         used = _NUMBER.sub(f"${name}", text, count=1)
-        return f"write the command with it, in single quotes: '{used}'" if used != text else ""
+        return f"write the command with ${name}, in single quotes: '{used}'" if used != text else ""
     lines = [
         (n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if not _REMARK.match(line)
     ]
-    found = [
-        (n, line, of) for n, line in lines for of in _NUMBER.findall(line) if number in ("", of)
+    places = [
+        (n, line, digits)
+        for n, line in lines
+        for digits in _NUMBER.findall(line)
+        if number in ("", digits)
     ]
     form = _IN_PLACE.get(ending, "${{{0}:-{1}}}")
-    shown = [
-        f"{form.format(name, of)} in place of {of} in line {n}: {line[:60]}"
-        for n, line, of in found
+    proposals = [
+        f"{form.format(name, digits)} in place of {digits} in line {n}: {line[:60]}"
+        for n, line, digits in places
     ]
-    return f"write {'; or '.join(shown[:_SHOWN])}" if shown else ""
+    return f"write {'; or '.join(proposals[:_SHOWN])}" if proposals else ""
 
 
 def _name_of(stem: str) -> str:
@@ -341,28 +346,31 @@ def _name_of(stem: str) -> str:
 
 
 def _allowed(way: str) -> str:
-    found = re.fullmatch(r"(?:(exit|signal)[ =])?([0-9]{1,3})", way.strip())
-    if not found:
+    match = re.fullmatch(r"(?:(exit|signal)[ =])?([0-9]{1,3})", way.strip())
+    if not match:
         raise InputError(
             f"--allow {way}: expected an exit status or a signal",
             hint="write --allow 'exit 3' or --allow 'signal 2'.",
         )
-    return f"{found[1] or 'exit'} {found[2]}"
+    return f"{match[1] or 'exit'} {match[2]}"
 
 
-def _limit(given: str) -> float:
-    seconds = parse_seconds(given, "--limit")
+def _limit(text: str) -> float:
+    seconds = parse_seconds(text, "--limit")
     if seconds > _MOST_S:
-        raise InputError(f"--limit {given}: is more than a day", hint="let the script do less.")
+        raise InputError(
+            f"--limit {text} is more than a day",
+            hint="give at most 24h, and let the script do less.",
+        )
     return seconds
 
 
-def named(given: str) -> tuple[str, str]:
+def named(spec: str) -> tuple[str, str]:
     """Return name and place of a metric that is written ``NAME=WHERE``. Raises InputError."""
-    name, equals, where = given.partition("=")
+    name, equals, where = spec.partition("=")
     if not equals or not name.strip():
         raise InputError(
-            f"--metric {given}: expected NAME=WHERE",
+            f"--metric {spec}: expected NAME=WHERE",
             hint=(
                 "write --metric 'time=/Time: ([0-9.]+) s/', or an interval: 'freeze=/FROM/../TO/'."
             ),
@@ -377,7 +385,7 @@ def _numbers(values: Sequence[ParamValue]) -> bool:
 def _parameter(values: Sequence[ParamValue]) -> Parameter:
     words = tuple(dict.fromkeys(map(str, values))) if not _numbers(values) else ()
     least = min([0, *(value for value in values if isinstance(value, int))])
-    kept: tuple[int | str, ...] = words or tuple(values)
+    allowed: tuple[int | str, ...] = words or tuple(values)
     return Parameter(
-        help="given with --set", default=kept[0], min=least, choices=words, values=kept
+        help="given with --set", default=allowed[0], min=least, choices=words, values=allowed
     )

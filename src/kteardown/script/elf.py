@@ -55,7 +55,7 @@ def read_elf(data: bytes, name: str) -> Elf:
     except DamagedElf as error:
         raise InputError(
             f"{name} is not a program that a guest can run: {error}",
-            hint="install the program of this host's architecture anew, or do not name it.",
+            hint="reinstall the program for the architecture of this host, or leave it out.",
         ) from error
 
 
@@ -87,7 +87,7 @@ def _read(file: "ELFFile") -> Elf:
 
 def _short(text: str) -> str:
     if len(text) > _NAME_BYTES:
-        raise ValueError("a name in it is too long")
+        raise ValueError("a name in the file is too long")
     return text
 
 
@@ -97,26 +97,26 @@ def libraries(path: Path, elf: Elf) -> Iterator[tuple[str, Path | None]]:
     None: it is not on this host. The path is that by which the loader opens the library. Raises
     InputError if there are too many.
     """
-    found: dict[str, Path | None] = {}
+    path_by_name: dict[str, Path | None] = {}
     # A library, and the folders of DT_RPATH of what loaded it.
     waiting: list[tuple[Path, Elf, tuple[str, ...]]] = [(path, elf, ())]
-    for where, each, outer in waiting:
-        own = () if each.runpath else tuple(_expanded(each.rpath, where))
-        inherited = (*own, *outer)
-        folders = (*inherited, *_expanded(each.runpath, where), *default_folders(elf.machine))
-        for name in each.needed:
-            if name in found:
+    for where, binary, outer in waiting:
+        rpath_folders = () if binary.runpath else tuple(_expanded(binary.rpath, where))
+        inherited = (*rpath_folders, *outer)
+        folders = (*inherited, *_expanded(binary.runpath, where), *default_folders(elf.machine))
+        for name in binary.needed:
+            if name in path_by_name:
                 continue
-            if len(found) == _LIBRARIES:
+            if len(path_by_name) == _LIBRARIES:
                 raise InputError(
                     f"{path} needs more than {_LIBRARIES} libraries",
-                    hint="link it statically, or use another.",
+                    hint="link the program statically, or use another one.",
                 )
-            found[name] = None
+            path_by_name[name] = None
             if hit := _find(name, folders, elf.machine):
-                found[name] = hit[0]
+                path_by_name[name] = hit[0]
                 waiting.append((*hit, inherited))
-            yield name, found[name]
+            yield name, path_by_name[name]
 
 
 def find_library(name: str, machine: str) -> Path | None:
@@ -139,9 +139,9 @@ def _configured(file: Path, depth: int) -> Iterator[str]:
         if words[:1] == ["include"] and depth < _INCLUDE_DEPTH:
             for pattern in words[1:]:
                 # A pattern may be relative to the file.
-                whole = (file.parent / pattern).relative_to("/")
-                for each in sorted(Path("/").glob(str(whole))):
-                    yield from _configured(each, depth + 1)
+                below_root = (file.parent / pattern).relative_to("/")
+                for included in sorted(Path("/").glob(str(below_root))):
+                    yield from _configured(included, depth + 1)
         elif words and words[0].startswith("/"):
             yield words[0].rstrip("/") or "/"
 

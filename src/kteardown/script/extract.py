@@ -100,9 +100,9 @@ def _wrong(spec: str, why: str, hint: str = _FORMS) -> InputError:
 def parse_reading(spec: str) -> Reading:
     """Return the parsed form. Raises InputError, which says what is wrong with it."""
     form = spec.strip()
-    first, _, rest = form.partition(" ")
-    if first == "last" and rest.strip():
-        return replace(parse_reading(rest), last=True)
+    first, _, remainder = form.partition(" ")
+    if first == "last" and remainder.strip():
+        return replace(parse_reading(remainder), last=True)
     if form.startswith("/"):
         return _expression(spec, form)
     words = form.split()
@@ -113,32 +113,34 @@ def parse_reading(spec: str) -> Reading:
         case ["printed", name]:
             return Reading("printed", name)
         case ["printed", name, unit]:
-            return Reading("printed", name, unit=_known(spec, unit))
+            return Reading("printed", name, unit=_checked_unit(spec, unit))
         case ["delta", file, field]:
             return Reading("delta", file, field)
         case ["mark" | "printed" | "delta" as kind, *_]:
-            wanted = {
+            arguments = {
                 "mark": "a name",
                 "printed": "a name and a unit",
                 "delta": "a file and a field",
             }[kind]
-            raise _wrong(spec, f"`{kind}` is followed by {wanted}")
+            raise _wrong(spec, f"`{kind}` takes {arguments}")
     raise _wrong(spec, "is not a form of a metric")
 
 
 def _expression(spec: str, form: str) -> Reading:
     fallen = _FALLEN.fullmatch(form)
     if fallen is None:
-        raise _wrong(spec, "an expression is between two slashes")
+        raise _wrong(spec, "an expression needs a slash at its start and at its end")
     body = fallen[1][1:-1]
     unit = fallen[2] or ""
     parts = body.split("/../")
     if len(parts) > 2:
-        raise _wrong(spec, "has more than one `..` between two expressions")
+        raise _wrong(spec, "the interval has more than one `..` between expressions")
     if len(parts) == 2:
         if unit:
             raise _wrong(
-                spec, "a time between two lines is in ns and has no unit", f"leave out {unit}."
+                spec,
+                "the time between two lines is in ns, and has no unit",
+                f"leave out {unit}.",
             )
         for part in parts:
             _compiled(spec, part)
@@ -149,10 +151,10 @@ def _expression(spec: str, form: str) -> Reading:
     if not _compiled(spec, text).groups:
         raise _wrong(
             spec,
-            "has no group for the value",
+            "the expression has no group for the value",
             "put parentheses around the number: /Time: ([0-9.]+)/.",
         )
-    return Reading("expression", text, section=section, unit=_known(spec, unit))
+    return Reading("expression", text, section=section, unit=_checked_unit(spec, unit))
 
 
 def _compiled(spec: str, text: str) -> re.Pattern[str]:
@@ -166,11 +168,11 @@ def _compiled(spec: str, text: str) -> re.Pattern[str]:
         raise _wrong(
             spec,
             f"{text!r} is not a regular expression: {error}",
-            "write it as Python's module re reads it.",
+            "use the syntax of Python's module re.",
         ) from error
 
 
-def _known(spec: str, unit: str) -> str:
+def _checked_unit(spec: str, unit: str) -> str:
     if unit and unit_of_word(unit) is None:
         raise _wrong(
             spec,
@@ -188,11 +190,11 @@ def values(
     Raises InputError if an expression needs more than ``SEARCH_S`` for the lines.
     """
     read = {"expression": _matched, "interval": _intervals, "printed": _printed}.get(reading.kind)
-    found = read(reading, unit, output[:LINES]) if read else _of_delta(reading, unit, deltas)
-    return found[-1:] if reading.last else found
+    results = read(reading, unit, output[:LINES]) if read else _of_delta(reading, unit, deltas)
+    return results[-1:] if reading.last else results
 
 
-def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[list[match.Found]]:
+def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[list[match.LineMatch]]:
     """Search in this process where that cannot take long, else in a process that is ended after
     ``SEARCH_S``.
 
@@ -208,22 +210,22 @@ def _search(expressions: Sequence[str], lines: Sequence[OutputLine]) -> list[lis
     program = spawn.python("-I", "-S", str(Path(match.__file__)))
     request = json.dumps([list(expressions), texts])
     try:
-        done = spawn.run(
+        process = spawn.run(
             program, input=request, capture_output=True, text=True, check=True, timeout=SEARCH_S
         )
     except subprocess.TimeoutExpired as error:
-        wanted = " and ".join(f"/{text}/" for text in expressions)
+        patterns = " and ".join(f"/{text}/" for text in expressions)
         raise InputError(
-            f"searching {wanted} in the {len(texts)} lines of a script takes more than "
+            f"searching {patterns} in the {len(texts)} lines of a script takes more than "
             f"{SEARCH_S:g} s",
             hint=(
-                "use fewer `*` and `+`, such as [0-9.]+ in the place of .*, and begin with a fixed "
+                "use fewer `*` and `+`, for example [0-9.]+ instead of .*, and begin with a fixed "
                 "word."
             ),
         ) from error
     return [
-        [(index, value, unit, rest) for index, value, unit, rest in one]
-        for one in json.loads(done.stdout)
+        [(index, value, unit, tail) for index, value, unit, tail in matches]
+        for matches in json.loads(process.stdout)
     ]
 
 
@@ -248,15 +250,17 @@ def _read(number: str, word: str, reading: Reading, unit: Unit, line: OutputLine
 
 
 def _matched(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
-    wanted = [reading.text] + ([reading.section] if reading.section else [])
-    found, *sections = _search(wanted, lines)
+    patterns = [reading.text] + ([reading.section] if reading.section else [])
+    matches, *sections = _search(patterns, lines)
     if sections:
         begins = [*(index for index, *_ in sections[0]), len(lines)]
-        inside = ([one for one in found if begin < one[0] < end] for begin, end in pairwise(begins))
-        found = [one for some in inside for one in some[:1]]
+        inside = (
+            [hit for hit in matches if begin < hit[0] < end] for begin, end in pairwise(begins)
+        )
+        matches = [hit for in_section in inside for hit in in_section[:1]]
     return [
         value
-        for index, number, word, _ in found
+        for index, number, word, _ in matches
         for value in _read(number, word, reading, unit, lines[index])
     ]
 
@@ -265,28 +269,30 @@ def _intervals(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> lis
     """Return the time of each pair of lines of the log. A line may end one and begin the next."""
     log = [line for line in lines if line.source == "log"]
     starts, ends = (
-        {index for index, *_ in one} for one in _search([reading.text, reading.until], log)
+        {index for index, *_ in matches} for matches in _search([reading.text, reading.until], log)
     )
-    found: list[Value] = []
+    intervals: list[Value] = []
     begin_ns: int | None = None
     for index, line in enumerate(log):
         if begin_ns is not None and index in ends:
             took_ns = line.at_ns - begin_ns
             if took_ns >= 0:
-                found += _value(Decimal(took_ns), _LOG_STEP_NS, "ns", unit, line.text, line.at_ns)
+                intervals += _value(
+                    Decimal(took_ns), _LOG_STEP_NS, "ns", unit, line.text, line.at_ns
+                )
             begin_ns = None
         if index in starts:
             begin_ns = line.at_ns
-    return found
+    return intervals
 
 
 def _printed(reading: Reading, unit: Unit, lines: Sequence[OutputLine]) -> list[Value]:
-    found = []
+    printed = []
     for line in lines:
         words = line.text[:LINE_CHARACTERS].split()
         if line.source == "script" and len(words) in (2, 3) and words[0] == reading.text:
-            found += _read(words[1], words[-1], reading, unit, line)
-    return found
+            printed += _read(words[1], words[-1], reading, unit, line)
+    return printed
 
 
 def delta_unit(file: str, field: str) -> tuple[str, int]:
@@ -312,7 +318,10 @@ def _of_delta(reading: Reading, unit: Unit, deltas: Sequence[Delta]) -> list[Val
     if not of_file:
         return []
     named = (delta for delta in of_file if delta.name == reading.until)
-    changes = [(one.after - one.before, f"{one.name} {one.before} -> {one.after}") for one in named]
+    changes = [
+        (delta.after - delta.before, f"{delta.name} {delta.before} -> {delta.after}")
+        for delta in named
+    ]
     return [
         value
         for change, text in changes or [(0, f"{reading.until} did not change")]
@@ -339,10 +348,10 @@ def metric_of(name: str, spec: str, examples: Iterable[OutputLine] = ()) -> tupl
     else:
         word = reading.unit or tail or _unit_in(reading, list(examples)) or "count"
         spec = spec if reading.unit else f"{spec} {word}"
-    known = unit_of_word(word)
-    assert known is not None
-    unit = known[0]
-    if tail and (unit_of_word(tail) or known)[0] != unit:
+    unit_and_factor = unit_of_word(word)
+    assert unit_and_factor is not None
+    unit = unit_and_factor[0]
+    if tail and (unit_of_word(tail) or unit_and_factor)[0] != unit:
         why = f"the name ends in _{tail}, but the value is in {word}"
         raise _wrong(f"{name}={spec}", why, "rename the metric.")
     name = name.removesuffix(f"_{tail}")
@@ -376,9 +385,9 @@ def _unit_in(reading: Reading, examples: Sequence[OutputLine]) -> str:
         )
         words = [parts[2] for parts in lines if len(parts) == 3 and parts[0] == reading.text]
     else:
-        (found,) = _search([reading.text], examples[:LINES])
-        for _, _, unit, rest in found:
-            words += [unit, *rest.split()[:1]]
+        (matches,) = _search([reading.text], examples[:LINES])
+        for _, _, unit, tail in matches:
+            words += [unit, *tail.split()[:1]]
         after = re.search(r"\)(?:\s|\\s[*+]?)*\[?([A-Za-z%\u00b5][\w/%]*)", reading.text)
         words += [after[1]] if after else []
     return next((word.strip("[]().,;") for word in words if unit_of_word(word)), "")

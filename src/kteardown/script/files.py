@@ -98,15 +98,15 @@ def guest_files(
     does not compile.
     """
     where = folder / "workloads"
-    scripts = {name: each.script for name, each in sorted(workloads.items())}
+    scripts = {name: workload.script for name, workload in sorted(workloads.items())}
     roots = {
         str(where / script.root) if script.root else "" for script in scripts.values() if script
     }
     if len(roots) > 1:
         raise InputError(
-            f"the workloads {', '.join(scripts)} need different root file systems, and are in the "
-            "same guest",
-            hint="give each root an experiment of its own.",
+            f"the workloads {', '.join(scripts)} need different root file systems, but they run in "
+            "the same guest",
+            hint="write one experiment for each root.",
         )
     root = next(iter(roots), "")
     guest = _Guest(where, arch, reporter, has_root=bool(root))
@@ -139,35 +139,35 @@ class _Guest:
                 self.tree.file(path, text.encode())
         if self._has_root:
             return
-        found = busybox or self._host.find("busybox")
-        if found is None:
+        program = busybox or self._host.find("busybox")
+        if program is None:
             raise MissingError(
                 f"a guest that runs a script needs busybox for {self._arch}", ["busybox-static"]
             )
-        with failing(f"cannot read {found}", hint="check that you may read it."):
-            data = found.read_bytes()
-        if read_elf(data, str(found)).machine != MACHINES[self._arch]:
+        with failing(f"cannot read {program}", hint="check that you may read it."):
+            data = program.read_bytes()
+        if read_elf(data, str(program)).machine != MACHINES[self._arch]:
             raise InputError(
-                f"{found} is not a program for {self._arch}",
+                f"{program} is not a program for {self._arch}",
                 hint=f"set KTEARDOWN_PROGRAMS to a folder with a static busybox for {self._arch}.",
             )
         self._applets = frozenset(_applets(data))
-        if read_elf(data, str(found)).interpreter:
-            self._host.add(found)
-            self.tree.symlink("usr/bin/busybox", str(found))
+        if read_elf(data, str(program)).interpreter:
+            self._host.add(program)
+            self.tree.symlink("usr/bin/busybox", str(program))
         else:
             self.tree.file("usr/bin/busybox", data, 0o755)
 
     def add(self, name: str, script: Script) -> None:
         """Add what the workload ``name`` needs. Raises as ``guest_files`` does."""
-        for each in script.files:
-            self._add_file(each, compiled=not script.file.endswith(".c"))
+        for file in script.files:
+            self._add_file(file, compiled=not script.file.endswith(".c"))
         for program in script.programs:
             self._add_program(program)
         if script.command:
             argv = self._command(name, script.command)
         elif script.file.endswith(".c"):
-            self._compile(script.file, name, [self._where / each for each in script.files])
+            self._compile(script.file, name, [self._where / file for file in script.files])
             argv = [f"/files/{name}"]
         elif script.file:
             argv = self._script(script.file)
@@ -207,7 +207,8 @@ class _Guest:
             )
         if large := [name for name in self._host.left_out if self._which(name) is None]:
             self.notes.append(
-                f"large and perhaps not meant, so left out (--programs): {', '.join(large)}"
+                "left out, because they are large and may not be needed (add them with "
+                f"--programs): {', '.join(large)}"
             )
         return GuestFiles(
             archive(list(self.tree.entries())), self.tree.hashes(), tuple(dict.fromkeys(self.notes))
@@ -231,9 +232,11 @@ class _Guest:
         line = shebang(data, file)
         if line is None:
             # As a shell does with such a file.
-            known = self._which("bash") if self._has_root else self._host.find("bash")
-            line = Shebang("bash" if known else "/bin/sh")
-            self.notes.append(f"{file} has no first line with #!, so {line.program} runs it")
+            bash = self._which("bash") if self._has_root else self._host.find("bash")
+            line = Shebang("bash" if bash else "/bin/sh")
+            self.notes.append(
+                f"the first line of {file} has no #!, so {line.program} runs the script"
+            )
         program = self._interpreter(line.program, file)
         self._add_named(
             candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell)
@@ -244,9 +247,9 @@ class _Guest:
         """Add the program of a first line, and return its path in the guest."""
         name = Path(program).name
         if self._has_root:
-            found = program if program.startswith("/") else self._which(name)
-            if found is not None and self.tree.resolve(found) in self.tree:
-                return found
+            in_root = program if program.startswith("/") else self._which(name)
+            if in_root is not None and self.tree.resolve(in_root) in self.tree:
+                return in_root
             raise InputError(
                 f"{program}, which runs {file}, is not in the root file system",
                 hint="add it to the root, or change the first line of the script.",
@@ -255,25 +258,26 @@ class _Guest:
         if not (self._host.native and program.startswith("/") and os.path.isfile(program)):
             path = self._host.find(name)
         if path is not None:
-            seen = self._host.add(path)
+            guest_path = self._host.add(path)
         elif name in self._applets:
-            seen = f"/usr/bin/{name}"
-            self.tree.symlink(seen[1:], "busybox")
+            guest_path = f"/usr/bin/{name}"
+            self.tree.symlink(guest_path[1:], "busybox")
         else:
             raise InputError(
                 f"{program}, which runs {file}, is not on this host"
                 + ("" if self._host.native else f" for {self._arch}"),
-                hint="install it, or give a root file system that has it (--root).",
+                hint="install the program, or give a root file system that has it (--root).",
             )
         if program.startswith("/") and self.tree.resolve(program) not in self.tree:
-            self.tree.symlink(program[1:], seen)
-        return program if program.startswith("/") else seen
+            self.tree.symlink(program[1:], guest_path)
+        return program if program.startswith("/") else guest_path
 
     def _command(self, name: str, text: str) -> list[str]:
         """Return what runs a command line: its program or, if it needs one, a shell."""
         if "\0" in text:
             raise InputError(
-                f"the command of {name} has a byte 0 in it", hint="remove it from `command`."
+                f"the command of {name} contains a null byte",
+                hint="remove that byte from `command`.",
             )
         self._add_named(candidates(text))
         if words := direct(text):
@@ -284,7 +288,7 @@ class _Guest:
             if "/" in program and not program.startswith("/"):
                 raise InputError(
                     f"the command of {name} runs {program}, which is not in the guest",
-                    hint="add it (--file).",
+                    hint="add the file with --file.",
                 )
             return [self._interpreter(program, f"the command of {name}"), *words[1:]]
         shell = self._interpreter("/bin/sh", f"the command of {name}")
@@ -294,29 +298,29 @@ class _Guest:
         self._put(f"script/{name}.sh", text.encode(), 0o755)
         return [shell, f"/script/{name}.sh"]
 
-    def _compile(self, file: str, name: str, others: Sequence[Path] = ()) -> None:
+    def _compile(self, file: str, name: str, extra_files: Sequence[Path] = ()) -> None:
         read_file(beside(self._where, file))
-        program, added = compile_static(self._where / file, self._arch, self._reporter, others)
+        program, added = compile_static(self._where / file, self._arch, self._reporter, extra_files)
         if added:
             includes = ", ".join(f"#include <{header}>" for header in added)
             self.notes.append(f"{file} did not compile, so these lines were added: {includes}")
         self._put(f"files/{name}", program, 0o755)
 
-    def _add_file(self, each: str, *, compiled: bool) -> None:
+    def _add_file(self, name: str, *, compiled: bool) -> None:
         """Add a further file of a workload; a program in C is compiled."""
-        path = beside(self._where, each)
+        path = beside(self._where, name)
         data, permissions = read_file(path)
-        self._put(f"files/{Path(each)}", data, permissions)
+        self._put(f"files/{Path(name)}", data, permissions)
         if is_elf(data):
             self._host.add_needed(path, data)
         elif data.startswith(b"#!") or path.suffix == ".sh":
-            line = shebang(data, each) or Shebang("sh")
+            line = shebang(data, name) or Shebang("sh")
             self._add_named(
                 candidates(data[:_TEXT_BYTES].decode(errors="replace"), shell=line.is_shell)
             )
         elif compiled and path.suffix == ".c" and _MAIN.search(data):
-            self._compile(each, path.stem)
-            self.notes.append(f"{each} was compiled; the program is /files/{path.stem}")
+            self._compile(name, path.stem)
+            self.notes.append(f"{name} was compiled; the program is /files/{path.stem}")
 
     def _add_program(self, word: str) -> None:
         """Add a program that the user named. Raises InputError if there is none."""
@@ -325,7 +329,7 @@ class _Guest:
             raise InputError(
                 f"there is no program {word} on this host"
                 + ("" if self._host.native else f" for {self._arch}"),
-                hint="install its package, or give the path of a program (--programs).",
+                hint="install its package, or give the path of the program with --programs.",
             )
         self._host.add(path.absolute())
 
@@ -367,32 +371,32 @@ def script_archives(
     }
     if not scripts:
         return ()
-    archive = place / _ARCHIVE
+    archive_entry = place / _ARCHIVE
     hashes = place / GUEST_FILE
     if hashes.exists():
-        if not archive.exists() or _hash(archive) != read_json(hashes).get("archive"):
+        if not archive_entry.exists() or _hash(archive_entry) != read_json(hashes).get("archive"):
             raise InputError(
-                f"{archive}: is damaged or no longer there, and guests of one run must have the "
-                "same files",
+                f"{archive_entry} is damaged or missing, but all guests of a run must have "
+                "the same files",
                 hint="start the run anew.",
             )
-        return (archive.path,)
+        return (archive_entry.path,)
     busybox = None
     if arch != host_arch() or shutil.which("busybox") is None:
         (busybox,) = guest_programs(["busybox"], arch, Sources(cache_dir(), reporter), reporter)
-    made = guest_files(scripts, Path(folder), arch=arch, reporter=reporter, busybox=busybox)
-    for note in made.notes:
+    guest = guest_files(scripts, Path(folder), arch=arch, reporter=reporter, busybox=busybox)
+    for note in guest.notes:
         reporter.note_once(note)  # The rehearsal has the same files as the run.
-    with failing(f"cannot write {archive}", hint="free some disk space.", kind=LabError):
-        archive.replace(made.archive, synced=False)
-        fields = {"archive": _hash(archive), "files": made.hashes, "notes": made.notes}
+    with failing(f"cannot write {archive_entry}", hint="free some disk space.", kind=LabError):
+        archive_entry.replace(guest.archive, synced=False)
+        fields = {"archive": _hash(archive_entry), "files": guest.hashes, "notes": guest.notes}
         hashes.replace(json.dumps(fields, indent=1) + "\n")
-    return (archive.path,)
+    return (archive_entry.path,)
 
 
-def _hash(archive: Entry) -> str:
-    with failing(f"{archive}: cannot be read", hint="start the run anew."):
-        return file_hash(archive.plain())
+def _hash(entry: Entry) -> str:
+    with failing(f"cannot read {entry}", hint="start the run anew."):
+        return file_hash(entry.plain())
 
 
 def _applets(busybox: bytes) -> Iterator[str]:

@@ -50,32 +50,36 @@ def growing(
     """
     if not 0 <= small_n < large_n:
         return []
-    before = {(one.file, one.name): one.after - one.before for one in small}
-    after = {(one.file, one.name): one.after - one.before for one in large}
-    other = (
-        before if again is None else {(one.file, one.name): one.after - one.before for one in again}
+    before = {(delta.file, delta.name): delta.after - delta.before for delta in small}
+    after = {(delta.file, delta.name): delta.after - delta.before for delta in large}
+    repeated = (
+        before
+        if again is None
+        else {(delta.file, delta.name): delta.after - delta.before for delta in again}
     )
-    kept: dict[tuple[str, int, int], tuple[str, str]] = {}
+    name_by_change: dict[tuple[str, int, int], tuple[str, str]] = {}
     for (file, name), change in after.items():
         first = before.get((file, name), 0)
-        more = change - first
+        increase = change - first
         # Objects are made one by one: those of each N are there at the smaller size, too.
         if file == "slabinfo" and first < _SHARE * change * small_n / large_n:
             continue
-        if more <= 2 * abs(other.get((file, name), 0) - first):
+        if increase <= 2 * abs(repeated.get((file, name), 0) - first):
             continue
         if (
-            more >= _LEAST
-            and more >= _SHARE * change * (large_n - small_n) / large_n
+            increase >= _LEAST
+            and increase >= _SHARE * change * (large_n - small_n) / large_n
             and _is_own(file, name)
         ):
-            same = file, change - more, change
+            same = file, change - increase, change
             if file == "meminfo":
-                kept[same] = file, name
-            kept.setdefault(same, (file, name))
-    grown = {key: (high - low) / (large_n - small_n) for (_, low, high), key in kept.items()}
-    for name, whole in _PARTS.items():
-        if ("meminfo", whole) in grown:
+                name_by_change[same] = file, name
+            name_by_change.setdefault(same, (file, name))
+    grown = {
+        key: (high - low) / (large_n - small_n) for (_, low, high), key in name_by_change.items()
+    }
+    for name, total in _PARTS.items():
+        if ("meminfo", total) in grown:
             grown.pop(("meminfo", name), None)
     ordered = sorted(grown, key=lambda key: (_FIRST.get(key[0], len(_FIRST)), -grown[key], key))
     memory = [key for key in ordered if key[0] == "meminfo"]
@@ -89,10 +93,10 @@ def _is_own(file: str, name: str) -> bool:
         return False
     if file == "memory.stat" and delta_unit(file, name)[0] == "B":
         return False  # A part of what meminfo has.
-    other = {"meminfo": _NOT_MEMORY, "vmstat": _EVERY_PROCESS, "memory.stat": _EVERY_PROCESS}.get(
+    ignored = {"meminfo": _NOT_MEMORY, "vmstat": _EVERY_PROCESS, "memory.stat": _EVERY_PROCESS}.get(
         file
     )
-    return not (other and other.match(name))
+    return not (ignored and ignored.match(name))
 
 
 _TREND_VALUES = 6

@@ -63,7 +63,7 @@ class Unusable(InputError):
     """The guest cannot run a program of this host."""
 
     def __init__(self, why: str) -> None:
-        hint = "link it statically, or give a root file system that has it (--root)."
+        hint = "link the program statically, or give a root file system that has it (--root)."
         super().__init__(f"the guest cannot run a program of this host: {why}", hint=hint)
 
 
@@ -104,8 +104,8 @@ class HostPrograms:
 
         On this host the guest's folders come first, then those of the user's shell.
         """
-        own = programs_dir()
-        folders = [str(own.absolute())] if own else []
+        user_folder = programs_dir()
+        folders = [str(user_folder.absolute())] if user_folder else []
         folders += [*PATH, *os.environ.get("PATH", "").split(os.pathsep)] if self.native else []
         paths = (Path(folder, name) for folder in dict.fromkeys(folders) if folder.startswith("/"))
         return next(filter(_is_program, paths), None)
@@ -118,7 +118,7 @@ class HostPrograms:
         if str(path) in self._added:
             return self._added[str(path)]
         if str(path) in self._adding:
-            raise Unusable(f"{path} is a script that is run by itself")
+            raise Unusable(f"{path} is a script that is its own interpreter")
         self._adding.add(str(path))
         try:
             data = path.read_bytes()
@@ -131,10 +131,10 @@ class HostPrograms:
             self._add_interpreter(path, data)
         else:
             raise Unusable(f"{path} is neither an ELF file nor a script")
-        seen = self._added[str(path)] = self._copy(path)
-        if str(path.parent) not in PATH and seen == str(path):
+        guest_path = self._added[str(path)] = self._copy(path)
+        if str(path.parent) not in PATH and guest_path == str(path):
             self._tree.symlink(f"usr/local/bin/{path.name}", str(path))
-        return seen
+        return guest_path
 
     def add_needed(self, path: Path, data: bytes) -> None:
         """Add the libraries of a program that is added elsewhere. Raises as ``add`` does."""
@@ -149,44 +149,46 @@ class HostPrograms:
     def _copy(self, path: Path) -> str:
         """Add one file, and return its path in the guest: its own if it belongs to the system."""
         if self._has_root or not os.path.realpath(path).startswith(_SYSTEM):
-            seen = str(path) if str(path).startswith(_SYSTEM) else f"/usr/local/bin/{path.name}"
-            if not (self._has_root and self._tree.resolve(seen) in self._tree):
-                self._put(path, seen)
-            return seen
+            guest_path = (
+                str(path) if str(path).startswith(_SYSTEM) else f"/usr/local/bin/{path.name}"
+            )
+            if not (self._has_root and self._tree.resolve(guest_path) in self._tree):
+                self._put(path, guest_path)
+            return guest_path
         # As the kernel looks it up, with each link on the way.
-        done = PurePosixPath("/")
+        resolved = PurePosixPath("/")
         waiting = list(reversed(path.parts[1:]))
         links = 0
         while waiting:
             name = waiting.pop()
-            here = done.parent if name == ".." else done / name
-            if not os.path.islink(here):
-                done = here
+            step = resolved.parent if name == ".." else resolved / name
+            if not os.path.islink(step):
+                resolved = step
                 continue
             links += 1
             if links > _MOST_LINKS:
-                raise Unusable(f"{path} is a loop of links")
-            target = os.readlink(here)
-            self._tree.symlink(str(here).lstrip("/"), target)
-            done = PurePosixPath("/") if target.startswith("/") else done
+                raise Unusable(f"the symbolic links of {path} form a loop")
+            target = os.readlink(step)
+            self._tree.symlink(str(step).lstrip("/"), target)
+            resolved = PurePosixPath("/") if target.startswith("/") else resolved
             waiting += [part for part in target.split("/")[::-1] if part not in ("", ".")]
-        self._put(Path(done), str(done))
+        self._put(Path(resolved), str(resolved))
         return str(path)
 
-    def _put(self, path: Path, seen: str) -> None:
-        if seen in self._copied:
+    def _put(self, path: Path, guest_path: str) -> None:
+        if guest_path in self._copied:
             return
         with failing(f"cannot read {path} for the guest", hint="check that you may read it."):
             data = path.read_bytes()
             mode = path.stat().st_mode
-        self._copied[seen] = len(data)
+        self._copied[guest_path] = len(data)
         if self.size > MOST_BYTES:
             raise InputError(
-                "the programs of this host that the guest needs are larger than "
-                f"{MOST_BYTES >> 20} MB, at {path}",
-                hint="name fewer, or give a root file system with what is needed (--root).",
+                "the guest needs more than "
+                f"{MOST_BYTES >> 20} MB of programs of this host: {path} is over the limit",
+                hint="name fewer programs, or give a root file system that has them (--root).",
             )
-        self._tree.file(seen.lstrip("/"), data, mode & 0o7777 | 0o400)
+        self._tree.file(guest_path.lstrip("/"), data, mode & 0o7777 | 0o400)
 
     def _add_libraries(self, real: Path, elf: Elf) -> None:
         if elf.interpreter:
@@ -196,13 +198,13 @@ class HostPrograms:
                 )
             self._copy(Path(elf.interpreter))
         try:
-            found = dict(libraries(real, elf))
+            path_by_name = dict(libraries(real, elf))
         except InputError as error:
             raise Unusable(error.message) from error
-        absent = [name for name, path in found.items() if path is None]
+        absent = [name for name, path in path_by_name.items() if path is None]
         if absent:
             raise Unusable(f"libraries of {real} are not on this host: {', '.join(absent)}")
-        paths = {name: path for name, path in found.items() if path is not None}
+        paths = {name: path for name, path in path_by_name.items() if path is not None}
         # The guest has no /etc/ld.so.conf: its loader always looks where the C library is.
         default = next(
             (path.parent for name, path in paths.items() if name.startswith("libc.")), Path("/lib")
@@ -210,9 +212,9 @@ class HostPrograms:
         if default != Path("/lib") and (unwinding := find_library(_UNWINDING, elf.machine)):
             paths.setdefault(_UNWINDING, unwinding)
         for name, path in paths.items():
-            seen = self._copy(path)
-            if Path(seen).parent != default and "/" not in name:
-                self._tree.symlink(f"{default}/{name}".lstrip("/"), seen)
+            guest_path = self._copy(path)
+            if Path(guest_path).parent != default and "/" not in name:
+                self._tree.symlink(f"{default}/{name}".lstrip("/"), guest_path)
 
     def _add_interpreter(self, path: Path, data: bytes) -> None:
         try:
@@ -225,7 +227,7 @@ class HostPrograms:
                 Path(line.program) if line.program.startswith("/") else self.find(line.program)
             )
         if line is None or program is None or not _is_program(program):
-            raise Unusable(f"{path} is a script for a program that is not on this host")
+            raise Unusable(f"{path} is a script, and its interpreter is not on this host")
         self.add(program)
         if line.is_shell:
             for name, likely in candidates(data[:_TEXT_BYTES].decode(errors="replace")).items():

@@ -64,9 +64,11 @@ class LeftBehind:
         failures = self._failures.get(trial.index)
         if not isinstance(record, TrialEnd) or record.status != "ok" or not failures:
             return record
-        more = [f"and {len(failures) - _FAILURES} more"] if len(failures) > _FAILURES else []
-        shown = "; ".join([text[:_FAILURE_CHARACTERS] for text in failures[:_FAILURES]] + more)
-        return record.model_copy(update={"status": "void", "detail": f"a test failed: {shown}"})
+        remaining = [f"and {len(failures) - _FAILURES} more"] if len(failures) > _FAILURES else []
+        summary = "; ".join(
+            [text[:_FAILURE_CHARACTERS] for text in failures[:_FAILURES]] + remaining
+        )
+        return record.model_copy(update={"status": "void", "detail": f"a test failed: {summary}"})
 
     def _all_of(self, trial: PlannedTrial, end: ScriptEnd) -> Iterator[Record]:
         """Yield what a repetition left behind, the samples that were read from it, and its end."""

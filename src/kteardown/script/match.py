@@ -10,22 +10,22 @@ import re
 import sys
 from collections.abc import Sequence
 
-Found = tuple[int, str, str, str]
+LineMatch = tuple[int, str, str, str]
 """The index of a line, the text of the value and of the unit, and what follows the value in the
 line."""
 _REST = 40
 """Characters of what follows the value."""
 
 
-def search(expressions: Sequence[str], lines: Sequence[str]) -> list[list[Found]]:
+def search(expressions: Sequence[str], lines: Sequence[str]) -> list[list[LineMatch]]:
     """Return for each expression the first match of each line that has one."""
-    found: list[list[Found]] = []
+    matches: list[list[LineMatch]] = []
     for text in expressions:
         expression = re.compile(text)
         value = min(expression.groups, 1)
         unit = 2 if expression.groups > 1 else 0
         searched = ((number, expression.search(line)) for number, line in enumerate(lines))
-        found.append(
+        matches.append(
             [
                 (
                     number,
@@ -37,7 +37,7 @@ def search(expressions: Sequence[str], lines: Sequence[str]) -> list[list[Found]
                 if match
             ]
         )
-    return found
+    return matches
 
 
 if __name__ == "__main__":

@@ -82,13 +82,14 @@ class GuestTree:
             above = self._nodes.setdefault(at, GuestNode(stat.S_IFDIR | 0o755))
             if not stat.S_ISDIR(above.mode):
                 raise InputError(
-                    f"/{path} cannot be in the guest, because /{at} is not a folder",
+                    f"the guest cannot have a file /{path}, because /{at} is not a folder",
                     hint="rename one of the two, or give another --root.",
                 )
         before = self._nodes.get(path)
         if before is not None and stat.S_ISDIR(before.mode) != stat.S_ISDIR(node.mode):
             raise InputError(
-                f"/{path} is a file and a folder of the guest", hint="rename one of the two."
+                f"the guest needs /{path} both as a file and as a folder",
+                hint="rename one of the two.",
             )
         self._nodes[path] = node
 
@@ -97,28 +98,28 @@ class GuestTree:
 
     def resolve(self, path: str) -> str:
         """Return where ``path`` is in the guest: links are followed, also the last one."""
-        done: list[str] = []
+        resolved: list[str] = []
         waiting = path.split("/")[::-1]
         links = 0
         while waiting:
             name = waiting.pop()
             if name == "..":
-                done = done[:-1]
+                resolved = resolved[:-1]
             elif name not in ("", "."):
-                here = self._nodes.get("/".join((*done, name)))
-                if here is None or not stat.S_ISLNK(here.mode):
-                    done.append(name)
+                entry = self._nodes.get("/".join((*resolved, name)))
+                if entry is None or not stat.S_ISLNK(entry.mode):
+                    resolved.append(name)
                     continue
                 links += 1
                 if links > _MOST_LINKS:
                     raise InputError(
-                        f"/{path} of the guest is a loop of links",
-                        hint="repair the links of the root.",
+                        f"the symbolic links of /{path} in the guest form a loop",
+                        hint="fix the links in the root file system.",
                     )
-                target = os.fsdecode(here.data)
-                done = [] if target.startswith("/") else done
+                target = os.fsdecode(entry.data)
+                resolved = [] if target.startswith("/") else resolved
                 waiting += target.split("/")[::-1]
-        return "/".join(done)
+        return "/".join(resolved)
 
     def folder(self, path: str, permissions: int = 0o755) -> None:
         """Make a folder, unless the tree has one there."""
@@ -200,13 +201,13 @@ class _Root:
     def folder(self) -> None:
         """Read a folder of the host; links stay links. What is on another file system is left
         out."""
-        known: dict[tuple[int, int], GuestNode] = {}
+        node_by_inode: dict[tuple[int, int], GuestNode] = {}
         device = self._root.stat().st_dev
         waiting = [(str(self._root), "")]
         while waiting:
             where, above = waiting.pop()
-            with os.scandir(where) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(where) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
             for entry in entries:
                 path = f"{above}/{entry.name}".lstrip("/")
                 status = entry.stat(follow_symlinks=False)
@@ -222,12 +223,12 @@ class _Root:
                     )
                 else:
                     identity = (status.st_dev, status.st_ino)
-                    if identity not in known:
+                    if identity not in node_by_inode:
                         self._count(status.st_size, path)
-                        known[identity] = GuestNode(
+                        node_by_inode[identity] = GuestNode(
                             status.st_mode, _contents(entry.path, status.st_size)
                         )
-                    self._tree.put(path, known[identity])
+                    self._tree.put(path, node_by_inode[identity])
 
     def _wanted(self, path: str, mode: int, why_not: str = "") -> bool:
         """Return whether an entry is added; take note of it if not. Raises InputError about too
@@ -236,7 +237,7 @@ class _Root:
         if self._entries > _MOST_ENTRIES:
             raise InputError(
                 f"the root file system {self._root} has more than {_MOST_ENTRIES} entries",
-                hint="make a smaller one: all of it is in the memory of the guest.",
+                hint="make a smaller root file system: the guest holds all of it in memory.",
             )
         top = path.partition("/")[0]
         if top in _OURS and not (path == top and stat.S_ISDIR(mode)):
@@ -252,15 +253,15 @@ class _Root:
         self._bytes += size
         if not 0 <= size <= self._most or self._bytes > self._most:
             raise InputError(
-                f"the root file system {self._root} is larger than {self._most >> 20} MB, at "
-                f"/{path}",
-                hint="make a smaller one: all of it is in the memory of the guest.",
+                f"the root file system {self._root} is larger than {self._most >> 20} MB: "
+                f"/{path} is over the limit",
+                hint="make a smaller root file system: the guest holds all of it in memory.",
             )
 
     def notes(self) -> list[str]:
         return [
-            f"left out of {self._root}: {what} ({number})"
-            for what, number in sorted(self._left_out.items())
+            f"left out of {self._root}: {kind} ({number})"
+            for kind, number in sorted(self._left_out.items())
         ]
 
     def archive(self) -> None:
@@ -314,8 +315,8 @@ class _Root:
             node = self._tree.node(target)
             if node is None or stat.S_ISDIR(node.mode):
                 raise InputError(
-                    f"the hard link /{path} in {self._root} refers to /{target}, which is no file "
-                    "before it",
+                    f"the hard link /{path} in {self._root} refers to /{target}, but no file of "
+                    "this name comes before the link",
                     hint=_HINT,
                 )
             self._tree.put(path, node)
@@ -333,9 +334,9 @@ class _Root:
             len(os.fsencode(part)) > _NAME_BYTES for part in parts
         )
         if ".." in parts or "\0" in name or long:
-            shown = name if len(name) < 100 else f"{name[:100]}..."
+            excerpt = name if len(name) < 100 else f"{name[:100]}..."
             raise InputError(
-                f"{self._root} contains a name that no root may have: {shown!r}", hint=_HINT
+                f"{self._root} contains a file name that is not allowed: {excerpt!r}", hint=_HINT
             )
         return "/".join(parts)
 
@@ -366,7 +367,7 @@ class _Bounded:
 
     def seek(self, at: int, whence: int = os.SEEK_SET) -> int:
         if whence != os.SEEK_SET:
-            raise ValueError("it is read from its begin")
+            raise ValueError("it can only be read from its start")
         self._check(at)
         return self._stream.seek(at)
 

@@ -20,7 +20,7 @@ _LIKELY = re.compile(
 )
 
 
-def found(output: Sequence[OutputLine]) -> tuple[dict[str, str], dict[str, str]]:
+def marks_and_printed(output: Sequence[OutputLine]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the marks of the log, and the lines ``NAME VALUE UNIT`` of the output, as names and
     forms.
 

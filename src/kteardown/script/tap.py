@@ -26,8 +26,8 @@ def tap_failures(output: Sequence[OutputLine]) -> list[str]:
     plans = [int(plan[1]) for text in texts if (plan := _PLAN.fullmatch(text))]
     if not plans and not any(_TAP.match(text) for text in texts):
         return []
-    results = [(text, found) for text in texts if (found := _RESULT.fullmatch(text))]
-    failures = [text for text, found in results if found[1] and not _ALLOWED.search(found[3])]
+    results = [(text, match) for text in texts if (match := _RESULT.fullmatch(text))]
+    failures = [text for text, match in results if match[1] and not _ALLOWED.search(match[3])]
     failures += [text for text in texts if text.startswith("Bail out!")]
     if len(results) < sum(plans):
         failures.append(f"{sum(plans)} results were planned, and {len(results)} printed")

@@ -59,14 +59,14 @@ def unit_of_word(word: str) -> tuple[Unit, Decimal] | None:
     word = word.strip("[]().,;")
     if word in _WORDS:
         return _WORDS[word]
-    what, slash, each = word.partition("/")
-    if not slash or not _COUNTED.fullmatch(what):
+    counted, slash, per = word.partition("/")
+    if not slash or not _COUNTED.fullmatch(counted):
         return None
-    if each.lower() in _SECOND:
+    if per.lower() in _SECOND:
         return ("per_s", Decimal(1))
-    if (time := _WORDS.get(each)) and time[0] == "ns":
+    if (time := _WORDS.get(per)) and time[0] == "ns":
         return ("per_s", _S / time[1])
-    return _WORDS.get(what) if _COUNTED.fullmatch(each) else None
+    return _WORDS.get(counted) if _COUNTED.fullmatch(per) else None
 
 
 def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:

@@ -73,20 +73,23 @@ def candidates(text: str, *, shell: bool = True) -> dict[str, bool]:
     arguments of ``echo`` and the words of ``case`` are left out.
     """
     if not shell:
-        return {found[1]: True for found in _LITERAL.finditer(text)}
-    text = "\n".join(_COMMENT.sub(lambda found: found[1] or "", line) for line in text.splitlines())
-    skipped = {*BUILTINS, *(one or other for one, other in _FUNCTION.findall(text))}
-    text = _ARITHMETIC.sub(lambda found: _substitutions(found[0][1:]), text)
-    text = _PRINTED.sub(lambda found: _substitutions(found[0]), _LOOP.sub(" ", text))
-    likely = {found[1] for found in _COMMAND.finditer(text)}
-    likely.update(word for found in _WRAPPED.finditer(text) for word in _names(found[0]))
+        return {match[1]: True for match in _LITERAL.finditer(text)}
+    text = "\n".join(_COMMENT.sub(lambda match: match[1] or "", line) for line in text.splitlines())
+    skipped = {
+        *BUILTINS,
+        *(keyword_form or plain_form for keyword_form, plain_form in _FUNCTION.findall(text)),
+    }
+    text = _ARITHMETIC.sub(lambda match: _substitutions(match[0][1:]), text)
+    text = _PRINTED.sub(lambda match: _substitutions(match[0]), _LOOP.sub(" ", text))
+    likely = {match[1] for match in _COMMAND.finditer(text)}
+    likely.update(word for match in _WRAPPED.finditer(text) for word in _names(match[0]))
     return {
         word: word in likely for word in _names(text) if word not in skipped and not word.isdigit()
     }
 
 
 def _names(text: str) -> Iterator[str]:
-    return ((found[1] or "") + found[2] for found in _NAME.finditer(text))
+    return ((match[1] or "") + match[2] for match in _NAME.finditer(text))
 
 
 def _substitutions(printed: str) -> str:
@@ -104,32 +107,33 @@ def shebang(data: bytes, name: str) -> Shebang | None:
     line = data[:_SHEBANG_BYTES].partition(b"\n")[0].decode(errors="replace")
     if line.endswith("\r"):
         raise InputError(
-            f"the lines of {name} end with a carriage return, which is a part of its words in a "
-            "guest",
+            f"the lines of {name} end with a carriage return, which a shell takes as part of "
+            "the last word",
             hint=f"convert the file: sed -i 's/\\r$//' {shlex.quote(name)}",
         )
     if not line.startswith("#!"):
         return None
-    program, _, rest = line[2:].strip(" \t").replace("\t", " ").partition(" ")
-    rest = rest.strip(" ")
+    program, _, arguments = line[2:].strip(" \t").replace("\t", " ").partition(" ")
+    arguments = arguments.strip(" ")
     if not program.strip():
         raise InputError(
             f"the first line of {name} names no program", hint="write `#!/bin/sh`, for example."
         )
     if PurePosixPath(program).name != "env":
         # The kernel passes the rest as one argument.
-        return Shebang(program, (rest,) if rest else ())
-    words = [rest] if rest else []
-    if rest.startswith("-S"):
+        return Shebang(program, (arguments,) if arguments else ())
+    words = [arguments] if arguments else []
+    if arguments.startswith("-S"):
         try:
-            words = shlex.split(rest[2:])
+            words = shlex.split(arguments[2:])
         except ValueError as error:
             raise InputError(
-                f"the first line of {name} has a quote without its end", hint="close the quote."
+                f"the first line of {name} has an unclosed quote", hint="close the quote."
             ) from error
     if not words or words[0].startswith("-") or "=" in words[0] or " " in words[0]:
         raise InputError(
-            f"the first line of {name} gives env arguments that the guest cannot use: {rest!r}",
+            f"the first line of {name} gives env arguments that the guest cannot use: "
+            f"{arguments!r}",
             hint="write `#!/usr/bin/env -S PROGRAM ARGUMENTS`, or the path of the program.",
         )
     return Shebang(words[0], tuple(words[1:]))

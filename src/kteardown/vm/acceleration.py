@@ -107,7 +107,7 @@ def probe_boot(arch: Arch, acceleration: Acceleration) -> tuple[str, bool]:
 def _kvm_fault(arch: Arch, cache: Path) -> str:
     """Return why KVM cannot be used for ``arch`` on this host, or an empty string if it can."""
     if host_arch() != arch:
-        return f"this host is {host_arch()}, the guest {arch}"
+        return f"this host is {host_arch()}, but the guest is {arch}"
     if not _KVM.exists():
         return f"{_KVM} does not exist"
     if not os.access(_KVM, os.R_OK | os.W_OK):
@@ -116,8 +116,8 @@ def _kvm_fault(arch: Arch, cache: Path) -> str:
     if qemu is None:
         raise missing_qemu(arch)
     probe = hashlib.sha256(ARCHITECTURES[arch].probe.code).hexdigest()[:8]
-    found = Path(qemu).stat()  # Asking QEMU for its version takes 0.1 s each time.
-    key = f"{_BOOT_ID.read_text().strip()} {qemu} {found.st_size} {found.st_mtime_ns} {probe}"
+    status = Path(qemu).stat()  # Asking QEMU for its version takes 0.1 s each time.
+    key = f"{_BOOT_ID.read_text().strip()} {qemu} {status.st_size} {status.st_mtime_ns} {probe}"
     path = cache / f"kvm-probe-{arch}.json"
     try:
         finding = json.loads(path.read_text())

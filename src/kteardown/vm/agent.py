@@ -71,8 +71,8 @@ def build_machine_init(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
 def build_kinds_program(*, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()) -> Path:
     """Return the program for this host that prints the catalogue of kinds. Raises as
     ``build_agent`` does."""
-    known: tuple[Arch, ...] = get_args(Arch)
-    arch = next((arch for arch in known if arch == host_arch()), known[0])
+    arches: tuple[Arch, ...] = get_args(Arch)
+    arch = next((arch for arch in arches if arch == host_arch()), arches[0])
     return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-kinds", kind="-kinds")
 
 
@@ -94,16 +94,16 @@ def agent_addresses(
     with_symbols = _built(arch, cache, reporter, *_program(own, also), symbols, kind="-symbols")
     if shutil.which("nm") is None:
         raise MissingError("nm is not installed", ["binutils"])
-    known = _global_functions(with_symbols)
-    absent = [name for name in names if name not in known]
+    addresses = _global_functions(with_symbols)
+    absent = [name for name in names if name not in addresses]
     if absent:
         raise LabError(
-            f"the agent has no functions {', '.join(absent)}",
+            f"the agent lacks the functions {', '.join(absent)}",
             hint=(
-                "restore agent/core; the coverage plugin is given the addresses of these functions."
+                "restore agent/core: the coverage plugin needs the addresses of these functions."
             ),
         )
-    return [known[name] for name in names]
+    return [addresses[name] for name in names]
 
 
 @functools.cache
@@ -124,24 +124,25 @@ def _built(
     kind: str = "",
 ) -> Path:
     native = host_arch() == arch
-    known = ARCHITECTURES[arch]
-    wanted = ("gcc", "cc") if native else (known.compiler,)
-    compiler = next(filter(None, map(shutil.which, wanted)), None)
+    architecture = ARCHITECTURES[arch]
+    compilers = ("gcc", "cc") if native else (architecture.compiler,)
+    compiler = next(filter(None, map(shutil.which, compilers)), None)
     if compiler is None:
         raise MissingError(
-            f"no C compiler for {arch} programs is installed ({wanted[0]})",
-            ("gcc", "libc6-dev") if native else known.agent_packages,
+            f"no C compiler for {arch} programs is installed ({compilers[0]})",
+            ("gcc", "libc6-dev") if native else architecture.agent_packages,
         )
     shipped = os.path.abspath(data_dir("agent"))
-    own = [
+    user_files = [
         file for file in files.values() if not Path(os.path.abspath(file)).is_relative_to(shipped)
     ]
-    if own:
-        _need_sandbox(own)
+    if user_files:
+        _need_sandbox(user_files)
     with seal.building(cache, "the agent"):
         # Read once, so that the same contents are hashed and built.
         sources = {
-            path: _read(file) if file in own else file.read_bytes() for path, file in files.items()
+            path: _read(file) if file in user_files else file.read_bytes()
+            for path, file in files.items()
         }
         version = _version(compiler)
         texts = (f"{path} {len(content)}\n".encode() + content for path, content in sources.items())
@@ -170,7 +171,7 @@ def _built(
                 "libc6-dev."
             ),
         )
-        confined = bool(own) and not sandbox.problem()
+        confined = bool(user_files) and not sandbox.problem()
         with reporter.task(f"Building {program} for {arch}"):
             return seal.make(agent, sources, argv, target, reporter, error, confined=confined)
 
@@ -180,13 +181,13 @@ def _version(compiler: str) -> bytes:
     return spawn.run([compiler, "--version"], capture_output=True, check=False).stdout
 
 
-def _need_sandbox(own: Sequence[Path]) -> None:
+def _need_sandbox(files: Sequence[Path]) -> None:
     """Raise LabError if these files would be compiled without a sandbox, which the user has not
     permitted."""
     reason = sandbox.problem()
     if reason and not sandbox.unsafe_build:
         raise LabError(
-            f"{own[0]} would be compiled without a sandbox: {reason}",
+            f"{files[0]} would be compiled without a sandbox: {reason}",
             hint="install bubblewrap: see `kteardown doctor`, and docs/safety.md.",
         )
 
@@ -209,13 +210,13 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
 
 
-def _program(own: Sequence[Path], also: Also) -> tuple[dict[Path, Path], str]:
+def _program(user_sources: Sequence[Path], also: Also) -> tuple[dict[Path, Path], str]:
     """Return the files of an agent and its name."""
     name = f"kteardown-{also}-agent" if also else "kteardown-agent"
-    return _sources(own, (*_SOURCES, f"{also}/*.[ch]") if also else _SOURCES), name
+    return _sources(user_sources, (*_SOURCES, f"{also}/*.[ch]") if also else _SOURCES), name
 
 
-def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Path, Path]:
+def _sources(user_sources: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Path, Path]:
     """Return the agent's files: by their place in the folder in which it is built, where they
     are."""
     folder = data_dir("agent")
@@ -224,7 +225,7 @@ def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Pa
         for pattern in patterns
         for path in sorted(folder.glob(pattern))
     }
-    for path in own:
+    for path in user_sources:
         for file in sorted(path.glob("*.[ch]")) if path.is_dir() else [path]:
             files[Path("workloads") / file.relative_to(path.parent)] = file
     return files
@@ -233,5 +234,5 @@ def _sources(own: Sequence[Path], patterns: Sequence[str] = _SOURCES) -> dict[Pa
 def _hunt_sources(kinds: Sequence[Path]) -> dict[Path, Path]:
     """Return the files of the agent with the hunt; a kind of the user's own replaces one of its
     name."""
-    own = {Path("hunt/kinds") / path.name: path for path in kinds}
-    return {**_sources((), (*_SOURCES, *_HUNT_SOURCES)), **own}
+    user_kinds = {Path("hunt/kinds") / path.name: path for path in kinds}
+    return {**_sources((), (*_SOURCES, *_HUNT_SOURCES)), **user_kinds}

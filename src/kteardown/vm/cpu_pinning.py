@@ -41,7 +41,7 @@ def place_guest(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
     one more."""
     # Isolated CPUs come first, then fast ones; the core of CPU 0, to which most interrupts go,
     # comes last.
-    found = []
+    placements = []
     for node in sorted({cpu.node for cpu in cpus}):
         of_core: dict[tuple[int, ...], list[Cpu]] = defaultdict(list)
         for cpu in sorted((cpu for cpu in cpus if cpu.node == node), key=_order):
@@ -50,18 +50,18 @@ def place_guest(cpus: Sequence[Cpu], vcpus: int) -> Placed | None:
         if len(cores) > vcpus:
             chosen = [core[0] for core in cores[:vcpus]]
             numbers = tuple(cpu.number for cpu in chosen)
-            rest = [cpu for core in cores[vcpus:] for cpu in core]
-            shared = [cpu for cpu in rest if not cpu.isolated]
+            remaining = [cpu for core in cores[vcpus:] for cpu in core]
+            shared = [cpu for cpu in remaining if not cpu.isolated]
             placement = Placed(
                 vcpus=numbers,
                 siblings=tuple(sorted({n for cpu in chosen for n in cpu.core} - {*numbers})),
                 # Tasks are not balanced among isolated CPUs, so they are left out if there are
                 # others.
-                others=tuple(sorted(cpu.number for cpu in shared or rest)),
+                others=tuple(sorted(cpu.number for cpu in shared or remaining)),
                 node=node,
             )
-            found.append(([_order(cpu) for cpu in chosen], placement))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+            placements.append(([_order(cpu) for cpu in chosen], placement))
+    return min(placements, key=lambda pair: pair[0])[1] if placements else None
 
 
 def _order(cpu: Cpu) -> tuple[bool, int, bool, int]:
@@ -80,8 +80,8 @@ def usable(
     every affinity, unless this process was restricted to fewer CPUs than there are.
     """
     restricted = bool({*online} - {*isolated} - {*affinity})
-    more = set() if restricted else {*isolated} & {*online} & {*cpuset}
-    return {*affinity} | more
+    unlisted = set() if restricted else {*isolated} & {*online} & {*cpuset}
+    return {*affinity} | unlisted
 
 
 def usable_cpus(root: Path = Path("/"), affinity: Collection[int] | None = None) -> list[Cpu]:
@@ -100,37 +100,39 @@ def usable_cpus(root: Path = Path("/"), affinity: Collection[int] | None = None)
         for node in sorted((folder / "node").glob("node[0-9]*"))
         for cpu in cpu_list(read_or_empty(node / "cpulist"))
     }
-    found = []
+    cpus = []
     for cpu in sorted(allowed & online):
-        own = folder / f"cpu/cpu{cpu}"
+        cpu_folder = folder / f"cpu/cpu{cpu}"
         names = ("topology/core_cpus_list", "topology/thread_siblings_list")
-        core = cpu_list(next(filter(None, (read_or_empty(own / name) for name in names)), ""))
-        capacity = int(read_or_empty(own / "cpu_capacity").strip() or _FASTEST)
+        core = cpu_list(
+            next(filter(None, (read_or_empty(cpu_folder / name) for name in names)), "")
+        )
+        capacity = int(read_or_empty(cpu_folder / "cpu_capacity").strip() or _FASTEST)
         siblings = tuple(sorted(core & online or {cpu}))
-        found.append(Cpu(cpu, siblings, nodes.get(cpu, 0), cpu in isolated, capacity))
-    return found
+        cpus.append(Cpu(cpu, siblings, nodes.get(cpu, 0), cpu in isolated, capacity))
+    return cpus
 
 
 def cpu_list(text: str) -> set[int]:
     """Return the numbers of a list such as ``0-3,8``; empty if it is not one."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.strip().split(","):
         span = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if span:
-            found.update(range(int(span[1]), int(span[2] or span[1]) + 1))
-    return found
+            numbers.update(range(int(span[1]), int(span[2] or span[1]) + 1))
+    return numbers
 
 
 def _cpuset(root: Path) -> Path:
     """Return the file with the CPUs that the control group of this process may use."""
     for line in read_or_empty(root / "proc/self/cgroup").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
-        own = path.strip("/")
+        group = path.strip("/")
         if controllers == "cpuset":
-            return root / "sys/fs/cgroup/cpuset" / own / "cpuset.effective_cpus"
+            return root / "sys/fs/cgroup/cpuset" / group / "cpuset.effective_cpus"
         if (
             number == "0"
-            and (file := root / "sys/fs/cgroup" / own / "cpuset.cpus.effective").is_file()
+            and (file := root / "sys/fs/cgroup" / group / "cpuset.cpus.effective").is_file()
         ):
             return file
     return root / "sys/fs/cgroup/cpuset.cpus.effective"

@@ -53,8 +53,8 @@ def qemu_version(arch: Arch) -> str:
 
 
 def missing_qemu(arch: Arch) -> MissingError:
-    known = ARCHITECTURES[arch]
-    return MissingError(f"{known.qemu} is not installed", [known.qemu_package])
+    architecture = ARCHITECTURES[arch]
+    return MissingError(f"{architecture.qemu} is not installed", [architecture.qemu_package])
 
 
 def facts() -> dict[str, Any]:
@@ -69,7 +69,9 @@ def facts() -> dict[str, Any]:
     pairs = (line.partition(":") for line in reversed(lines) if ":" in line)
     cpuinfo = {name.strip(): value.strip() for name, _, value in pairs}
     governors = {_read(file) for file in _SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
-    found = {path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))}
+    vulnerabilities = {
+        path.name: _read(path) for path in sorted((_SYS / "vulnerabilities").glob("*"))
+    }
     packages = {_read(file) for file in _SYS.glob("cpu[0-9]*/topology/physical_package_id")}
     off = _read(_SYS / "intel_pstate/no_turbo")
     boost = _read(_SYS / "cpufreq/boost")
@@ -103,7 +105,7 @@ def facts() -> dict[str, Any]:
         ),
         "hypervisor": _hypervisor(cpuinfo),
         "mitigations": {
-            name: text for name, text in found.items() if text and text != "Not affected"
+            name: text for name, text in vulnerabilities.items() if text and text != "Not affected"
         },
         "memory_kb": psutil.virtual_memory().total // 1024,
         "kernel": platform.release(),
@@ -204,7 +206,7 @@ class HostCheck(StrictModel):
 def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCheck]:
     """Return all checks, of ``facts`` as ``vm.host.facts`` returns them and of files below
     ``root``."""
-    found = {**_settings(facts, root), **_time_taken(facts, root)}
+    states = {**_settings(facts, root), **_time_taken(facts, root)}
     cpu = facts["cpu"]
     count = cpu["online"] or 1
     intel = (root / "sys/devices/system/cpu/intel_pstate/no_turbo").exists()
@@ -215,17 +217,17 @@ def wall_checks(facts: Mapping[str, Any], root: Path = Path("/")) -> list[HostCh
         "turbo_off": int(intel),
         "half": f"{count // 2}-{count - 1}",
         "no_invariant_tsc": ""
-        if "invariant" in found["clock source"][1]
+        if "invariant" in states["clock source"][1]
         else "the processor or the hypervisor under this host has no invariant TSC",
         "allow_counters": "sudo sysctl kernel.perf_event_paranoid=1"
-        if "may not" in found["hardware counters"][1]
+        if "may not" in states["hardware counters"][1]
         else "",
     }
     return [
         HostCheck(
             name=name,
-            ok=found[name][0],
-            state=found[name][1],
+            ok=states[name][0],
+            state=states[name][1],
             **{key: text.format(**words) for key, text in about.items()},
         )
         for name, about in shipped_table("vm/wall_checks").items()
@@ -289,7 +291,7 @@ def _time_taken(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, s
     before = steal(read_or_empty(root / "proc/stat"), cpus)
     time.sleep(STEAL_S)
     after = steal(read_or_empty(root / "proc/stat"), cpus)
-    taken = max((after[cpu] - before[cpu] for cpu in before), default=0.0)
+    stolen_s = max((after[cpu] - before[cpu] for cpu in before), default=0.0)
     limits = []
     for folder in own_groups(read_or_empty(root / "proc/self/cgroup"), root):
         quota = read_or_empty(folder / "cpu.max") or read_or_empty(folder / "cpu.cfs_quota_us")
@@ -300,12 +302,12 @@ def _time_taken(facts: Mapping[str, Any], root: Path) -> dict[str, tuple[bool, s
     set_to = f"; perf_event_paranoid {paranoid}" if paranoid else ""
     counters = reason or "guests can have them: `kteardown run ... --clock wall --counts`"
     stolen = (
-        f"{taken:.2f} s in the last {STEAL_S:g} s, {sum(after.values()):.0f} s since the host "
+        f"{stolen_s:.2f} s in the last {STEAL_S:g} s, {sum(after.values()):.0f} s since the host "
         "started"
     )
     return {
         "load": (load <= _BUSY, f"{load:.1f} on {facts['cpu']['usable']} CPUs"),
-        "steal": (taken <= 0.01, stolen),
+        "steal": (stolen_s <= 0.01, stolen),
         "CPU quota": (
             not limits,
             f"set by the control group {', '.join(limits)}" if limits else "none",

@@ -62,7 +62,9 @@ class HostWatch:
 
 def read_counters(threads: Sequence[int], cpus: Sequence[int], root: Path = Path("/")) -> Counters:
     """Return the counters of ``threads`` and of those CPUs of the host on which they may run."""
-    times = {thread: found for thread in threads if (found := _thread_times(root, thread))}
+    times = {
+        thread: thread_times for thread in threads if (thread_times := _thread_times(root, thread))
+    }
     return Counters(
         at_s=time.monotonic(),
         threads=times,
@@ -75,9 +77,9 @@ def read_counters(threads: Sequence[int], cpus: Sequence[int], root: Path = Path
 def lost_between(before: Counters, after: Counters) -> LostTime:
     """Return what was lost between two readings: of the virtual CPU and of the CPU that lost
     most."""
-    both = before.threads.keys() & after.threads.keys()
+    threads = before.threads.keys() & after.threads.keys()
     waits = []
-    for old, new in ((before.threads[thread], after.threads[thread]) for thread in both):
+    for old, new in ((before.threads[thread], after.threads[thread]) for thread in threads):
         # Without what an idle host needs to wake the thread.
         usual = (new[1] - old[1]) * WAKEUP_S
         waits.append(max(0.0, new[0] - old[0] - usual))
@@ -97,12 +99,12 @@ def lost_between(before: Counters, after: Counters) -> LostTime:
 
 def steal(stat: str, cpus: Sequence[int]) -> dict[int, float]:
     """Return the steal time of each of ``cpus`` from the text of ``/proc/stat``, in seconds."""
-    found = {}
+    seconds_by_cpu = {}
     for line in re.findall(r"^cpu(\d+) (.*)$", stat, re.MULTILINE):
         ticks = line[1].split()
         if int(line[0]) in cpus and len(ticks) > 7:
-            found[int(line[0])] = int(ticks[7]) * _TICK_S
-    return found
+            seconds_by_cpu[int(line[0])] = int(ticks[7]) * _TICK_S
+    return seconds_by_cpu
 
 
 def own_groups(cgroups: str, root: Path = Path("/")) -> list[Path]:
@@ -114,8 +116,8 @@ def own_groups(cgroups: str, root: Path = Path("/")) -> list[Path]:
         mounts = ["sys/fs/cgroup", "sys/fs/cgroup/unified"] if number == "0" else []
         if "cpu" in controllers.split(","):
             mounts = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]
-        own = Path(path.strip("/"))
-        folders += [root / mount / part for mount in mounts for part in (own, *own.parents)]
+        group = Path(path.strip("/"))
+        folders += [root / mount / part for mount in mounts for part in (group, *group.parents)]
     return [folder for folder in dict.fromkeys(folders) if (folder / "cpu.stat").is_file()]
 
 
@@ -136,7 +138,7 @@ def _thread_times(root: Path, thread: int) -> tuple[float, int] | None:
 
 
 def _throttled(root: Path) -> float | None:
-    found = []
+    times = []
     for folder in own_groups(read_or_empty(root / "proc/self/cgroup"), root):
         stat = dict(
             line.split()
@@ -144,10 +146,10 @@ def _throttled(root: Path) -> float | None:
             if line.count(" ") == 1
         )
         if "throttled_usec" in stat:
-            found.append(int(stat["throttled_usec"]) / 1e6)
+            times.append(int(stat["throttled_usec"]) / 1e6)
         elif "throttled_time" in stat:  # Version 1, in nanoseconds.
-            found.append(int(stat["throttled_time"]) / 1e9)
-    return max(found, default=None)
+            times.append(int(stat["throttled_time"]) / 1e9)
+    return max(times, default=None)
 
 
 def _hot(root: Path, cpu: int) -> float | None:

@@ -112,7 +112,7 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
     )
     again = (n for n, line in enumerate(lines[panic:], panic) if _PARTS["replay"].match(line))
     lines = lines[: next(again, len(lines))]
-    found: dict[tuple[ProblemKind, str], KernelProblem] = {}
+    problem_by_key: dict[tuple[ProblemKind, str], KernelProblem] = {}
     trial: int | None = None
     report: ProblemKind | None = None
     left = 0
@@ -129,11 +129,15 @@ def problems(console: str) -> tuple[KernelProblem, ...]:
         report = kind
         left = _EXCERPT
         key = (kind, signature(kind, excerpt))
-        if key not in found:
-            found[key] = KernelProblem(kind=kind, line=line, signature=key[1], excerpt=excerpt)
-        if trial is not None and trial not in found[key].trials:
-            found[key] = found[key].model_copy(update={"trials": (*found[key].trials, trial)})
-    return tuple(found.values())
+        if key not in problem_by_key:
+            problem_by_key[key] = KernelProblem(
+                kind=kind, line=line, signature=key[1], excerpt=excerpt
+            )
+        if trial is not None and trial not in problem_by_key[key].trials:
+            problem_by_key[key] = problem_by_key[key].model_copy(
+                update={"trials": (*problem_by_key[key].trials, trial)}
+            )
+    return tuple(problem_by_key.values())
 
 
 def last_lines_of(console: str) -> tuple[str, ...]:
@@ -162,17 +166,17 @@ def _belongs(first: ProblemKind, later: ProblemKind) -> bool:
 
 def _excerpt(lines: Sequence[str], start: int) -> tuple[str, ...]:
     """Return the report that begins at ``start``, up to its end mark, without registers."""
-    found: list[str] = []
+    excerpt: list[str] = []
     for line in lines[start:]:
-        if (found and (_MARK.match(line) or _PARTS["all_cpus"].match(line))) or len(
-            found
+        if (excerpt and (_MARK.match(line) or _PARTS["all_cpus"].match(line))) or len(
+            excerpt
         ) == _EXCERPT:
             break
         if not _PARTS["registers"].match(line):
-            found.append(line)
+            excerpt.append(line)
         if _PARTS["end"].match(line):
             break
-    return tuple(found)
+    return tuple(excerpt)
 
 
 @dataclass
@@ -226,12 +230,12 @@ class Ending:
 
 
 def said_at_end(
-    printed: str, seen: RecordsSeen, ending: Ending, answer: str = ""
+    printed: str, records: RecordsSeen, ending: Ending, answer: str = ""
 ) -> dict[str, Any]:
     """Return fields of a BootEnd, of what a kernel printed by itself, and in ``answer`` to an
     interrupt."""
-    console = without_written(printed, seen.written)
-    outcome, detail = classify(console, seen, ending)
+    console = without_written(printed, records.written)
+    outcome, detail = classify(console, records, ending)
     last = () if outcome == "ok" else last_lines_of(answer or console)
     return {"outcome": outcome, "detail": detail, "problems": problems(console), "last_lines": last}
 
@@ -298,7 +302,7 @@ def _panic(lines: list[str], panic: str) -> tuple[Outcome, str]:
 
 def _last_message(lines: list[str]) -> str:
     """Return the first oops or complaint of the kernel, or else the last line of the console."""
-    last = f"last on the console: {lines[-1]}" if lines else "nothing on the console"
+    last = f"last on the console: {lines[-1]}" if lines else "the console is empty"
     return _first_problem(lines) or last
 
 

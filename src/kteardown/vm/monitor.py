@@ -86,8 +86,8 @@ class Monitor:
         Reading it does not affect the guest's clock.
         """
         answer = await self._ask("human-monitor-command", {"command-line": "info jit"})
-        found = _DRIFT.search(answer) if isinstance(answer, str) else None
-        return int(found[1]) / 1000 if found else None
+        drift = _DRIFT.search(answer) if isinstance(answer, str) else None
+        return int(drift[1]) / 1000 if drift else None
 
     async def all_halted(self) -> bool:
         """Return whether every CPU waits for an interrupt; False where the registers do not show

@@ -128,9 +128,9 @@ class QemuMachine:
                 raise asyncio.CancelledError
             self._boots[task] = asyncio.get_running_loop()
         try:
-            with pinned(job) as where, preloaded(job) as (before, more):
+            with pinned(job) as where, preloaded(job) as (before, descriptors):
                 prefix = (*where.prefix, *before)
-                inherit = (*self._inherit, *more)
+                inherit = (*self._inherit, *descriptors)
                 result = await _run(where.job, prefix, on_line, self._on_command, inherit)
                 return result.model_copy(update={"placed": where.placed})
         finally:

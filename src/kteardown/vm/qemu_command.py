@@ -23,11 +23,20 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
     pages = f"hugetlb=on,hugetlbsize={HUGE_PAGE_MB}M,share=off,prealloc=on"
     backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
     memory = ("-object", backend, "-machine", "memory-backend=ram")
-    known = ARCHITECTURES[job.arch]
-    emulated = ("-M", known.board + known.emulated_board_options, "-cpu", known.emulated_cpu)
+    architecture = ARCHITECTURES[job.arch]
+    emulated = (
+        "-M",
+        architecture.board + architecture.emulated_board_options,
+        "-cpu",
+        architecture.emulated_cpu,
+    )
     return [
-        *(known.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-        *(("-M", known.board, "-cpu", known.host_cpu) if job.acceleration == "kvm" else emulated),
+        *(architecture.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *(
+            ("-M", architecture.board, "-cpu", architecture.host_cpu)
+            if job.acceleration == "kvm"
+            else emulated
+        ),
         *GIVEN["accelerator"][job.acceleration],
         *("-m", str(job.memory_mb), "-seed", str(job.seed)),
         *(memory if job.huge_pages and not job.numa_nodes else ()),
@@ -53,10 +62,10 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
 def kernel_arguments(job: BootJob) -> Sequence[str]:
     """Return the arguments of the kernel. Those of the job come last, and so override the
     others."""
-    known = ARCHITECTURES[job.arch]
-    arguments = [*known.kernel_arguments, *GIVEN["kernel_arguments"]]
+    architecture = ARCHITECTURES[job.arch]
+    arguments = [*architecture.kernel_arguments, *GIVEN["kernel_arguments"]]
     if job.acceleration == "icount":
-        arguments += known.one_cpu_arguments if (job.possible_cpus or job.cpus) == 1 else ()
+        arguments += architecture.one_cpu_arguments if (job.possible_cpus or job.cpus) == 1 else ()
         arguments += () if job.has_own_programs else GIVEN["without_script"]
     if job.possible_cpus and job.possible_cpus != job.cpus:
         # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible

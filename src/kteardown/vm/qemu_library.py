@@ -81,15 +81,15 @@ def confinement(arch: Arch, acceleration: Acceleration) -> tuple[Words, Words]:
     # They are the strictest with which QEMU starts on this host, and change nothing in the guest.
     kvm = acceleration == "kvm"
     group = os.stat(_KVM).st_gid if kvm else 0
-    other = (*_OTHER_USER, f"--groups={group}" if group else "--clear-groups")
+    other_user = (*_OTHER_USER, f"--groups={group}" if group else "--clear-groups")
     capable = int(Path("/proc/self/status").read_text().partition("CapEff:")[2].split()[0], 16)
     # To kill the process of another user, and to pin it to CPUs, which containers often may not do.
     needed = 1 << _CAP_KILL | kvm << _CAP_SYS_NICE
     may_change = os.geteuid() == 0 and capable & needed == needed
-    works = may_change and (not kvm or _works((*other, "test", "-r", _KVM, "-a", "-w", _KVM)))
+    works = may_change and (not kvm or _works((*other_user, "test", "-r", _KVM, "-a", "-w", _KVM)))
     qemu = shutil.which(ARCHITECTURES[arch].qemu) or ""
     for setpriv, sandbox in itertools.product(
-        [*[other] * works, _ROOT, _NO_RIGHTS], (_SANDBOX, ())
+        [*[other_user] * works, _ROOT, _NO_RIGHTS], (_SANDBOX, ())
     ):
         # It installs the filter of system calls before it lists its CPUs.
         if _works((*setpriv, qemu, *sandbox, "-cpu", "help")):
@@ -233,9 +233,10 @@ def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
     version = _lowest_version(arch, cache)
     if version > _NEWEST:
         raise LabError(
-            f"QEMU {qemu_version(arch)} takes plugins of version {version} of its interface, and "
-            f"kteardown knows 1 to {_NEWEST}: what a kernel executes cannot be counted",
-            hint="use an older QEMU, or a newer kteardown.",
+            f"QEMU {qemu_version(arch)} needs plugins for version {version} of its interface, but "
+            f"kteardown supports only versions 1 to {_NEWEST}, so it cannot count what a kernel "
+            "executes",
+            hint="install an older QEMU or a newer kteardown.",
         )
     return build_library("coverage", f"-DAPI={version}", cache=cache, reporter=reporter)
 
@@ -247,21 +248,21 @@ def _lowest_version(arch: Arch, cache: Path) -> int:
 
     Raises MissingError without QEMU, LabError if it has no plugins.
     """
-    known = ARCHITECTURES[arch]
+    architecture = ARCHITECTURES[arch]
     refused = build_library("coverage", "-DAPI=0", cache=cache, reporter=SilentReporter())
-    argv = [known.qemu, "-M", "none", "-display", "none", "-plugin", str(refused)]
+    argv = [architecture.qemu, "-M", "none", "-display", "none", "-plugin", str(refused)]
     try:
-        said = spawn.run(argv, capture_output=True, text=True, check=False, timeout=60).stderr
+        printed = spawn.run(argv, capture_output=True, text=True, check=False, timeout=60).stderr
     except FileNotFoundError as error:
         raise missing_qemu(arch) from error
-    if match := re.search(r"minimum version of (\d+)", said):
+    if match := re.search(r"minimum version of (\d+)", printed):
         return int(match[1])
     if (
-        "qemu_plugin_install" in said
+        "qemu_plugin_install" in printed
     ):  # Before 9.0 no version was too low; without arguments it is refused.
         return 1
     raise LabError(
-        f"{known.qemu} does not load plugins: {' '.join(said.split())}",
+        f"{architecture.qemu} does not load plugins: {' '.join(printed.split())}",
         hint="install a QEMU that was built with TCG plugins.",
     )
 
@@ -309,10 +310,10 @@ def read_counts(out: Path) -> list[TrialBlocks]:
         ended = False
     if not ended:
         raise LabError(
-            "QEMU wrote no counts of what the guest's kernel executed",
+            "QEMU did not write the counts of what the guest's kernel executed",
             hint=(
-                "check that QEMU has TCG plugins (-plugin in the list of `qemu-system-x86_64 "
-                "-help`)."
+                "check that QEMU supports TCG plugins: `qemu-system-x86_64 -help` must list "
+                "-plugin."
             ),
         )
     return [TrialBlocks(stretches, tuple(blocks)) for stretches, blocks in sections]

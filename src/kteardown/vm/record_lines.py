@@ -63,14 +63,14 @@ class RecordLines(RecordsSeen):
 
     def feed(self, chunk: bytes) -> None:
         """Process the next bytes, which may be any number. Raises TooMuchError."""
-        *lines, rest = chunk.split(b"\n")
+        *lines, remainder = chunk.split(b"\n")
         for line in lines:
-            whole = bytes(self._rest + line)
+            record = bytes(self._rest + line)
             self._rest.clear()
             self.lines += 1
-            self.note(whole)
-            self._on_line(whole)
-        self._rest += rest
+            self.note(record)
+            self._on_line(record)
+        self._rest += remainder
         self.cut = len(self._rest)
         self._bytes += len(chunk)
         if len(self._rest) > _LINE_MB << 20:

@@ -26,12 +26,12 @@ _SEEN = Path("/program")
 _LIMITS = Limits(total_s=900, output_mb=16, disk_mb=1024, file_mb=256)
 
 
-def publish(made: Path, target: Path) -> None:
-    """Rename the file ``made`` to ``target`` and keep its digests; it is on the disk before it is
+def publish(file: Path, target: Path) -> None:
+    """Rename ``file`` to ``target`` and keep its digests; it is on the disk before it is
     renamed."""
-    sync(made)
-    keep(target, made)
-    made.replace(target)
+    sync(file)
+    keep(target, file)
+    file.replace(target)
     sync(target.parent)
 
 
@@ -45,13 +45,13 @@ def make(
     target: Path,
     files: Mapping[Path, bytes],
     argv: list[str],
-    made: str,
+    product: str,
     reporter: Reporter,
     error: BuildError,
     *,
     confined: bool = False,
 ) -> Path:
-    """Return ``target``, which ``argv`` makes as ``made`` of these files in a folder beside it.
+    """Return ``target``, which ``argv`` makes as ``product`` of these files in a folder beside it.
 
     If it is ``confined``, it runs in the sandbox, where it sees these files and no others of the
     user. Raises ``error``, with what ``argv`` wrote after its message, if that fails.
@@ -64,12 +64,12 @@ def make(
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
         reporter.command(argv)
-        status, said = _confined(argv, folder) if confined else _unconfined(argv, folder)
-        if status or not (folder / made).is_file():
-            raise BuildError(f"{error.message}:\n{said.strip()}", hint=error.hint)
+        status, printed = _confined(argv, folder) if confined else _unconfined(argv, folder)
+        if status or not (folder / product).is_file():
+            raise BuildError(f"{error.message}:\n{printed.strip()}", hint=error.hint)
         # A copy: what was made in the sandbox belongs to another user, and may have any
         # permissions.
-        shutil.copyfile(folder / made, program)
+        shutil.copyfile(folder / product, program)
         program.chmod(0o755)
         publish(program, target)
     return target
@@ -78,12 +78,14 @@ def make(
 def _unconfined(argv: list[str], folder: Path) -> tuple[int, str]:
     """Return the exit status, and what was printed."""
     # An outer `make demo` would pass its own flags to make.
-    own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")
+    }
     null = subprocess.DEVNULL
-    done = spawn.run(
-        argv, cwd=folder, env=own, stdin=null, capture_output=True, text=True, check=False
+    process = spawn.run(
+        argv, cwd=folder, env=environment, stdin=null, capture_output=True, text=True, check=False
     )
-    return done.returncode, done.stderr or done.stdout
+    return process.returncode, process.stderr or process.stdout
 
 
 def _confined(argv: list[str], folder: Path) -> tuple[int, str]:
@@ -92,14 +94,14 @@ def _confined(argv: list[str], folder: Path) -> tuple[int, str]:
         [Mount(folder, _SEEN, writable=True)], _LIMITS, "the build of a program for guests"
     )
     with box.running(argv, {}, _SEEN) as (process, lines):
-        said = "".join(lines)
-    return process.returncode, said
+        printed = "".join(lines)
+    return process.returncode, printed
 
 
-def keep(target: Path, made: Path) -> None:
-    """Write the digests of ``made``, which is ``target`` or will be renamed to it."""
+def keep(target: Path, source: Path) -> None:
+    """Write the digests of ``source``, which is ``target`` or will be renamed to it."""
     _file(target).parent.mkdir(parents=True, exist_ok=True)
-    replace_text(_file(target), f"{_metadata(made)}\n{_contents(made)}\n")
+    replace_text(_file(target), f"{_metadata(source)}\n{_contents(source)}\n")
 
 
 def keep_links(target: Path) -> None:
@@ -119,15 +121,15 @@ def is_intact(target: Path, reporter: Reporter) -> bool:
         return False
     with suppress(OSError, ValueError):
         metadata, contents = _file(target).read_text().split()
-        if metadata == (found := _metadata(target)):
+        if metadata == (current := _metadata(target)):
             return True
         if contents == _contents(target):
             with suppress(
                 OSError
             ):  # In a cache that cannot be written, the contents are read each time.
-                replace_text(_file(target), f"{found}\n{contents}\n")
+                replace_text(_file(target), f"{current}\n{contents}\n")
             return True
-    reporter.note(f"{target} in the cache is damaged, or not known to be whole, and is made again")
+    reporter.note(f"{target} in the cache is damaged or incomplete, so kteardown makes it again")
     return False
 
 

@@ -29,7 +29,7 @@ from kteardown.kernels.source import Sources
 from kteardown.patches.tried_source import Base
 from kteardown.progress import Reporter
 from kteardown.run.resolve import experiment_of_script
-from kteardown.script.describe import Described, describe, known, write
+from kteardown.script.describe import Described, describe, with_files, write
 
 PUT = FunctionId("mm/shmem.c", "shmem_put_super")
 
@@ -41,7 +41,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Described:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mounts.sh").write_text("for i in $(seq $N); do :; done\n")
     write(describe("./mounts.sh", Scripted(), {"N": (20, 40)}), tmp_path)
-    described = known(load_workload("mounts", str(tmp_path)), tmp_path)
+    described = with_files(load_workload("mounts", str(tmp_path)), tmp_path)
     point = PointCoverage({"N": 20}, 1000, {PUT: Counts(20, 100)})
     counted = WorkloadCoverage("mounts", (point,), frozenset())
     write_map(map_of(described), CoverageMap("debian:6.12.117-1", {"mounts": counted}))

@@ -78,8 +78,8 @@ def test_the_release_is_read_from_an_arm64_image_compressed_or_not(tmp_path: Pat
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "header of neither"),
-        (b"text\n" * 500, "header of neither"),
+        (b"", "neither header"),
+        (b"text\n" * 500, "neither header"),
         (b"\x7fELF" + bytes(900), "ELF file"),
         (bzimage("6.1", bits=32), "32-bit"),
         (bzimage(""), "no version"),

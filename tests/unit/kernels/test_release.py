@@ -149,7 +149,7 @@ def test_a_release_is_downloaded_verified_and_unpacked_once(server: Server, tmp_
         (BALL, half, r"the connection ended after \d+ of \d+ bytes"),
         (BALL, page, "asks whether you are a robot"),
         (SIGN, page, "asks whether you are a robot"),
-        (BALL, rubbish, "not one of HTTP|rubbish"),
+        (BALL, rubbish, "not valid HTTP|rubbish"),
         (BALL, nothing, "closed connection"),
         (BALL, other, "BAD|damaged|no known key has signed it"),
     ],
@@ -169,7 +169,7 @@ def test_half_a_file_is_kept_and_continued(server: Server, tmp_path: Path) -> No
     for _ in range(3):
         with pytest.raises(LabError) as caught:
             tree(tmp_path)
-        assert "MB are kept and continued" in caught.value.hint
+        assert "MB and continues there" in caught.value.hint
     partial = (tmp_path / "downloads/linux-6.16.1.tar.xz.partial").stat().st_size
     assert tree(tmp_path).is_dir()
     assert server.ranges == [None, *[f"bytes={partial}-"] * 3]
@@ -226,7 +226,7 @@ def test_a_release_that_does_not_exist_is_an_error_of_the_input(
 
 @pytest.mark.parametrize("version", ["6.17-rc1", "6.16.0", "2.6.39", "six", "6", "../6.16"])
 def test_what_is_not_a_release_is_an_error_at_once(version: str) -> None:
-    with pytest.raises(InputError, match="not a release whose tarball is signed"):
+    with pytest.raises(InputError, match="not a release with a signed tarball"):
         check_source(f"kernel.org:{version}")
 
 

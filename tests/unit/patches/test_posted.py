@@ -191,7 +191,7 @@ def test_a_subject_that_lost_a_bracket(lost: str, tmp_path: Path) -> None:
 def test_a_diff_that_does_not_begin_at_the_start_of_its_lines_is_named(
     text: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=r"contains no patch.*start of its lines"):
+    with pytest.raises(InputError, match=r"contains no patch.*beginning of a line"):
         posted(mail("Re: [PATCH] ours: a", text), tmp_path)
 
 
@@ -218,7 +218,7 @@ def test_what_is_in_place_of_the_end_of_a_hunk_is_shown(
 
 def test_a_hunk_that_is_cut_at_the_end_of_the_mail(tmp_path: Path) -> None:
     (tmp_path / "a.diff").write_text(diff(1).partition("+\tint")[0])
-    with pytest.raises(InputError, match="in place of the next one the text ends"):
+    with pytest.raises(InputError, match="after its last line the text ends"):
         read_series(
             str(tmp_path / "a.diff"), cache_dir=tmp_path / "cache", reporter=SilentReporter()
         )

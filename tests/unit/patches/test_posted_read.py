@@ -141,7 +141,7 @@ def test_author_title_and_date(tmp_path: Path) -> None:
         ("incomplete.mbox", ["the series is incomplete: patch 2 of 3 is missing"]),
         (
             "sent-again.mbox",
-            ["'[PATCH RESEND 2/2] ours: part 2' is there twice; the later mail is used"],
+            ["two mails are '[PATCH RESEND 2/2] ours: part 2'; the later mail is used"],
         ),
         (
             "unrelated.mbox",

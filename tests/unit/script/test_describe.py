@@ -16,7 +16,7 @@ from kteardown.script.describe import (
     describe,
     is_script,
     keep,
-    known,
+    with_files,
     with_headlines,
     write,
 )
@@ -141,7 +141,9 @@ def test_a_parameter_that_the_text_does_not_use(
 def test_a_parameter_is_a_variable(name: str, place: str, tmp_path: Path) -> None:
     path = tmp_path / "x.sh"
     path.write_text('seq "$1" 50\nhead -40\n')
-    with pytest.raises(InputError, match=f"--set {name}: a parameter is a variable") as caught:
+    with pytest.raises(
+        InputError, match=f"--set {name}: a parameter becomes an environment variable"
+    ) as caught:
         describe(str(path), Scripted(), {name: (6, 8)})
     assert "--set N=" in caught.value.hint
     assert caught.value.hint.endswith(place or "$2.")
@@ -160,7 +162,7 @@ def test_a_command_has_no_file() -> None:
         describe("stress-ng --mmap $1", Scripted(), {"M": (1,)})
     with pytest.raises(InputError, match="--set M") as caught:
         describe("seq 20 30", Scripted(), {"M": (1,)})
-    assert caught.value.hint == "write the command with it, in single quotes: 'seq $M 30'."
+    assert caught.value.hint == "write the command with $M, in single quotes: 'seq $M 30'."
 
 
 def test_a_name_of_a_shipped_workload_is_left_to_it(tmp_path: Path) -> None:
@@ -262,7 +264,7 @@ def test_a_user_that_does_not_exist() -> None:
 
 @pytest.mark.parametrize("name", ["1N", "A-B", "a b", "N\n"])
 def test_names_that_no_variable_has(script: Path, name: str) -> None:
-    with pytest.raises(InputError, match="this is not a name of one"):
+    with pytest.raises(InputError, match="is not a valid name of a variable"):
         describe(str(script), Scripted(), {name: (1,)})
 
 
@@ -294,7 +296,7 @@ def test_a_description_cannot_name_files_elsewhere(tmp_path: Path, file: str) ->
         update={"script": Script(file=file)}
     )
     with pytest.raises(InputError, match="is not a file beside the description"):
-        known(workload, tmp_path)
+        with_files(workload, tmp_path)
 
 
 def test_a_known_description_is_kept_with_its_files_and_root(tmp_path: Path) -> None:
@@ -303,7 +305,7 @@ def test_a_known_description_is_kept_with_its_files_and_root(tmp_path: Path) -> 
     (own / "sub/x.sh").write_text("true\n")
     script = Script(file="sub/x.sh", root="../root")
     workload = describe("true x", Scripted(), {}).workload.model_copy(update={"script": script})
-    folder = keep(known(workload, tmp_path), tmp_path / "cache")
+    folder = keep(with_files(workload, tmp_path), tmp_path / "cache")
     assert (folder / "workloads/sub/x.sh").read_text() == "true\n"
     loaded = load_workload("true", str(folder)).script
     assert loaded is not None and loaded.root == str(tmp_path / "root")
@@ -334,7 +336,7 @@ def test_a_script_that_is_kept_runs_a_known_program_as_before(tmp_path: Path) ->
     (tmp_path / "bench.sh").write_text("#!/bin/sh\nschbench -t $N\n")
     described = describe(str(tmp_path / "bench.sh"), Scripted(), {"N": (1, 2)})
     write(described, tmp_path / "own")
-    kept = known(load_workload("bench", str(tmp_path / "own")), tmp_path / "own")
+    kept = with_files(load_workload("bench", str(tmp_path / "own")), tmp_path / "own")
     assert kept.preset == described.preset == "schbench"
 
 

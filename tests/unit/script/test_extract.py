@@ -15,7 +15,7 @@ from kteardown.model.workload import Unit
 from kteardown.script import extract
 from kteardown.script.extract import Value, metric_of, parse_reading, values
 from kteardown.script.growing import growing, trend
-from kteardown.script.suggest import found, suggested
+from kteardown.script.suggest import marks_and_printed, suggested
 from unit.script.lines import RECORDED, delta, logged, printed
 
 FREEZE = "/Freezing user space processes$/../completed/"
@@ -37,12 +37,12 @@ def of(
         ("", "is not a form"),
         ("Time: 3", "is not a form"),
         ("last", "is not a form"),
-        ("mark", "followed by a name"),
-        ("mark a b", "followed by a name"),
+        ("mark", "takes a name"),
+        ("mark a b", "takes a name"),
         ("printed a furlongs", "'furlongs' is not a known unit"),
         ("delta meminfo", "a file and a field"),
-        ("/Time: ([0-9]+)", "between two slashes"),
-        ("//", "between two slashes"),
+        ("/Time: ([0-9]+)", "a slash at its start and at its end"),
+        ("//", "a slash at its start and at its end"),
         ("/Time: [0-9]+/", "no group"),
         ("/Time: ([0-9+)/", "not a regular expression"),
         ("/Time: (" + "(" * 400 + "/", "not a regular expression"),
@@ -245,7 +245,7 @@ def test_candidates_are_found_in_what_was_printed() -> None:
         *logged((1, "kt-begin load"), (2, "CPU: 0 PID: 1")),
     ]
     # Without a unit it may be the output of a command, such as `total 48` of ls.
-    assert found(lines) == ({"load": "mark load"}, {"free": "printed free"})
+    assert marks_and_printed(lines) == ({"load": "mark load"}, {"free": "printed free"})
     assert suggested(lines) == [
         "free=/free ([0-9.]+) MB/",
         "elapsed=/elapsed ([0-9.]+) seconds/",
@@ -268,7 +268,7 @@ def test_only_the_first_lines_and_their_beginnings_are_searched_for_suggestions(
 def test_each_candidate_is_a_metric_with_a_value(texts: list[str]) -> None:
     lines = printed(*texts)
     pairs = [one.split("=", 1) for one in suggested(lines)]
-    for name, spec in [*found(lines)[1].items(), *pairs]:
+    for name, spec in [*marks_and_printed(lines)[1].items(), *pairs]:
         _, metric = metric_of(name, spec, lines)
         assert values(parse_reading(metric.read), metric.unit, lines, [])
 

@@ -161,7 +161,7 @@ def test_the_first_line_is_read_as_the_kernel_does(line: bytes, expected: Sheban
         (b"#!/usr/bin/env\n", "env arguments"),
         (b"#!/usr/bin/env bash -e\n", "env arguments"),
         (b"#!/usr/bin/env -S A=1 bash\n", "env arguments"),
-        (b"#!/usr/bin/env -S bash '\n", "quote without its end"),
+        (b"#!/usr/bin/env -S bash '\n", "unclosed quote"),
     ],
 )
 def test_a_first_line_that_cannot_work_is_an_error(line: bytes, message: str) -> None:

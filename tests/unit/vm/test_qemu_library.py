@@ -208,10 +208,10 @@ def test_counts_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "trial 0 0\nffffffff81000000 0 7 35\n"])
 def test_counts_that_are_not_whole_are_refused(tmp_path: Path, text: str) -> None:
     out = tmp_path / "counts"
-    with pytest.raises(LabError, match="no counts"):
+    with pytest.raises(LabError, match="did not write the counts"):
         read_counts(out)
     out.write_text(text)
-    with pytest.raises(LabError, match="no counts"):
+    with pytest.raises(LabError, match="did not write the counts"):
         read_counts(out)
 
 
@@ -245,5 +245,5 @@ def test_the_marks_are_functions_of_the_agent_that_guests_run(tmp_path: Path) ->
         )
         code.append(text.read_bytes())
     assert code[0] == code[1]
-    with pytest.raises(LabError, match="no functions nothing"):
+    with pytest.raises(LabError, match="lacks the functions nothing"):
         agent_addresses(["nothing"], "x86_64", cache=cache, reporter=silent)
