@@ -150,7 +150,7 @@ def test_a_run_in_progress_says_how_far_it_is(home: Path) -> None:
     assert "2 of 6 boots done, 1 failed, 4 left" in shown("last")
     assert f"finish it with: kteardown run --resume {run.name}" in shown("last")
     with open_writer(run):
-        assert "it is being measured now" in shown("last")
+        assert "the run is being measured now" in shown("last")
         assert "--resume" not in shown("last")
 
 
