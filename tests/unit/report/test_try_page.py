@@ -120,7 +120,7 @@ def test_what_no_metric_can_show_is_only_counted() -> None:
         answer["headline"]
         == "Workloads execute the change, but none of them can measure it: it is 0.5%."
     )
-    assert page(whole).index("1,204") < page(whole).index("Executed, but not measured")
+    assert page(whole).index("1,204") < page(whole).index("Workloads execute the change, but none")
     assert "would only count the change in pipechain: executes f" in plan(whole)
 
 
