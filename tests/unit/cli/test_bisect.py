@@ -202,7 +202,7 @@ def test_kernels_that_panic_are_found(
     assert done.exit_code == 0, done.exception
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
     assert "panic" in done.stdout.splitlines()[0]
-    assert "confirmed, 3 boots each: with the change 1.000, without 0" in done.stdout
+    assert "confirmed, 3 boots each: with the change 1.000, without it 0" in done.stdout
 
 
 def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +308,8 @@ def test_real_time_finds_the_commit_and_how_probable_it_is(
     assert facts["posterior"][ids[9]] > 0.99
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
     assert re.search(
-        r"  confirmed, 12 boots each: with the change 1.[23]\d+, without (0.99|1.00)", done.stdout
+        r"  confirmed, 12 boots each: with the change 1.[23]\d+, without it (0.99|1.00)",
+        done.stdout,
     )
     assert "most probable: " in done.stderr
     rules = {rule for number, rule in seen if number != COMMITS - 1}
@@ -340,7 +341,7 @@ def test_what_the_clock_cannot_see_is_refused(
     "argv, message",
     [
         (["--clock", "both"], "takes neither --clock both nor --until"),
-        (["--clock", "wall", "--outcome", "panic"], "with --outcome no --clock wall"),
+        (["--clock", "wall", "--outcome", "panic"], "nor --clock wall together with --outcome"),
         (["--outcome", "slow"], "no kernel fails in this way"),
         (["--seeds", "1"], "no difference can be measured with one seed"),
         (["--good", "nothing"], "'nothing' is not a commit of"),

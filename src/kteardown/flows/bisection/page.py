@@ -88,7 +88,7 @@ def confirmation(confirmed: Confirmed) -> str:
         else "no .c file is changed, so no layout twin"
     )
     how = (
-        f"{confirmed.boots} boots each: with the change {values[0]}, without {values[1]} "
+        f"{confirmed.boots} boots each: with the change {values[0]}, without it {values[1]} "
         f"({confirmed.without})"
     )
     return f"{'confirmed' if confirmed.holds else 'NOT CONFIRMED'}, {how}, {moved}"
