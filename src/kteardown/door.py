@@ -118,15 +118,15 @@ class Entry:
     def count(self, word: bytes, most: int = LARGE) -> int:
         """Return how often ``word`` is in the file. Raises as ``content``; little of it is in
         memory."""
-        found = 0
-        rest = b""
+        total = 0
+        tail = b""
         with self.stream() as stream:
             self._size_of(stream, most)
             while chunk := stream.read(_CHUNK):
-                text = rest + chunk
-                found += text.count(word)
-                rest = text[1 - len(word) :]
-        return found
+                text = tail + chunk
+                total += text.count(word)
+                tail = text[1 - len(word) :]
+        return total
 
     def entries(self, pattern: str = "*") -> list["Entry"]:
         """Return what is in this folder under a name that fits ``pattern``, sorted; nothing without

@@ -43,11 +43,11 @@ class InputError(KteardownError):
 
     @classmethod
     def unknown(
-        cls, message: str, word: str, known: Iterable[str], *, if_none: str = ""
+        cls, message: str, word: str, choices: Iterable[str], *, if_none: str = ""
     ) -> "InputError":
-        """Return the error about a word that is not in ``known``; ``if_none``: the hint if that is
-        empty."""
-        names = list(known)
+        """Return the error about a word that is not in ``choices``; ``if_none``: the hint if there
+        are none."""
+        names = list(choices)
         hint = f"choose one of: {', '.join(names) or 'none'}." if names or not if_none else if_none
         return cls(f"{message}{did_you_mean(word, names)}", hint=hint)
 
@@ -138,8 +138,8 @@ def failing(what: str, *, hint: str, kind: type[KteardownError] = InputError) ->
         raise kind(f"{what}: {error.strerror}", hint=hint) from error
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else an empty
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` if one of ``choices`` is similar to ``word``, else an empty
     string."""
-    close = difflib.get_close_matches(word, list(known), n=1)
+    close = difflib.get_close_matches(word, list(choices), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -79,5 +79,5 @@ def hook(name: str) -> Callable[..., Any] | None:
 def function_of(name: str) -> Callable[..., Any]:
     """Return the function that ``MODULE:FUNCTION`` names."""
     module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
+    loaded: Callable[..., Any] = getattr(import_module(module), function)
+    return loaded

@@ -35,10 +35,12 @@ def named(packages: Iterable[str]) -> list[str]:
     lines = files("kteardown").joinpath("packages.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     column = 2 + list(_INSTALL).index(manager())
-    known: dict[str, list[str]] = {}
+    translations: dict[str, list[str]] = {}
     for row in rows:
-        known.setdefault(row[2], []).append(row[column])
-    names = [name for package in packages for name in known.get(package, [package]) if name != "-"]
+        translations.setdefault(row[2], []).append(row[column])
+    names = [
+        name for package in packages for name in translations.get(package, [package]) if name != "-"
+    ]
     return list(dict.fromkeys(names))
 
 

@@ -36,20 +36,20 @@ def start(
     """
     resolved = [settle(resolve(experiment, ablate=ablate), reporter) for experiment in experiments]
     built = [
-        build_first(each, reporter, measured_later=number > 0)
-        for number, each in enumerate(resolved)
+        build_first(resolution, reporter, measured_later=number > 0)
+        for number, resolution in enumerate(resolved)
     ]
     if len(resolved) == 1:
         return RunFolder.of(create_run(resolved[0], built[0], command, reporter))
     folder = new_folder(runs_dir(), experiments[0].name)
     with removed_unless_whole(folder):
-        for each, kernels in zip(resolved, built, strict=True):
+        for resolution, kernels in zip(resolved, built, strict=True):
             create_run(
-                each,
+                resolution,
                 kernels,
                 command,
                 reporter,
-                RunDir.create_at(folder / each.experiment.design.clock),
+                RunDir.create_at(folder / resolution.experiment.design.clock),
             )
         return mark_both_clocks(folder)
 

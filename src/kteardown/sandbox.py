@@ -97,8 +97,8 @@ class Sandbox:
 
         The files ``empty`` have the contents of these descriptors, which is nothing.
         """
-        known = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/tmp", "USER": "kteardown"}
-        variables = {**known, "LC_ALL": "C", **environment}
+        defaults = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/tmp", "USER": "kteardown"}
+        variables = {**defaults, "LC_ALL": "C", **environment}
         variables["PATH"] = self._path(variables["PATH"])
         words = ["--seccomp", str(rules), "--info-fd", str(info), "--die-with-parent"]
         words += [
@@ -194,20 +194,20 @@ class Sandbox:
         self._give_to_user()
         # Not that of the lab: a program of the same user can read the environment with which bwrap
         # began.
-        own = {"PATH": self._path(os.environ.get("PATH", os.defpath)), "LC_ALL": "C"}
+        bwrap_environment = {"PATH": self._path(os.environ.get("PATH", os.defpath)), "LC_ALL": "C"}
         info, written = os.pipe()
-        with ExitStack() as given:
+        with ExitStack() as stack:
             words = argv
             descriptors = list[int]()
             if self.confined:
-                before, descriptors = given.enter_context(
+                before, descriptors = stack.enter_context(
                     self._confinement(environment, folder, written)
                 )
                 words = [*before, *self._program(argv)]
             process = spawn.start(
                 words,
                 cwd=None if self.confined else folder,
-                env=own if self.confined else environment,
+                env=bwrap_environment if self.confined else environment,
                 pass_fds=(*descriptors, written) if self.confined else (),
                 stdin=stdin or subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -292,10 +292,10 @@ def problem() -> str:
     if absent:
         return f"{absent[0]} is not installed"
     with Sandbox().running(["true"], {}, Path("/")) as (process, lines):
-        said = "".join(lines).strip().splitlines()
+        printed = "".join(lines).strip().splitlines()
     status = process.returncode
     return (
-        f"bubblewrap does not work here ({(said or [f'exit status {status}'])[-1]})"
+        f"bubblewrap does not work here ({(printed or [f'exit status {status}'])[-1]})"
         if status
         else ""
     )
@@ -311,10 +311,17 @@ def clean(folder: Path) -> None:
     """Leave only what can be read: files and folders, not too deep, and no text that fills the
     memory."""
     find = ("find", str(folder), "-xdev")
-    other = ("!", "-type", "f", "!", "-type", "d", "-delete")
+    special_files = ("!", "-type", "f", "!", "-type", "d", "-delete")
     texts = ("(", "-name", ".config", "-o", "-name", ".*.cmd", "-o", "-name", "kernel.release", ")")
-    rest = (other, ("-mindepth", "24", "-delete"), (*texts, "-size", "+16M", "-delete"))
-    for argv in (("chmod", "-R", "u+rwX", str(folder)), *((*find, *each) for each in rest)):
+    deletions = (
+        special_files,
+        ("-mindepth", "24", "-delete"),
+        (*texts, "-size", "+16M", "-delete"),
+    )
+    for argv in (
+        ("chmod", "-R", "u+rwX", str(folder)),
+        *((*find, *expression) for expression in deletions),
+    ):
         spawn.run(argv, check=False, capture_output=True)
 
 

@@ -29,8 +29,8 @@ def rules() -> Iterator[int]:
     """
     fd = os.memfd_create("seccomp")
     try:
-        if known := _SYSTEM_CALLS.get(platform.machine()):
-            arch, socket_call, clone, unshare, *denied = known
+        if system_calls := _SYSTEM_CALLS.get(platform.machine()):
+            arch, socket_call, clone, unshare, *denied = system_calls
             refuse = (0x06, 0, 0, 0x00050000 | errno.EPERM)
             allow = (0x06, 0, 0, 0x7FFF0000)
             program = [(0x20, 0, 0, 4), (0x15, 1, 0, arch), refuse, (0x20, 0, 0, 0)]
@@ -51,7 +51,10 @@ def rules() -> Iterator[int]:
             ]
             for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):
                 program += [(0x15, 0, 1, family), allow]
-            os.write(fd, b"".join(struct.pack("=HBBI", *each) for each in (*program, refuse)))
+            os.write(
+                fd,
+                b"".join(struct.pack("=HBBI", *instruction) for instruction in (*program, refuse)),
+            )
         else:
             os.write(fd, struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000))
         os.lseek(fd, 0, os.SEEK_SET)

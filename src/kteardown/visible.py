@@ -18,7 +18,7 @@ def visible(text: str) -> str:
 
     A line break and a tab are unchanged. JSON keeps its meaning.
     """
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def on_one_line(text: str) -> str:

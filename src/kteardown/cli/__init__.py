@@ -50,9 +50,9 @@ class Verbs(TyperGroup):
 def _command(verb: verbs.VerbText) -> Any:
     from kteardown.cli.options import grouped
 
-    own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    own.command(verb.name, cls=Verb, help=verb.help)(grouped(verb.function))
-    command = get_command(own)
+    verb_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    verb_app.command(verb.name, cls=Verb, help=verb.help)(grouped(verb.function))
+    command = get_command(verb_app)
     texts = verb.options
     for parameter in cast(Any, command.params):
         # The text of report's --format is made in code, from the names of the formats.
@@ -107,7 +107,7 @@ _INTERRUPTED = 130
 _COMPLETES = {"_KTEARDOWN_COMPLETE", "_TYPER_COMPLETE_ARGS"}
 """Variables with which a shell asks what may follow on its command line."""
 _HOST_HINT = (
-    "check that it is there, that you may write to it, and that its disk has space; "
+    "check that the file exists, that you may write to it, and that its disk has space; "
     "KTEARDOWN_CACHE and KTEARDOWN_RUNS name other folders for the cache and for runs."
 )
 
@@ -181,9 +181,9 @@ def _handle_signals() -> list[int]:
             signal.SIGINT
         )  # What handles it may have been replaced, as asyncio does.
 
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(each) is not signal.SIG_IGN:  # As after nohup.
-            signal.signal(each, interrupt)
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signal_number) is not signal.SIG_IGN:  # As after nohup.
+            signal.signal(signal_number, interrupt)
     return received
 
 
@@ -218,7 +218,8 @@ def _unexpected(error: Exception) -> int:
         return LabError.exit_code
     if isinstance(error, RuntimeError) and "home directory" in str(error):  # Of Path.expanduser().
         _print_error(
-            "this host has no user of the name that a path has after ~", "write the whole path."
+            "a path names a user after ~, and this host has no user of that name",
+            "write the whole path.",
         )
         return InputError.exit_code
     echo("".join(traceback.format_exception(error)), err=True)
@@ -226,7 +227,7 @@ def _unexpected(error: Exception) -> int:
     _print_error(
         f"internal error: {type(error).__name__} in kteardown {version()}, from: {command}",
         "report it as a bug, with all of the lines above. What a run has measured is kept: "
-        "`kteardown run --resume last` continues it.",
+        "`kteardown run --resume last` continues the run.",
     )
     return INTERNAL
 

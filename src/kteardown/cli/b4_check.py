@@ -21,8 +21,9 @@ def check_for_b4(what: Sequence[str]) -> None:
             hint="write: kteardown try - --format b4-check.",
         )
     raw = sys.stdin.buffer.read(_MOST_BYTES)
-    given = [
-        one for one in sys.argv[2:] if one not in ("-", "--format", "b4-check", "--format=b4-check")
+    own_options = ("-", "--format", "b4-check", "--format=b4-check")
+    arguments = [word for word in sys.argv[2:] if word not in own_options]
+    checks: list[dict[str, Any]] = [
+        dict(check) for check in check_mail(raw, arguments, queue_dir())
     ]
-    found: list[dict[str, Any]] = [dict(one) for one in check_mail(raw, given, queue_dir())]
-    echo(json.dumps(found, indent=1))
+    echo(json.dumps(checks, indent=1))

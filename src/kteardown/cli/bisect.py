@@ -25,8 +25,8 @@ def bisect(
     if execution.fail_on:
         raise InputError("a bisection has no --fail-on", hint="read its answer with --json.")
     question = BisectionQuestion(workload, span, kernels, designed, scripted, outcome, judge)
-    with bisection(question, runner) as found:
+    with bisection(question, runner) as started:
         if judge:
-            raise typer.Exit({True: 1, False: 0, None: 125}[found.is_bad()])
-        publication, text = found.find()
+            raise typer.Exit({True: 1, False: 0, None: 125}[started.is_bad()])
+        publication, text = started.find()
     execution.publish(publication, lambda: echo(text, nl=False), lambda: None)

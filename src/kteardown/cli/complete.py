@@ -68,8 +68,8 @@ def workloads(_: typer.Context) -> Iterator[Offer]:
 def series(_: typer.Context) -> Iterator[Offer]:
     from kteardown.kernels.series import known_series
 
-    for found in known_series(Path.cwd()):
-        yield found.name, f"{len(found.patches)} patches"
+    for patch_series in known_series(Path.cwd()):
+        yield patch_series.name, f"{len(patch_series.patches)} patches"
 
 
 @_offer

@@ -40,19 +40,21 @@ def diff(
     pairs: Annotated[list[str] | None, typer.Option("--map", metavar="VARIANT=VARIANT")] = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    given = dict(map(_mapped, pairs or ()))
-    found = {}
-    for clock, one, other in _pairs(a, b):
-        guests = guest_differences(one.run, other.run) if one.run and other.run else []
-        found[clock] = compare_results(
-            one.side, other.side, (one.name, other.name), tuple(guests), given
+    mapping = dict(map(_mapped, pairs or ()))
+    differences = {}
+    for clock, first, second in _pairs(a, b):
+        guests = guest_differences(first.run, second.run) if first.run and second.run else []
+        differences[clock] = compare_results(
+            first.side, second.side, (first.name, second.name), tuple(guests), mapping
         )
     if as_json:
-        fields = {clock: each.model_dump(mode="json") for clock, each in found.items()}
-        echo(json.dumps(fields if len(found) > 1 else next(iter(fields.values())), indent=1))
+        fields = {
+            clock: difference.model_dump(mode="json") for clock, difference in differences.items()
+        }
+        echo(json.dumps(fields if len(differences) > 1 else next(iter(fields.values())), indent=1))
         return
-    for each in found.values():
-        print_difference(each, options.output())
+    for difference in differences.values():
+        print_difference(difference, options.output())
 
 
 @dataclass(frozen=True)
@@ -70,20 +72,20 @@ def _pairs(a: str, b: str) -> Iterator[tuple[str, _Named, _Named]]:
 
     Raises InputError if the sides have no clock in common.
     """
-    ones = _sides(a)
-    others = _sides(b)
-    if len(ones) == len(others) == 1:
-        yield ones[0].side.clock, ones[0], others[0]
+    a_results = _sides(a)
+    b_results = _sides(b)
+    if len(a_results) == len(b_results) == 1:
+        yield a_results[0].side.clock, a_results[0], b_results[0]
         return
-    of_clock = {other.side.clock: other for other in others}
-    shared = [one for one in ones if one.side.clock in of_clock]
+    of_clock = {b_result.side.clock: b_result for b_result in b_results}
+    shared = [a_result for a_result in a_results if a_result.side.clock in of_clock]
     if not shared:
         raise InputError(
             f"{a} and {b} were not measured on the same clock",
             hint="name two runs on the same clock.",
         )
-    for one in shared:
-        yield one.side.clock, one, of_clock[one.side.clock]
+    for a_result in shared:
+        yield a_result.side.clock, a_result, of_clock[a_result.side.clock]
 
 
 def _sides(name: str) -> list[_Named]:
@@ -97,39 +99,39 @@ def _sides(name: str) -> list[_Named]:
             ]
     if path.suffix == ".json" and not path.exists():
         raise InputError(f"{name}: there is no such file", hint="name a result.json, or a run.")
-    found = find_runs(name)
+    folder = find_runs(name)
     return [
         _Named(
-            run.name if found.both_clocks else name,
+            run.name if folder.both_clocks else name,
             in_words(saved.result_of(run), load(run).workloads),
             run,
         )
-        for run in found.runs
+        for run in folder.runs
     ]
 
 
 def _mapped(text: str) -> tuple[str, str]:
     """Parse ``VARIANT=VARIANT``. Raises InputError."""
-    one, equals, other = text.partition("=")
-    if not one or not equals or not other:
+    variant_a, equals, variant_b = text.partition("=")
+    if not variant_a or not equals or not variant_b:
         raise InputError(
             f"--map {text}: expected a variant of A, =, and a variant of B",
             hint="write it as in --map v1=v2.",
         )
-    return one, other
+    return variant_a, variant_b
 
 
-def print_difference(found: Difference, out: Console) -> None:
+def print_difference(difference: Difference, out: Console) -> None:
     """Print a difference: the environments, the kernels, every comparison, and a summary."""
-    for sentence in found.revisions:
+    for sentence in difference.revisions:
         out.print(f"{sentence}.\n", soft_wrap=True, style="bold")
-    out.print(f"A: {found.a}\nB: {found.b}", soft_wrap=True)
-    for title, sentences in passages(found):
+    out.print(f"A: {difference.a}\nB: {difference.b}", soft_wrap=True)
+    for title, sentences in passages(difference):
         lines = "\n".join(f"  {sentence}" for sentence in sentences)
         out.print(f"\n{title}:\n{lines}", soft_wrap=True)
-    for table in comparison_tables(found):
+    for table in comparison_tables(difference):
         text.show(table, out)
-    out.print(f"\n{summary(found.rows)}", soft_wrap=True)
+    out.print(f"\n{summary(difference.rows)}", soft_wrap=True)
 
 
 def analyse(run: options.RunArg = "last") -> None:
@@ -147,7 +149,10 @@ def _analyse(directory: RunDir) -> None:
     if saved.saved_result(directory) is None:
         if directory.result_file.exists():
             reason = saved.damage(directory) or "boots have ended since it was written"
-            out.print(f"the saved result is replaced, not compared: {reason}", soft_wrap=True)
+            out.print(
+                f"kteardown replaces the saved result and does not compare it: {reason}",
+                soft_wrap=True,
+            )
         pipeline.analyse_and_save(snapshot)
         out.print(f"wrote {directory.result_file}", soft_wrap=True)
         return

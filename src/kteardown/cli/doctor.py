@@ -198,15 +198,19 @@ def _guests() -> Iterator[Finding]:
     yield Finding(
         "confinement of guests", bool(filtered) and user != "as root", detail, hint, needed=False
     )
-    found = acceleration.best_wall_acceleration(DEFAULT_ARCH, cache=cache_dir())
+    wall_acceleration = acceleration.best_wall_acceleration(DEFAULT_ARCH, cache=cache_dir())
     yield Finding("instruction clock", True, "QEMU's instruction counter works on every host")
-    works = found.acceleration == "kvm"
+    works = wall_acceleration.acceleration == "kvm"
     otherwise = (
         "without KVM the wall clock uses multi-threaded emulation (mttcg); every report states "
         "that."
     )
     yield Finding(
-        "wall clock on KVM", works, found.reason or "a probe boot ran", otherwise, needed=False
+        "wall clock on KVM",
+        works,
+        wall_acceleration.reason or "a probe boot ran",
+        otherwise,
+        needed=False,
     )
 
 
@@ -240,7 +244,7 @@ def install(packages: Sequence[str]) -> list[list[str]]:
     if not packages:
         return []
     update = [["apt-get", "update"]] if manager() == "apt" else []
-    return [_as_root(each) for each in (*update, install_command(sorted(set(packages))))]
+    return [_as_root(command) for command in (*update, install_command(sorted(set(packages))))]
 
 
 def allow_kvm(device: Path = Path("/dev/kvm")) -> list[list[str]]:

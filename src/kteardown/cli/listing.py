@@ -35,9 +35,9 @@ from kteardown.visible import echo
 
 def _kind(text: str) -> str:
     """Check what is to be listed. Raises InputError."""
-    known = [*_LISTS, *_of_packages()]
-    if text not in known:
-        raise InputError.unknown(f"{text}: nothing of that kind can be listed", text, known)
+    kinds = [*_LISTS, *_of_packages()]
+    if text not in kinds:
+        raise InputError.unknown(f"{text}: `kteardown list` knows no such kind", text, kinds)
     return text
 
 
@@ -51,32 +51,36 @@ def listing(
     as_json: Annotated[bool, typer.Option("--json")] = False,
     covers: str = "",
     source: str = "debian:6.12",
-    own: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None,
+    kinds_folder: Annotated[Path | None, typer.Option("--own", metavar="FOLDER")] = None,
 ) -> None:
     if covers and kind not in (None, "workloads"):
         raise InputError(
             f"--covers is about workloads, not {kind}",
             hint=f"write: kteardown list workloads --covers {covers}",
         )
-    more = _of_packages() if kind and kind not in _LISTS else {}
-    if own and kind not in more:
-        raise InputError("--own is about kinds", hint=f"write: kteardown list kinds --own {own}")
+    packaged = _of_packages() if kind and kind not in _LISTS else {}
+    if kinds_folder and kind not in packaged:
+        raise InputError(
+            "--own is about kinds", hint=f"write: kteardown list kinds --own {kinds_folder}"
+        )
     if covers:
         rows = {"workloads": _covering(covers, source, as_json=as_json)}
         if not rows["workloads"] and not as_json:
             return
     else:
         lists: dict[str, Callable[[], list[Fields]]] = dict(_LISTS)
-        if kind in more:
-            lists[kind] = partial(function_of(more[kind]), own)
+        if kind in packaged:
+            lists[kind] = partial(function_of(packaged[kind]), kinds_folder)
         rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _LISTS)}
     if as_json:
         echo(json.dumps(rows, indent=1))
         return
     out = options.output()
-    for chosen, found in rows.items():
-        names = [name for name in found[0] if name not in _ONLY_IN_JSON] if found else ["none yet"]
-        out.print(table_of(found, names, chosen))
+    for chosen, listed in rows.items():
+        names = (
+            [name for name in listed[0] if name not in _ONLY_IN_JSON] if listed else ["none yet"]
+        )
+        out.print(table_of(listed, names, chosen))
         out.print()
 
 
@@ -85,13 +89,20 @@ def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:
     check_source(source)
     coverage, missing = with_own(shipped_map(source), Path.cwd())
     if missing:
-        each = "`kteardown compare NAME` counts it once"
-        echo(f"What these scripts execute is not known: {', '.join(missing)}; {each}.", err=True)
+        scripts = ", ".join(missing)
+        echo(
+            f"kteardown does not know what these scripts execute: {scripts}. `kteardown compare "
+            "NAME` counts it once.",
+            err=True,
+        )
     if not coverage.source.startswith(source):
-        echo(f"What workloads execute was counted on {coverage.source}, not on {source}.", err=True)
+        echo(
+            f"kteardown counted what workloads execute on {coverage.source}, not on {source}.",
+            err=True,
+        )
     rows = covering(matching(function, coverage), coverage)
     if not rows:
-        executed = {known: shipped_functions(known) for known in shipped_sources()}
+        executed = {shipped: shipped_functions(shipped) for shipped in shipped_sources()}
         # Beside the JSON, so that an empty list is not read as an answer about a mistyped name.
         echo(not_covered(function, coverage.source, executed), err=as_json)
     return rows
@@ -117,16 +128,16 @@ def _workloads() -> list[Fields]:
 def _rows(row: Callable[[str], Fields], names: Sequence[str]) -> list[Fields]:
     """Return a row for each name; of a file that cannot be read, the last column says what is
     wrong."""
-    found: list[Fields] = []
+    rows: list[Fields] = []
     unreadable: dict[str, str] = {}
     for name in names:
         try:
-            found.append(row(name))
+            rows.append(row(name))
         except InputError as error:
             unreadable[name] = f"unreadable: {error.message}"
-    columns = dict.fromkeys(found[0], "")  # The shipped files can be read.
+    columns = dict.fromkeys(rows[0], "")  # The shipped files can be read.
     return [
-        *found,
+        *rows,
         *({**columns, "name": name, [*columns][-1]: text} for name, text in unreadable.items()),
     ]
 
@@ -171,7 +182,7 @@ _LISTS: dict[str, Callable[[], list[Fields]]] = {
     ],
     "postings": _postings,
     "kernels": lambda: [kernel_fields(entry) for entry in Cache(cache_dir()).entries()],
-    "runs": lambda: [run_fields(found) for found in all_folders()],
+    "runs": lambda: [run_fields(folder) for folder in all_folders()],
 }
 _ONLY_IN_JSON = ("state", "experiment", "variants", "privileged", "needs", "limit")
 """The name of a run ends in its experiment, and its result names the variants, or has the state.

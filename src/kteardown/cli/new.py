@@ -53,13 +53,13 @@ def new(
             Path("agent/workloads") / f"{name}.c": _filled("workload.c", name),
             Path("workloads") / f"{name}.toml": _filled("workload.toml", name),
         }
-        then = f"kteardown new experiment {name.replace('_', '-')} --workload {name}"
+        next_command = f"kteardown new experiment {name.replace('_', '-')} --workload {name}"
     elif kind == "experiment":
         files = _experiment(name, workload)
-        then = f"kteardown run {name} --quick"
+        next_command = f"kteardown run {name} --quick"
     else:
         files = _series(name, origin)
-        then = f"kteardown compare zombies --source debian:6.12 --series {name}"
+        next_command = f"kteardown compare zombies --source debian:6.12 --series {name}"
     _need_absent(files)
     for path, text in files.items():
         hint = "change to a folder in which you can write."
@@ -69,9 +69,10 @@ def new(
         out.print(f"made {path}", soft_wrap=True)
     if kind == "series" and not _person():
         out.print(
-            "only a person can sign it off: set `git config user.name` and `git config user.email`"
+            "only a person can sign off the series: set `git config user.name` and "
+            "`git config user.email`"
         )
-    out.print(f"try it: {then}", soft_wrap=True)
+    out.print(f"try it: {next_command}", soft_wrap=True)
 
 
 def _need_absent(files: Iterable[Path]) -> None:
@@ -83,7 +84,7 @@ def _need_absent(files: Iterable[Path]) -> None:
 
 
 def _check_name(kind: SkeletonKind, name: str) -> None:
-    known = {
+    names = {
         "workload": workload_names,
         "experiment": experiment_names,
         "series": lambda: [series.name for series in known_series()],
@@ -95,18 +96,19 @@ def _check_name(kind: SkeletonKind, name: str) -> None:
             hint="use at most 40 lower-case letters, digits and "
             f"{'_' if kind == 'workload' else '-'}, and begin with a letter.",
         )
-    if name in known:
+    if name in names:
         raise InputError(f"{_A[kind]} called {name!r} exists already", hint="choose another name.")
 
 
 def _experiment(name: str, workload: str) -> dict[Path, str]:
     here = Path.cwd()
-    known = workload_names(here)
-    if workload not in known:
+    workloads = workload_names(here)
+    if workload not in workloads:
         raise InputError(
-            f"--workload {workload}: there is no such workload{did_you_mean(workload, known)}",
+            f"--workload {workload}: there is no such workload{did_you_mean(workload, workloads)}",
             hint=(
-                f"name one of: {', '.join(known)}; or make it: `kteardown new workload {workload}`."
+                f"choose one of: {', '.join(workloads)}; or make a new one: "
+                f"`kteardown new workload {workload}`."
             ),
         )
     parameters = load_workload(workload, str(here)).parameters
@@ -123,14 +125,14 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
 
 def _series(name: str, patches: str) -> dict[Path, str]:
     folder = Path("series") / name
-    mine = _person() or _UNSIGNED
+    author = _person() or _UNSIGNED
     skeletons = sorted((_SKELETONS / "series").glob("*.patch"))
-    texts = {path.name: path.read_text().replace(_UNSIGNED, mine) for path in skeletons}
+    texts = {path.name: path.read_text().replace(_UNSIGNED, author) for path in skeletons}
     if patches:
         is_branch = ".." in patches and not patches.startswith(".") and not Path(patches).exists()
-        found = str(of_branch(patches, Path(), cache_dir())[1]) if is_branch else patches
+        origin = str(of_branch(patches, Path(), cache_dir())[1]) if is_branch else patches
         texts = {
-            path.name: path.read_text(errors="surrogateescape") for path in resolve(found).patches
+            path.name: path.read_text(errors="surrogateescape") for path in resolve(origin).patches
         }
     cover = _filled("series/0000-cover-letter.md", name, {"total": str(len(texts))})
     return {folder / "0000-cover-letter.md": cover} | {
@@ -140,15 +142,15 @@ def _series(name: str, patches: str) -> dict[Path, str]:
 
 def _person() -> str:
     """Return the name and address of the user that git is configured with; empty if it is not."""
-    asked = (["git", "config", "--get", key] for key in ("user.name", "user.email"))
+    commands = (["git", "config", "--get", key] for key in ("user.name", "user.email"))
     try:
-        found = [
-            spawn.run(each, capture_output=True, text=True, check=False).stdout.strip()
-            for each in asked
+        values = [
+            spawn.run(command, capture_output=True, text=True, check=False).stdout.strip()
+            for command in commands
         ]
     except OSError:  # There is no git.
         return ""
-    return "{} <{}>".format(*found) if all(found) else ""
+    return "{} <{}>".format(*values) if all(values) else ""
 
 
 def _filled(file: str, name: str, words: Mapping[str, str] | None = None) -> str:

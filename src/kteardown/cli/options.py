@@ -86,8 +86,8 @@ class Execution(_Files):  # type: ignore[misc]
     @property
     def files(self) -> dict[str, Path]:
         """The files to write, by the format of a report."""
-        given = {name: getattr(self, f"{name}_file", None) for name in FORMATS}
-        return {name: file for name, file in given.items() if file}
+        paths = {name: getattr(self, f"{name}_file", None) for name in FORMATS}
+        return {name: file for name, file in paths.items() if file}
 
     def publish(
         self,
@@ -113,11 +113,11 @@ class Execution(_Files):  # type: ignore[misc]
         ]
         errors = [error for error in map(error_of, steps) if error is not None]
         if last is not None:
-            said = publication.ended_by(errors[0] if errors else None)
-            lost = error_of(partial(_write, last, "json", said, kept))
+            final = publication.ended_by(errors[0] if errors else None)
+            lost = error_of(partial(_write, last, "json", final, kept))
             errors += [lost] if lost else []
-        for other in errors[1:]:
-            echo(f"kteardown: {other.message}\n  what to do: {other.hint}", err=True)
+        for later_error in errors[1:]:
+            echo(f"kteardown: {later_error.message}\n  what to do: {later_error.hint}", err=True)
         if errors:
             raise errors[0]
 
@@ -160,20 +160,24 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
         fields = get_type_hints(groups[name], include_extras=True)
         for field in dataclasses.fields(groups[name]):
             annotation = fields[field.name]
-            if more := dict(field.metadata):
-                offers = getattr(complete, more.pop("completes")) if "completes" in more else None
-                own = typer.Option(more.pop("flag"), autocompletion=offers, **more)
-                annotation = Annotated[annotation, own]
+            if settings := dict(field.metadata):
+                offers = (
+                    getattr(complete, settings.pop("completes"))
+                    if "completes" in settings
+                    else None
+                )
+                option = typer.Option(settings.pop("flag"), autocompletion=offers, **settings)
+                annotation = Annotated[annotation, option]
             parameters.append(
                 inspect.Parameter(field.name, keyword, default=field.default, annotation=annotation)
             )
 
     @functools.wraps(verb)
-    def call(**given: Any) -> None:
+    def call(**values: Any) -> None:
         for name, group in groups.items():
-            fields = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
-            given[name] = group(**fields)  # type: ignore[operator]
-        verb(**given)
+            fields = {field.name: values.pop(field.name) for field in dataclasses.fields(group)}
+            values[name] = group(**fields)  # type: ignore[operator]
+        verb(**values)
 
     call.__signature__ = inspect.Signature([p.replace(kind=keyword) for p in parameters])  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -202,7 +206,9 @@ def output() -> "Console":
 def note_skipped(skipped: Mapping[str, str]) -> None:
     if skipped:
         reasons = "; ".join(f"{name}: {why}" for name, why in skipped.items())
-        reporter(verbose=False, quiet=False).note(f"left out, since they cannot be read: {reasons}")
+        reporter(verbose=False, quiet=False).note(
+            f"kteardown left out what it could not read: {reasons}"
+        )
 
 
 def command_line() -> str:
@@ -214,21 +220,21 @@ def need_writable(*files: Path | None) -> None:
     """Check that files can be written, before a run and not after it. Raises InputError."""
     from kteardown.rundir.directory import CLOCKS_FILE, RunDir
 
-    seen: set[Path] = set()
+    places: set[Path] = set()
     for file in filter(None, files):
         place = file.resolve()
         # A device takes several reports.
-        if place in seen and (place.is_file() or not place.exists()):
+        if place in places and (place.is_file() or not place.exists()):
             raise InputError(
-                f"{file}: is named for two reports", hint="name a file of its own for each."
+                f"{file} is named for two reports", hint="name another file for one of them."
             )
-        seen.add(place)
+        places.add(place)
         for parent in place.parents:
             run = RunDir(parent)
             if (run.is_whole and run.plan_file.exists()) or (run.folder / CLOCKS_FILE).exists():
                 raise InputError(
-                    f"{file}: is inside of the run directory {parent}, whose files are kept as "
-                    "they are",
+                    f"{file} is inside of the run directory {parent}, whose files kteardown does "
+                    "not change",
                     hint="name a file in another folder.",
                 )
         folder = file.absolute().parent

@@ -31,21 +31,24 @@ def plan(
     jobs: Annotated[int | None, typer.Option(min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    wanted = on_clocks(load_experiment(experiment), asked)
-    resolved = [resolve(one, ablate=asked.ablate) for one in wanted]
+    experiments = on_clocks(load_experiment(experiment), asked)
+    resolutions = [resolve(on_clock, ablate=asked.ablate) for on_clock in experiments]
     if as_json:
-        found: dict[str, dict[str, Any]] = {}
-        for one in resolved:
-            planned = plan_boots(one)
-            building, measuring = forecast_cost(one, planned, jobs=jobs)
+        plans: dict[str, dict[str, Any]] = {}
+        for resolved in resolutions:
+            planned = plan_boots(resolved)
+            building, measuring = forecast_cost(resolved, planned, jobs=jobs)
             estimate = {**asdict(measuring), "build": asdict(building)}
             del estimate["trial_s"]
-            added = {"estimate": estimate, "decides": asdict(design_power(one))}
-            found[str(one.experiment.design.clock)] = {**planned.model_dump(mode="json"), **added}
-        echo(json.dumps(found if len(resolved) > 1 else next(iter(found.values())), indent=1))
+            added = {"estimate": estimate, "decides": asdict(design_power(resolved))}
+            plans[str(resolved.experiment.design.clock)] = {
+                **planned.model_dump(mode="json"),
+                **added,
+            }
+        echo(json.dumps(plans if len(resolutions) > 1 else next(iter(plans.values())), indent=1))
         return
-    for one in resolved:
-        _print(one, jobs, options.output())
+    for resolved in resolutions:
+        _print(resolved, jobs, options.output())
 
 
 def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
@@ -56,10 +59,10 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     trials = sum(len(boot.trials) for boot in planned.boots)
     boots = f"{'at most ' if design.until else ''}{len(planned.boots)} boots, {trials} trials"
     head = f"{resolved.experiment.name} on {CLOCKS[design.clock]}: {boots}"
-    each = f"{design.warmup} + {design.repetitions} repetitions"
+    repetitions = f"{design.warmup} + {design.repetitions} repetitions"
     guest = f"{planned.cpus} CPU and {planned.memory_mb} MB"
     for line in (
-        f"{head} of {each}; guests of {guest}",
+        f"{head} of {repetitions}; guests of {guest}",
         *forecast_text.building(building),
         *forecast_text.measuring(measuring, planned.memory_mb, at_most=bool(design.until)),
     ):
@@ -85,8 +88,7 @@ def _print(resolved: Resolved, jobs: int | None, out: Console) -> None:
     sampled = len(plan_profiled_boots(resolved, planned).boots)
     if sampled:
         out.print(
-            f"and {sampled} boots that are sampled for --profile; the time above does not include "
-            "them"
+            f"--profile adds {sampled} boots that are sampled; the time above does not include them"
         )
 
 

@@ -20,7 +20,7 @@ def prune(
 ) -> None:
     if not kernels and older_than_days is None and not everything:
         raise InputError(
-            "nothing is named to be removed",
+            "you named nothing to remove",
             hint="name kernels, or add --older-than DAYS or --all.",
         )
     reporter = options.reporter(verbose=False, quiet=False)

@@ -27,16 +27,18 @@ def queue(
         echo(f"cancelled or forgotten: {jobs.cancel(folder, name).asked.title}")
     if cancel:
         return
-    found = jobs.jobs(folder)
+    queued = jobs.jobs(folder)
     if show:
         job = jobs.named(folder, show)
         return echo(
-            job.text("page.md") or job.text("log") or "it has printed nothing yet", nl=False
+            job.text("page.md") or job.text("log") or "the job has printed nothing yet", nl=False
         )
     if run:
-        ended = jobs.work(folder, options.reporter(verbose=False, quiet=False).note) if found else 0
+        ended = (
+            jobs.work(folder, options.reporter(verbose=False, quiet=False).note) if queued else 0
+        )
         return echo(f"{ended} jobs ended")
-    rows = [_row(job) for job in found]
+    rows = [_row(job) for job in queued]
     if as_json:
         echo(json.dumps(rows, indent=1))
     elif rows:
@@ -46,7 +48,7 @@ def queue(
         options.output().print(table)
     else:
         echo("the queue is empty")
-    if any(job.state == "waiting" for job in found):
+    if any(job.state == "waiting" for job in queued):
         jobs.start(folder)
 
 

@@ -63,15 +63,16 @@ def report(
         )
     if form in _PICTURES and str(output) == "-":
         raise InputError(
-            f"--output -: the charts of --format {form} are files", hint="name a file or a folder."
+            f"--output -: the charts of --format {form} are files",
+            hint="name a file or a folder instead of -.",
         )
     if form == "png":
         need("pictures", f"--format {form}")
-    found = find_runs(run)
+    folder = find_runs(run)
     printed = form == "text" and output is None
     if output is not None and str(output) != "-" and not output.is_dir():
         options.need_writable(output)
-    material = material_of_folder(found, samples=not printed)
+    material = material_of_folder(folder, samples=not printed)
     ending = options.error_of(partial(gate, material, fail_on)) if fail_on is not None else None
     if printed:
         text.report(material, options.output())
@@ -87,8 +88,8 @@ def _make(publication: Publication, form: str, output: Path | None, chart: str) 
         if isinstance(material, BothMaterial):
             raise InputError(
                 f"{material.name} was measured on both clocks: --format {form} draws the charts of "
-                "one",
-                hint=f"name one: {' or '.join(one.name for one in material.clocks)}.",
+                "one clock",
+                hint=f"name one run: {' or '.join(clock.name for clock in material.clocks)}.",
             )
         for file in _pictures(material, "svg" if form == "svg" else "png", output, chart):
             echo(str(file))
@@ -98,15 +99,15 @@ def _make(publication: Publication, form: str, output: Path | None, chart: str) 
             "--output: --format text is only for the terminal",
             hint="use --format cover or markdown for a file.",
         )
-    made = formats.render(form, publication)
+    rendered = formats.render(form, publication)
     if output is None and form == "html":
         output = Path(f"{_file_name(material)}.html")
         echo(str(output))
     if output is None or str(output) == "-":
         # On a terminal a line ends as all lines do, also in a format whose files have other ends.
-        echo(made.replace("\r\n", "\n"), nl=False)
+        echo(rendered.replace("\r\n", "\n"), nl=False)
     else:
-        options.write_text(output, made)
+        options.write_text(output, rendered)
 
 
 def _file_name(material: Measured) -> str:
@@ -129,7 +130,7 @@ def _pictures(
     single = output is not None and output.suffix == f".{form}"
     if single and len(charts) > 1:
         raise InputError(
-            f"--output {output}: is one file, and {len(charts)} charts are selected",
+            f"--output {output} is one file, but {len(charts)} charts are selected",
             hint=f"name a folder, or one chart with --chart:\n  {names(charts)}",
         )
     folder = (

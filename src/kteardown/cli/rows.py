@@ -47,11 +47,11 @@ def boots_done(rows: Sequence[Fields]) -> str:
     return f"{text}, {left} left" if left else text
 
 
-def boot_rows(found: RunDir) -> list[Fields]:
+def boot_rows(run: RunDir) -> list[Fields]:
     """Return what is known of each boot of the plan; None where it has not ended."""
-    ended = {boot.boot: boot for boot in found.boots()}
+    ended = {boot.boot: boot for boot in run.boots()}
     rows: list[Fields] = []
-    for boot in load_plan(found).boots:
+    for boot in load_plan(run).boots:
         record = ended.get(boot.index)
         row: Fields = {
             "boot": boot.index,
@@ -61,7 +61,7 @@ def boot_rows(found: RunDir) -> list[Fields]:
         }
         row |= dict.fromkeys(("seconds", "detail", "console"))
         if record is not None:
-            console = "/".join(found.console_file(boot.index, record.attempt).names[-2:])
+            console = "/".join(run.console_file(boot.index, record.attempt).names[-2:])
             row |= {"outcome": record.end.outcome, "seconds": f"{record.end.duration_s:.1f}"}
             row |= {"detail": record.end.detail, "console": console}
         rows.append(row)
@@ -92,42 +92,42 @@ def covering(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> list[
     """Return the workloads that execute functions of ``changed``, those that execute most of it
     first."""
     rows: list[Fields] = []
-    for found in propose(changed, coverage, stress_tests=stress_tests()).found:
-        workload = load_workload(found.workload, str(Path.cwd()))
+    for proposal in propose(changed, coverage, stress_tests=stress_tests()).found:
+        workload = load_workload(proposal.workload, str(Path.cwd()))
         rows.append(
             {
-                "name": found.workload,
-                "point": words(found.params, workload) if found.functions else "",
-                "in_stretch": len(found.functions),
-                "calls": found.calls,
-                "share": found.share if found.functions else None,
-                "only_outside": len(found.outside),
-                "most_of_it": [function.name for function in list(found.functions)[:3]],
+                "name": proposal.workload,
+                "point": words(proposal.params, workload) if proposal.functions else "",
+                "in_stretch": len(proposal.functions),
+                "calls": proposal.calls,
+                "share": proposal.share if proposal.functions else None,
+                "only_outside": len(proposal.outside),
+                "most_of_it": [function.name for function in list(proposal.functions)[:3]],
             }
         )
     return rows
 
 
 def kernel_fields(entry: CacheEntry) -> Fields:
-    known = pick(entry, "release", "arch", "source", "series")
+    fields = pick(entry, "release", "arch", "source", "series")
     used = entry.last_used.strftime("%Y-%m-%d %H:%M")
-    return {"name": entry.key, **known, "size_mb": entry.size_kb // 1024, "last_used": used}
+    return {"name": entry.key, **fields, "size_mb": entry.size_kb // 1024, "last_used": used}
 
 
-def run_fields(found: RunFolder) -> Fields:
+def run_fields(folder: RunFolder) -> Fields:
     """Return a run, of a damaged one with what is damaged in place of the result."""
     row: Fields = dict.fromkeys(
         ("name", "clock", "source", "experiment", "variants", "state", "result"), ""
     )
-    row["name"] = found.name
+    row["name"] = folder.name
     try:
-        experiments = [load(run).experiment for run in found.runs]
+        experiments = [load(run).experiment for run in folder.runs]
         row["clock"] = [experiment.design.clock for experiment in experiments]
         row["source"], row["experiment"] = experiments[0].source, experiments[0].name
         row["variants"] = list(experiments[0].variants)
-        answer = saved.answer_of(found)
+        answer = saved.answer_of(folder)
         damage = ""
-        for run in found.runs if not answer else ():
+        for run in folder.runs if not answer else ():
             if not damage and (why := saved.damage(run)):
                 damage = f"{run.result_file}: {why}; `kteardown analyse {run.name}` writes it again"
         row["state"] = f"unreadable: {damage}" if damage else "done" if answer else "unfinished"

@@ -26,7 +26,7 @@ def run(
     execution: options.Execution,
     experiment: options.ExperimentArg = "",
     resume: Annotated[str | None, typer.Option(metavar="RUN", autocompletion=complete.runs)] = None,
-    own: Annotated[list[str] | None, typer.Option(metavar="PATH")] = None,
+    own_paths: Annotated[list[str] | None, typer.Option("--own", metavar="PATH")] = None,
 ) -> None:
     reporter = execution.begin()
     if resume is not None:
@@ -36,30 +36,30 @@ def run(
                 "experiment",
                 hint=f"run `kteardown run --resume {resume}`.",
             )
-        found = find_runs(resume)
+        folder = find_runs(resume)
         named.need(
-            named.of_runs(found),
-            own or (),
-            found.name,
+            named.of_runs(folder),
+            own_paths or (),
+            folder.name,
             f"kteardown run --resume {shlex.quote(resume)}",
         )
     else:
-        if own:
+        if own_paths:
             raise InputError(
-                "--own is for what a run names that is resumed",
-                hint="leave it out, or add --resume RUN.",
+                "--own is only for a run that is resumed",
+                hint="leave --own out, or add --resume RUN.",
             )
         if not experiment:
             raise InputError(
                 "no experiment is named", hint="name one; `kteardown list experiments` shows them."
             )
         experiments = on_clocks(load_experiment(experiment), asked)
-        found = execution.runner(reporter).start(experiments, ablate=asked.ablate)
-    finish(found, reporter, execution, "run")
+        folder = execution.runner(reporter).start(experiments, ablate=asked.ablate)
+    finish(folder, reporter, execution, "run")
 
 
 def finish(
-    found: RunFolder, reporter: TerminalReporter, execution: options.Execution, verb: str = "run"
+    folder: RunFolder, reporter: TerminalReporter, execution: options.Execution, verb: str = "run"
 ) -> None:
     """Boot the rest of the plan, print the result, write the files of ``execution``, apply the
     gate.
@@ -67,10 +67,10 @@ def finish(
     Raises InputError, BuildError, GuestError, LabError, BrokenError, NotBuiltError,
     GateError.
     """
-    material = execution.runner(reporter).boot_rest(found)
+    material = execution.runner(reporter).boot_rest(folder)
     show = partial(text.brief, material, options.output())
     gates = partial(gate, material, execution.fail_on)
-    execution.publish(of_run(material, verb), show, gates, kept=f"kteardown report {found.name}")
+    execution.publish(of_run(material, verb), show, gates, kept=f"kteardown report {folder.name}")
 
 
 def compare(
@@ -89,5 +89,5 @@ def compare(
     source, variants = base_and_variants(source, series or [], branch or [])
     asked = Overrides.of(kernels, designed, variant=variants)
     experiments = experiments_on(workload, source, asked, scripted, reporter)
-    found = execution.runner(reporter).start(experiments, ablate=asked.ablate)
-    finish(found, reporter, execution, "compare")
+    folder = execution.runner(reporter).start(experiments, ablate=asked.ablate)
+    finish(folder, reporter, execution, "compare")

@@ -70,42 +70,44 @@ def selftest(
 ) -> None:
     reporter = options.reporter(verbose, quiet)
     reporter.note("reading the host, and booting a probe guest")
-    found = _of_host()
+    self_test = _of_host()
     material = None if host_only else _compare(boots, reporter)
     if material is not None:
-        found = _with_comparison(found, material)
-    ending = options.error_of(partial(_check_clocks, found))
+        self_test = _with_comparison(self_test, material)
+    ending = options.error_of(partial(_check_clocks, self_test))
     if as_json:
-        echo(formats.render("json", publication(found, material).ended_by(ending)), nl=False)
+        echo(formats.render("json", publication(self_test, material).ended_by(ending)), nl=False)
     else:
-        echo(text(found), nl=False)
+        echo(text(self_test), nl=False)
     if ending is not None:
         raise ending
 
 
-def _check_clocks(found: SelfTest) -> None:
+def _check_clocks(self_test: SelfTest) -> None:
     """Raise GateError if the two clocks disagree on the comparison."""
     if first := next(
-        (reading for reading in found.readings if reading.reading == "disagree"), None
+        (reading for reading in self_test.readings if reading.reading == "disagree"), None
     ):
         name = shipped_name(first.workload, first.metric, first.statistic)
         raise GateError(
             f"the clocks disagree on {name}: {first.reason}",
             hint=(
-                f"see both with `kteardown report {found.run}`, and send the report of this "
+                f"see both with `kteardown report {self_test.run}`, and send the report of this "
                 "command."
             ),
         )
 
 
-def publication(found: SelfTest, material: Measured | None) -> Publication:
+def publication(self_test: SelfTest, material: Measured | None) -> Publication:
     """Return what the command says, for scripts; ``material`` is the comparison, unless there is
     none."""
     headline = (
-        f"Guests do not run under KVM: {found.probe}." if found.probe else "Guests run under KVM."
+        f"Guests do not run under KVM: {self_test.probe}."
+        if self_test.probe
+        else "Guests run under KVM."
     )
     # What is left out is in the run.
-    details = found.model_dump(mode="json", exclude={"run", "timing", "noise", "readings"})
+    details = self_test.model_dump(mode="json", exclude={"run", "timing", "noise", "readings"})
     if material is None:
         return Publication("selftest", headline, details=details)
     return Publication("selftest", headline, materials=(material,), details=details)
@@ -142,14 +144,17 @@ def cannot_show(
         "nodes": (topology["nodes"] or 1) < 2,
         "smt": smt != "on",
     }
-    for name, one in shipped_table("cli/texts/selftest").items():
+    for name, limitation in shipped_table("cli/texts/selftest").items():
         if lacks[name]:
-            yield {**one, "why": one["why"].format(counters=no_counters, smt=smt or "unknown")}
+            yield {
+                **limitation,
+                "why": limitation["why"].format(counters=no_counters, smt=smt or "unknown"),
+            }
 
 
 def _compare(boots: int, reporter: TerminalReporter) -> Measured:
     """Measure the shipped comparison on both clocks. Raises what ``pipeline.finish`` raises."""
-    asked = Overrides(
+    overrides = Overrides(
         variant=[_VARIANT],
         workload=[_WORKLOAD],
         arch=_ARCH,
@@ -159,7 +164,7 @@ def _compare(boots: int, reporter: TerminalReporter) -> Measured:
         boots=boots,
         repetitions=5,
     )
-    experiments = on_clocks(load_experiment(_EXPERIMENT), asked)
+    experiments = on_clocks(load_experiment(_EXPERIMENT), overrides)
     command = (
         f"kteardown run {_EXPERIMENT} --workload {_WORKLOAD} --variant {_VARIANT} --set {_POINTS} "
         f"--clock both --seeds 2 --boots {boots} --repetitions 5 --arch {_ARCH}"
@@ -168,7 +173,7 @@ def _compare(boots: int, reporter: TerminalReporter) -> Measured:
     return runner.boot_rest(runner.start(experiments))
 
 
-def _with_comparison(found: SelfTest, material: Measured) -> SelfTest:
+def _with_comparison(self_test: SelfTest, material: Measured) -> SelfTest:
     assert isinstance(material, BothMaterial)
     wall = material.clocks[1].result
     headline = {(r.metric, r.statistic) for r in material.both.readings}
@@ -177,7 +182,7 @@ def _with_comparison(found: SelfTest, material: Measured) -> SelfTest:
         for c in wall.comparisons
         if (c.metric, c.statistic) in headline
     ]
-    return found.model_copy(
+    return self_test.model_copy(
         update={
             "run": material.name,
             "timing": wall.timing,
@@ -187,10 +192,10 @@ def _with_comparison(found: SelfTest, material: Measured) -> SelfTest:
     )
 
 
-def text(found: SelfTest) -> str:
+def text(self_test: SelfTest) -> str:
     words = templates("kteardown.cli", "texts", keep_trailing_newline=True)
     words.globals |= {f.__name__: f for f in (percent, detectable, shipped_name, point_text)}
     words.filters["percent"] = percent
     return words.get_template("selftest.txt.j2").render(
-        found=found, timing=timing_lines(found.timing)
+        self_test=self_test, timing=timing_lines(self_test.timing)
     )

@@ -59,8 +59,8 @@ def show(
             )
         )
         return
-    for found in runs:
-        _print_boots(found)
+    for run in runs:
+        _print_boots(run)
 
 
 def _find(what: str, name: str, kind: str | None) -> RunFolder:
@@ -73,16 +73,16 @@ def _find(what: str, name: str, kind: str | None) -> RunFolder:
             hint=f"name one of these, as in: kteardown show workload {name}",
         )
     kinds = kinds_of(what)
-    words = " or ".join(f"`kteardown show {one} {what}`" for one in kinds)
+    words = " or ".join(f"`kteardown show {thing} {what}`" for thing in kinds)
     try:
-        found = find_runs(what)
+        folder = find_runs(what)
     except InputError as error:
         if kinds:
             raise InputError(f"{what!r} is not a run", hint=f"use {words}.") from error
         raise
     if kinds:
         echo(f"{what!r} is a run; {words} shows what else has this name", err=True)
-    return found
+    return folder
 
 
 def _print_fields(fields: Fields, out: Console) -> None:
@@ -97,29 +97,29 @@ def _print_fields(fields: Fields, out: Console) -> None:
             out.print(f"{heading(name)}: {cell(value) or 'none'}")
 
 
-def _print_boots(found: RunDir) -> None:
-    rows = boot_rows(found)
+def _print_boots(run: RunDir) -> None:
+    rows = boot_rows(run)
     out = options.output()
-    out.print(f"{found.path}: {boots_done(rows)}", soft_wrap=True)
+    out.print(f"{run.path}: {boots_done(rows)}", soft_wrap=True)
     if rows:
         out.print(table_of(rows, list(rows[0])))
-    if is_locked(found):
-        out.print("it is being measured now")
+    if is_locked(run):
+        out.print("the run is being measured now")
     elif any(row["outcome"] == "to do" for row in rows):
-        out.print(f"finish it with: kteardown run --resume {found.name}", soft_wrap=True)
+        out.print(f"finish the run with: kteardown run --resume {run.name}", soft_wrap=True)
 
 
-def _print_console(found: RunDir, boot: int) -> None:
-    record = next((record for record in found.boots() if record.boot == boot), None)
+def _print_console(run: RunDir, boot: int) -> None:
+    record = next((record for record in run.boots() if record.boot == boot), None)
     if record is None:
-        planned = boot in {planned.index for planned in load_plan(found).boots}
+        planned = boot in {planned.index for planned in load_plan(run).boots}
         raise InputError(
-            f"boot {boot} of {found.name} has not ended"
+            f"boot {boot} of {run.name} has not ended"
             if planned
-            else f"{found.name} has no boot {boot}",
-            hint=f"choose another boot; `kteardown show {found.name}` lists them.",
+            else f"{run.name} has no boot {boot}",
+            hint=f"choose another boot; `kteardown show {run.name}` lists them.",
         )
-    file = found.console_file(boot, record.attempt)
+    file = run.console_file(boot, record.attempt)
     hint = "restore the file from a copy of the run; nothing else of the run needs it."
     with failing(f"{file}: cannot be read", hint=hint):
         content = file.content(LARGE)

@@ -141,8 +141,8 @@ def _series(name: str) -> Fields:
     changed = changed_by(chosen.files, coverage)
     backports = [{"for": files[0].parent.name} for files in chosen.backports]
     changes: dict[str, list[str]] = {}
-    for one in changed:
-        changes.setdefault(one.file, []).append(one.name)
+    for function in changed:
+        changes.setdefault(function.file, []).append(function.name)
     used = re.compile(rf"{re.escape(name)}(@.*| on .*)?")
     users = [e for e in _all_experiments() if any(map(used.fullmatch, e.variants))]
     return {
@@ -162,16 +162,16 @@ def _series(name: str) -> Fields:
 def changed_by(patches: Iterable[Path], coverage: CoverageMap) -> list[ChangedFunction]:
     """Return the functions that the headings of the hunks name, of those that any workload
     executes."""
-    found: dict[tuple[str, str], ChangedFunction] = {}
+    functions: dict[tuple[str, str], ChangedFunction] = {}
     for patch in patches:
         file = ""
-        for heading, named in _HUNK.findall(patch.read_text(encoding="latin-1")):
-            file = named or file
+        for heading, patched_file in _HUNK.findall(patch.read_text(encoding="latin-1")):
+            file = patched_file or file
             inside = set(re.findall(r"\w+", heading))
-            for one in matching(file, coverage) if inside else ():
-                if one.name in inside:
-                    found[one.file, one.name] = one
-    return list(found.values())
+            for function in matching(file, coverage) if inside else ():
+                if function.name in inside:
+                    functions[function.file, function.name] = function
+    return list(functions.values())
 
 
 def _title_of(folder: Path) -> str:
@@ -180,33 +180,33 @@ def _title_of(folder: Path) -> str:
         letters = sorted(place.glob("0000-*"))
         if letters:
             text = letters[0].read_text(encoding="utf-8", errors="replace")
-            found = re.search(
+            match = re.search(
                 r"^Subject:[ \t]*+(?:\[[^\]\n]*+\][ \t]*+)?(.+)$|^#[ \t]*+(.+)$", text, re.MULTILINE
             )
-            return (found[1] or found[2]).strip() if found else ""
+            return (match[1] or match[2]).strip() if match else ""
     return ""
 
 
 def _experiment(name: str) -> Fields:
-    found = load_experiment(name)
-    design = found.design
+    experiment = load_experiment(name)
+    design = experiment.design
     number = {"boots": design.boots} if design.clock == "wall" else {"seeds": design.seeds}
     return {
-        "name": found.name,
-        "summary": found.question,
-        "source": found.source,
+        "name": experiment.name,
+        "summary": experiment.question,
+        "source": experiment.source,
         "design": {"clock": design.clock, **number, **pick(design, "warmup", "repetitions")},
-        "variants": [{"name": variant} for variant in found.variants],
+        "variants": [{"name": variant} for variant in experiment.variants],
         "workloads": [
             {
                 "name": sweep.workload,
                 "params": sweep.params,
-                "summary": load_workload(sweep.workload, found.folder).summary,
+                "summary": load_workload(sweep.workload, experiment.folder).summary,
             }
-            for sweep in found.workloads
+            for sweep in experiment.workloads
         ],
-        "last_run": _last_run(found),
-        "more": _pages([found.name, *_workloads_of(found)]),
+        "last_run": _last_run(experiment),
+        "more": _pages([experiment.name, *_workloads_of(experiment)]),
     }
 
 
@@ -226,15 +226,19 @@ def _kernel(name: str) -> Fields:
         check_source(name)
         return _source(name)
     entries = Cache(cache_dir()).entries()
-    found = [entry for entry in entries if entry.key.startswith(name)]
-    if len(found) != 1:
-        several = f"{name!r} fits {len(found)} kernels in the cache" if found else ""
+    matches = [entry for entry in entries if entry.key.startswith(name)]
+    if len(matches) != 1:
+        several = (
+            f"{len(matches)} kernels in the cache have a name that begins with {name!r}"
+            if matches
+            else ""
+        )
         raise InputError(
             several
             or f"there is no kernel {name!r} in the cache{did_you_mean(name, shipped_sources())}",
             hint="choose one of `kteardown list kernels`, or a source such as debian:6.12.",
         )
-    return {**kernel_fields(found[0]), "series": found[0].series or None}
+    return {**kernel_fields(matches[0]), "series": matches[0].series or None}
 
 
 def _source(name: str) -> Fields:
@@ -248,10 +252,10 @@ def _source(name: str) -> Fields:
         coverage = None
     executed = [
         {
-            "workload": one.name,
-            "functions_in_stretch": len({f for p in one.points for f in p.inside}),
+            "workload": workload.name,
+            "functions_in_stretch": len({f for p in workload.points for f in p.inside}),
         }
-        for one in (coverage.workloads.values() if coverage else ())
+        for workload in (coverage.workloads.values() if coverage else ())
     ]
     return {
         "name": name,

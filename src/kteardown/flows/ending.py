@@ -54,7 +54,7 @@ def _error(material: Measured, problem: Problem) -> KteardownError:
             hint=f"finish it with `kteardown run --resume {run}`.",
         )
     if problem.kind == "not compared":
-        lost = [text for one in material.clocks for text in uncompared_sentences(one.result)]
+        lost = [text for clock in material.clocks for text in uncompared_sentences(clock.result)]
         return GateError(
             "; ".join(lost), hint=f"{boots}; a point that was not compared cannot pass."
         )
@@ -63,12 +63,12 @@ def _error(material: Measured, problem: Problem) -> KteardownError:
     text = metric_sentence(problem.finding)
     if points := problem.finding.turned("worse"):
         place = f" at {point_text(points[0].point)}" if points[0].point else ""
-        text += f"; the first that is worse{place} ({change(points[0])})"
+        text += f"; the first point that is worse{place} ({change(points[0])})"
     elif problem.finding.whole is None:
-        first = next(one for one in problem.finding.points if one.verdict == "inconclusive")
+        first = next(point for point in problem.finding.points if point.verdict == "inconclusive")
         place = f" at {point_text(first.point)}" if first.point else ""
         text += (
-            f"; the first that is inconclusive{place}: "
+            f"; the first point that is inconclusive{place}: "
             f"{with_remedy(first.reason, problem.finding.clock)}"
         )
     return GateError(

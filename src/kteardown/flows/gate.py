@@ -111,14 +111,14 @@ class GateAnswer:
         """Return what is said in every format."""
         details = {"against": self.against, "lines": [vars(line) for line in self.lines]}
         if self.material is None:
-            (said,) = self.text
-            return Publication("gate", said, "pass", page=f"{said}\n", details=details)
+            (answer,) = self.text
+            return Publication("gate", answer, "pass", page=f"{answer}\n", details=details)
         outcome = self.material.answer.outcome
         drifts = self.drifts
-        said = sentence(self.material.result, self.material.workloads)
+        answer = sentence(self.material.result, self.material.workloads)
         return Publication(
             "gate",
-            "\n".join([*(f"Drift: {line.text}." for line in drifts), said]),
+            "\n".join([*(f"Drift: {line.text}." for line in drifts), answer]),
             "fail" if drifts and outcome != "broken" else outcome,
             (self.material,),
             page=markdown.listed(self.text) + "\n",
@@ -178,12 +178,12 @@ def _kept(against: str, experiment: Experiment) -> RunDir | None:
     """Return the kept run that is named, on the clock of the experiment; None if it is a
     revision."""
     try:
-        found = find_runs(against)
+        folder = find_runs(against)
     except InputError:
         if against == "last":
             raise
         return None
-    for run in found.runs:
+    for run in folder.runs:
         if load(run).experiment.design.clock == experiment.design.clock:
             return run
     raise InputError(
@@ -232,9 +232,9 @@ def _beside(kept: RunDir, experiment: Experiment) -> Experiment:
         source = f"git:{source.removeprefix('git:').partition('@')[0]}@{built.rpartition('@')[2]}"
     if unnamed := {*paths_of(source)} - {*paths_of(experiment.source)}:
         raise InputError(
-            f"--against {kept.name}: its base is of {min(unnamed)}: kteardown uses it only if you "
-            "name it again",
-            hint="if it is what you want to use, name it with --source.",
+            f"--against {kept.name}: the base of this run is from {min(unnamed)}, which kteardown "
+            "uses only if you name this path again",
+            hint="if you want to use this path, name it with --source.",
         )
     elsewhere = experiment.source != source
     variants = tuple(
@@ -282,23 +282,22 @@ def _drift_lines(
 ) -> list[GateLine]:
     drifts = hook("drifts")
     if drifts is None:
-        reporter.note(
-            "drifts are not looked for: this installation of kteardown is without kteardown_history"
-        )
+        reporter.note("kteardown does not look for drifts: kteardown_history is not installed")
         return []
     try:
         need("history", "a look at earlier runs")
     except InputError as error:
-        reporter.note(f"drifts are not looked for: {error.message}")
+        reporter.note(f"kteardown does not look for drifts: {error.message}")
         return []
     return [
         GateLine(
             False,
-            f"{each.kernel}: {each.metric}{f' at {point_text(each.point)}' if each.point else ''} "
-            f"is {each.by:.1%} worse than in {each.since} ({each.at[:10]}), in {each.steps} "
-            f"step{'s' if each.steps > 1 else ''}, none of them beyond the margin",
-            f"{each.metric} since {each.since}",
+            f"{drift.kernel}: {drift.metric}"
+            f"{f' at {point_text(drift.point)}' if drift.point else ''} is {drift.by:.1%} worse "
+            f"than in {drift.since} ({drift.at[:10]}), in {drift.steps} "
+            f"step{'s' if drift.steps > 1 else ''}, none of them beyond the margin",
+            f"{drift.metric} since {drift.since}",
             drift=True,
         )
-        for each in drifts(all_runs(), run, experiment, margins)
+        for drift in drifts(all_runs(), run, experiment, margins)
     ]

@@ -41,21 +41,21 @@ class Runner:
             place.check_experiment(experiment, kvm=self.needs_kvm)
         return pipeline.start(experiments, self.reporter, ablate=ablate, command=self.command)
 
-    def boot_rest(self, found: RunFolder, *, repeat: bool = False) -> Measured:
+    def boot_rest(self, folder: RunFolder, *, repeat: bool = False) -> Measured:
         """Boot the rest of the plan, and return what the run says. ``repeat`` as for
         ``run.places.Where``.
 
         Raises InputError, BuildError, GuestError, LabError.
         """
-        self.reporter.note(f"run directory: {found.path}")
-        place = remembered_place(RunDir(found.path), self.on)
-        snapshots = [load(run) for run in found.runs]
+        self.reporter.note(f"run directory: {folder.path}")
+        place = remembered_place(RunDir(folder.path), self.on)
+        snapshots = [load(run) for run in folder.runs]
         for snapshot in snapshots:
             place.check_experiment(snapshot.experiment, kvm=self.needs_kvm)
         materials = []
         try:
             for snapshot in snapshots:
-                if found.both_clocks:
+                if folder.both_clocks:
                     self.reporter.note(f"{CLOCKS[snapshot.experiment.design.clock]}:")
                 materials.append(
                     pipeline.finish(snapshot, self.reporter, Where(place, self.jobs, repeat))
@@ -63,13 +63,13 @@ class Runner:
                 if snapshot is not snapshots[-1]:
                     self.reporter.note(f"done; its report: kteardown report {snapshot.run.name}")
         except KeyboardInterrupt:
-            self.reporter.note(f"interrupted; finish it with: {_resume_command(found, place.on)}")
+            self.reporter.note(f"interrupted; finish it with: {_resume_command(folder, place.on)}")
             raise
-        return side_by_side(found.name, *materials) if found.both_clocks else materials[0]
+        return side_by_side(folder.name, *materials) if folder.both_clocks else materials[0]
 
 
-def _resume_command(found: RunFolder, on: str) -> str:
+def _resume_command(folder: RunFolder, on: str) -> str:
     """Return the command that goes on with a run, with what must be named again."""
     words = f" --on {shlex.quote(on)}" if on else ""
-    words += named.options(one.text for one in named.of_runs(found))
-    return f"kteardown run --resume {found.name}{words}"
+    words += named.options(name.text for name in named.of_runs(folder))
+    return f"kteardown run --resume {folder.name}{words}"

@@ -42,7 +42,7 @@ def experiments_on(
     script does not run, BuildError, LabError.
     """
     here = Path.cwd()
-    own = workload in own_scripts(here)
+    is_described = workload in own_scripts(here)
     if not is_own(workload):
         if scripted != Scripted():
             what = (
@@ -56,10 +56,10 @@ def experiments_on(
                 hint="remove these options, or give the path of a script: ./NAME.sh",
             )
         return on_clocks(experiment_for(workload, source), asked)
-    if own and replace(scripted, metric=None) != Scripted():
+    if is_described and replace(scripted, metric=None) != Scripted():
         raise InputError(
             f"{workload} is described in workloads/{workload}.toml, and --programs, --file, "
-            "--root, --allow and --limit are for a script that is not",
+            "--root, --allow and --limit are for a script without such a file",
             hint="write these into the table [script] of that file.",
         )
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
@@ -68,7 +68,7 @@ def experiments_on(
         image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
         kernel = Bootable(image.image, image.modules)
         rehearsed = rehearse(kernel, first, HERE, reporter)
-        if own:
+        if is_described:
             count_script(image, described, first, rehearsed.sizes[0].params, reporter)
         asked_for = scripted.metric or ()
         if asked_for or not any(metric.read for metric in described.workload.metrics.values()):
@@ -106,27 +106,29 @@ def described_in(
     if workload in workload_names(here):
         described = with_files(load_workload(workload, str(here)), here)
     else:
-        given = parse_assignments(asked.assignments or ())
-        params = {name: values for name, values in given.items() if name not in MACHINE_PARAMETERS}
+        assignments = parse_assignments(asked.assignments or ())
+        params = {
+            name: values for name, values in assignments.items() if name not in MACHINE_PARAMETERS
+        }
         described = describe(workload, scripted, params)
     write(described, folder)
-    found = described.workload
-    experiment = _experiments(found.name, source, folder, asked)[0]
+    script_workload = described.workload
+    experiment = _experiments(script_workload.name, source, folder, asked)[0]
     machine = experiment.machine
     for archive in script_archives(
-        {found.name: found}, str(folder), Entry(folder), machine.arch, reporter
+        {script_workload.name: script_workload}, str(folder), Entry(folder), machine.arch, reporter
     ):
-        check_size(archive.stat().st_size, machine.memory_mb or found.memory_mb)
+        check_size(archive.stat().st_size, machine.memory_mb or script_workload.memory_mb)
     return described, experiment
 
 
 def _experiments(name: str, source: str, folder: Path, asked: Overrides) -> tuple[Experiment, ...]:
     """Return the experiment with the script ``name`` of ``folder``, once for each clock."""
-    found = on_clocks(experiment_of_script(name, source, folder), asked)
-    machine = found[0].machine
+    experiments = on_clocks(experiment_of_script(name, source, folder), asked)
+    machine = experiments[0].machine
     if (machine.largest("cpus") or 1) > 1 or (machine.largest("possible_cpus") or 1) == 1:
-        return found
+        return experiments
     # As in experiments/dyingcg.toml: else a boot with 32 possible CPUs takes minutes.
     args = tuple(dict.fromkeys((*machine.kernel_args, "noapictimer")))
     quick = machine.model_copy(update={"kernel_args": args})
-    return tuple(experiment.model_copy(update={"machine": quick}) for experiment in found)
+    return tuple(experiment.model_copy(update={"machine": quick}) for experiment in experiments)

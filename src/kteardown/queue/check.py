@@ -72,17 +72,19 @@ def status_of(job: jobs.QueuedJob) -> tuple[Status, str]:
     if state == "cancelled":
         return "warn", f"cancelled: {job.id[: jobs.SHOWN_DIGITS]}"
     if ended is None:
-        others = [
-            one for one in jobs.jobs(job.folder.parent) if one.state in ("running", "waiting")
+        pending = [
+            queued
+            for queued in jobs.jobs(job.folder.parent)
+            if queued.state in ("running", "waiting")
         ]
-        before = sum(one.asked.at < job.asked.at for one in others)
+        before = sum(queued.asked.at < job.asked.at for queued in pending)
         waits = f"queued, {before} before it" if before else "queued"
         return "warn", "being measured: check again" if state == "running" else waits
     if ended.exit_code is None:
         return "warn", f"not measured: {ended.why}"
-    said = answer.headline.splitlines()
-    if said:
-        return _OF_OUTCOME[answer.outcome], said[0]
+    answer_lines = answer.headline.splitlines()
+    if answer_lines:
+        return _OF_OUTCOME[answer.outcome], answer_lines[0]
     lines = [line for line in job.text("log").splitlines() if line.startswith("kteardown: ")]
     why = lines[-1].removeprefix("kteardown: ") if lines else f"exit code {ended.exit_code}"
     return "warn", f"not measured: {why}"

@@ -136,11 +136,11 @@ def _read(file: Path, kind: type[_Model]) -> _Model | None:
 
 def jobs(folder: Path) -> list[QueuedJob]:
     """Return the jobs, the oldest first; one whose files are damaged is left out."""
-    found = []
-    for one in folder.glob("[0-9a-f]" * SHOWN_DIGITS + "*"):
+    queued = []
+    for path in folder.glob("[0-9a-f]" * SHOWN_DIGITS + "*"):
         with suppress(OSError, ValidationError):
-            found.append(QueuedJob(one))
-    return sorted(found, key=lambda job: (job.asked.at, job.id))
+            queued.append(QueuedJob(path))
+    return sorted(queued, key=lambda job: (job.asked.at, job.id))
 
 
 def add(
@@ -157,7 +157,7 @@ def add(
         if len(waiting) >= MOST_WAITING:
             raise InputError(
                 f"{len(waiting)} series wait in the queue, which takes no more",
-                hint="cancel some: `kteardown queue`, `kteardown queue --cancel ID`.",
+                hint="see `kteardown queue`, and cancel some with `kteardown queue --cancel ID`.",
             )
         folder.mkdir(parents=True, exist_ok=True)
         asked = QueuedSeries(
@@ -180,13 +180,13 @@ def add(
 
 def named(folder: Path, name: str) -> QueuedJob:
     """Return the job whose id begins with ``name``. Raises InputError."""
-    found = [job for job in jobs(folder) if name and job.id.startswith(name)]
-    if len(found) != 1:
+    matches = [job for job in jobs(folder) if name and job.id.startswith(name)]
+    if len(matches) != 1:
         raise InputError(
-            f"{'several jobs have' if found else 'no job has'} an id that begins with {name!r}",
+            f"{'several jobs have' if matches else 'no job has'} an id that begins with {name!r}",
             hint="see `kteardown queue`.",
         )
-    return found[0]
+    return matches[0]
 
 
 def cancel(folder: Path, name: str) -> QueuedJob:
@@ -252,13 +252,13 @@ def _try(job: QueuedJob, lock: int) -> bool:
     before = _read(job.folder / "started.json", _Started)
     attempt = before.attempt + 1 if before else 1
     if not _is_own(job):
-        why = "this user did not add it, or an earlier version did"
+        why = "this user did not add the job, or an earlier version of kteardown did"
         return _end(
-            job, None, f"{why}; `kteardown queue --cancel {job.id[:SHOWN_DIGITS]}` removes it"
+            job, None, f"{why}; `kteardown queue --cancel {job.id[:SHOWN_DIGITS]}` removes the job"
         )
     if attempt > _ATTEMPTS:
         return _end(job, None, f"its process was killed {_ATTEMPTS} times")
-    what = [str(job.folder / "mail") if one == "mail" else one for one in job.asked.what]
+    what = [str(job.folder / "mail") if word == "mail" else word for word in job.asked.what]
     files = ["--json", str(job.folder / "answer.json"), "--markdown", str(job.folder / "page.md")]
     argv = spawn.kteardown("try", *what, *job.asked.arguments, *files, "--quiet")
     # Paths in its arguments are of the folder in which they were given.

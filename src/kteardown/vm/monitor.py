@@ -141,10 +141,11 @@ class GuestSilence:
 
     In real time it is hung after ``BootJob.silence_s`` seconds of the host. On the instruction
     clock a loaded host may take any time for a second of the guest, so the guest's own clock
-    decides: it is hung after ``silence_s`` seconds of it, which are as many thousand million
-    instructions, or after a sixth of them that took five minutes of the host: the emulator is slow
-    at loops of PAUSE. The longest time without a record that any shipped workload was seen to take
-    there is below one second, sleeps excepted, which take no time of the host.
+    decides: the guest is hung after ``silence_s`` seconds of its clock, which are as many thousand
+    million instructions. A fifteenth of them (``_SLOW_SHARE``) is enough once QEMU has used 240 s
+    of CPU time (``_SLOW_CPU_S``), because the emulator is slow at loops of PAUSE. No shipped
+    workload was seen to take a second of that clock without a record, sleeps excepted, which take
+    no time of the host.
 
     ``cpu_s`` returns the CPU time that QEMU has used, in seconds.
     """

@@ -134,7 +134,7 @@ def test_the_commits_are_found_each_with_its_part(
     assert "without it 230" in confirmed[0]
     assert re.search(r"^    o-+[o#?-]+#  o good", done.stdout, re.M)
     assert "<svg" in Path(facts["picture"]).read_text()
-    assert "for one change about 6 kernels" in done.stderr
+    assert "one change takes about 6 kernels" in done.stderr
     rows = re.findall(r'#+ +\w{12} \("commit (\d+)"\)$', done.stdout, re.M)
     assert rows == sorted(rows, key=int)
     assert "not explained: 0%" in done.stdout
@@ -202,7 +202,7 @@ def test_kernels_that_panic_are_found(
     assert done.exit_code == 0, done.exception
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
     assert "panic" in done.stdout.splitlines()[0]
-    assert "confirmed, 3 boots each: with it 1.000, without it 0" in done.stdout
+    assert "confirmed, 3 boots each: with the change 1.000, without it 0" in done.stdout
 
 
 def test_a_comparison_that_was_killed_goes_on(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +308,8 @@ def test_real_time_finds_the_commit_and_how_probable_it_is(
     assert facts["posterior"][ids[9]] > 0.99
     assert f'Fixes: {ids[9][:12]} ("commit 9")' in done.stdout
     assert re.search(
-        r"  confirmed, 12 boots each: with it 1.[23]\d+, without it (0.99|1.00)", done.stdout
+        r"  confirmed, 12 boots each: with the change 1.[23]\d+, without it (0.99|1.00)",
+        done.stdout,
     )
     assert "most probable: " in done.stderr
     rules = {rule for number, rule in seen if number != COMMITS - 1}
@@ -340,15 +341,15 @@ def test_what_the_clock_cannot_see_is_refused(
     "argv, message",
     [
         (["--clock", "both"], "takes neither --clock both nor --until"),
-        (["--clock", "wall", "--outcome", "panic"], "with --outcome no --clock wall"),
-        (["--outcome", "slow"], "no kernel fails so"),
+        (["--clock", "wall", "--outcome", "panic"], "nor --clock wall together with --outcome"),
+        (["--outcome", "slow"], "no kernel fails in this way"),
         (["--seeds", "1"], "no difference can be measured with one seed"),
         (["--good", "nothing"], "'nothing' is not a commit of"),
         (["--source", "debian:6.12"], "--source debian:6.12: a bisection needs a git tree and two"),
         (["--good", "debian:7.2", "--bad", "debian:7.3"], "no source has the commits between"),
-        (["--series", "x.mbox"], "--series has its own ends"),
+        (["--series", "x.mbox"], "--series: the ends are the source"),
         (["--metric", "thaw_ns"], "no difference between the good and the bad commit is measured"),
-        (["--outcome", "hang"], "the bad commit shows no hang"),
+        (["--outcome", "hang"], "the bad commit does not fail with hang"),
     ],
 )
 def test_wrong_input_is_an_error(

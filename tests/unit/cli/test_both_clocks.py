@@ -128,7 +128,7 @@ def test_each_side_has_the_unit_that_its_clock_gives(both: RunFolder) -> None:
 
 
 def test_charts_are_of_one_clock(both: RunFolder) -> None:
-    assert f"name one: {both.name}/instructions" in refused("report", "last", "--format", "svg")
+    assert f"name one run: {both.name}/instructions" in refused("report", "last", "--format", "svg")
 
 
 def test_a_gate_reads_both_clocks(both: RunFolder) -> None:

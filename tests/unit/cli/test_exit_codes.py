@@ -56,7 +56,7 @@ def test_no_error_of_the_program_has_the_code_of_a_verdict(text: str, tmp_path: 
 def test_a_user_that_the_host_does_not_have_is_wrong_input(argv: str, tmp_path: Path) -> None:
     done = kteardown(*argv.split(), "git:~absent-user/linux", home=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
-    assert "this host has no user of the name that a path has after ~" in done.stderr
+    assert "a path names a user after ~, and this host has no user of that name" in done.stderr
 
 
 def test_a_pipe_that_is_closed_inside_a_verb_is_an_error_of_the_host(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_a_plan_is_printed_without_building_anything(tmp_path: Path) -> None:
 def test_a_plan_counts_the_boots_that_are_sampled(tmp_path: Path) -> None:
     done = kteardown("plan", "freezer", "--quick", "--profile", home=tmp_path)
     assert done.returncode == 0
-    assert "and 3 boots that are sampled for --profile" in done.stdout
+    assert "--profile adds 3 boots that are sampled" in done.stdout
     assert "sampled" not in kteardown("plan", "freezer", "--quick", home=tmp_path).stdout
 
 

@@ -72,7 +72,7 @@ def test_html_can_go_to_standard_output(home: Path) -> None:
     [
         (("--format", "svg", "--chart", "nope"), "growth-zombies-freeze_user_ns"),
         (("--format", "svg", "-o", "-"), "the charts of --format svg are files"),
-        (("--format", "png", "-o", "one.png"), "is one file, and"),
+        (("--format", "png", "-o", "one.png"), "is one file, but"),
         (("--format", "cover", "-o", "/nowhere/file"), "there is no folder"),
         (("--format", "text", "-o", "file"), "use --format cover"),
     ],

@@ -148,9 +148,9 @@ def test_a_run_in_progress_says_how_far_it_is(home: Path) -> None:
     whole[ends[1]] = whole[ends[1]].replace('"outcome":"ok"', '"outcome":"panic"')
     run.records_file.path.write_text("".join(whole[: ends[1] + 1]))
     assert "2 of 6 boots done, 1 failed, 4 left" in shown("last")
-    assert f"finish it with: kteardown run --resume {run.name}" in shown("last")
+    assert f"finish the run with: kteardown run --resume {run.name}" in shown("last")
     with open_writer(run):
-        assert "it is being measured now" in shown("last")
+        assert "the run is being measured now" in shown("last")
         assert "--resume" not in shown("last")
 
 

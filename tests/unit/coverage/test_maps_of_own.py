@@ -96,7 +96,9 @@ def test_try_proposes_a_script_that_executes_what_is_changed(
     (tmp_path / "workloads/mounts.sh").write_text("true $N\n")
     chosen = choose_workloads((), base, sources, Designed(), {})
     assert not chosen.workloads
-    assert "What these scripts in ./workloads execute is not known: mounts." in chosen.notes
+    assert (
+        "kteardown does not know what these scripts in ./workloads execute: mounts." in chosen.notes
+    )
 
 
 def test_a_kernel_without_debug_information_is_no_error(script: Described, tmp_path: Path) -> None:

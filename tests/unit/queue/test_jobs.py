@@ -232,7 +232,7 @@ def test_a_job_that_another_has_put_there_is_not_executed(
     assert jobs.work(folder, lambda _: None) == 5
     for job in (foreign, *changed):
         assert job.ended is not None and (job.ended.exit_code, job.text("log")) == (None, "")
-        assert "did not add it" in job.ended.why
+        assert "did not add the job" in job.ended.why
     assert mine.ended is not None and mine.ended.exit_code == 2
     assert (tmp_path / "mine" / "kteardown" / "secret").stat().st_mode & 0o777 == 0o600
 

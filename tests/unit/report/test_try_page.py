@@ -107,7 +107,8 @@ def test_a_page_shows_what_is_hostile_on_its_own_line() -> None:
 def test_what_no_metric_can_show_is_only_counted() -> None:
     cost = PathCost("tasks", (1204.0,), (1131.0,))
     error = NotExercisedError(
-        "executed, but not measured by anything here: it is 0.5%", hint="a script."
+        "workloads execute the change, but none of them can measure it: it is 0.5%",
+        hint="a script.",
     )
     measured = MeasuredWorkload(
         "pipechain", "executes f", exercise=Exercise((), True, 0.005, cost), only_counted=True
@@ -115,8 +116,11 @@ def test_what_no_metric_can_show_is_only_counted() -> None:
     whole = replace(tried(), measured=(measured,), error=error)
     answer = facts_of(whole)
     assert answer["costs"][0].startswith("pipechain: 1,204 -> 1,131 instructions")
-    assert answer["headline"] == "Executed, but not measured by anything here: it is 0.5%."
-    assert page(whole).index("1,204") < page(whole).index("Executed, but not measured")
+    assert (
+        answer["headline"]
+        == "Workloads execute the change, but none of them can measure it: it is 0.5%."
+    )
+    assert page(whole).index("1,204") < page(whole).index("Workloads execute the change, but none")
     assert "would only count the change in pipechain: executes f" in plan(whole)
 
 

@@ -330,8 +330,9 @@ def test_a_damaged_result_is_analysed_again(damage: str, home: Path) -> None:
     before = run.result_file.path.read_bytes()
     run.result_file.path.write_text(damage)
     assert result_in(output("report", "last", "--format", "json")) == json.loads(before)
-    assert "the saved result is replaced, not compared: not a result.json" in output(
-        "analyse", "last"
+    assert (
+        "kteardown replaces the saved result and does not compare it: not a result.json"
+        in output("analyse", "last")
     )
     assert run.result_file.path.read_bytes() == before
 
@@ -350,8 +351,8 @@ def test_a_result_of_fewer_boots_is_not_reused(home: Path) -> None:
     assert now["boots"]["ok"] == early["boots"]["ok"] + 3
     printed = output("analyse", "last")
     assert (
-        "the saved result is replaced, not compared: boots have ended since it was written"
-        in printed
+        "kteardown replaces the saved result and does not compare it: boots have ended since it "
+        "was written" in printed
     )
     assert json.loads(run.result_file.path.read_bytes()) == now
     assert not (run.path / "analysis-1").exists()

@@ -115,9 +115,9 @@ class MeasuredCommits:
                 "error": metric.spread / math.sqrt(metric.boots),
             }
         faults = "; ".join(fault.message for fault in result.broken(variant))
-        found, ci = self.compared.figures(result, variant)
+        changed_value, ci = self.compared.figures(result, variant)
         self.measured[commit] = MeasuredCommit(
-            value=found, why=on_one_line(faults), run=run, ci=ci, **more
+            value=changed_value, why=on_one_line(faults), run=run, ci=ci, **more
         )
         if self.good not in self.measured:
             value, ci = self.compared.figures(result, BASE)
@@ -142,18 +142,18 @@ class MeasuredCommits:
     def show(self, commit: str) -> None:
         """Report what a commit was measured to be, all that were, and where the change may still
         be."""
-        one = self.tested().get(commit)
-        if one is None:  # `git bisect run` asked for a commit that is not between the ends.
+        tested = self.tested().get(commit)
+        if tested is None:  # `git bisect run` asked for a commit that is not between the ends.
             return
-        word = {True: "bad", False: "good", None: "uncertain, and skipped"}[one.is_bad]
+        word = {True: "bad", False: "good", None: "uncertain, and skipped"}[tested.is_bad]
         parts = (
             sorted(self.posterior().items(), key=lambda part: -part[1])
             if self.compared.size
             else []
         )
-        most = ", ".join(f"{share:.0%} {self.subject(one)}" for one, share in parts[:3])
+        most = ", ".join(f"{share:.0%} {self.subject(suspect)}" for suspect, share in parts[:3])
         likely = f"; most probable: {most}" if parts else ""
-        self.reporter.note(f"{word}: {one.figures} {one.text}{likely}")
+        self.reporter.note(f"{word}: {tested.figures} {tested.text}{likely}")
         self.task.update(len(self.measured) - 2, f"{self.line()}{likely}")
 
     def line(self) -> str:
@@ -165,30 +165,36 @@ class MeasuredCommits:
 
     def tested(self) -> dict[str, CommitValue]:
         """Return what was measured, in the order of history, a commit after its parents."""
-        found = {}
+        values = {}
         for at, commit in enumerate([self.good, *self.within(self.bad)]):
             if commit in self.measured:
-                one = self.measured[commit]
+                measured = self.measured[commit]
                 text = self.subject(commit)
-                ends = f" [{number(one.ci[0])}, {number(one.ci[1])}]" if one.ci else ""
-                figures = "no value" if one.value is None else f"{number(one.value)}{ends}"
-                text += f": {one.why}" if one.value is None else ""
-                found[commit] = CommitValue(
-                    at, self.is_bad(commit), one.value, one.ci, figures, text
+                ends = (
+                    f" [{number(measured.ci[0])}, {number(measured.ci[1])}]" if measured.ci else ""
                 )
-        return found
+                figures = (
+                    "no value" if measured.value is None else f"{number(measured.value)}{ends}"
+                )
+                text += f": {measured.why}" if measured.value is None else ""
+                values[commit] = CommitValue(
+                    at, self.is_bad(commit), measured.value, measured.ci, figures, text
+                )
+        return values
 
     def posterior(self) -> dict[str, float]:
         """Return the probability of each commit that it made the change, after all blocks."""
         commits = self.within(self.bad)
-        means = {commit: (one.mean, one.error) for commit, one in self.measured.items()}
-        seen = {
+        means = {
+            commit: (measured.mean, measured.error) for commit, measured in self.measured.items()
+        }
+        block_means = {
             c: search.BlockMean(m, e)
             for c, (m, e) in means.items()
             if m is not None and e is not None
         }
-        within = {commit: frozenset(self.within(commit)) for commit in seen}
-        return search.posterior(commits, within, seen, math.log1p(self.compared.size))
+        within = {commit: frozenset(self.within(commit)) for commit in block_means}
+        return search.posterior(commits, within, block_means, math.log1p(self.compared.size))
 
     def forecast(self) -> str:
         """Return how many kernels and boots one change takes, and how long that takes on this
@@ -205,11 +211,11 @@ class MeasuredCommits:
             boot_s = (expected.seconds or 0.0) / len(plan.boots)
             build_s = median(Cache(cache_dir()).built(arch, "seconds", variant=True) or [0.0])
             return (
-                f"for one change about {kernels} kernels and {kernels * boots} boots: about "
+                f"one change takes about {kernels} kernels and {kernels * boots} boots: about "
                 f"{duration(kernels * (build_s + boots * boot_s))}, at {duration(build_s)} a "
                 f"kernel and {duration(boot_s)} a boot, as so far on this host"
             )
-        return f"for one change about {kernels} kernels"
+        return f"one change takes about {kernels} kernels"
 
     def confirm(self, change: Change) -> Confirmed:
         """Boot a change, and the bad commit without it, three times each, beside a layout twin.
@@ -223,38 +229,40 @@ class MeasuredCommits:
                 "the bad commit with it reverted": self._walk.without(change.commits, self.bad),
                 "its parent, since it cannot be reverted": self._walk.parent(change.commits[0]),
             }
-            found = Confirmed()
+            confirmed = Confirmed()
             for without, tree in ways.items():
-                if tree is not None and not found.values:
+                if tree is not None and not confirmed.values:
                     try:
-                        found = self._confirmed(change, without, tree)
+                        confirmed = self._confirmed(change, without, tree)
                     except (BuildError, GuestError, NotBuiltError) as error:
-                        found = Confirmed(why=on_one_line(error.message))
-            self._kept.confirmed[last] = found
+                        confirmed = Confirmed(why=on_one_line(error.message))
+            self._kept.confirmed[last] = confirmed
             self._save()
         return self._kept.confirmed[last]
 
     def _confirmed(self, change: Change, without: str, tree: str) -> Confirmed:
         commits = (change.commits[-1], tree)
-        folders = [git.as_patch(self._walk.git_dir, self.good, one, cache_dir()) for one in commits]
+        folders = [
+            git.as_patch(self._walk.git_dir, self.good, commit, cache_dir()) for commit in commits
+        ]
         folders += self._moved([folder for folder in folders if folder])
         booted = [folder for folder in folders if folder]
         run, result = self.booted(booted, **({} if self.compared.size else {"seeds": 3}))
-        named = dict(zip(booted, result.requested, strict=True))
-        good, bad = (self.measured[one].value or 0.0 for one in (self.good, self.bad))
+        kernels = dict(zip(booted, result.requested, strict=True))
+        good, bad = (self.measured[commit].value or 0.0 for commit in (self.good, self.bad))
         reverted = bad - change.by if without.startswith("the bad") else change.before
         values = []
-        seen = []
+        are_bad = []
         for folder, low in zip(folders, (change.before, reverted, good), strict=False):
             # What is not built differs in nothing from the good commit.
-            kernel = named[folder] if folder and named[folder] not in result.not_built else BASE
+            kernel = kernels[folder] if folder and kernels[folder] not in result.not_built else BASE
             value, _ = self.compared.figures(result, kernel)
             metric = self.compared.verdict(result, kernel) if self.compared.size else None
             near = None if value is None else _nearer(value, low + change.by, low)
-            seen.append(self.compared.is_bad(metric) if metric else near)
+            are_bad.append(self.compared.is_bad(metric) if metric else near)
             values.append(value)
         boots = max((row.changed.boots for row in result.comparisons), default=0)
-        holds = seen == [True, False, False][: len(seen)]
+        holds = are_bad == [True, False, False][: len(are_bad)]
         return Confirmed(without=without, run=run, boots=boots, values=tuple(values), holds=holds)
 
     def _moved(self, folders: Sequence[Path]) -> list[Path | None]:
@@ -270,26 +278,26 @@ class MeasuredCommits:
 
     def within(self, commit: str) -> list[str]:
         """Return the commits that ``commit`` contains and the good one does not, oldest first."""
-        asked = ("rev-list", "--reverse", "--topo-order", f"{self.good}..{commit}")
-        return git.run(*asked, git_dir=self._walk.git_dir).text.split()
+        command = ("rev-list", "--reverse", "--topo-order", f"{self.good}..{commit}")
+        return git.run(*command, git_dir=self._walk.git_dir).text.split()
 
     def subject(self, commit: str) -> str:
         """Return the abbreviated hash and the subject of a commit, as in a ``Fixes:`` line."""
-        asked = ("log", "-1", "--abbrev=12", '--format=%h ("%s")', commit)
-        return on_one_line(git.run(*asked, git_dir=self._walk.git_dir).text)
+        command = ("log", "-1", "--abbrev=12", '--format=%h ("%s")', commit)
+        return on_one_line(git.run(*command, git_dir=self._walk.git_dir).text)
 
 
 def begun_run(name: str, experiment: Experiment) -> RunFolder | None:
     """Return the run ``name``, if it is there and names nothing that ``experiment`` does not."""
     # What is asked for is what the user has typed.
-    typed = [one.text for one in named.of_experiment(experiment)]
+    typed = [item.text for item in named.of_experiment(experiment)]
     with suppress(InputError):
-        found = find_runs(name) if name and "/" not in name else None
-        if found:
-            named.need(named.of_runs(found), typed, name, "")
-        return found
+        folder = find_runs(name) if name and "/" not in name else None
+        if folder:
+            named.need(named.of_runs(folder), typed, name, "")
+        return folder
     return None
 
 
-def _nearer(value: float, one: float, other: float) -> bool:
-    return abs(value - one) < abs(value - other)
+def _nearer(value: float, target: float, alternative: float) -> bool:
+    return abs(value - target) < abs(value - alternative)

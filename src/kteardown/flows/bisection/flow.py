@@ -62,8 +62,8 @@ class BisectionQuestion:
         outcome = self.outcome
         if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
             raise InputError(
-                "a bisection takes neither --clock both nor --until, and with --outcome no --clock "
-                "wall",
+                "a bisection takes neither --clock both nor --until, nor --clock wall together "
+                "with --outcome",
                 hint="remove these options.",
             )
         if designed.seeds == 1 and not outcome:  # Before the first kernel is built.
@@ -72,7 +72,9 @@ class BisectionQuestion:
             )
         kinds = [kind for kind in get_args(FaultKind) if kind != "ok"]
         if outcome and outcome not in kinds:
-            raise InputError.unknown(f"--outcome {outcome}: no kernel fails so", outcome, kinds)
+            raise InputError.unknown(
+                f"--outcome {outcome}: no kernel fails in this way", outcome, kinds
+            )
 
     @property
     def metric(self) -> str:
@@ -99,16 +101,16 @@ class Bisection:
         """Find the changes and confirm them; return what is said, and the page for a terminal."""
         commits = self.commits
         commits.reporter.note(commits.forecast())
-        found = _walked(commits, self.walk)
+        changes = _walked(commits, self.walk)
         (Entry(self.folder) / "bisect.log").replace(self.walk.log + "\n")
         drawn_chart = search.chart(
             [*commits.tested().values()], commits.compared.text, commits.compared.unit
         )
         (drawn,) = draw([drawn_chart], "svg", self.folder)
-        said = details(commits, found, self.folder) | {"picture": visible(str(drawn))}
-        text = page(commits, found, said)
-        publication = Publication("bisect", headline(commits, found), page=text, details=said)
-        return publication, page(commits, found, said, quoted=str)
+        facts = details(commits, changes, self.folder) | {"picture": visible(str(drawn))}
+        text = page(commits, changes, facts)
+        publication = Publication("bisect", headline(commits, changes), page=text, details=facts)
+        return publication, page(commits, changes, facts, quoted=str)
 
 
 @contextmanager
@@ -125,8 +127,8 @@ def bisection(question: BisectionQuestion, runner: Runner) -> Iterator[Bisection
     count = _count(span, ends)
     judged = git.commit(ends.repository, question.judge) if question.judge else ""
     experiment = _experiment(question, ends, count, reporter)
-    asked = [experiment.model_dump_json(), ends.source, ends.bad, question.metric, question.outcome]
-    key = key_of(json.dumps(asked).encode())
+    facts = [experiment.model_dump_json(), ends.source, ends.bad, question.metric, question.outcome]
+    key = key_of(json.dumps(facts).encode())
     folder = runs_dir() / f"bisect-{key}"
     # Not in that folder, which can come from a stranger: git executes hooks and what its
     # configuration names.
@@ -148,7 +150,9 @@ def _count(span: Span, ends: _Ends) -> int:
         what = f"{span.good or ends.good}..{span.bad or ends.bad} has no commit"
         what += f" that touches {' or '.join(path)}" if path else ""
         raise InputError(
-            what, hint="--good is the older commit, and --path a path from the top of the tree."
+            what,
+            hint="name the older commit with --good, and with --path a path from the top of the "
+            "tree.",
         )
     return count
 
@@ -167,10 +171,12 @@ def _experiment(
     design: dict[str, Any] = rule if wall else {"clock": "instructions"}
     asked = Overrides.of(question.kernels, replace(designed, **design))
     (experiment,) = experiments_on(question.workload, ends.source, asked, scripted, reporter)
-    known = [name for workload in load_workloads(experiment).values() for name in workload.metrics]
-    if metric and metric not in known:
+    metrics = [
+        name for workload in load_workloads(experiment).values() for name in workload.metrics
+    ]
+    if metric and metric not in metrics:
         raise InputError.unknown(
-            f"--metric {metric}: {question.workload} has no such metric", metric, known
+            f"--metric {metric}: {question.workload} has no such metric", metric, metrics
         )
     if not wall:
         return experiment
@@ -185,13 +191,13 @@ def _walked(commits: MeasuredCommits, walk: Walk) -> list[Change]:
     try:
         with commits.reporter.task("Bisecting", total=steps) as commits.task:
             if size:  # Noise allows one change only: a part of it would need many times the boots.
-                found = walk.first_bad(commits.good, commits.bad, commits.is_bad)
-                return [Change(tuple(reversed(found)), 1.0, 1 + size)]
+                bad_commits = walk.first_bad(commits.good, commits.bad, commits.is_bad)
+                return [Change(tuple(reversed(bad_commits)), 1.0, 1 + size)]
             return walk.changes(commits.good, commits.bad, commits.value)
     except KeyboardInterrupt:
         count = len(commits.measured)
         commits.reporter.note(
-            f"interrupted; {count} commits are measured, and the same command goes on"
+            f"interrupted; {count} commits are measured. Give the same command again to go on"
         )
         raise
 
@@ -228,13 +234,15 @@ def _ends_of(span: Span, reporter: Reporter) -> _Ends:
 def _ends_of_series(span: Span, reporter: Reporter) -> _Ends:
     """Return the source of a series, and its last patch. Raises InputError, BuildError."""
     if span.good or span.bad:
-        raise InputError("--series has its own ends", hint="remove --good and --bad.")
+        raise InputError(
+            "--series: the ends are the source and the last patch", hint="remove --good and --bad."
+        )
     sources = Sources(cache_dir(), reporter)
-    found = sources.identify(span.source)
+    identified = sources.identify(span.source)
     patches = series_patches(span.series, cache_dir=cache_dir(), reporter=reporter).patches
-    digest = key_of("".join([found.id, *map(file_hash, patches)]).encode())
+    digest = key_of("".join([identified.id, *map(file_hash, patches)]).encode())
     repository, first, last = history(
-        patches, sources.tree(found), cache_dir() / "histories" / digest
+        patches, sources.tree(identified), cache_dir() / "histories" / digest
     )
     return _Ends(repository, span.source, first, last)
 
@@ -251,7 +259,10 @@ def _measure_ends(commits: MeasuredCommits, folder: Path, metric: str, outcome: 
     commits.keep(bad, run, result)
     if outcome and not commits.measured[bad].value:
         raise InputError(
-            f"the bad commit shows no {outcome}",
-            hint=f"`kteardown show {run}` lists its boots; name another commit, or more --seeds.",
+            f"the bad commit does not fail with {outcome}",
+            hint=(
+                f"`kteardown show {run}` lists its boots; name another commit, or give more "
+                "--seeds."
+            ),
         )
     kept.replace(json.dumps(vars(commits.compared)))

@@ -14,13 +14,13 @@ from kteardown.visible import visible
 _WIDTH = 24
 
 
-def headline(commits: MeasuredCommits, found: Sequence[Change]) -> str:
+def headline(commits: MeasuredCommits, changes: Sequence[Change]) -> str:
     """Return the answer in a sentence: the commit with the largest part of the difference."""
     compared = commits.compared
-    if not found:
+    if not changes:
         return f"No commit was found that changes {compared.text}."
     whole = (commits.measured[commits.bad].value or 0) - (commits.measured[commits.good].value or 0)
-    largest = max(found, key=lambda change: abs(change.by))
+    largest = max(changes, key=lambda change: abs(change.by))
     names = " or ".join(commits.subject(commit) for commit in largest.commits)
     if compared.outcome:
         parts = [f"{compared.outcome} begins with {names}"]
@@ -30,14 +30,14 @@ def headline(commits: MeasuredCommits, found: Sequence[Change]) -> str:
         parts = [f"{names} changes {compared.text} from {step}, {share}"]
     if not commits.confirm(largest).holds:
         parts.append("this is not confirmed")
-    if others := len(found) - 1:
+    if others := len(changes) - 1:
         parts.append(f"{others} more {'commit changes' if others == 1 else 'commits change'} it")
     return f"{'; '.join(parts)}."
 
 
 def page(
     commits: MeasuredCommits,
-    found: Sequence[Change],
+    changes: Sequence[Change],
     facts: dict[str, Any],
     quoted: Callable[[str], str] = plain,
 ) -> str:
@@ -52,54 +52,61 @@ def page(
         return quoted(commits.subject(commit))
 
     lines = [f"{compared.text}, from {subject(facts['good'])} to {subject(facts['bad'])}:", ""]
-    for change, one in zip(found, facts["changes"], strict=True):
+    for change, fact in zip(changes, facts["changes"], strict=True):
         names = [subject(commit) for commit in change.commits]
         which = (
             "one of these, since some have no value or are uncertain: " if len(names) > 1 else ""
         )
         step = f"{number(change.before)} -> {number(change.after)} {compared.unit}".rstrip()
-        lines.append(f"- {which}{'; '.join(names)}: {step}, {one['share']:.0%} of the difference")
+        lines.append(f"- {which}{'; '.join(names)}: {step}, {fact['share']:.0%} of the difference")
         lines.append(f"  Fixes: {names[-1]}")
         if facts["posterior"]:
             share = sum(facts["posterior"][commit] for commit in change.commits)
-            lines.append(f"  by all blocks of all commits together: probable to {share:.1%}")
+            lines.append(f"  probability from the blocks of all commits together: {share:.1%}")
         lines.append(f"  {confirmation(commits.confirm(change))}")
     lines += [f"- not explained: {abs(facts['unexplained_share']):.0%}", ""]
     lines += [f"{len(commits.measured)} commits were measured, in their order:", ""]
     lines += [f"    {commits.line()}  o good, # bad, ? no value or uncertain, = perhaps", ""]
-    largest = max(one.value or 1e-9 for one in commits.measured.values())
-    for one in commits.tested().values():
-        bar = "#" * round(_WIDTH * max(one.value or 0.0, 0.0) / largest)
-        lines.append(f"    {one.figures:>24} {bar:<{_WIDTH}} {one.text}")
+    largest = max(measured.value or 1e-9 for measured in commits.measured.values())
+    for tested in commits.tested().values():
+        bar = "#" * round(_WIDTH * max(tested.value or 0.0, 0.0) / largest)
+        lines.append(f"    {tested.figures:>24} {bar:<{_WIDTH}} {tested.text}")
     lines += ["", f"![The measured commits, in their order]({facts['picture']})"]
     return "\n".join([*lines, "", f"To go on by hand: git bisect replay {facts['log']}"]) + "\n"
 
 
-def confirmation(found: Confirmed) -> str:
+def confirmation(confirmed: Confirmed) -> str:
     """Return what was booted to confirm a change, and whether it holds."""
-    if not found.values:
-        return f"not confirmed: {found.why or 'neither its revert nor its parent can be booted'}"
-    values = ["no value" if value is None else number(value) for value in found.values]
+    if not confirmed.values:
+        return (
+            f"not confirmed: {confirmed.why or 'neither its revert nor its parent can be booted'}"
+        )
+    values = ["no value" if value is None else number(value) for value in confirmed.values]
     moved = (
         f"code moved alone {values[2]}"
         if len(values) > 2
         else "no .c file is changed, so no layout twin"
     )
-    how = f"{found.boots} boots each: with it {values[0]}, without it {values[1]} ({found.without})"
-    return f"{'confirmed' if found.holds else 'NOT CONFIRMED'}, {how}, {moved}"
+    how = (
+        f"{confirmed.boots} boots each: with the change {values[0]}, without it {values[1]} "
+        f"({confirmed.without})"
+    )
+    return f"{'confirmed' if confirmed.holds else 'NOT CONFIRMED'}, {how}, {moved}"
 
 
-def details(commits: MeasuredCommits, found: Sequence[Change], folder: Path) -> dict[str, Any]:
+def details(commits: MeasuredCommits, changes: Sequence[Change], folder: Path) -> dict[str, Any]:
     """Return what was found, for scripts."""
     whole = (commits.measured[commits.bad].value or 0) - (commits.measured[commits.good].value or 0)
     return {
         "compared": vars(commits.compared),
         "good": commits.good,
         "bad": commits.bad,
-        "changes": [{**vars(one), "by": one.by, "share": one.by / whole} for one in found],
-        "confirmed": [commits.confirm(one).model_dump() for one in found],
-        "unexplained_share": 1 - sum(one.by for one in found) / whole,
-        "measured": {commit: one.model_dump() for commit, one in commits.measured.items()},
+        "changes": [
+            {**vars(change), "by": change.by, "share": change.by / whole} for change in changes
+        ],
+        "confirmed": [commits.confirm(change).model_dump() for change in changes],
+        "unexplained_share": 1 - sum(change.by for change in changes) / whole,
+        "measured": {commit: value.model_dump() for commit, value in commits.measured.items()},
         "posterior": commits.posterior() if commits.compared.size else {},
         "log": visible(str(folder / "bisect.log")),
     }

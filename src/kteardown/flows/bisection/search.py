@@ -62,17 +62,17 @@ def boots_needed(size: float, spread: float, confidence: float) -> int:
 def posterior(
     commits: Sequence[str],
     within: Mapping[str, frozenset[str]],
-    seen: Mapping[str, BlockMean],
+    means: Mapping[str, BlockMean],
     size: float,
 ) -> dict[str, float]:
     """Return for each of ``commits`` the probability that it made the difference ``size``.
 
-    ``within`` has the commits that each commit of ``seen`` contains, itself included. Each commit
+    ``within`` has the commits that each commit of ``means`` contains, itself included. Each commit
     was equally probable before, and the means are normal around zero or ``size``.
     """
     logs = np.zeros(len(commits))
-    for commit, (mean, error) in seen.items():
-        bad = np.array([one in within[commit] for one in commits])
+    for commit, (mean, error) in means.items():
+        bad = np.array([candidate in within[commit] for candidate in commits])
         logs -= np.where(bad, (mean - size) ** 2, mean**2) / (2 * max(error, 1e-9) ** 2)
     shares = np.exp(logs - logs.max())
     return dict(zip(commits, (shares / shares.sum()).tolist(), strict=True))
@@ -160,16 +160,16 @@ class Walk:
             return
 
         def is_bad(commit: str) -> bool | None:
-            found = value(commit)
-            return None if found is None else (found - start) / gap > 0.5
+            measured = value(commit)
+            return None if measured is None else (measured - start) / gap > 0.5
 
-        found = self.first_bad(good, bad, is_bad)
+        bad_commits = self.first_bad(good, bad, is_bad)
         # Of several, the first has the last commit before the change as its parent.
-        before = self.parent(found[-1])
-        if len(found) > 1 and value(before) is None:
-            before = found[-1]
+        before = self.parent(bad_commits[-1])
+        if len(bad_commits) > 1 and value(before) is None:
+            before = bad_commits[-1]
         old = value(before)
-        new = value(found[0])
+        new = value(bad_commits[0])
         if new is None:
             return
         if (
@@ -179,8 +179,8 @@ class Walk:
             old = start
         yield from self._changes(good, before, value, whole)
         if abs(new - old) > _LEAST * abs(whole):
-            yield Change(tuple(reversed(found)), old, new)
-        yield from self._changes(found[0], bad, value, whole)
+            yield Change(tuple(reversed(bad_commits)), old, new)
+        yield from self._changes(bad_commits[0], bad, value, whole)
 
     def first_bad(self, good: str, bad: str, is_bad: Callable[[str], bool | None]) -> list[str]:
         """Return the first bad commit; several, newest first, if commits without a verdict lie
@@ -189,25 +189,27 @@ class Walk:
         Raises InputError if git refuses.
         """
         (self.git_dir / "HEAD").write_text(f"{bad}\n")
-        said = self._bisect("start", "--no-checkout", *self._options, bad, good, *self._paths)
+        answer = self._bisect("start", "--no-checkout", *self._options, bad, good, *self._paths)
         judged: set[str] = set()
-        while not _FOUND.search(said):
-            if _SKIPPED.search(said):
-                words = (line.strip() for line in said.splitlines())
+        while not _FOUND.search(answer):
+            if _SKIPPED.search(answer):
+                words = (line.strip() for line in answer.splitlines())
                 left = {word for word in words if len(word) in (40, 64)}
                 return [
-                    one for one in self._ask("rev-list", f"{good}..{bad}").split() if one in left
+                    candidate
+                    for candidate in self._ask("rev-list", f"{good}..{bad}").split()
+                    if candidate in left
                 ]
             commit = self._ask("rev-parse", "BISECT_HEAD")
             if commit in judged:
                 hint = "report this with the version of git."
                 raise InputError(
-                    f"git bisect asks again for {commit}: {said.strip()[-300:]}", hint=hint
+                    f"git bisect asks again for {commit}: {answer.strip()[-300:]}", hint=hint
                 )
             judged.add(commit)
             verdict = is_bad(commit)
             term = "skip" if verdict is None else "bad" if verdict else "good"
-            said = self._bisect(term, commit)
+            answer = self._bisect(term, commit)
         return [self._ask("rev-parse", "refs/bisect/bad")]
 
     def parent(self, commit: str) -> str:
@@ -221,8 +223,8 @@ class Walk:
             "diff", "--binary", "--full-index", commits[-1], f"{commits[0]}^", git_dir=self.git_dir
         )
         steps = (("read-tree", last), ("apply", "--cached", "--3way"), ("write-tree",))
-        done = [git.run(*step, git_dir=self.git_dir, data=undo.out) for step in steps if undo.ok]
-        return done[-1].text if done and all(one.ok for one in done) else None
+        results = [git.run(*step, git_dir=self.git_dir, data=undo.out) for step in steps if undo.ok]
+        return results[-1].text if results and all(result.ok for result in results) else None
 
     @property
     def log(self) -> str:
@@ -230,22 +232,22 @@ class Walk:
         return git.run("bisect", "log", git_dir=self.git_dir).text
 
     def _bisect(self, *argv: str) -> str:
-        done = git.run("bisect", *argv, git_dir=self.git_dir)
-        said = f"{done.text}\n{done.said}"
-        if not done.ok and not _SKIPPED.search(said):
+        result = git.run("bisect", *argv, git_dir=self.git_dir)
+        answer = f"{result.text}\n{result.said}"
+        if not result.ok and not _SKIPPED.search(answer):
             raise InputError(
-                f"git cannot bisect: {said.strip()[-300:]}",
+                f"git cannot bisect: {answer.strip()[-300:]}",
                 hint="the good commit must come before the bad one.",
             )
-        return said
+        return answer
 
     def _ask(self, *argv: str) -> str:
-        done = git.run(*argv, git_dir=self.git_dir)
-        if not done.ok:
+        result = git.run(*argv, git_dir=self.git_dir)
+        if not result.ok:
             raise InputError(
-                f"git: {done.said.strip()[-300:]}", hint="check the repository with `git fsck`."
+                f"git: {result.said.strip()[-300:]}", hint="check the repository with `git fsck`."
             )
-        return done.text
+        return result.text
 
 
 _WIDTH = 72
@@ -276,7 +278,7 @@ def line(tested: Iterable[CommitValue], last: int, left: Iterable[int]) -> str:
     """
     letters = ["-"] * _WIDTH
     marks = [(at, "=") for at in left]
-    marks += [(one.at, {False: "o", True: "#", None: "?"}[one.is_bad]) for one in tested]
+    marks += [(commit.at, {False: "o", True: "#", None: "?"}[commit.is_bad]) for commit in tested]
     for at, letter in marks:
         letters[round(at * (_WIDTH - 1) / max(last, 1))] = letter
     return "".join(letters)
@@ -284,18 +286,18 @@ def line(tested: Iterable[CommitValue], last: int, left: Iterable[int]) -> str:
 
 def chart(tested: Sequence[CommitValue], title: str, unit: str) -> Chart:
     """Return the chart of values, which are in ``unit``, with their intervals."""
-    least = min((one.value for one in tested if one.value is not None), default=0.0)
+    least = min((commit.value for commit in tested if commit.value is not None), default=0.0)
     series = []
     for name, is_bad, colour, symbol in _KINDS:
         marks = [
             Mark(
-                one.at,
-                least if one.value is None else one.value,
-                f"{one.figures} {one.text}",
-                *(one.ci or ()),
+                commit.at,
+                least if commit.value is None else commit.value,
+                f"{commit.figures} {commit.text}",
+                *(commit.ci or ()),
             )
-            for one in tested
-            if one.is_bad is is_bad
+            for commit in tested
+            if commit.is_bad is is_bad
         ]
         series += [PlotSeries(name, colour, tuple(marks), symbol)] if marks else []
     plot = Plot(Axis("commits after the good one"), Axis(unit), tuple(series))

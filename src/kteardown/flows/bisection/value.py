@@ -62,7 +62,7 @@ class BisectedValue:
     @classmethod
     def _in_real_time(cls, result: Result, metric: str) -> "BisectedValue":
         rows = [m for m in result.metric_verdicts if metric in ("", m.metric) and m.ratio]
-        why = "no headline metric of which less is better is worse in the bad commit"
+        why = "no headline metric for which lower is better is worse in the bad commit"
         for row in rows:
             if row.ratio is None or row.ratio <= 1 or row.better != "lower" or row.spread is None:
                 continue
@@ -77,7 +77,7 @@ class BisectedValue:
         raise InputError(
             f"this clock cannot see the difference between the good and the bad commit: {why}",
             hint=(
-                "give so many --boots, or use --clock instructions, which also finds what became "
+                "give that many --boots, or use --clock instructions, which also finds what became "
                 "better."
             ),
         )
@@ -101,21 +101,23 @@ class BisectedValue:
                 else (None, None)
             )
         if self.param:
-            asked = (kernel, self.metric, self.param)
-            laws = (w for w in result.laws if (w.kernel, w.metric, w.param) == asked)
+            law_key = (kernel, self.metric, self.param)
+            laws = (w for w in result.laws if (w.kernel, w.metric, w.param) == law_key)
             return next(((law.per_unit, law.per_unit_ci) for law in laws), (None, None))
         rows = [
             c for c in result.comparisons if c.metric == self.metric and c.statistic == "median"
         ]
-        mine = [
+        kernel_rows = [
             (c.base if kernel == BASE else c.changed) for c in rows if kernel in (BASE, c.variant)
         ]
-        return (mine[-1].median if mine else None), None
+        return (kernel_rows[-1].median if kernel_rows else None), None
 
     def verdict(self, result: Result, kernel: str) -> MetricVerdict | None:
         """Return the verdict on the metric of a kernel."""
-        mine = (m for m in result.metric_verdicts if (m.metric, m.variant) == (self.metric, kernel))
-        return next(mine, None)
+        verdicts = (
+            m for m in result.metric_verdicts if (m.metric, m.variant) == (self.metric, kernel)
+        )
+        return next(verdicts, None)
 
     def is_bad(self, metric: MetricVerdict) -> bool | None:
         """On the wall clock, return whether a kernel has the change; None if its blocks do not

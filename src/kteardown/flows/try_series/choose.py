@@ -40,7 +40,7 @@ _LEAST_SHARE = 0.01
 run."""
 _NOISY = 0.05
 """A workload whose metrics show no smaller change is run only after the others."""
-NOT_MEASURED = "executed, but not measured by anything here"
+NOT_MEASURED = "workloads execute the change, but none of them can measure it"
 OTHER = (
     "run a script that executes it more often, with --script (docs/script.md), or name another "
     "workload with --workload."
@@ -68,8 +68,8 @@ def choose_workloads(
     ):
         return chosen
     note = (
-        "The workloads are chosen when the code of both kernels says which functions use what is "
-        "changed."
+        "kteardown chooses the workloads after the build, when the code of both kernels says which "
+        "functions use what the patch changes."
     )
     return replace(chosen, notes=(*chosen.notes, note), after_build=True)
 
@@ -83,7 +83,7 @@ def choose_by_code(chosen: Chosen, base: Base, variant: KernelImage, designed: D
 def _choose(
     named: Sequence[str], base: Base, changed: tuple[ChangedFunction, ...], designed: Designed
 ) -> Chosen:
-    wanted = {one.id for one in changed if one.kind == "function"}
+    wanted = {function.id for function in changed if function.kind == "function"}
     choices = [
         MeasuredWorkload(name, "a script of your own")
         if is_own(name)
@@ -94,38 +94,44 @@ def _choose(
         coverage, missing = with_own(shipped_map(base.source), Path.cwd())
     except InputError:
         return Chosen(changed, tuple(choices), known=False)
-    found = propose(changed, coverage)
+    proposals = propose(changed, coverage)
     notes = (
         []
         if coverage.source == base.id
-        else [f"What workloads execute was counted on {coverage.source}."]
+        else [f"kteardown counted what workloads execute on {coverage.source}."]
     )
     if missing:
         notes.append(
-            f"What these scripts in ./workloads execute is not known: {', '.join(missing)}."
+            "kteardown does not know what these scripts in ./workloads execute: "
+            f"{', '.join(missing)}."
         )
     best: dict[str, Proposal] = {}
-    for proposal in found.measured:
+    for proposal in proposals.measured:
         if proposal.workload not in stress_tests():
             best.setdefault(proposal.workload, proposal)
     unmeasured = ""
     if not choices:
-        worth = [one for one in best.values() if one.share >= _LEAST_SHARE or for_each_object(one)]
-        choices = [
-            _without_blind_choices(one, coverage.workloads[one.workload], wanted)
-            for one in _deciding(worth, base.source, designed)
+        worth = [
+            proposal
+            for proposal in best.values()
+            if proposal.share >= _LEAST_SHARE or for_each_object(proposal)
         ]
-        others = [one for one in best if one not in {choice.workload for choice in choices}]
+        choices = [
+            _without_blind_choices(choice, coverage.workloads[choice.workload], wanted)
+            for choice in _deciding(worth, base.source, designed)
+        ]
+        chosen = {choice.workload for choice in choices}
+        others = [workload for workload in best if workload not in chosen]
         if others:
             notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
         if best and not choices:
-            most = max(best.values(), key=lambda one: one.share)
+            most = max(best.values(), key=lambda proposal: proposal.share)
             unmeasured = (
                 f"{share(most.share)} of what a workload executes in its stretch "
-                f"({most.workload}), and not for each of its objects"
+                f"({most.workload}), and is not executed for each of its objects"
             )
     return Chosen(
-        changed, tuple(choices), _not_executed(found), tuple(notes), unmeasured=unmeasured
+        changed, tuple(choices), _not_executed(proposals), tuple(notes), unmeasured=unmeasured
     )
 
 
@@ -137,47 +143,52 @@ def _deciding(
     If none can, the change is only counted, in the one that executes most of it and in the nearest
     one.
     """
-    found: dict[MeasuredWorkload, float] = {}
-    for one in proposals:
-        smallest = smallest_shown(one, source, designed)
-        specs = load_workload(one.workload, str(Path.cwd())).metrics
+    shares: dict[MeasuredWorkload, float] = {}
+    for proposal in proposals:
+        smallest = smallest_shown(proposal, source, designed)
+        specs = load_workload(proposal.workload, str(Path.cwd())).metrics
         decides = [
             m
             for m, spec in specs.items()
-            if spec.decides and spec.decides.items() <= one.params.items()
+            if spec.decides and spec.decides.items() <= proposal.params.items()
         ]
         shown = [
             m
             for m, size in smallest.items()
-            if MeasuredWorkload("", "", smallest=size).shows(one.share)
+            if MeasuredWorkload("", "", smallest=size).shows(proposal.share)
         ]
         # Of the others nothing is known, so they may show it.
         others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
         metrics = decides or ([*shown, *others] if len(shown) < len(smallest) else ())
         least = 0.0 if decides else min(smallest.values(), default=0.0)
-        names = ", ".join(try_page.listed([function.name for function in one.functions], SHOWN))
-        why = f"executes {names} in its measured stretch, {share(one.share)} of its instructions"
+        names = ", ".join(
+            try_page.listed([function.name for function in proposal.functions], SHOWN)
+        )
+        why = (
+            f"executes {names} in its measured stretch, {share(proposal.share)} of its instructions"
+        )
         why += f"; of its metrics, {', '.join(metrics)} can show it" if metrics else ""
         choice = MeasuredWorkload(
-            one.workload, why, params=one.params, smallest=least, metrics=tuple(metrics)
+            proposal.workload, why, params=proposal.params, smallest=least, metrics=tuple(metrics)
         )
-        found[choice] = one.share
+        shares[choice] = proposal.share
     able = sorted(
-        (one for one in found if one.shows(found[one])), key=lambda one: one.smallest > _NOISY
+        (choice for choice in shares if choice.shows(shares[choice])),
+        key=lambda choice: choice.smallest > _NOISY,
     )
-    if able or not found:
+    if able or not shares:
         return able[:MOST]
-    nearest = max(found, key=lambda one: found[one] / one.smallest)
+    nearest = max(shares, key=lambda choice: shares[choice] / choice.smallest)
     return [
         replace(
-            one,
+            choice,
             why=(
-                f"{one.why.partition(';')[0]}; its metrics show a change from "
-                f"{share(one.smallest)} on"
+                f"{choice.why.partition(';')[0]}; its metrics show a change from "
+                f"{share(choice.smallest)} on"
             ),
             only_counted=True,
         )
-        for one in dict.fromkeys((next(iter(found)), nearest))
+        for choice in dict.fromkeys((next(iter(shares)), nearest))
     ]
 
 
@@ -194,19 +205,33 @@ def _without_blind_choices(
     return replace(choice, choices=able)
 
 
-def _not_executed(found: Proposals) -> tuple[str, ...]:
-    outside = [f"{one.name} (only outside of a measured stretch)" for one in found.not_inside]
+def _not_executed(proposals: Proposals) -> tuple[str, ...]:
+    outside = [
+        f"{function.name} (only outside of a measured stretch)" for function in proposals.not_inside
+    ]
     tests = stress_tests()
     stressed = dict.fromkeys(
-        f for one in found.measured if one.workload in tests for f in one.functions
+        function
+        for proposal in proposals.measured
+        if proposal.workload in tests
+        for function in proposal.functions
     )
-    others = {f for one in found.measured if one.workload not in tests for f in one.functions}
+    others = {
+        function
+        for proposal in proposals.measured
+        if proposal.workload not in tests
+        for function in proposal.functions
+    }
     stress = [
-        f"{f.name} (only in stress tests, which have no figures)"
-        for f in stressed
-        if f not in others
+        f"{function.name} (only in stress tests, which have no figures)"
+        for function in stressed
+        if function not in others
     ]
-    return (*(f"{one.name} ({one.file})" for one in found.not_executed), *outside, *stress)
+    return (
+        *(f"{function.name} ({function.file})" for function in proposals.not_executed),
+        *outside,
+        *stress,
+    )
 
 
 def no_workload(chosen: Chosen) -> KteardownError | None:
@@ -215,10 +240,10 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
         return None
     if not chosen.known:
         return InputError(
-            "which workload executes what the patch changes is not known",
+            "kteardown does not know which workload executes what the patch changes",
             hint="name one with --workload (`kteardown list workloads`).",
         )
-    functions = [one.name for one in chosen.changed if one.kind == "function"]
+    functions = [function.name for function in chosen.changed if function.kind == "function"]
     what = ", ".join(functions[:SHOWN]) or "the declarations and macros that the patch changes"
     if chosen.unmeasured:
         return NotExercisedError(

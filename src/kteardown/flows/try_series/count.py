@@ -43,19 +43,21 @@ def count_executions(
     cost."""
     workload = load_workload(experiment.workloads[0].workload, experiment.folder)
     points = [point.params for point in points_of_experiment(experiment, {workload.name: workload})]
-    own = {name: (choice.params or points[0])[name] for name in workload.parameters}
+    params = {name: (choice.params or points[0])[name] for name in workload.parameters}
     # The size stays small. Choices, and what else the user has set, are counted as they are
     # measured.
-    given = {one.partition("=")[0] for one in asked.assignments or ()} - {workload.law}
-    given |= {name for name, value in own.items() if isinstance(value, str)}
-    other = [n for n in given & own.keys() if all(p[n] != own[n] for p in points)]
-    own |= {name: small(name, points[0][name], workload) for name in other}
+    set_names = {assignment.partition("=")[0] for assignment in asked.assignments or ()} - {
+        workload.law
+    }
+    set_names |= {name for name, value in params.items() if isinstance(value, str)}
+    elsewhere = [n for n in set_names & params.keys() if all(p[n] != params[n] for p in points)]
+    params |= {name: small(name, points[0][name], workload) for name in elsewhere}
     seeds = min(experiment.design.seeds, _SEEDS)
     try:
-        found = executed(
+        execution = executed(
             kernels,
             workload,
-            own,
+            params,
             changed,
             reporter,
             folder=experiment.folder,
@@ -66,11 +68,11 @@ def count_executions(
         return Exercise((f"{choice.workload}: not counted: {error.message}",))
     # Without the code of both kernels, nothing says whether a changed macro or structure is
     # executed.
-    known = (
-        found.exercised
+    is_certain = (
+        execution.exercised
         or build.functions_of(kernels[-1]) is not None
         or not may_change_users(changed)
     )
-    exercised = found.exercised if known and found.functions else None
-    sentences = charts.written("executed", found, SHOWN, share(found.share))
-    return Exercise(tuple(sentences), exercised, found.share, found.cost)
+    exercised = execution.exercised if is_certain and execution.functions else None
+    sentences = charts.written("executed", execution, SHOWN, share(execution.share))
+    return Exercise(tuple(sentences), exercised, execution.share, execution.cost)

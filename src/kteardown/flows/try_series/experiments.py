@@ -19,7 +19,7 @@ from kteardown.script.describe import ENDINGS
 def scripts_in(words: Sequence[str]) -> list[str]:
     """Return ``words`` with each folder replaced by the scripts and C files in it. Raises
     InputError."""
-    found: list[str] = []
+    scripts: list[str] = []
     for word in words:
         folder = Path(word).expanduser()
         files = (
@@ -36,8 +36,8 @@ def scripts_in(words: Sequence[str]) -> list[str]:
                 f"--script {word}: has no script",
                 hint=f"name a folder with files {', '.join(ENDINGS)}.",
             )
-        found += files
-    return found
+        scripts += files
+    return scripts
 
 
 def experiments_of(
@@ -48,14 +48,16 @@ def experiments_of(
     (sweep,) = experiment.workloads
     chosen = sweep.model_copy(update={"metrics": choice.metrics})
     experiment = with_fewer_sizes(experiment.model_copy(update={"workloads": (chosen,)}))
-    given = asked.assignments or []
-    names = {assignment.partition("=")[0] for assignment in given}
+    assignments = asked.assignments or []
+    names = {assignment.partition("=")[0] for assignment in assignments}
     needed = [
-        one for one in needed_settings(choice, experiment) if one.partition("=")[0] not in names
+        setting
+        for setting in needed_settings(choice, experiment)
+        if setting.partition("=")[0] not in names
     ]
     # The clock may be that of the workload, which the user does not know beforehand.
-    own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    return on_clocks(experiment, replace(own, assignments=[*needed, *given]))
+    on_clock = asked.only_of(experiment.design.clock) if asked.clock is None else asked
+    return on_clocks(experiment, replace(on_clock, assignments=[*needed, *assignments]))
 
 
 def with_fewer_sizes(experiment: Experiment) -> Experiment:
@@ -80,7 +82,9 @@ def needed_settings(choice: MeasuredWorkload, experiment: Experiment) -> list[st
     settings = []
     for name, value in choice.params.items():
         values = swept.get(name, ())
-        able = [one for one in values if one in choice.choices.get(name, ())]
+        able = [
+            swept_value for swept_value in values if swept_value in choice.choices.get(name, ())
+        ]
         if value != usual.get(name) and value not in values:
             settings.append(f"{name}={value}")
         elif isinstance(value, str) and 0 < len(able) < len(values):

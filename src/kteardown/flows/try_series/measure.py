@@ -65,20 +65,26 @@ class SeriesMeasurement:
                 return tried
         # A script, and a workload that is only counted, are counted before they are run.
         workloads = tried.chosen.workloads
-        later = [one for one in workloads if not (is_own(one.workload) or one.only_counted)]
+        later = [
+            workload
+            for workload in workloads
+            if not (is_own(workload.workload) or workload.only_counted)
+        ]
         counted: list[MeasuredWorkload] = []
-        for choice in (one for one in workloads if one not in later):
+        for choice in (workload for workload in workloads if workload not in later):
             tried, exercise = self._counted(choice, tried)
             if tried.error:
                 return tried
             counted.append(replace(choice, exercise=exercise))
         # Nothing else says which scripts execute what is changed.
-        counted.sort(key=lambda one: -one.exercise.share)
+        counted.sort(key=lambda workload: -workload.exercise.share)
         able = [
-            one for one in counted if (cost := one.exercise.cost) is None or one.shows(cost.share)
+            workload
+            for workload in counted
+            if (cost := workload.exercise.cost) is None or workload.shows(cost.share)
         ]
-        best = [one for one in able if one.exercise.exercised is not False][:MOST]
-        measured = [one for one in counted if one not in best]
+        best = [workload for workload in able if workload.exercise.exercised is not False][:MOST]
+        measured = [workload for workload in counted if workload not in best]
         for choice in [*best, *later]:
             tried, ran = self._run(choice, tried, counts=choice in later)
             if tried.error:
@@ -179,7 +185,7 @@ class SeriesMeasurement:
 
 def raise_for(tried: Tried, fail_on: FailOn | None) -> None:
     """Raise BrokenError, what kept the series from being measured, or GateError, in this order."""
-    materials = [one.material for one in tried.measured if one.material is not None]
+    materials = [workload.material for workload in tried.measured if workload.material is not None]
     for material in materials:
         check_broken(material)
     if tried.error:
@@ -193,9 +199,9 @@ def _why_nothing_shows(
 ) -> NotExercisedError | None:
     """Return the error if no workload executes the change, or none was run since none can show
     it."""
-    if all(one.exercise.exercised is False for one in measured):
+    if all(workload.exercise.exercised is False for workload in measured):
         return NotExercisedError(_NOTHING_EXECUTED, hint=OTHER)
-    if any(one.run for one in measured):
+    if any(workload.run for workload in measured):
         return None
     first = counted[0]
     part = share(first.exercise.cost.share if first.exercise.cost else 0.0)
@@ -208,9 +214,9 @@ def _why_nothing_shows(
 
 
 def _with_kernels(tried: Tried, base: KernelImage, variant: KernelImage) -> Tried:
-    found = build.changed_objects(base, variant)
-    changed = tuple(dict.fromkeys((*tried.changed_objects, *found)))
-    error = None if found else NotBuiltError.of("this patch", f" ({reasons(tried.config.files)})")
+    objects = build.changed_objects(base, variant)
+    changed = tuple(dict.fromkeys((*tried.changed_objects, *objects)))
+    error = None if objects else NotBuiltError.of("this patch", f" ({reasons(tried.config.files)})")
     return replace(tried, kernels=(base, variant), changed_objects=changed, error=error)
 
 

@@ -83,15 +83,17 @@ def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
     base = replace(plain, fragments=(*plain.fragments, *config.fragments))
     missing = bool(build.missing([base], cache_dir=cache_dir()))
     seconds = Cache(cache_dir()).built(plain.arch, "seconds", variant=False)
-    each = f"about {max(1, round(median(seconds) / 60))} minutes, as" if seconds else "as long as"
+    duration = (
+        f"about {max(1, round(median(seconds) / 60))} minutes, as" if seconds else "as long as"
+    )
     lines = [
-        f"The base kernel is not in the cache: its build takes {each} others on this host."
+        f"The base kernel is not in the cache: its build takes {duration} others on this host."
     ] * missing
     if config.recompiled > _WHOLE:
         lines.append(
             f"{config.recompiled:.0%} of all files include a header of the patch, so the patched "
             "kernel is compiled as a "
-            f"whole{', too' if missing else f': {each} others on this host'}."
+            f"whole{', too' if missing else f': {duration} others on this host'}."
         )
     return tuple(lines)
 
@@ -102,7 +104,13 @@ def with_call_paths(chosen: Chosen, kernel: Path) -> Chosen:
 
     ``kernel`` is a folder with the vmlinux of base.
     """
-    functions = [one for one in chosen.changed if one.kind == "function" and one.exists_before]
-    paths = call_paths([FunctionId(one.file, one.name) for one in functions[:SHOWN]], kernel)
+    functions = [
+        changed
+        for changed in chosen.changed
+        if changed.kind == "function" and changed.exists_before
+    ]
+    paths = call_paths(
+        [FunctionId(changed.file, changed.name) for changed in functions[:SHOWN]], kernel
+    )
     notes = [f"{function.name} is reached by {path}." for function, path in paths.items()]
     return replace(chosen, notes=(*chosen.notes, *notes))

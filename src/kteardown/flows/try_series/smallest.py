@@ -23,11 +23,11 @@ def smallest_shown(proposal: Proposal, source: str, designed: Designed) -> dict[
     experiment = experiment_for(proposal.workload, source)
     # What is asked of parameters may be for another workload.
     asked = replace(Overrides.of(designed), assignments=None, predict=None)
-    own = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    each = for_each_object(proposal, "alloc")
+    on_clock = asked.only_of(experiment.design.clock) if asked.clock is None else asked
+    each_object = for_each_object(proposal, "alloc")
     sizes: dict[str, float] = {}
-    for one in on_clocks(experiment, own):
-        for name, size in smallest_changes(one, each_object=each).items():
+    for clock_experiment in on_clocks(experiment, on_clock):
+        for name, size in smallest_changes(clock_experiment, each_object=each_object).items():
             sizes[name] = min(size, sizes.get(name, size))
     return sizes
 
@@ -44,9 +44,11 @@ def smallest_changes(experiment: Experiment, *, each_object: bool = False) -> di
     margin = experiment.design.same_within
     workloads = load_workloads(experiment)
     shipped = _shipped() if experiment.design.clock == "instructions" else {}
-    known = {**spreads(experiment, all_runs()), **shipped}
-    found = decidable(experiment, workloads, 1, points_of_experiment(experiment, workloads), known)
-    rows = [row for row in found.rows if row.run and row.metric is not None]
+    spreads_by_metric = {**spreads(experiment, all_runs()), **shipped}
+    power = decidable(
+        experiment, workloads, 1, points_of_experiment(experiment, workloads), spreads_by_metric
+    )
+    rows = [row for row in power.rows if row.run and row.metric is not None]
     return {
         row.metric_name: 0.0
         if each_object and workloads[row.workload].metrics[row.metric_name].unit == "kb"
@@ -60,11 +62,14 @@ def _shipped() -> dict[tuple[str, str], Spread]:
     """Return the spreads of the shipped results by workload and metric (``scripts/spreads.py``)."""
     rows = json.loads((data_dir("coverage") / "spreads.json").read_text())
     return {
-        (one, metric): Spread(of_all, of_point, "results") for one, metric, of_all, of_point in rows
+        (workload, metric): Spread(of_all, of_point, "results")
+        for workload, metric, of_all, of_point in rows
     }
 
 
 def for_each_object(proposal: Proposal, word: str = "") -> bool:
     objects = proposal.params.get(load_workload(proposal.workload, str(Path.cwd())).law)
-    calls = [counts.calls for one, counts in proposal.functions.items() if word in one.name]
+    calls = [
+        counts.calls for function, counts in proposal.functions.items() if word in function.name
+    ]
     return isinstance(objects, int) and 0 < objects <= max(calls, default=0)

@@ -95,7 +95,7 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     if chosen == "nothing":
         assert isinstance(error, NotExercisedError)
         assert error.message.startswith(
-            "executed, but not measured by anything here: what the patch changes"
+            "workloads execute the change, but none of them can measure it: what the patch changes"
         )
         assert "1.0% of what a workload executes in its stretch (zombies)" in error.message
         assert "--script" in error.hint
