@@ -277,12 +277,17 @@ def _workloads_of(experiment: Experiment) -> list[str]:
 
 
 def _pages(candidates: Sequence[str]) -> list[Fields]:
-    """Return the pages of the documentation that have one of these names."""
-    folder = data_dir("docs")
+    """Return the pages of the documentation and of our findings that have one of these names."""
     stems = dict.fromkeys(
         part for name in candidates for part in (name, name.split("-")[0].split("_")[0])
     )
-    return [{"page": f"docs/{stem}.md"} for stem in stems if (folder / f"{stem}.md").is_file()]
+    return [
+        {"page": f"{folder}/{stem}.md"}
+        for stem in stems
+        for folder in ("docs", "findings")
+        if (data_dir(folder) / f"{stem}.md").is_file()
+    ]
+
 
 
 THINGS: Mapping[str, tuple[Callable[[Path], list[str]], Callable[[str], Fields]]] = {

@@ -120,7 +120,8 @@ def tiers(targets: Iterable[Target], codename: str) -> dict[str, Suites]:
             "the apt sources of this host name no mirror of the Debian archive",
             hint=(
                 f"set {MIRROR} to the address of a mirror (www.debian.org/mirror/list), add a "
-                "mirror to the apt sources, or use a source kernel.org:X.Y, git:PATH@REV or tar:FILE."
+                "mirror to the apt sources, or use a source kernel.org:X.Y, git:PATH@REV or "
+                "tar:FILE."
             ),
         )
     suites = dict.fromkeys((t.uri, t.suite) for t in debian_targets)
