@@ -199,7 +199,7 @@ def test_a_plan_has_a_forecast_or_says_that_it_is_unknown(tmp_path: Path) -> Non
     assert done.returncode == 0
     assert "freezer-skip-exited@-1" in done.stdout
     assert "to build: base, freezer-skip-exited, " in done.stdout
-    assert "unknown: no earlier run of zombies, zombies_cgroup" in done.stdout
+    assert "there is no earlier run of zombies, zombies_cgroup" in done.stdout
     estimate = json.loads(kteardown("plan", "freezer", "--quick", "--json", home=tmp_path).stdout)[
         "estimate"
     ]

@@ -232,7 +232,7 @@ def test_a_run_does_not_name_the_jobs_that_are_cancelled(run: RunDir) -> None:
     journal.create()
     assert journal.token() == journal.token()
     (journal.folder / "token").replace("1234567890,other-jobs")
-    with pytest.raises(LabError, match="not a token"):
+    with pytest.raises(LabError, match="is not the token of a run"):
         journal.token()
 
 
