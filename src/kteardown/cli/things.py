@@ -289,7 +289,6 @@ def _pages(candidates: Sequence[str]) -> list[Fields]:
     ]
 
 
-
 THINGS: Mapping[str, tuple[Callable[[Path], list[str]], Callable[[str], Fields]]] = {
     "workload": (workload_names, _workload),
     "series": (lambda here: [series.name for series in known_series(here)], _series),
