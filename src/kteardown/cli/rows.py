@@ -92,7 +92,7 @@ def covering(changed: Sequence[ChangedFunction], coverage: CoverageMap) -> list[
     """Return the workloads that execute functions of ``changed``, those that execute most of it
     first."""
     rows: list[Fields] = []
-    for proposal in propose(changed, coverage, stress_tests=stress_tests()).found:
+    for proposal in propose(changed, coverage, stress_tests=stress_tests()).proposals:
         workload = load_workload(proposal.workload, str(Path.cwd()))
         rows.append(
             {

@@ -43,7 +43,7 @@ class Proposals:
 
     source: str
     """The kernel of the map: the functions are those of its source."""
-    found: tuple[Proposal, ...]
+    proposals: tuple[Proposal, ...]
     """The best first; last those that execute changed functions only outside of their stretch."""
     not_executed: tuple[ChangedFunction, ...]
     """Changed functions that no workload executes at all; those that the patch adds are not among
@@ -54,7 +54,7 @@ class Proposals:
     @property
     def measured(self) -> tuple[Proposal, ...]:
         """The proposals that execute changed functions in their stretch."""
-        return tuple(proposal for proposal in self.found if proposal.functions)
+        return tuple(proposal for proposal in self.proposals if proposal.functions)
 
 
 def propose(

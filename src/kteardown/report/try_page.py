@@ -87,8 +87,8 @@ class Chosen:
     workloads: tuple[MeasuredWorkload, ...] = ()
     not_executed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    known: bool = True
-    """Whether it is known what the workloads execute."""
+    maps_exist: bool = True
+    """Whether there is a coverage map, which says what the workloads execute."""
     unmeasured: str = ""
     """How workloads execute what is changed, if that is too seldom to be measured."""
     after_build: bool = False

@@ -48,7 +48,7 @@ def test_the_largest_share_of_the_stretch_comes_first() -> None:
         ("swap", "b", 0.1)
     ]
     assert found.measured[0].calls == 5
-    assert [(one.workload, one.outside) for one in found.found[1:]] == [("crowd", (FREE,))]
+    assert [(one.workload, one.outside) for one in found.proposals[1:]] == [("crowd", (FREE,))]
     assert found.measured and not found.not_executed
 
 
@@ -59,20 +59,20 @@ def test_a_function_that_few_execute_says_more_than_one_that_all_execute() -> No
             "special", (point("a", 1000, exit=(1, 100), free=(1, 10)),), frozenset()
         ),
     }
-    found = propose([change(EXIT), change(FREE)], CoverageMap("debian:6.12", workloads)).found
+    found = propose([change(EXIT), change(FREE)], CoverageMap("debian:6.12", workloads)).proposals
     assert [(one.workload, one.score) for one in found] == [("special", 1.2), ("busy", 1.0)]
 
 
 def test_the_defaults_are_preferred_to_a_slightly_larger_share() -> None:
     points = (point("a", 1000, free=(1, 60)), point("b", 1000, free=(5, 100)))
     close = CoverageMap("debian:6.12", {"swap": WorkloadCoverage("swap", points, frozenset())})
-    assert [one.params["how"] for one in propose([change(FREE)], close).found] == ["a"]
+    assert [one.params["how"] for one in propose([change(FREE)], close).proposals] == ["a"]
 
 
 def test_stress_tests_come_after_workloads_with_figures() -> None:
-    found = propose([change(EXIT), change(FREE)], MAP, stress_tests=["crowd"]).found
+    found = propose([change(EXIT), change(FREE)], MAP, stress_tests=["crowd"]).proposals
     assert [one.workload for one in found] == ["swap", "crowd"]
-    assert [one.workload for one in propose([change(EXIT), change(FREE)], MAP).found] == [
+    assert [one.workload for one in propose([change(EXIT), change(FREE)], MAP).proposals] == [
         "crowd",
         "swap",
     ]
@@ -92,14 +92,14 @@ def test_functions_that_nothing_executes_are_named() -> None:
     added = ChangedFunction("mm/z.c", "new", exists_before=False)
     found = propose([other, macro, added], MAP)
     assert found.not_executed == (other,)
-    assert not found.measured and not found.found
+    assert not found.measured and not found.proposals
 
 
 def test_a_function_outside_of_all_stretches() -> None:
     only = CoverageMap("debian:6.12", {"crowd": MAP.workloads["crowd"]})
     found = propose([change(FREE)], only)
     assert found.not_inside == (change(FREE),)
-    assert not found.measured and [one.workload for one in found.found] == ["crowd"]
+    assert not found.measured and [one.workload for one in found.proposals] == ["crowd"]
 
 
 def test_a_file_means_all_its_functions() -> None:

@@ -63,7 +63,7 @@ def choose_workloads(
     chosen = _choose(named, base, changed, designed)
     if (
         chosen.workloads
-        or not chosen.known
+        or not chosen.maps_exist
         or not may_change_executed(changed, shipped_map(base.source), users)
     ):
         return chosen
@@ -93,7 +93,7 @@ def _choose(
     try:
         coverage, missing = with_own(shipped_map(base.source), Path.cwd())
     except InputError:
-        return Chosen(changed, tuple(choices), known=False)
+        return Chosen(changed, tuple(choices), maps_exist=False)
     proposals = propose(changed, coverage)
     notes = (
         []
@@ -238,7 +238,7 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
     """Return the error with which the command ends if there is no workload to run."""
     if chosen.workloads or chosen.after_build:
         return None
-    if not chosen.known:
+    if not chosen.maps_exist:
         return InputError(
             "kteardown does not know which workload executes what the patch changes",
             hint="name one with --workload (`kteardown list workloads`).",
