@@ -80,7 +80,7 @@ def test_a_zone_that_is_too_small_is_named_with_its_size(
         lab = Lab(machine, tmp_path, **WITHOUT_A_LINE)
         said = " ".join(lab.call("doctor", "--machine", lab.place, status=5).split())
         assert "space for records: they take" in said
-        assert "its pmsg zone of ramoops 2 kB" in said
+        assert "pmsg zone of ramoops has 2 kB" in said
         assert "ramoops.pmsg_size" in said
     finally:
         machine.stop()
