@@ -236,7 +236,8 @@ VERSIONS = {
 
 def versions(name: str, host: Host) -> dict[str, str]:
     """Return the versions of what decides figures on a host; those it lacks are absent."""
-    numbers, log = {}, HOSTS / name / "version.log"
+    numbers = {}
+    log = HOSTS / name / "version.log"
     for program, command in VERSIONS.items():
         inside(name, host, f"{command} 2>/dev/null", log=log)
         if match := re.search(r"\d+\.\d+\.\d+", log.read_text()):
@@ -321,7 +322,8 @@ def write_table(root: Path) -> None:
     """Write the table into docs/install.md, between its two comments."""
     file = root / "docs/install.md"
     text = file.read_text(encoding="utf-8")
-    begin, end = "<!-- hosts -->\n", "<!-- end of hosts -->"
+    begin = "<!-- hosts -->\n"
+    end = "<!-- end of hosts -->"
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
     file.write_text(f"{before}{begin}{table(root)}\n{end}{after}", encoding="utf-8")
