@@ -48,7 +48,8 @@ def _c(text: str) -> Iterator[Function]:
         elif line == "{":
             inside = True
         elif not inside and (match := _NAME.match(line)):
-            name, first = match[1], number
+            name = match[1]
+            first = number
 
 
 def too_long(path: Path) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -212,7 +213,7 @@ def _place(kernel: str, workload: str, point: Mapping[str, ParamValue]) -> str:
 def _new_folder(name: str) -> Path:
     folder = runs_dir().parent / "confirm" / name
     if folder.exists():
-        subprocess.run(["rm", "-rf", "--", folder], check=True)
+        shutil.rmtree(folder)
     folder.mkdir(parents=True)
     return folder
 

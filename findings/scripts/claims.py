@@ -14,6 +14,7 @@ from that commit.
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ from kteardown.model.result import Result
 ROOT = Path(__file__).parents[2]
 RESULTS = "findings/results"
 
-AGENT = ("agent/core", "agent/lib", "agent/workload.h")
+AGENT = ("agent/Makefile", "agent/core", "agent/lib", "agent/workload.h")
 """The code of the agent that every guest runs."""
 
 
@@ -184,15 +185,22 @@ class Claim(Evidence):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The agent, the workloads, the series and the configuration, as the result names them."""
+        """The agent, the configuration, and what the command and the result name.
+
+        These are the experiment, the script with its files, the workloads and the series.
+        """
         paths = {*AGENT, "kernels"}
+        for word in shlex.split(self.command):
+            paths |= {f"experiments/{word}.toml", word.partition("@")[0].removeprefix("./")}
+            if word.startswith("postings/scripts/"):
+                paths.add("agent/script")
         for result in self.results.values():
             for workload in {c.workload for c in result.comparisons}:
                 paths |= {f"workloads/{workload}.toml", f"agent/workloads/{workload}"}
             for variant in result.kernels:
                 series = variant.partition(" on ")[0].partition("@")[0].removeprefix("./")
                 paths |= {f"series/{series}", series}
-        return tuple(sorted(path for path in paths if (self.root / path).exists()))
+        return tuple(sorted(path for path in paths if path and (self.root / path).exists()))
 
 
 def claims(root: Path) -> list[Claim]:

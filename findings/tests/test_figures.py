@@ -158,6 +158,8 @@ def test_a_result_belongs_to_a_commit(measured: Path) -> None:
         (PATCH, SERIES),
         ("workloads/zombies.toml", "workloads/zombies.toml"),
         ("agent/lib/suspend.c", "agent/lib"),
+        ("agent/Makefile", "agent/Makefile"),
+        ("experiments/freezer.toml", "experiments/freezer.toml"),
         ("agent/workloads/zombies/zombies.c", "agent/workloads/zombies"),
         ("kernels/base.config", "kernels"),
         (COVER, ""),
@@ -302,6 +304,12 @@ def test_every_claim_of_this_tree_can_be_read_and_has_its_texts() -> None:
     for claim in claims.claims(ROOT):
         assert {"agent/core", "kernels"} <= set(claim.inputs)
     assert figures.check(ROOT) == []
+
+
+def test_a_script_depends_on_its_files_and_on_what_runs_it() -> None:
+    inputs = claims.load(ROOT, "script-freezer").inputs
+    files = {"postings/scripts/freezer.sh", "postings/scripts/create_zombie.c"}
+    assert {*files, "agent/script", "series/freezer-skip-exited"} <= set(inputs)
 
 
 def test_every_posting_has_a_line() -> None:
