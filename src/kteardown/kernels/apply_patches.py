@@ -5,7 +5,6 @@ that replace the old ones, so that the tree it was linked from does not change.
 """
 
 import errno
-import itertools
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from unidiff.patch import Hunk, PatchSet
 
 from kteardown.errors import BuildError, InputError, damaged
 from kteardown.kernels import git
+from kteardown.kernels.hunk_places import Misplaced, misplaced
 
 _MOST_BYTES = 64_000_000
 _MOST_LINES = 1_000_000
@@ -48,10 +48,6 @@ _CREATED = re.compile(r"^ create (?:mode \d+ )?(.+)$", re.MULTILINE)
 _DELETED = re.compile(r"^ delete (?:mode \d+ )?(.+)$", re.MULTILINE)
 # Neither a file nor a symbolic link: a submodule, for example.
 _SPECIAL = re.compile(r"^ (?:create mode|mode change \d+ =>) (?!100|120)\d+ ?(.*)$", re.MULTILINE)
-_MOVED = re.compile(r"^Checking patch (.+)\.\.\.$|^Hunk #(\d+) succeeded at (\d+) \(", re.MULTILINE)
-_FUNCTION = re.compile(
-    r"[A-Za-z_](?!\w*:\s*$)"
-)  # As git takes it for C: what begins a line, but labels.
 _FAILED_AT = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 
 
@@ -88,11 +84,8 @@ def apply(tree: Path, patches: Sequence[Path], folder: Path, source: str) -> Pat
         if not result.ok:
             raise _does_not_apply(patch, result.said, source)
         present = check_links(folder, patch)
-        if misplaced := _misplaced(folder, patch, result.said):
-            hint = "make the patch with more context: `git format-patch -U10`."
-            raise BuildError(
-                f"{patch.path.name} does not apply to {source}: {misplaced}", hint=hint
-            )
+        if wrong_places := misplaced_hunks(folder, patch, result.said):
+            raise _belongs_elsewhere(patch, wrong_places[0], source)
         wrong = [*(present - names.keys()), *(set(patch.names) - patch.removed - present)]
         if wrong:
             raise _refused(patch.path, f"does not change {wrong[0]} in the way its header says")
@@ -244,37 +237,16 @@ def copy_patched(patched: PatchedFiles, name: str, target: Path) -> None:
         target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
 
 
-def _misplaced(folder: Path, patch: ReadPatch, output: str) -> str:
-    """Return which hunk git put into another function than it is for, although it fits in that one,
-    too.
+def misplaced_hunks(folder: Path, patch: ReadPatch, output: str) -> list[Misplaced]:
+    """Return the hunks of ``patch`` that git put into another function than they are for.
 
-    git takes the nearest place, and does not look at the function that the header of a hunk names.
+    ``folder`` has the files after the patch, ``output`` is what ``git apply --verbose`` printed.
     """
-    every: dict[str, list[Hunk]] = {}
+    if "\nHunk #" not in output:
+        return []
     with suppress(InputError):  # git reads patches that unidiff does not.
-        every = patch.hunks() if "\nHunk #" in output else {}
-    name = ""
-    lines = [""]
-    starts = [0]
-    for file, number, line in _MOVED.findall(output) if every else ():
-        if file:
-            name = file
-            path = folder / file
-            lines = path.read_text("utf-8", errors="replace").split("\n") if path.is_file() else []
-            starts = [at for at, text in enumerate(lines) if _FUNCTION.match(text)]
-        elif name in every and "(" in (hunk := every[name][: int(number)][-1]).section_header:
-            expected = [text[1:].rstrip("\n") for text in hunk.source]
-            chosen = max((at for at in starts if at < int(line) - 1), default=0)
-            for start, end in itertools.pairwise([*starts, len(lines)]):
-                is_other = start != chosen and lines[start].startswith(hunk.section_header)
-                if is_other and any(
-                    lines[at : at + len(expected)] == expected for at in range(start + 1, end)
-                ):
-                    return (
-                        f"hunk {number} of {name} is for {hunk.section_header!r}, but git "
-                        "applies it to another function"
-                    )
-    return ""
+        return misplaced(folder, patch.hunks(), output)
+    return []
 
 
 def check_links(folder: Path, patch: ReadPatch) -> set[str]:
@@ -404,6 +376,14 @@ def _does_not_apply(patch: ReadPatch, output: str, source: str) -> BuildError:
         lines += [f"  {line[7:]}" for line in output.splitlines() if line.startswith("error: ")]
     hint = "port the patch to this source, or choose a source that it was written for."
     return BuildError("\n".join(lines), hint=hint)
+
+
+def _belongs_elsewhere(patch: ReadPatch, wrong: Misplaced, source: str) -> BuildError:
+    return BuildError(
+        f"{patch.path.name} does not apply to {source}: hunk {wrong.number} of {wrong.file} "
+        f"{wrong.why}",
+        hint="make the patch with more context: `git format-patch -U10`.",
+    )
 
 
 def failure(tree: Path, files: Sequence[Path], source: str) -> str:

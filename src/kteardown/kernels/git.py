@@ -35,6 +35,8 @@ _ATTRIBUTES = "* !merge !filter !ident !text !eol !working-tree-encoding\n"
 _SHARED = ("objects", "refs", "packed-refs", "reftable", "logs", "shallow")
 # Without these, git cannot read the objects and names. No other key has an effect.
 _FORMAT = re.compile(r"extensions\.(objectformat|refstorage)\n([a-z0-9]+)", re.I)
+# git shows the text that a hunk expects: the source of a program that reports a full disk, maybe.
+_NO_SPACE = re.compile(r"^(?:error|fatal|warning): .*No space left on device$", re.MULTILINE)
 _RANGE = re.compile(r"(?P<base>.+?)\.{2,3}(?P<topic>.*)")
 
 
@@ -62,7 +64,7 @@ def run(
         command, check=False, capture_output=True, input=data, cwd=cwd, env=variables, umask=0o022
     )
     errors = process.stderr.decode(errors="replace")
-    if "No space left" in errors:
+    if _NO_SPACE.search(errors):
         raise no_space(cwd)
     return Done(
         process.returncode == 0,

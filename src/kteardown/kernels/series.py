@@ -15,6 +15,7 @@ from kteardown.model.experiment import Series
 from kteardown.model.kernel_facts import PatchSet
 
 _SUBJECT = re.compile(r"^\s*\[([^\]]*)\]\s*(.*)$", re.DOTALL)
+_COUNT = re.compile(r"\b(\d{1,9})/\d+\b")
 _MOST_HEADERS_BYTES = 64_000
 _MOST_SUBJECT = 8_000
 """Of a patch; the time to decode a header is quadratic."""
@@ -132,15 +133,26 @@ def parts(selection: Selection) -> list[Selection]:
 def subject(patch: Path) -> str:
     """Return the subject of a patch without ``[PATCH n/m]``, or the name of its file without a
     subject."""
+    text = _subject_line(patch)
+    match = _SUBJECT.match(text)
+    return (match[2] if match else text) or patch.stem
+
+
+def number_of(patch: Path) -> int:
+    """Return the number of a patch in its series, as ``[PATCH n/m]`` says; 0 if it says none."""
+    tags = _SUBJECT.match(_subject_line(patch))
+    count = _COUNT.search(tags[1]) if tags else None
+    return int(count[1]) if count else 0
+
+
+def _subject_line(patch: Path) -> str:
     with patch.open("rb") as stream:
         headers = BytesHeaderParser().parsebytes(stream.read(_MOST_HEADERS_BYTES))
     header = next((value for name, value in headers.raw_items() if name.lower() == "subject"), "")
     text = header.encode(errors="surrogateescape").decode(errors="replace")[:_MOST_SUBJECT]
     with suppress(LookupError, ValueError, MessageError):
         text = str(make_header(decode_header(text)))
-    text = " ".join(text.split())
-    match = _SUBJECT.match(text)
-    return (match[2] if match else text) or patch.stem
+    return " ".join(text.split())
 
 
 def known_series(user_folder: Path | None = None) -> list[Series]:

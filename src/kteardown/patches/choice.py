@@ -211,8 +211,15 @@ def _completed(
         by_number[mail.number] = [mail]
         notes.append(f"patch {mail.number} is taken from revision {_version(mail.revision)}")
     missing = tuple(number for number in range(1, group[1] + 1) if number not in by_number)
-    if missing:
-        notes.append(f"the series is incomplete: patch {ranges(missing)} of {group[1]} is missing")
+    if missing and len(by_number) == 1 and group[2]:
+        notes.append(
+            f"this is patch {next(iter(by_number))} alone of the {group[1]} for {group[2]}"
+        )
+    elif missing:
+        verb = "are" if len(missing) > 1 else "is"
+        notes.append(
+            f"the series is incomplete: {counted('patch', missing)} of {group[1]} {verb} missing"
+        )
     return [mail for number in sorted(by_number) for mail in by_number[number]], missing
 
 
@@ -225,6 +232,12 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             runs.append([number])
     return ", ".join("-".join(map(str, run)) for run in runs)
+
+
+def counted(what: str, numbers: Sequence[int]) -> str:
+    """Return a word and its numbers: ``patch 3``, ``patches 1, 3-4``."""
+    plural = "es" if what.endswith("ch") else "s"
+    return f"{what}{plural if len(numbers) > 1 else ''} {ranges(numbers)}"
 
 
 def _note_left_out(why: str, mails: Sequence[Mail], notes: list[str]) -> None:

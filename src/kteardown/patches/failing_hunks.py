@@ -2,12 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from unidiff.patch import Hunk
+
 from kteardown.kernels import apply_patches
+from kteardown.kernels.hunk_places import block_of, sides_of, text_of
+from kteardown.kernels.series import number_of
+from kteardown.patches.present import present_hunks
 from kteardown.patches.tried_source import FailingHunk, How, TriedSource
 
 # What git apply --reject prints.
@@ -21,50 +26,90 @@ _WHOLE = re.compile(
 
 def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> TriedSource:
     """Apply ``patches`` to copies of the files of ``tree``, hunk by hunk, and return which hunks
-    fail.
+    fail, and which the tree has already.
 
     They are those of ``attempt``, which is returned with them.
     """
     failing: list[FailingHunk] = []
-    total = 0
     series = apply_patches.read_series(tree, patches)
     files = apply_patches.touched(tree, series)
-    present = _present(series, files)
+    hunks = [patch.hunks() for patch in series]
+    present = present_hunks(series, files, hunks)
     with TemporaryDirectory(prefix="kteardown-") as work:
         folder = Path(work)
         apply_patches.copy_files(files, folder)
-        for patch in series:
-            texts = {name: list(map(str, hunks)) for name, hunks in patch.hunks().items()}
-            total += sum(
-                max(len(hunks), 1) for hunks in texts.values()
-            )  # A renamed file has no hunk.
-            if patch in present:
+        for number, patch in enumerate(series, 1):
+            if number in present.patches:
                 continue
-            result = apply_patches.git_apply(folder, patch, "--reject")
-            if not result.ok:
-                failing += _rejected(result.said, patch.path.name, texts)
+            fails = _failing(folder, patch, hunks[number - 1])
+            failing += [f for f in fails if (number, f.file, f.number) not in present.hunks]
             apply_patches.check_links(folder, patch)
     added = dict.fromkeys(name for patch in series for name in patch.names if name in patch.created)
     merged = tuple(name for name in added if os.path.lexists(tree / name))
-    how: How = "already there" if len(present) == len(patches) else "fails"
-    numbers = tuple(number for number, patch in enumerate(series, 1) if patch in present)
+    how: How = "already there" if len(present.patches) == len(patches) else "fails"
     return replace(
-        attempt, how=how, failing=tuple(failing), hunks=total, merged=merged, present=numbers
+        attempt,
+        how=how,
+        failing=tuple(failing),
+        # A renamed file has no hunk.
+        hunks=sum(max(len(of_file), 1) for of_patch in hunks for of_file in of_patch.values()),
+        merged=merged,
+        present=_numbers(patches, present.patches),
+        present_hunks=len(present.hunks),
     )
 
 
-def _present(
-    series: Sequence[apply_patches.ReadPatch], files: Mapping[str, Path]
-) -> list[apply_patches.ReadPatch]:
-    """Return the patches that can be taken out of the tree of ``files``, the last one first."""
-    present = []
-    with TemporaryDirectory(prefix="kteardown-") as work:
-        apply_patches.copy_files(files, Path(work))
-        for patch in reversed(series):
-            if apply_patches.git_apply(Path(work), patch, "--reverse").ok:
-                present.append(patch)
-            apply_patches.check_links(Path(work), patch)
-    return present
+def differs_in_blanks(tree: Path, patches: Sequence[Path]) -> bool:
+    """Return whether hunks without a tab fit into ``tree`` only if blanks do not count."""
+    is_changed = False
+    for patch in apply_patches.read_series(tree, patches):
+        for name, hunks in patch.hunks().items():
+            text = text_of(tree / name)
+            bare_text = _without_blanks(text)
+            for hunk in hunks:
+                if any("\t" in line.value for line in hunk):
+                    return False
+                block = block_of(sides_of(hunk)[0])
+                bare = _without_blanks(block)
+                is_changed |= len(bare.split()) > 1 and block not in text and bare in bare_text
+    return is_changed
+
+
+def _without_blanks(text: str) -> str:
+    return re.sub(r"[ \t]+", "", text)
+
+
+def _numbers(patches: Sequence[Path], present: Collection[int]) -> tuple[int, ...]:
+    """Return the numbers that the mails give to those patches whose places are ``present``.
+
+    A mail may have several diffs: it is present if they all are. Without numbers, and of several
+    series, the places are returned.
+    """
+    numbers = [number_of(patch) for patch in patches]
+    if 0 in numbers or numbers != sorted(numbers):
+        return tuple(sorted(present))
+    absent = {number for place, number in enumerate(numbers, 1) if place not in present}
+    return tuple(dict.fromkeys(number for number in numbers if number not in absent))
+
+
+def _failing(
+    folder: Path, patch: apply_patches.ReadPatch, hunks: Mapping[str, Sequence[Hunk]]
+) -> list[FailingHunk]:
+    """Apply those hunks of ``patch`` that can be applied, and return the others and the
+    misplaced."""
+    texts = {name: list(map(str, of_file)) for name, of_file in hunks.items()}
+    result = apply_patches.git_apply(folder, patch, "--reject", "--verbose")
+    failing = [] if result.ok else list(_rejected(result.said, patch.path.name, texts))
+    misplaced = apply_patches.misplaced_hunks(folder, patch, result.said)
+    return failing + [
+        FailingHunk(
+            patch.path.name,
+            wrong.file,
+            wrong.number,
+            f"{wrong.why}\n{texts[wrong.file][wrong.number - 1]}",
+        )
+        for wrong in misplaced
+    ]
 
 
 def _rejected(output: str, patch: str, hunks: dict[str, list[str]]) -> Iterator[FailingHunk]:

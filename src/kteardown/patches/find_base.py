@@ -10,24 +10,30 @@ the source. If a series is made on top of others, those are applied to the sourc
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, git
 from kteardown.kernels.source import Sources
 from kteardown.kernels.source_name import with_short_commit
-from kteardown.patches.failing_hunks import failing_hunks
+from kteardown.patches.failing_hunks import differs_in_blanks, failing_hunks
 from kteardown.patches.merging import blob_id, merge, pre_images, with_less_context
+from kteardown.patches.moved_changes import moved_elsewhere
 from kteardown.patches.tried_source import Base, How, TriedSource
-from kteardown.patches.warnings import by_version, made_between, warnings
+from kteardown.patches.warnings import (
+    by_version,
+    made_between,
+    release_of,
+    version_of,
+    warnings,
+)
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
 _TAGS = 150
 _SHOWN = 30
 """Lines of failing hunks that a message has; all of them are in a file."""
-_TAB = re.compile(rb"^[ +-].*\t", re.MULTILINE)
-_INDENTED = re.compile(rb"^[ +-] {8}", re.MULTILINE)
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
 # Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
@@ -47,11 +53,13 @@ def find_base(
     *,
     specs: Sequence[str] = KNOWN,
     base_commit: str = "",
+    version: str = "",
     fetch: bool = True,
 ) -> Base:
     """Return the source that takes ``patches``: exactly, or else with offsets, or else fitted.
 
     ``specs`` are tried in order; a git tree without a revision at ``base_commit``, if it has that.
+    A source of ``version`` (6.12), for which the subjects say that the series is, comes first.
     If documentation, tests or tools alone keep the series from applying, these are left out.
     ``store`` keeps patches that were changed. ``fetch``: a source that is not unpacked yet is
     fetched if no other takes the series. Raises BuildError if no source takes it, InputError,
@@ -62,11 +70,12 @@ def find_base(
     named = [spec for spec, _ in at]
     from_releases = [where for _, where in at if where]
     attempts = [_attempt(spec, patches, sources, fetch=False) for spec in named]
-    if fetch and not any(a.how in ("exactly", "with offsets") for a in attempts):
-        absent = [number for number, a in enumerate(attempts) if a.how == "not here"]
-        for number in absent:
+    takes_it = any(a.how in ("exactly", "with offsets") for a in attempts)
+    for number, attempt in enumerate(attempts if fetch else ()):
+        is_meant = version and version == release_of(attempt.source)
+        if attempt.how == "not here" and (is_meant or not takes_it):
             attempts[number] = _attempt(named[number], patches, sources, fetch=True)
-    base = _direct(patches, attempts)
+    base = _direct(patches, attempts, version)
     texts, left_out = code_only(patches)
     if base is None and texts and left_out:
         patches = store(texts)
@@ -76,18 +85,19 @@ def find_base(
             else _attempt(a.source, patches, sources, fetch=False)
             for a in attempts
         ]
-        base = _direct(patches, attempts)
+        base = _direct(patches, attempts, version)
     else:
         left_out = []
-    base = base or _fitted(patches, attempts, sources, store)
+    base = base or _fitted(patches, attempts, sources, store, version)
     if base is None:
         same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
         where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
+        hint = _advice(patches, attempts, sources, base_commit, version)
         raise _nothing_takes_it(
-            patches, attempts, [*from_releases, *([where] if where else [])], base_commit
+            patches, attempts, [*from_releases, *([where] if where else [])], hint
         )
     source = sources.identify(base.source)
-    unfit = warnings(base.patches, source, sources.tree(source))
+    unfit = warnings(base.patches, source, sources.tree(source), version)
     hints = () if base.how == "exactly" else from_releases
     return replace(base, left_out=tuple(left_out), warnings=(*unfit, *hints))
 
@@ -125,11 +135,12 @@ def code_only(patches: Sequence[Path]) -> tuple[list[tuple[str, bytes]], list[st
     return texts, list(dropped)
 
 
-def _direct(patches: Sequence[Path], attempts: Sequence[TriedSource]) -> Base | None:
+def _direct(patches: Sequence[Path], attempts: Sequence[TriedSource], version: str) -> Base | None:
     """Return the first source that takes the series exactly, or else the first that takes it with
-    offsets."""
-    for how in ("exactly", "with offsets"):
-        for attempt in attempts:
+    offsets; of the meant version, if there is one."""
+    meant = [attempt for attempt in attempts if version and attempt.version == version]
+    for group, how in product((meant, attempts), ("exactly", "with offsets")):
+        for attempt in group:
             if attempt.how == how:
                 return Base(
                     attempt.source, attempt.id, attempt.how, tuple(patches), tuple(attempts)
@@ -184,7 +195,9 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
         )
     images = pre_images(patches)
     same = tuple(path for path, blob in images.items() if blob_id(tree / path).startswith(blob))
-    attempt = TriedSource(spec, source.id, "fails", same=same, files=len(images))
+    attempt = TriedSource(
+        spec, source.id, "fails", same=same, files=len(images), version=version_of(tree)
+    )
     if not apply_patches.failure(tree, patches, source.id):
         exact = bool(images) and len(same) == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
@@ -192,37 +205,95 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
 
 
 def _fitted(
-    patches: Sequence[Path], attempts: Sequence[TriedSource], sources: Sources, store: Store
+    patches: Sequence[Path],
+    attempts: Sequence[TriedSource],
+    sources: Sources,
+    store: Store,
+    version: str,
 ) -> Base | None:
     """Return the first source into which the series can be merged, or else the one that it nearly
-    fits."""
+    fits.
+
+    A source that has a part of the series is none: it would be applied a second time, and only the
+    rest would be measured.
+    """
     available = [
         sources.identify(a.source) for a in attempts if a.how not in ("not here", "already there")
     ]
     trees = [sources.tree(source) for source in available]
     repositories = [Path(source.origin) for source in available if source.kind == "git"]
-    tried = [a for a in attempts if a.how == "fails"]
+    tried = [a for a in attempts if a.how == "fails" and not a.present and not a.has_most]
+    tried.sort(key=lambda a: a.version != version)
     ways: tuple[How, ...] = ("merged", "with less context")
     for way in ways:
-        for attempt in tried if way == "merged" else sorted(tried, key=lambda a: len(a.failing)):
+        candidates = (
+            tried
+            if way == "merged"
+            else sorted((a for a in tried if not a.present_hunks), key=lambda a: len(a.failing))
+        )
+        for attempt in candidates:
             tree = sources.tree(sources.identify(attempt.source))
             texts = (
                 merge(patches, tree, trees, repositories)
                 if way == "merged"
                 else with_less_context(patches, tree)
             )
-            if texts is not None and len(texts) == len(patches):
-                fitted = replace(attempt, how=way)
-                every = tuple(fitted if a is attempt else a for a in attempts)
-                return Base(attempt.source, attempt.id, way, store(texts), every)
+            if texts is None or len(texts) != len(patches):
+                continue
+            stored = store(texts)
+            if moved_elsewhere(tree, patches, stored):
+                continue
+            fitted = replace(attempt, how=way)
+            every = tuple(fitted if a is attempt else a for a in attempts)
+            return Base(attempt.source, attempt.id, way, stored, every)
     return None
 
 
-def _advice(tried: Sequence[TriedSource], base_commit: str) -> str:
-    """Return what to do if no source takes a series, of which the mails name ``base_commit``.
+def _advice(
+    patches: Sequence[Path],
+    attempts: Sequence[TriedSource],
+    sources: Sources,
+    base_commit: str,
+    version: str,
+) -> str:
+    """Return what to do if no source takes a series, of which the mails name ``base_commit``."""
+    having = [a for a in attempts if a.how == "already there"] or [
+        a for a in attempts if a.present or a.has_most
+    ]
+    if version and version not in {a.version for a in attempts}:
+        having = []
+    if having:
+        nearest = max(having, key=lambda a: a.present_hunks)
+        older = f"name the older tree for which the series was made with --source{_such(version)}"
+        if not nearest.present or nearest.how == "already there":
+            return f"{nearest.source} already has the change: {older}."
+        return (
+            f"{nearest.source} already has a part of the series: {older}; or give only the other "
+            "patches, to measure what they change there."
+        )
+    tried = [a for a in attempts if a.how == "fails"]
+    damaged = [a for a in tried if len(patches) == 1 and len(a.same) == a.files > 0]
+    for attempt in tried:
+        if differs_in_blanks(sources.tree(sources.identify(attempt.source)), patches):
+            damaged.append(attempt)
+    if damaged:
+        return (
+            "a mail program changed the diff, as some do that forward or copy a mail: it lost its "
+            "tabs or has blanks for them, or its lines are wrapped. Give the mail as it was sent "
+            "(lore:MESSAGE-ID, its source, or an attachment). If it was sent like this, ask its "
+            "author for a branch or an attachment."
+        )
+    if version and version not in {a.version for a in attempts}:
+        return f"the subject says that it is for {version}: name that source{_such(version)}."
+    return _tree_to_name(tried or attempts, base_commit)
 
-    Of the git trees, that is named on which the fewest hunks fail.
-    """
+
+def _such(version: str) -> str:
+    return f" (--source kernel.org:{version}, or git:~/linux@v{version})" if version else ""
+
+
+def _tree_to_name(tried: Sequence[TriedSource], base_commit: str) -> str:
+    """Return which git tree to name; if there are any, that on which the fewest hunks fail."""
     trees = [attempt for attempt in tried if attempt.source.startswith("git:")]
     if not trees:
         return (
@@ -248,24 +319,15 @@ def _nothing_takes_it(
     patches: Sequence[Path],
     attempts: Sequence[TriedSource],
     from_releases: Sequence[str],
-    base_commit: str,
+    hint: str,
 ) -> BuildError:
     lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
     lines += [f"  {line}" for line in from_releases]
-    present = next((a for a in attempts if a.how == "already there"), None)
-    if present is not None:
-        return BuildError(
-            "\n".join(lines),
-            hint=(
-                f"{present.source} already has the change: name the older tree for which the "
-                "series was made with --source."
-            ),
-        )
     tried = [a for a in attempts if a.how == "fails"]
-    advice = _advice(tried or attempts, base_commit)
-    if not tried:
-        return BuildError("\n".join(lines), hint=advice)
-    best = min(tried, key=lambda a: len(a.failing))
+    has_it = any(a.how == "already there" for a in attempts)
+    if has_it or not any(a.failing for a in tried):
+        return BuildError("\n".join(lines), hint=hint)
+    best = min((a for a in tried if a.failing), key=lambda a: len(a.failing))
     text = [line for hunk in best.failing for line in hunk.lines()]
     lines += [
         f"hunks that fail on {with_short_commit(best.id)}:",
@@ -281,20 +343,7 @@ def _nothing_takes_it(
         )
     )
     lines.append(f"  all failing hunks: {file}")
-    diffs = b"".join(
-        section for patch in patches for section in _SECTION.split(patch.read_bytes())[1:]
-    )
-    has_all_files = len(patches) == 1 and any(len(a.same) == a.files > 0 for a in tried)
-    if has_all_files or (_INDENTED.search(diffs) and not _TAB.search(diffs)):
-        return BuildError(
-            "\n".join(lines),
-            hint=(
-                "the diff has spaces instead of tabs, or wrapped lines; mail programs do this when "
-                "they forward or copy a mail: give the mail as it was sent "
-                "(lore:MESSAGE-ID, its source, or an attachment)."
-            ),
-        )
-    return BuildError("\n".join(lines), hint=advice)
+    return BuildError("\n".join(lines), hint=hint)
 
 
 def _name(section: bytes) -> str:

@@ -33,10 +33,10 @@ from kteardown.patches.mails import (
     mails_of,
     parse,
 )
+from kteardown.patches.warnings import release_of
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32
-_RELEASE = re.compile(r"(?<![\d.])\d+\.\d+(?=[^/]*$)")
 _RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
 _NEEDED = re.compile(
     r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)",
@@ -86,6 +86,8 @@ class PostedSeries:
     made_on: tuple[str, ...] = ()
     """What the mails name as needed before it: message ids, or ``change-id NAME:v2`` and ``patch-id
     ID``."""
+    version: str = ""
+    """The stable kernel that the subjects name: ``6.12``; empty if they name none."""
     source: str = ""
     """Of a git range, the kernel source from which it was made; empty for mails."""
 
@@ -145,7 +147,7 @@ def read_series(
             "the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID."
         )
     named = message_id(what)
-    releases = [match[0] for match in map(_RELEASE.search, sources) if match]
+    releases = list(filter(None, map(release_of, sources)))
     with TemporaryDirectory(prefix="kteardown-") as folder:
         if named:
             # The user does not know the file in the cache.
@@ -244,8 +246,14 @@ def _b4(message_id: str, work: Path, reporter: Reporter) -> None:
 
 def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
     diffs = [(mail, diff) for mail in chosen.patches for diff in mail.diffs]
+    # A mail may have several diffs, and a fix has the number of the patch that it fixes.
+    total = max(mail.total for mail in chosen.patches)
+    is_numbered = total > 1 and all(mail.total == total for mail in chosen.patches)
     texts = [
-        as_patch(mail, diff, number, len(diffs)) for number, (mail, diff) in enumerate(diffs, 1)
+        as_patch(mail, diff, mail.number, total)
+        if is_numbered
+        else as_patch(mail, diff, number, len(diffs))
+        for number, (mail, diff) in enumerate(diffs, 1)
     ]
     first = chosen.cover or chosen.patches[0]
     name = slug(first.title)
@@ -275,6 +283,7 @@ def _series(chosen: ChosenMails, cache_dir: Path) -> PostedSeries:
         cover=chosen.cover.body if chosen.cover else "",
         missing=chosen.missing,
         notes=chosen.notes,
+        version=chosen.patches[0].branch,
         made_on=_made_on([*([chosen.cover] if chosen.cover else []), *chosen.patches]),
     )
 

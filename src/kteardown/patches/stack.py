@@ -134,6 +134,7 @@ def _base(
         keep,
         specs=specs or ([top.source] if top.source else default_sources(sources)),
         base_commit=top.base_commit,
+        version=top.version,
         fetch=fetch,
     )
     count = len(code_only(every[: len(first)])[0]) if base.left_out else len(first)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from kteardown.kernels.source_name import with_short_commit
-from kteardown.patches.choice import ranges
+from kteardown.patches.choice import counted
 
 How = Literal[
     "exactly", "with offsets", "merged", "with less context", "already there", "fails", "not here"
@@ -46,10 +46,19 @@ class TriedSource:
     files: int = 0
     present: tuple[int, ...] = ()
     """The numbers of the patches that the source has already, if the series does not apply."""
+    present_hunks: int = 0
+    """How many of all hunks the source has already."""
     merged: tuple[str, ...] = ()
     """Files that the series adds, and that the source has: a version of the series was merged
     there."""
     reason: str = ""
+    version: str = ""
+    """Of the source, by its makefile: 7.2. Empty if it was not looked at."""
+
+    @property
+    def has_most(self) -> bool:
+        """Whether most of the series is in the source, perhaps in another form."""
+        return 2 * self.present_hunks > self.hunks
 
     def sentence(self) -> str:
         """Return the outcome in words."""
@@ -57,9 +66,8 @@ class TriedSource:
             f"; it has {', '.join(self.merged[:2])}, which the series adds" if self.merged else ""
         )
         same = f"; {len(self.same)} of {self.files} files are those from which it was made"
-        has = f"; it has patch {ranges(self.present)} already" if self.present else ""
         words: dict[How, str] = {
-            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{merged}{has}",
+            "fails": f"{len(self.failing)} of {self.hunks} hunks fail{merged}{self._present()}",
             "exactly": "applies exactly: the author of the series had the same files",
             "with offsets": f"applies, in files that differ elsewhere{same if self.files else ''}",
             "merged": "DOES NOT APPLY AS POSTED; merged (three-way) without conflicts",
@@ -70,6 +78,17 @@ class TriedSource:
             "not here": self.reason,
         }
         return f"{with_short_commit(self.id or self.source)}: {words[self.how]}"
+
+    def _present(self) -> str:
+        """Return what the source has already of a series that does not apply, in words."""
+        if not self.present_hunks and not self.present:
+            return ""
+        share = f"{self.present_hunks} of {self.hunks} hunks"
+        if self.present:
+            return f"; it has {counted('patch', self.present)} already, {share}"
+        if self.has_most:
+            return f"; most of it is there in another form: {share} apply in reverse"
+        return f"; it has {share} already"
 
 
 @dataclass(frozen=True)

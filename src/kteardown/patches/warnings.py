@@ -7,18 +7,24 @@ from pathlib import Path
 from kteardown.kernels import git
 from kteardown.kernels.series import subject
 from kteardown.kernels.source import Source
+from kteardown.kernels.source_name import with_short_commit
 
 _MOST_TEXT = 100_000
 _FIXES = re.compile(r"^Fixes: *([0-9a-f]{8,40})\b *(\(.{1,150}\))?", re.MULTILINE)
 _STABLE = re.compile(
     r"^Cc: .{0,99}stable@(?:vger\.)?kernel\.org.{0,20}#.{0,20}?\bv?(\d+)\.(\d+)", re.M | re.I
 )
-_MAKEFILE = re.compile(r"^VERSION *= *(\d+)\nPATCHLEVEL *= *(\d+)$", re.MULTILINE)
+_MAKEFILE = re.compile(r"^VERSION *= *(\d{1,4})\nPATCHLEVEL *= *(\d{1,4})$", re.MULTILINE)
+_RELEASE = re.compile(r"(?<![\d.])\d{1,4}\.\d{1,4}(?=[^/]*$)")
 _VERSION = re.compile(r"(?<!\d)(\d++)\.(\d+)")
 
 
-def warnings(patches: Sequence[Path], source: Source, tree: Path) -> tuple[str, ...]:
+def warnings(
+    patches: Sequence[Path], source: Source, tree: Path, meant: str = ""
+) -> tuple[str, ...]:
     """Return, in sentences, which of ``patches`` say that they are not for ``source``.
+
+    ``meant`` is the version for which the subjects say that the series is; it may be empty.
 
     Of a git tree, its history says whether it has the change that a patch fixes; of others, the
     versions of the stable kernels that the patch names are compared with that of the tree.
@@ -28,21 +34,39 @@ def warnings(patches: Sequence[Path], source: Source, tree: Path) -> tuple[str, 
         if source.kind == "git"
         else []
     )
-    makefile = _MAKEFILE.search(_head(tree / "Makefile"))
-    for patch in patches if makefile else ():
+    version = version_of(tree)
+    if meant and version and meant != version:
+        sentences.append(
+            f"NOT FOR THIS VERSION: the subject says that it is for {meant}, and "
+            f"{with_short_commit(source.id)} is {version} (--source kernel.org:{meant})"
+        )
+    for patch in patches if version else ():
         versions = [(int(major), int(minor)) for major, minor in _STABLE.findall(_head(patch))]
-        if (
-            makefile
-            and versions
-            and min(versions) > (version := (int(makefile[1]), int(makefile[2])))
-        ):
+        if versions and min(versions) > _numbers(version):
             first = ".".join(map(str, min(versions)))
             sentences.append(
                 f'NOT FOR THIS VERSION: "{subject(patch)}" is for {first} and newer '
                 f"(Cc: stable), and "
-                f"{source.id} is {version[0]}.{version[1]}"
+                f"{with_short_commit(source.id)} is {version}"
             )
     return tuple(sentences)
+
+
+def version_of(tree: Path) -> str:
+    """Return the version of a source tree by its makefile, such as 6.12; empty without one."""
+    makefile = _MAKEFILE.search(_head(tree / "Makefile"))
+    return f"{int(makefile[1])}.{int(makefile[2])}" if makefile else ""
+
+
+def release_of(spec: str) -> str:
+    """Return the version that the name of a source has, such as 6.12; empty without one."""
+    match = _RELEASE.search(spec)
+    return match[0] if match else ""
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")
+    return int(major), int(minor)
 
 
 def _history(patch: Path, source: Source) -> list[str]:

@@ -113,6 +113,15 @@ def test_a_failure_names_patch_file_and_hunk(tree: Path, tmp_path: Path) -> None
     assert (tree / "kernel/exit.c").read_text() == edited(31)
 
 
+def test_a_text_about_a_full_disk_is_none(tree: Path, tmp_path: Path) -> None:
+    """git shows the text that a hunk expects."""
+    (tree / "kernel/old.c").write_text('error("No space left on device");\n')
+    patch = diff(tree, tmp_path, "full", kernel__old_c='error("full");\n')
+    (tree / "kernel/old.c").write_text("another text\n")
+    with pytest.raises(BuildError, match="No space left on device"):
+        apply(tree, [patch], empty(tmp_path), "here")
+
+
 FUNCTIONS = ("static int first(void)", "static int second(void)")
 
 

@@ -176,5 +176,5 @@ def test_a_cover_without_the_numbers_of_its_patches_is_the_cover(tag: str, tmp_p
 
 def test_many_missing_patches_are_named_in_few_words(tmp_path: Path) -> None:
     mails = [patch(f"[PATCH 6.12 {n:03}/311] ours: {n}", n) for n in (33, 34, 36)]
-    note = "the series is incomplete: patch 1-32, 35, 37-311 of 311 is missing"
+    note = "the series is incomplete: patches 1-32, 35, 37-311 of 311 are missing"
     assert posted(mails, tmp_path).notes == (note,)

@@ -11,7 +11,7 @@ import pytest
 from kteardown.errors import BuildError
 from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
-from kteardown.patches.find_base import _advice, find_base
+from kteardown.patches.find_base import _tree_to_name, find_base
 from kteardown.patches.merging import blob_id
 from kteardown.patches.tried_source import Base, FailingHunk, TriedSource
 from kteardown.progress import SilentReporter
@@ -184,8 +184,8 @@ def test_the_advice_names_the_git_tree_on_which_the_fewest_hunks_fail() -> None:
         TriedSource(f"git:/{name}@v7", f"git:{name}@7", "fails", (hunk,) * failing)
         for name, failing in (("first", 3), ("nearest", 1), ("last", 2))
     ]
-    assert _advice(tried, "").endswith("--source git:/nearest@COMMIT.")
-    assert "git:/nearest@111111111111." in _advice(tried, "1" * 40)
+    assert _tree_to_name(tried, "").endswith("--source git:/nearest@COMMIT.")
+    assert "git:/nearest@111111111111." in _tree_to_name(tried, "1" * 40)
 
 
 def test_a_git_tree_with_other_object_ids_takes_a_series(tree: Path, tmp_path: Path) -> None:
@@ -204,3 +204,91 @@ def test_a_git_tree_with_other_object_ids_takes_a_series(tree: Path, tmp_path: P
         specs=[f"git:{other}"],
     )
     assert found.how == "with less context"
+
+
+FREEZER = """\
+static bool refrigerator(bool check)
+{
+	for (;;) {
+		lock(&freezer);
+		freeze = freezing(current);
+		unlock(&freezer);
+
+		frozen = true;
+		schedule();
+	}
+
+	return frozen;
+}
+
+static void first(struct queue *q)
+{
+	lock(q);
+	q->users++;
+	unlock(q);
+}
+"""
+LEAVE = (
+    "unlock(&freezer);\n\n",
+    "unlock(&freezer);\n\n		if (!freeze)\n			break;\n\n",
+)
+STAMP = ("	q->users++;\n", "	q->time = now();\n	q->users++;\n")
+
+
+@pytest.fixture
+def kernels(tree: Path) -> Path:
+    """v1 of a file with functions; 6.1 has it in other lines, in kernels with makefiles."""
+    for tag, version, text in (
+        ("c1", (7, 2), FREEZER),
+        ("c2", (6, 1), f"int more;\n\n{FREEZER}"),
+        (
+            "c3",
+            (6, 12),
+            FREEZER.replace(*LEAVE).replace("freezing(current)", "freezing(current, 1)"),
+        ),
+    ):
+        (tree / "kernel/freezer.c").write_text(text)
+        (tree / "Makefile").write_text("VERSION = {}\nPATCHLEVEL = {}\n".format(*version))
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", tag)
+        git(tree, "tag", tag)
+    return tree
+
+
+def test_a_change_that_is_there_with_another_context_is_not_applied_again(
+    kernels: Path, tmp_path: Path
+) -> None:
+    patches = series(kernels, tmp_path, "c1", [("kernel/freezer.c", *LEAVE)])
+    with pytest.raises(BuildError, match="has this change already"):
+        base(patches, kernels, tmp_path, "c3")
+    assert base(patches, kernels, tmp_path, "c3", "c2").source.endswith("@c2")
+
+
+def test_a_source_with_a_part_of_the_series_is_none(kernels: Path, tmp_path: Path) -> None:
+    edits = [("kernel/freezer.c", *LEAVE), ("kernel/freezer.c", *STAMP)]
+    patches = series(kernels, tmp_path, "c1", edits)
+    with pytest.raises(BuildError, match="0 of 2 hunks fail; it has patch 1 already") as caught:
+        base(patches, kernels, tmp_path, "c3")
+    assert "only the other patches" in (caught.value.hint or "")
+    assert base(patches[1:], kernels, tmp_path, "c3").how == "with offsets"
+
+
+def test_the_version_of_the_subject_chooses_the_source(kernels: Path, tmp_path: Path) -> None:
+    patches = series(kernels, tmp_path, "c1", [("kernel/freezer.c", *STAMP)])
+    specs = [f"git:{kernels}@{tag}" for tag in ("c1", "c2", "c3")]
+    cache = tmp_path / "cache"
+
+    def chosen(version: str) -> Base:
+        return find_base(
+            patches,
+            Sources(cache, SilentReporter()),
+            lambda texts: store(texts, "series", cache),
+            specs=specs,
+            version=version,
+        )
+
+    assert (chosen("").source, chosen("").warnings) == (specs[0], ())
+    assert (chosen("6.1").source, chosen("6.1").warnings) == (specs[1], ())
+    other = chosen("5.15")
+    assert other.source == specs[0]
+    assert [line for line in other.warnings if line.startswith("NOT FOR THIS VERSION")]

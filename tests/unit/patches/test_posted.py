@@ -144,16 +144,27 @@ def test_a_forwarded_patch_without_its_tabs_is_named_as_that(tree: Path, tmp_pat
     assert "tabs" in advice(series, tree, tmp_path)
 
 
-@pytest.mark.parametrize("index", ["", "index {blob}..0123456789ab 100644\n"])
-def test_a_diff_that_the_files_of_its_author_do_not_take_is_damaged(
-    index: str, tree: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("changed", "index", "damaged"),
+    [
+        ("  int", False, True),
+        ("int", False, True),
+        ("\tlong", False, False),
+        ("long", False, False),
+        ("\tlong", True, True),
+    ],
+)
+def test_a_diff_that_a_mail_program_changed_is_named_as_that(
+    changed: str, index: bool, damaged: bool, tree: Path, tmp_path: Path
 ) -> None:
+    """By the blanks in which it differs, or because the files of its author do not take it."""
     (tree / "Kconfig").write_text("config A\n")
     (tree / "Kbuild").write_text("obj-y += kernel/\n")
-    index = index.format(blob=blob_id(tree / "kernel" / "ours.c")[:12])
-    damaged = diff(1).replace("\tint", "  int").replace("--- a", f"{index}--- a")
-    series = posted(mail("[PATCH] ours: 1", f"Why.\n---\n{damaged}"), tmp_path)
-    assert ("tabs" in advice(series, tree, tmp_path)) == bool(index)
+    blob = blob_id(tree / "kernel" / "ours.c")[:12]
+    line = f"index {blob}..0123456789ab 100644\n" if index else ""
+    text = diff(1).replace("\tint", changed).replace("--- a", f"{line}--- a")
+    series = posted(mail("[PATCH] ours: 1", f"Why.\n---\n{text}"), tmp_path)
+    assert ("tabs" in advice(series, tree, tmp_path)) == damaged
 
 
 def advice(series: PostedSeries, tree: Path, folder: Path) -> str:
