@@ -16,7 +16,6 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.point import points_of, size_of
 from kteardown.model.record import (
-    Alive,
     BootEnd,
     Delta,
     OutputLine,
@@ -32,6 +31,7 @@ from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted, boot_together
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.places.place import Place
+from kteardown.run.script_progress import ScriptProgress
 from kteardown.run.setting import Bootable
 from kteardown.rundir.environment import error_lines
 from kteardown.script.describe import Described, named
@@ -40,6 +40,7 @@ from kteardown.script.growing import growing, trend
 from kteardown.script.presets import preset_metrics
 from kteardown.script.suggest import marks_and_printed, slug, suggested
 from kteardown.script.tap import tap_failures
+from kteardown.script.units import readable
 from kteardown.vm.job import Acceleration
 from kteardown.vm.machine import Machine
 
@@ -145,7 +146,8 @@ def _rehearsed_at(
     words = (
         f"Rehearsing {workload.name} on base {_words([point])}{', with another seed' * (seed > 1)}"
     )
-    doing = [""]
+    assert workload.script is not None
+    progress = ScriptProgress(workload.script.limit_s)
     boot = partial(
         boot_counted,
         kernel,
@@ -158,23 +160,15 @@ def _rehearsed_at(
         counted=False,
         seed=seed,
         machine=machine,
-        on_record=lambda record: doing.append(running_for(record) or doing[-1]),
+        on_record=progress.see_record,
+        on_clock=progress.see_clock,
     )
     with reporter.task(words) as task:
-        (booted,) = boot_together([boot], machine, lambda done: task.update(done, doing[-1]))
+        (booted,) = boot_together([boot], machine, lambda done: task.update(done, progress.words()))
     run = _at(point, booted.records)
     if run.status != "ok":
         raise failure(workload, run)
     return run, booted.end
-
-
-def running_for(record: Record) -> str:
-    """Return how long a script has run for, which a record says of one that takes long; empty of
-    others."""
-    if not isinstance(record, Alive):
-        return ""
-    time, _, last = record.detail.partition("; ")
-    return f"not hung: it has run for {time} of the guest's clock (--limit); {last}"
 
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
@@ -251,10 +245,12 @@ def _way(run: Rehearsal) -> str:
     if run.ended is None:
         return run.detail
     if run.ended.how == "limit":
-        return run.detail.partition("; its last line: ")[0].removeprefix("ended: ")
-    return (
-        f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
-    )
+        how = run.detail.partition("; its last line: ")[0].removeprefix("ended: ")
+        return f"{how} of the guest's clock"
+    how = f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
+    if "whole_ns" not in run.samples:
+        return how
+    return f"{how} after {readable(run.samples['whole_ns'], 'ns')} of the guest's clock"
 
 
 def chosen_metrics(

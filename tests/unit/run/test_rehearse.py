@@ -11,7 +11,7 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.options import Scripted
-from kteardown.model.record import Alive, Bye, Delta, OutputLine, ParamValue, ScriptEnd
+from kteardown.model.record import Delta, OutputLine, ParamValue, ScriptEnd
 from kteardown.model.workload import Metric
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.rehearse import (
@@ -20,7 +20,6 @@ from kteardown.run.rehearse import (
     chosen_metrics,
     failure,
     notes,
-    running_for,
     with_resolution,
 )
 from kteardown.script.describe import Described, describe, with_headlines
@@ -97,7 +96,7 @@ def script(
         (ran((), how="signal", code=8), "it ended with signal 8", "--allow 'signal 8'"),
         (
             ran(printed("x"), how="limit", detail="ended: killed after 600 s; its last line: x"),
-            "make failed on base: killed after 600 s\n",
+            "make failed on base: killed after 600 s of the guest's clock\n",
             "--limit 30m",
         ),
         (
@@ -175,14 +174,6 @@ def test_the_metrics_are_of_the_best_kind_that_there_is(tmp_path: Path) -> None:
     assert found(printed("a sentence"), again=6000) == set()
 
 
-def test_a_record_of_a_script_that_takes_long_says_that_it_is_not_hung() -> None:
-    record = Alive(trial=0, detail="20 s of 600 s; its last line: a; b")
-    assert running_for(record) == (
-        "not hung: it has run for 20 s of 600 s of the guest's clock (--limit); its last line: a; b"
-    )
-    assert running_for(Bye(trials=1)) == ""
-
-
 def test_one_size_has_no_growth_and_a_script_no_preset(tmp_path: Path) -> None:
     run = ran(deltas=[delta("meminfo", "Slab", 4000)])
     assert chosen_metrics(script(tmp_path), both(run), ()) == {}
@@ -205,6 +196,11 @@ def test_the_coarsest_step_of_all_sizes_is_the_resolution() -> None:
     assert with_resolution(metric, runs)["time_ns"].resolution == 10_000_000
     other = {"whole_ns": Metric(help="whole")}
     assert with_resolution(other, runs) == other
+
+
+def test_a_failure_says_when_it_came_by_the_guests_clock(tmp_path: Path) -> None:
+    message = failure(script(tmp_path).workload, ran(printed("x"), code=1)).message
+    assert "exit status 1 after 35.21 ms of the guest's clock\n" in message
 
 
 def said(described: Described, *runs: Rehearsal) -> list[str]:
