@@ -18,7 +18,8 @@ from kteardown.progress import Reporter
 from kteardown.run.boot_once import check_size
 from kteardown.run.forecast import keep_rehearsal
 from kteardown.run.places import HERE
-from kteardown.run.rehearse import chosen_metrics, notes, rehearse, with_resolution
+from kteardown.run.rehearsal_notes import notes
+from kteardown.run.rehearse import chosen_metrics, rehearse, with_resolution
 from kteardown.run.resolve import base_of, experiment_for, experiment_of_script
 from kteardown.run.setting import Bootable
 from kteardown.script.describe import (

@@ -102,13 +102,15 @@ def boot_counted(
     also: Also = "",
     place: Entry | None = None,
     on_record: Callable[[Record], None] = lambda record: None,
+    on_clock: Callable[[float], None] | None = None,
 ) -> CountedBoot:
     """Boot ``kernel`` once, with a trial of one repetition at each of ``points``.
 
     ``folder``: of a workload that is not shipped. ``spec``: of the guest. ``counted``: load the
     plugin; ``also`` ("later") as for the agent. ``machine`` boots it, and another thread may stop
     it; None: QEMU. ``place``: the run that keeps the files of a script. ``on_record`` gets each
-    record as it comes. Raises GuestError if the guest fails, LabError, InputError.
+    record as it comes, ``on_clock`` the guest's clock (``BootJob.on_clock``). Raises GuestError if
+    the guest fails, LabError, InputError.
     """
     planned = _planned(workload, points, seed)
     with tempfile.TemporaryDirectory(prefix="kteardown-boot-") as name:
@@ -135,24 +137,15 @@ def boot_counted(
             console=scratch / "console",
             silence_s=workload.silence_s * SILENCE_FACTOR[acceleration],
             plugin=plugin,
+            on_clock=on_clock,
         )
         machine = machine or HERE.machine("", reporter, repeat=False)
         records = _Records(planned, workload, on_record)
-        try:
-            result = machine.boot(job, records.add)
-        except ForgedError as error:
-            raise _forgery(workload, error) from error
+        result = _boot(machine, job, records, workload)
         _check(result, workload, scratch)
         start, *sections = read_counts(counts) if counted else [TrialBlocks(0, ())]
     trials = _trials(planned, records.kept, sections, 4 if also else 1)
     return CountedBoot(start, trials, tuple(records.kept), result)
-
-
-def _forgery(workload: Workload, error: ForgedError) -> GuestError:
-    return GuestError(
-        f"the guest that ran {workload.name} forged a record: {error}",
-        hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses them.",
-    )
 
 
 class _Records:
@@ -179,6 +172,17 @@ class _Records:
             )
         self.kept.append(record)
         self._on_record(record)
+
+
+def _boot(machine: Machine, job: BootJob, records: _Records, workload: Workload) -> BootEnd:
+    try:
+        return machine.boot(job, records.add)
+    except ForgedError as error:
+        raise GuestError(
+            f"the guest that ran {workload.name} forged a record: {error}",
+            hint="a script may not write to the ports of virtio (/dev/vport*): the agent uses "
+            "them.",
+        ) from error
 
 
 def boot_together(

@@ -6,7 +6,7 @@ after seconds, with one message; what is found becomes the metrics of the compar
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,6 @@ from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.point import points_of, size_of
 from kteardown.model.record import (
-    Alive,
     BootEnd,
     Delta,
     OutputLine,
@@ -32,23 +31,20 @@ from kteardown.progress import Reporter
 from kteardown.run.boot_once import Params, boot_counted, boot_together
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.places.place import Place
+from kteardown.run.script_progress import ScriptProgress
 from kteardown.run.setting import Bootable
-from kteardown.rundir.environment import error_lines
 from kteardown.script.describe import Described, named
 from kteardown.script.extract import metric_of, parse_reading, values
-from kteardown.script.growing import growing, trend
+from kteardown.script.growing import growing
 from kteardown.script.presets import preset_metrics
-from kteardown.script.suggest import marks_and_printed, slug, suggested
+from kteardown.script.suggest import marks_and_printed, slug
 from kteardown.script.tap import tap_failures
+from kteardown.script.units import readable
 from kteardown.vm.job import Acceleration
 from kteardown.vm.machine import Machine
 
 _LINES = 20
 _CHARACTERS = 300
-_SHOWN = 5
-_LITTLE = 0.5
-"""The share of its time that a script uses the CPU, below which its whole time says little of its
-work."""
 _WORDS = shipped_table("run/rehearse")
 _MISSING = re.compile("|".join(_WORDS["missing"]))
 _NOT_IMPLEMENTED = "Function not implemented"
@@ -142,10 +138,11 @@ def _rehearsed_at(
     reporter: Reporter,
 ) -> tuple[Rehearsal, BootEnd]:
     """Run the script at one size on ``machine``. Raises as ``rehearse`` does."""
-    words = (
-        f"Rehearsing {workload.name} on base {_words([point])}{', with another seed' * (seed > 1)}"
-    )
-    doing = [""]
+    title = f"Rehearsing {workload.name} on base {sizes_in_words([point])}"
+    if seed > 1:
+        title += ", with another seed"
+    assert workload.script is not None
+    progress = ScriptProgress(workload.script.limit_s)
     boot = partial(
         boot_counted,
         kernel,
@@ -158,23 +155,15 @@ def _rehearsed_at(
         counted=False,
         seed=seed,
         machine=machine,
-        on_record=lambda record: doing.append(running_for(record) or doing[-1]),
+        on_record=progress.see_record,
+        on_clock=progress.see_clock,
     )
-    with reporter.task(words) as task:
-        (booted,) = boot_together([boot], machine, lambda done: task.update(done, doing[-1]))
+    with reporter.task(title) as task:
+        (booted,) = boot_together([boot], machine, lambda done: task.update(done, progress.words()))
     run = _at(point, booted.records)
     if run.status != "ok":
         raise failure(workload, run)
     return run, booted.end
-
-
-def running_for(record: Record) -> str:
-    """Return how long a script has run for, which a record says of one that takes long; empty of
-    others."""
-    if not isinstance(record, Alive):
-        return ""
-    time, _, last = record.detail.partition("; ")
-    return f"not hung: it has run for {time} of the guest's clock (--limit); {last}"
 
 
 def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsal:
@@ -251,10 +240,12 @@ def _way(run: Rehearsal) -> str:
     if run.ended is None:
         return run.detail
     if run.ended.how == "limit":
-        return run.detail.partition("; its last line: ")[0].removeprefix("ended: ")
-    return (
-        f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
-    )
+        how = run.detail.partition("; its last line: ")[0].removeprefix("ended: ")
+        return f"{how} of the guest's clock"
+    how = f"it ended with {'exit status' if run.ended.how == 'exit' else 'signal'} {run.ended.code}"
+    if "whole_ns" not in run.samples:
+        return how
+    return f"{how} after {readable(run.samples['whole_ns'], 'ns')} of the guest's clock"
 
 
 def chosen_metrics(
@@ -304,76 +295,8 @@ def with_resolution(metrics: Mapping[str, Metric], rehearsed: Rehearsed) -> dict
     return result
 
 
-def notes(workload: Workload, rehearsed: Rehearsed) -> Iterator[str]:
-    """Yield what a user should know before the comparison: figures, errors, what no value was found
-    for."""
-    small = rehearsed.sizes[0]
-    sizes = _words([run.params for run in rehearsed.sizes])
-    yield f"{workload.name} ran on base {sizes} in {rehearsed.seconds:.0f} s"
-    for key, spec in workload.metrics.items():
-        yield from _figures(key, spec, rehearsed)
-    if not any(spec.read for spec in workload.metrics.values()):
-        yield (
-            "kteardown compares the whole script, including its programs and their start, so a "
-            "change of the kernel is a smaller part of each figure; use marks or --metric to "
-            "measure a part (docs/script.md)"
-        )
-    whole_ns = small.samples.get("whole_ns", 0)
-    cpu_ns = 1000 * small.samples.get("cpu_us", 0)
-    if cpu_ns < _LITTLE * whole_ns:
-        yield (
-            f"{workload.name} uses the CPU for {cpu_ns / whole_ns:.1%} of its time: whole_ns is "
-            "mostly the time that it waits, and a change of its work shows in cpu_us"
-        )
-    readings = [parse_reading(spec.read) for spec in workload.metrics.values() if spec.read]
-    looks = _options(small)
-    if looks and all(reading.kind == "delta" for reading in readings):
-        yield f"{workload.name} prints what looks like a metric; compare it with {looks}"
-    errors = error_lines(small.output)
-    for line in errors[:_SHOWN]:
-        yield f"{workload.name} printed this and went on: {line}"
-    if len(errors) > _SHOWN:
-        yield f"and {len(errors) - _SHOWN} more lines like these"
-    if "whole_ns" in small.samples and "all_gone_ns" not in small.samples:
-        yield (
-            f"{workload.name} left processes, which were killed 10 s after its end, so there is no "
-            "all_gone_ns"
-        )
-    if small.ended and small.ended.dropped:
-        yield f"{small.ended.dropped:,} lines of its output are lost: the agent keeps no more"
-
-
-def _figures(key: str, spec: Metric, rehearsed: Rehearsed) -> Iterator[str]:
-    if not spec.read:
-        if measured := [run.samples[key] for run in rehearsed.sizes if key in run.samples]:
-            yield f"{key}: {' and '.join(f'{value:,.12g}' for value in measured)}"
-        return
-    reading = parse_reading(spec.read)
-    unit = unit_of(key)
-    of_sizes = [values(reading, unit, run.output, run.deltas) for run in rehearsed.sizes]
-    if not any(of_sizes):
-        looks = _options(rehearsed.sizes[0])
-        yield f"{key}: nothing matches {spec.read}" + (f"; did you mean {looks}?" if looks else "")
-        return
-    shown = " and ".join(f"{of_size[0].value:,.12g}" for of_size in of_sizes if of_size)
-    counts = max(map(len, of_sizes))
-    several = f", the first of {counts}, which count as repetitions" if counts > 1 else ""
-    yield (
-        f"{key}: {shown}, in steps of "
-        f"{max(v.resolution for of_size in of_sizes for v in of_size):,.9g}{several}"
-    )
-    if any(trend([value.value for value in of_size]) for of_size in of_sizes):
-        yield (
-            f"{key}: its values rise or fall with their order in one boot: they may be points and "
-            "not repetitions; let the script do one of them, chosen by a parameter (--set)"
-        )
-
-
-def _options(run: Rehearsal) -> str:
-    return " or ".join(f"--metric '{option}'" for option in suggested(run.output))
-
-
-def _words(points: Sequence[Mapping[str, ParamValue]]) -> str:
+def sizes_in_words(points: Sequence[Mapping[str, ParamValue]]) -> str:
+    """Return the sizes of rehearsals: ``at N=1000 and N=2000``, or ``once``."""
     texts = [", ".join(f"{name}={value}" for name, value in point.items()) for point in points]
     shown = " and ".join(filter(None, texts))
     return f"at {shown}" if shown else "once"

@@ -1,7 +1,10 @@
-"""Which counters of the kernel grow with the size of a script, and whether figures have a trend."""
+"""Which counters of the kernel grow with the size of a script, how a figure grows between two
+sizes, and whether figures have a trend."""
 
+import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kteardown.model.record import Delta
 from kteardown.script.extract import delta_unit
@@ -97,6 +100,52 @@ def _is_own(file: str, name: str) -> bool:
         file
     )
     return not (ignored and ignored.match(name))
+
+
+_GROWTH_NAMES = (
+    (-0.05, "falls"),
+    (0.05, "nearly constant"),
+    (0.9, "slower than linear, or linear beside a constant part"),
+    (1.1, "linear"),
+    (1.8, "faster than linear"),
+    (2.2, "quadratic"),
+    (math.inf, "faster than quadratic"),
+)
+"""How a figure grows, by the largest exponent for which it is called that."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a figure grows between two sizes.
+
+    Two sizes cannot separate a constant part: a law is fitted only to the sizes of a comparison.
+    """
+
+    small_n: int
+    large_n: int
+    small: float
+    large: float
+
+    @property
+    def for_one_more(self) -> float:
+        """What one more object adds on average."""
+        return (self.large - self.small) / (self.large_n - self.small_n)
+
+    @property
+    def exponent(self) -> float | None:
+        """The power of the size with which the figure grows; None if one of them is not
+        positive."""
+        if min(self.small_n, self.small, self.large) <= 0:
+            return None
+        return math.log(self.large / self.small) / math.log(self.large_n / self.small_n)
+
+    @property
+    def name(self) -> str:
+        """``linear``, ``quadratic`` and so on; empty if there is no exponent."""
+        exponent = self.exponent
+        if exponent is None:
+            return ""
+        return next(name for most, name in _GROWTH_NAMES if exponent <= most)
 
 
 _TREND_VALUES = 6

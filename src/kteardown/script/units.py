@@ -1,6 +1,8 @@
-"""Units of figures that a script prints: what a word means, and how it is converted."""
+"""Units of figures that a script prints: what a word means, how it is converted, and which unit
+people read."""
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from kteardown.model.record import LEAST
@@ -85,3 +87,36 @@ def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
     if abs(result) > _LARGEST or 0 < abs(result) < LEAST:
         return None
     return int(result) if result == result.to_integral_value() else float(result)
+
+
+_READ: Mapping[Unit, tuple[tuple[float, str], ...]] = {
+    "ns": ((1e9, " s"), (1e6, " ms"), (1e3, " us"), (1, " ns")),
+    "kb": ((1024**2, " GB"), (1024, " MB"), (1, " kB"), (1 / 1024, " B")),
+    "share": ((0.01, "%"),),
+    "count": ((1, ""),),
+    "per_s": ((1, "/s"),),
+    "per_cycle": ((1, " per cycle"),),
+}
+"""The units in which people read the values of a metric, the largest first."""
+
+
+def readable(value: float, unit: Unit) -> str:
+    """Return ``value`` in the largest unit of which it is at least one: ``36.2 ms``, ``1.5 MB``,
+    ``4,033``."""
+    (text,) = readable_together([value], unit)
+    return text
+
+
+def readable_together(measured: Sequence[float], unit: Unit) -> list[str]:
+    """Return values as ``readable`` does, all in the unit of the smallest that is not 0."""
+    if unit == "us":
+        return readable_together([1000 * value for value in measured], "ns")
+    smallest = min((abs(value) for value in measured if value), default=0.0)
+    steps = _READ[unit]
+    size, name = next((step for step in steps if smallest >= step[0]), steps[-1])
+    return [f"{digits(value / size)}{name}" for value in measured]
+
+
+def digits(value: float) -> str:
+    """Return ``value`` with four significant digits, or all digits before the point."""
+    return f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:.4g}"

@@ -48,3 +48,6 @@ class BootJob:
     on_vcpus: Callable[[Sequence[int]], None] | None = None
     """Called before the guest's first record with the threads of the host that run its CPUs, if
     there are any that QEMU names; None: QEMU is not asked."""
+    on_clock: Callable[[float], None] | None = None
+    """Called every few seconds with the guest's clock, in seconds since the guest started; None:
+    QEMU is not asked."""

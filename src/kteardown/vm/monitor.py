@@ -13,6 +13,8 @@ from qemu.qmp import EventListener, ExecuteError, QMPClient, QMPError, Runstate
 _REPLY_S = 10.0
 _DRIFT = re.compile(r"Host - Guest clock\s+(-?\d+) ms")
 _HALTED = re.compile(r"\bHLT=([01])")
+_CLOCK_S = 2.0
+"""How often the guest's clock is told to whoever follows it."""
 _STOPPED_S = 60.0
 """With all CPUs halted and no timer the guest's clock is stopped: nothing can wake such a guest."""
 _SLOW_SHARE = 1 / 15
@@ -88,6 +90,20 @@ class Monitor:
         answer = await self._ask("human-monitor-command", {"command-line": "info jit"})
         drift = _DRIFT.search(answer) if isinstance(answer, str) else None
         return int(drift[1]) / 1000 if drift else None
+
+    async def follow_clock(
+        self, started: float, tell: Callable[[float], None], *, counts_instructions: bool
+    ) -> None:
+        """Tell the guest's clock every few seconds, in seconds since the guest started.
+
+        ``started`` is the start by the clock of the event loop. Runs until it is cancelled.
+        """
+        while True:
+            # In real time the guest's clock is that of the host.
+            lag = await self.guest_clock_lag_s() if counts_instructions else 0.0
+            if lag is not None:
+                tell(asyncio.get_running_loop().time() - started - lag)
+            await asyncio.sleep(_CLOCK_S)
 
     async def all_halted(self) -> bool:
         """Return whether every CPU waits for an interrupt; False where the registers do not show

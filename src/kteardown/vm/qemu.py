@@ -287,9 +287,10 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
         paused = asyncio.create_task(monitor.paused())
         flooded = asyncio.create_task(_flooded(job.console))
         awake = asyncio.create_task(monitor.keep_awake())
-        tasks = (received, paused, flooded, awake)
+        clock = asyncio.create_task(_follow_clock(guest, job, monitor))
+        deciding = (received, paused, flooded, awake)
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(deciding, return_when=asyncio.FIRST_COMPLETED)
             if received.done():
                 if silence := received.result():
                     return await _silent(guest, job, monitor, silence)
@@ -298,6 +299,7 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
                 raise TooMuchError(f"the guest printed more than {_CONSOLE_MB} MB")
             return Ending("broken", f"QEMU stopped the guest: {paused.result()}")
         finally:
+            tasks = (*deciding, clock)
             await asyncio.gather(*(task for task in tasks if task.cancel()), return_exceptions=True)
     except QemuStuckError as stuck:
         return Ending("broken", str(stuck))
@@ -305,6 +307,13 @@ async def _receive(guest: _Guest, job: BootJob, lines: RecordLines) -> Ending:
         return Ending("broken", f"QEMU did not start within {job.silence_s:g} s")
     finally:
         await monitor.close()
+
+
+async def _follow_clock(guest: _Guest, job: BootJob, monitor: Monitor) -> None:
+    if job.on_clock:
+        await monitor.follow_clock(
+            guest.started, job.on_clock, counts_instructions=job.acceleration == "icount"
+        )
 
 
 async def _flooded(console: Entry) -> None:

@@ -1,17 +1,15 @@
-"""What a rehearsal says: the errors of scripts that failed, the metrics that it finds, and its
-notes."""
+"""What a rehearsal finds: the errors of scripts that failed, and the metrics of those that ran."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.options import Scripted
-from kteardown.model.record import Alive, Bye, Delta, OutputLine, ParamValue, ScriptEnd
+from kteardown.model.record import Delta, OutputLine, ParamValue, ScriptEnd
 from kteardown.model.workload import Metric
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.rehearse import (
@@ -19,11 +17,9 @@ from kteardown.run.rehearse import (
     Rehearsed,
     chosen_metrics,
     failure,
-    notes,
-    running_for,
     with_resolution,
 )
-from kteardown.script.describe import Described, describe, with_headlines
+from kteardown.script.describe import Described, describe
 from unit.script.lines import delta, logged, printed, recorded
 
 SAMPLES = {"whole_ns": 35_214_889, "cpu_us": 31_000, "all_gone_ns": 35_300_000}
@@ -52,7 +48,7 @@ def both(*sizes: Rehearsal, again: Rehearsal | None = None) -> Rehearsed:
 
 
 def script(
-    folder: Path, text: str = "for i in $(seq $N); do :; done\n", **params: Sequence[int]
+    folder: Path, text: str = "for i in $(seq $N); do :; done\n", **params: Sequence[ParamValue]
 ) -> Described:
     path = folder / "make.sh"
     path.write_text(text)
@@ -97,7 +93,7 @@ def script(
         (ran((), how="signal", code=8), "it ended with signal 8", "--allow 'signal 8'"),
         (
             ran(printed("x"), how="limit", detail="ended: killed after 600 s; its last line: x"),
-            "make failed on base: killed after 600 s\n",
+            "make failed on base: killed after 600 s of the guest's clock\n",
             "--limit 30m",
         ),
         (
@@ -175,14 +171,6 @@ def test_the_metrics_are_of_the_best_kind_that_there_is(tmp_path: Path) -> None:
     assert found(printed("a sentence"), again=6000) == set()
 
 
-def test_a_record_of_a_script_that_takes_long_says_that_it_is_not_hung() -> None:
-    record = Alive(trial=0, detail="20 s of 600 s; its last line: a; b")
-    assert running_for(record) == (
-        "not hung: it has run for 20 s of 600 s of the guest's clock (--limit); its last line: a; b"
-    )
-    assert running_for(Bye(trials=1)) == ""
-
-
 def test_one_size_has_no_growth_and_a_script_no_preset(tmp_path: Path) -> None:
     run = ran(deltas=[delta("meminfo", "Slab", 4000)])
     assert chosen_metrics(script(tmp_path), both(run), ()) == {}
@@ -207,92 +195,6 @@ def test_the_coarsest_step_of_all_sizes_is_the_resolution() -> None:
     assert with_resolution(other, runs) == other
 
 
-def said(described: Described, *runs: Rehearsal) -> list[str]:
-    return list(notes(described.workload, both(*runs)))
-
-
-def test_the_notes_begin_with_the_figures_at_each_size(tmp_path: Path) -> None:
-    lines = said(script(tmp_path, N=(1, 2)), ran(params={"N": 1}), ran(params={"N": 2}))
-    assert lines[-1].startswith("kteardown compares the whole script")
-    assert lines[:-1] == [
-        "make ran on base at N=1 and N=2 in 12 s",
-        "whole_ns: 35,214,889 and 35,214,889",
-        "cpu_us: 31,000 and 31,000",
-        "all_gone_ns: 35,300,000 and 35,300,000",
-    ]
-    assert said(script(tmp_path), ran())[0] == "make ran on base once in 12 s"
-
-
-def test_a_script_that_mostly_sleeps_is_said_to(tmp_path: Path) -> None:
-    sleeping = replace(ran(), samples={"whole_ns": 1_001_292_571, "cpu_us": 1189})
-    (line,) = (line for line in said(script(tmp_path), sleeping) if "waits" in line)
-    assert line.startswith("make uses the CPU for 0.1% of its time: whole_ns")
-    assert not any("waits" in line for line in said(script(tmp_path), ran()))
-    assert not any("waits" in line for line in said(script(tmp_path), replace(ran(), samples={})))
-
-
-def test_processes_that_were_left_and_killed_are_said(tmp_path: Path) -> None:
-    samples = {name: value for name, value in SAMPLES.items() if name != "all_gone_ns"}
-    assert "make left processes" in said(script(tmp_path), replace(ran(), samples=samples))[-1]
-    assert not any("left processes" in line for line in said(script(tmp_path), ran()))
-
-
-def test_the_notes_say_what_is_not_found_and_what_looks_like_it(tmp_path: Path) -> None:
-    metric = {"time_ns": Metric(help="time", read="/Took: ([0-9.]+)/ s")}
-    lines = said(
-        with_headlines(script(tmp_path), metric),
-        ran(printed("Time taken by reclamation: 0.0073 seconds")),
-    )
-    assert lines[1].startswith(
-        "time_ns: nothing matches /Took: ([0-9.]+)/ s; did you mean --metric '"
-    )
-    assert "reclamation: ([0-9.]+)" in lines[1]
-
-
-def test_lines_that_look_like_a_metric_are_named_if_no_line_is_read(tmp_path: Path) -> None:
-    run = ran(printed("munmap in bandwidth: 21053761 bytes/ms"))
-    (line,) = (line for line in said(script(tmp_path), run) if "looks like" in line)
-    assert line == (
-        "make prints what looks like a metric; compare it with --metric "
-        "'munmap_in_bandwidth=/munmap in bandwidth: ([0-9.]+) bytes/ms/'"
-    )
-    slab = {"slab_kb": Metric(help="slab", read="delta meminfo Slab")}
-    assert any("looks like" in line for line in said(with_headlines(script(tmp_path), slab), run))
-    read = {"in_per_s": Metric(help="x", unit="per_s", read="/bandwidth: ([0-9]+)/")}
-    assert not any(
-        "looks like" in line for line in said(with_headlines(script(tmp_path), read), run)
-    )
-
-
-def test_the_notes_say_that_several_values_are_repetitions_and_warn_of_a_trend(
-    tmp_path: Path,
-) -> None:
-    metric = {"time_ns": Metric(help="time", read="/Time: ([0-9.]+)/ s")}
-    rising = printed(*(f"Time: 0.{n}" for n in range(1, 10)))
-    lines = said(with_headlines(script(tmp_path), metric), ran(rising))
-    assert lines[1] == (
-        "time_ns: 100,000,000, in steps of 100,000,000, the first of 9, which count as repetitions"
-    )
-    assert "they may be points" in lines[2]
-    same = said(with_headlines(script(tmp_path), metric), ran(printed("Time: 0.1", "Time: 0.1")))
-    assert not any("points" in line for line in same)
-
-
-def test_errors_of_a_script_that_went_on_are_shown_once(tmp_path: Path) -> None:
-    output = printed(
-        *["/files/04-proc-cgroups.sh: line 4: echo: write error: Invalid argument"] * 3,
-        "mount: /mnt: mount point does not exist.",
-        *(f"rmdir: failed to remove '{n}'" for n in range(9)),
-    )
-    lines = [
-        line for line in said(script(tmp_path), ran(output, dropped=1200)) if "_" not in line[:8]
-    ]
-    assert lines[2:4] == [
-        "make printed this and went on: /files/04-proc-cgroups.sh: line 4: echo: write error: "
-        "Invalid argument",
-        "make printed this and went on: mount: /mnt: mount point does not exist.",
-    ]
-    assert lines[-2:] == [
-        "and 6 more lines like these",
-        "1,200 lines of its output are lost: the agent keeps no more",
-    ]
+def test_a_failure_says_when_it_came_by_the_guests_clock(tmp_path: Path) -> None:
+    message = failure(script(tmp_path).workload, ran(printed("x"), code=1)).message
+    assert "exit status 1 after 35.21 ms of the guest's clock\n" in message

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.model.workload import Unit
-from kteardown.script.units import amount_of, convert, unit_of_word
+from kteardown.script.units import amount_of, convert, readable, readable_together, unit_of_word
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,31 @@ def test_a_number_is_converted_to_the_unit_of_the_metric(
 def test_what_a_record_cannot_have_is_not_a_value() -> None:
     assert convert(Decimal(2**63 - 1), "ns", "ns") == 2**63 - 1
     assert convert(Decimal(2**63), "ns", "ns") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (36_000_000, "ns", "36 ms"),
+        (23_036_616_497, "ns", "23.04 s"),
+        (26_536.2, "ns", "26.54 us"),
+        (68, "ns", "68 ns"),
+        (0, "ns", "0 ns"),
+        (-1500, "ns", "-1.5 us"),
+        (115_843, "us", "115.8 ms"),
+        (3736, "kb", "3.648 MB"),
+        (0.5, "kb", "512 B"),
+        (4033, "count", "4,033"),
+        (0.25, "share", "25%"),
+        (21_053_761, "per_s", "21,053,761/s"),
+    ],
+)
+def test_a_value_is_in_a_unit_of_which_it_has_at_least_one(
+    value: float, unit: Unit, text: str
+) -> None:
+    assert readable(value, unit) == text
+
+
+def test_values_that_are_compared_are_in_one_unit() -> None:
+    assert readable_together([972, 3736], "kb") == ["972 kB", "3,736 kB"]
+    assert readable_together([0, 4_000_000], "ns") == ["0 ms", "4 ms"]

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from kteardown.vm.monitor import GuestSilence, QemuStuckError, cpu_time_s
+from kteardown.vm.monitor import GuestSilence, Monitor, QemuStuckError, cpu_time_s
 
 
 class Clocks:
@@ -135,3 +135,41 @@ def test_a_qemu_that_executes_nothing_is_not_a_hang_of_the_guest(
     clocks = Clocks(monkeypatch)
     with pytest.raises(QemuStuckError, match="executed nothing"):
         polls(clocks, rule(clocks), 0)
+
+
+async def _followed(monitor: Monitor, *, counts_instructions: bool, most: int = 2) -> list[float]:
+    """Return the first ``most`` times that are told of a guest that started at 0."""
+    told: list[float] = []
+    enough = asyncio.Event()
+
+    def tell(guest_s: float) -> None:
+        told.append(guest_s)
+        if len(told) == most:
+            enough.set()
+
+    following = asyncio.create_task(
+        monitor.follow_clock(0, tell, counts_instructions=counts_instructions)
+    )
+    await enough.wait()
+    following.cancel()
+    return told
+
+
+def test_the_clock_that_is_followed_is_that_of_the_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kteardown.vm.monitor._CLOCK_S", 0)
+
+    async def follow() -> None:
+        monitor = Monitor()
+        now = asyncio.get_running_loop().time()
+        # An answer that is missing is no time of the host.
+        lags = iter([None, now - 3.0, now - 4.0])
+
+        async def lag_s() -> float | None:
+            return next(lags)
+
+        monkeypatch.setattr(monitor, "guest_clock_lag_s", lag_s)
+        first, second = await _followed(monitor, counts_instructions=True)
+        assert 3.0 <= first < second
+        assert min(await _followed(monitor, counts_instructions=False)) >= now
+
+    asyncio.run(follow())
