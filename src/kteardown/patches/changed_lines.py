@@ -42,7 +42,7 @@ def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[
     symbols: dict[str, None] = {}
     for text, numbers in zip((before, after), changed_lines(before, after), strict=True):
         lines = text.split("\n")
-        around = _symbols_around(lines)
+        around = symbols_around(lines)
         for number in numbers:
             if _NOT_CODE.match(lines[number - 1]):
                 continue
@@ -53,7 +53,7 @@ def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[
     return list(symbols)
 
 
-def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
+def symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
     """Return for each line the symbols that must be set so that it is compiled: at most 100."""
     around: list[tuple[str, ...]] = []
     every: list[tuple[str, ...]] = []

@@ -1,10 +1,11 @@
 """Which files of a series the configuration of base compiles, and which symbols would build the
 others.
 
-Kbuild's makefiles say so (``makefiles``). Of a file that is compiled, ``#if`` lines may leave out
-what a patch changes.
+Kbuild's makefiles say so (``makefiles``), or the files that include it (``included``). Of a file
+that is compiled, ``#if`` lines may leave out what a patch changes.
 """
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,7 +22,8 @@ from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.patches.changed_lines import missing_symbols
 from kteardown.patches.dependencies import with_dependencies
 from kteardown.patches.find_base import is_code
-from kteardown.patches.makefiles import Trees, symbols_in_other_folders, symbols_of_object
+from kteardown.patches.included import symbols_of_source
+from kteardown.patches.makefiles import Trees
 from kteardown.progress import Reporter
 
 # With one of these it is another kernel, about which the mail does not ask.
@@ -178,16 +180,16 @@ def _compiled(
         return TouchedFile(name, False, reason="" if built else "is not compiled")
     if objects and ((objects / path.with_suffix(".o")).is_file() or name in _dependencies(objects)):
         return TouchedFile(name, True)
-    missing = symbols_of_object(trees, name, config)
-    if missing is None:
-        missing = symbols_in_other_folders(trees, arch, name, config)
+    missing = symbols_of_source(trees, arch, name, config)
     if missing:
         symbols = with_dependencies(trees, arch, missing, config)
         return TouchedFile(name, False, symbols=tuple(symbols))
     built = objects is None and missing is not None
     # The makefile has conditions that are not read here; the build folder knows.
     reason = (
-        "no makefile of its folder names it" if missing is None else "is for other configurations"
+        "no makefile names it, and no file that is compiled includes it"
+        if missing is None
+        else "is for other configurations"
     )
     return TouchedFile(name, built, reason="" if built else reason)
 
@@ -218,6 +220,8 @@ def _dependencies(objects: Path) -> Mapping[str, list[str]]:
     users: dict[str, list[str]] = defaultdict(list)
     for path in objects.rglob(".*.o.cmd"):
         words = re.findall(r"^[ \t]++\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE)
+        # A path from an -I or an #include may lead up: arch/x86/boot/compressed/../cmdline.c.
+        words = [os.path.normpath(word) if "/../" in word else word for word in words]
         files = {str(path.relative_to(objects).with_name(path.name[1:-6] + ".c"))}
         files |= {word for word in words if word.endswith(".c")}  # Few include others.
         for word in {*words, ""}:
