@@ -7,9 +7,9 @@ that is compiled, ``#if`` lines may leave out what a patch changes.
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -32,6 +32,8 @@ _MODEL = re.compile(
     r"|PROVE_\w+|DEBUG_(?!FS\b|KERNEL\b)\w+|\w+_DEBUG"
 )
 _SOURCE = (".c", ".S", ".rs")
+_HEADER = re.compile(rb"(?<![\w.-])[\w.-]{1,100}\.h\b")
+_HEADERS_DEPTH = 5
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,9 @@ def built_files(
     if it is in the cache; only it knows which headers are included.
     """
     compiled = [_compiled(name, trees, config, arch, objects) for name in names]
-    files = [_in_conditions(file, trees, config, arch) for file in compiled]
+    files = _with_new_headers(
+        [_in_conditions(file, trees, config, arch) for file in compiled], trees
+    )
     same_model = [file for file in files if not any(map(_MODEL.fullmatch, file.symbols))]
     if not any(file.built or file.symbols for file in same_model):
         return files
@@ -212,6 +216,44 @@ def _in_conditions(
         return file
     symbols = with_dependencies(trees, arch, missing, config)
     return TouchedFile(file.name, False, symbols=tuple(symbols))
+
+
+def _with_new_headers(files: list[TouchedFile], trees: Trees) -> list[TouchedFile]:
+    """Return ``files``, of which each new header is compiled as a file of the series that includes
+    it is.
+
+    No file of the source includes a new header; but one of another folder may replace a header of
+    the same name.
+    """
+    names = Counter(PurePosixPath(file.name).name for file in files)
+    new = {
+        file.name
+        for file in files
+        if file.name.endswith(".h")
+        and "/asm" not in file.name
+        and names[PurePosixPath(file.name).name] == 1
+        and (trees[0] / file.name).is_file()
+        and not (trees[-1] / file.name).is_file()
+    }
+    if not new:
+        return files
+    unused = "no compiled file includes it"
+    found = {
+        file.name: TouchedFile(file.name, False, reason=unused) if file.name in new else file
+        for file in files
+    }
+    users: dict[str, list[str]] = defaultdict(list)
+    for name in found:
+        path = trees[0] / name
+        for header in set(_HEADER.findall(path.read_bytes())) if path.is_file() else ():
+            users[header.decode()].append(name)
+    for _ in range(_HEADERS_DEPTH):
+        for name in new:
+            others = [found[user] for user in users[PurePosixPath(name).name] if user != name]
+            able = [user for user in others if user.built or user.symbols]
+            best = min(able, key=lambda user: len(user.symbols), default=found[name])
+            found[name] = replace(best, name=name)
+    return list(found.values())
 
 
 @cache
