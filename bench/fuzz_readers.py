@@ -28,7 +28,7 @@ from kteardown.coverage import attribute, changed
 from kteardown.coverage.direct_calls import DirectCalls
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
-from kteardown.patches import changed_lines, makefiles
+from kteardown.patches import changed_lines, makefiles, renames
 from kteardown.patches.failing_hunks import failing_hunks
 from kteardown.patches.find_base import code_only
 from kteardown.patches.merging import merge, with_less_context
@@ -116,6 +116,7 @@ def read_tree(content: bytes, folder: Path) -> None:
     text = content.decode("latin-1")
     list(makefiles._parse(text[: makefiles._MOST_TEXT]))
     changed_lines.missing_symbols("", text, {})
+    renames.edits(text[: len(text) // 2], text[len(text) // 2 :])
     changed.items(text)
 
 

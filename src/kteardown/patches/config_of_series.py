@@ -19,6 +19,7 @@ from kteardown.kernels import apply_patches, build, build_plan
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.patches import renames
 from kteardown.patches.changed_lines import missing_symbols
 from kteardown.patches.dependencies import with_dependencies
 from kteardown.patches.find_base import is_code
@@ -34,6 +35,7 @@ _MODEL = re.compile(
 _SOURCE = (".c", ".S", ".rs")
 _HEADER = re.compile(rb"(?<![\w.-])[\w.-]{1,100}\.h\b")
 _HEADERS_DEPTH = 5
+_MOST_COMPARED = 200
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ def built_files(
     files = _with_new_headers(
         [_in_conditions(file, trees, config, arch) for file in compiled], trees
     )
+    files = _without_followers(files, trees)
     same_model = [file for file in files if not any(map(_MODEL.fullmatch, file.symbols))]
     if not any(file.built or file.symbols for file in same_model):
         return files
@@ -198,20 +201,45 @@ def _compiled(
     return TouchedFile(name, built, reason="" if built else reason)
 
 
+def _without_followers(files: list[TouchedFile], trees: Trees) -> list[TouchedFile]:
+    """Return ``files`` without the symbols of those in which the series only follows a rename.
+
+    They have the same changes of names and arguments as files that base compiles, and no others.
+    """
+    built = [file for file in files if file.built]
+    following = [file for file in files if file.symbols][:_MOST_COMPARED]
+    if not (following and any(file.name.endswith(_SOURCE) for file in built)):
+        return files
+    known: set[renames.Edit] = set()
+    for texts in (_texts(file, trees) for file in built[:_MOST_COMPARED]):
+        known |= renames.edits(*texts).found if texts else frozenset()
+    found = {}
+    for file in following:
+        changes = renames.edits(*texts) if (texts := _texts(file, trees)) else None
+        if changes and changes.complete and changes.found <= known:
+            what = "follows a rename" if changes.found else "has other comments"
+            symbols = ", ".join(f"CONFIG_{symbol}" for symbol in file.symbols)
+            reason = f"only {what}, and would be compiled with {symbols}"
+            found[file.name] = TouchedFile(file.name, False, reason=reason)
+    return [found.get(file.name, file) for file in files]
+
+
+def _texts(file: TouchedFile, trees: Trees) -> tuple[str, str] | None:
+    """Return a C file before and after the series; None if it is new, removed or in another
+    language."""
+    before = trees[-1] / file.name
+    after = trees[0] / file.name
+    if not (file.name.endswith((".c", ".h")) and before.is_file() and after.is_file()):
+        return None
+    return before.read_text(encoding="latin-1"), after.read_text(encoding="latin-1")
+
+
 def _in_conditions(
     file: TouchedFile, trees: Trees, config: Mapping[str, str], arch: Arch
 ) -> TouchedFile:
     """Return ``file`` with the symbols of the ``#if`` lines around all that is changed in it."""
-    after = trees[0] / file.name
-    before = trees[-1] / file.name
-    if (
-        not file.built
-        or not file.name.endswith((".c", ".h"))
-        or not (after.is_file() and before.is_file())
-    ):
-        return file
-    old, new = (path.read_text(encoding="latin-1") for path in (before, after))
-    missing = missing_symbols(old, new, config)
+    texts = _texts(file, trees) if file.built else None
+    missing = missing_symbols(*texts, config) if texts else []
     if not missing:
         return file
     symbols = with_dependencies(trees, arch, missing, config)

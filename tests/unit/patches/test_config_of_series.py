@@ -366,3 +366,38 @@ def test_many_new_headers_take_little_time(tree: Path, tmp_path: Path) -> None:
     (patched / names[0]).write_text("a.-" * 1_000_000)
     found = built_files(names, (patched, tree), {}, "x86_64", None)
     assert not any(file.built for file in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "follows"),
+    [
+        ("\tnew_name(a);\n", True),
+        ("\tnew_name(a, b);\n", False),
+        ("\tnew_name(a + 1);\n", False),
+        ("\tother_name(a);\n", False),
+        ("\told_name(a); /* a comment */\n", True),
+    ],
+)
+@pytest.mark.parametrize("caller", ["mm/filemap.c", "net/ipv4/tcp.c", "mm/caller.h"])
+def test_a_file_that_only_follows_a_rename_needs_no_symbols(
+    change: str, follows: bool, caller: str, tree: Path, tmp_path: Path
+) -> None:
+    patched = tmp_path / "patched"
+    for folder, name, line in (
+        (tree, "old_name", "\told_name(a);\n"),
+        (patched, "new_name", change),
+    ):
+        for file, text in ((caller, f"void {name}(int a)\n{{\n}}\n"), ("mm/zswap.c", line)):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text)
+    first, zswap = built_files([caller, "mm/zswap.c"], (patched, tree), {}, "x86_64", None)
+    assert (first.built, bool(first.symbols)) == (
+        not caller.startswith("net/"),
+        caller.startswith("net/"),
+    )
+    # If base compiles no other file of the series, the symbols are what makes it measurable.
+    if caller == "mm/filemap.c" and follows:
+        assert (zswap.built, zswap.symbols) == (False, ())
+        assert "CONFIG_ZSWAP" in reasons([zswap])
+    else:
+        assert (zswap.symbols, zswap.reason) == (("ZSWAP",), "")
