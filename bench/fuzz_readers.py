@@ -28,7 +28,7 @@ from kteardown.coverage import attribute, changed
 from kteardown.coverage.direct_calls import DirectCalls
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
-from kteardown.patches import changed_lines, config_of_series
+from kteardown.patches import changed_lines, makefiles, renames
 from kteardown.patches.failing_hunks import failing_hunks
 from kteardown.patches.find_base import code_only
 from kteardown.patches.merging import merge, with_less_context
@@ -114,8 +114,9 @@ def read_console(content: bytes, folder: Path) -> None:
 def read_tree(content: bytes, folder: Path) -> None:
     """Find what a makefile builds, and what changed in a source file."""
     text = content.decode("latin-1")
-    list(config_of_series._parse(text[: config_of_series._MOST_TEXT]))
+    list(makefiles._parse(text[: makefiles._MOST_TEXT]))
     changed_lines.missing_symbols("", text, {})
+    renames.edits(text[: len(text) // 2], text[len(text) // 2 :])
     changed.items(text)
 
 

@@ -15,8 +15,9 @@ _SYMBOL = re.compile(
 )
 
 
-def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
-    """Return the numbers of the lines that differ by more than blanks, before and after."""
+def changed_hunks(before: str, after: str) -> list[tuple[range, range]]:
+    """Return the numbers of the lines that differ by more than blanks, before and after, by
+    hunk."""
     with TemporaryDirectory(prefix="kteardown-changed-") as name:
         old = Path(name) / "before"
         new = Path(name) / "after"
@@ -24,13 +25,18 @@ def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
         new.write_text(after, encoding="latin-1")
         options = ("--no-index", "--unified=0", "--ignore-all-space", "--histogram")
         diff = git.run("diff", *options, str(old), str(new)).text
-    removed: list[int] = []
-    added: list[int] = []
+    hunks = []
     for hunk in _HUNK.finditer(diff):
         first, count, new_first, new_count = (int(part) if part else 1 for part in hunk.groups())
-        removed += range(first, first + count)
-        added += range(new_first, new_first + new_count)
-    return removed, added
+        hunks.append((range(first, first + count), range(new_first, new_first + new_count)))
+    return hunks
+
+
+def changed_lines(before: str, after: str) -> tuple[list[int], list[int]]:
+    """Return the numbers of the lines that differ by more than blanks, before and after."""
+    hunks = changed_hunks(before, after)
+    removed = [number for lines, _ in hunks for number in lines]
+    return removed, [number for _, lines in hunks for number in lines]
 
 
 def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[str]:
@@ -42,7 +48,7 @@ def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[
     symbols: dict[str, None] = {}
     for text, numbers in zip((before, after), changed_lines(before, after), strict=True):
         lines = text.split("\n")
-        around = _symbols_around(lines)
+        around = symbols_around(lines)
         for number in numbers:
             if _NOT_CODE.match(lines[number - 1]):
                 continue
@@ -53,7 +59,7 @@ def missing_symbols(before: str, after: str, config: Mapping[str, str]) -> list[
     return list(symbols)
 
 
-def _symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
+def symbols_around(lines: Sequence[str]) -> list[tuple[str, ...]]:
     """Return for each line the symbols that must be set so that it is compiled: at most 100."""
     around: list[tuple[str, ...]] = []
     every: list[tuple[str, ...]] = []

@@ -1,20 +1,16 @@
 """Which files of a series the configuration of base compiles, and which symbols would build the
 others.
 
-Kbuild's own makefiles say so: ``obj-$(CONFIG_X) += file.o`` in the folder of the file, ``foo-y +=
-file.o`` for an object of several files, and ``obj-$(CONFIG_Z) += folder/`` in each folder above.
-Few files are named by a makefile of another folder (``../../../virt/kvm/file.o``). Of a file that
-is compiled, ``#if`` lines may leave out what a patch changes.
+Kbuild's makefiles say so (``makefiles``), or the files that include it (``included``). Of a file
+that is compiled, ``#if`` lines may leave out what a patch changes.
 """
 
-import heapq
 import os
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import product
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -23,35 +19,23 @@ from kteardown.kernels import apply_patches, build, build_plan
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.patches import renames
 from kteardown.patches.changed_lines import missing_symbols
 from kteardown.patches.dependencies import with_dependencies
 from kteardown.patches.find_base import is_code
+from kteardown.patches.included import symbols_of_source
+from kteardown.patches.makefiles import Trees
 from kteardown.progress import Reporter
 
-# What a condition says plainly. One with a negation or with || is taken as true.
-
-
-_ASSIGNMENT = re.compile(r"^([\w.-]+?)(?:-(y|m|objs|\$\((CONFIG_\w+)\)))?\s*[:+?]?=\s*(.*)$")
-_IF = re.compile(
-    r"^(?:ifdef\s+(CONFIG_\w+)|ifeq\s+\(\$\((CONFIG_\w+)\),\s*y\)|ifneq\s+\(\$\((CONFIG_\w+)\),\s*\))"
-)
-_INCLUDE = re.compile(r"^-?include\s+\$\((?:srctree|src)\)/((?!/|\S*\.\.)\S+)\s*$", re.MULTILINE)
-_VARIABLE = re.compile(r"\$\((\w+)\)(?=/)")
-_SOURCE = (".c", ".S", ".rs")
-_ROOTS = frozenset(("obj", "lib", "core", "libs", "drivers", "head", "net", "virt"))
-_DEPTH = 12
-# A patch may change a makefile: that of drivers/gpu/drm/amd is 11 kB, with its longest word of 60
-# letters.
-_MOST_TEXT = 1 << 18
-_MOST_INCLUDED = 16
-_LONGEST_WORD = 200
 # With one of these it is another kernel, about which the mail does not ask.
 _MODEL = re.compile(
     r"PREEMPT\w*|SMP|NUMA|EXPERT|64BIT|X86(?:_64|_32)?|ARM64|RISCV|K[AMC]S?SAN\w*|UBSAN\w*|LOCKDEP|LOCK_STAT|KMEMLEAK"
     r"|PROVE_\w+|DEBUG_(?!FS\b|KERNEL\b)\w+|\w+_DEBUG"
 )
-_NOT_BUILT = frozenset(("arch", "Documentation", "samples", "scripts", "tools", "usr"))
-Trees = tuple[Path, ...]
+_SOURCE = (".c", ".S", ".rs")
+_HEADER = re.compile(rb"(?<![\w.-])[\w.-]{1,100}\.h\b")
+_HEADERS_DEPTH = 5
+_MOST_COMPARED = 200
 
 
 @dataclass(frozen=True)
@@ -158,7 +142,10 @@ def built_files(
     if it is in the cache; only it knows which headers are included.
     """
     compiled = [_compiled(name, trees, config, arch, objects) for name in names]
-    files = [_in_conditions(file, trees, config, arch) for file in compiled]
+    files = _with_new_headers(
+        [_in_conditions(file, trees, config, arch) for file in compiled], trees
+    )
+    files = _without_followers(files, trees)
     same_model = [file for file in files if not any(map(_MODEL.fullmatch, file.symbols))]
     if not any(file.built or file.symbols for file in same_model):
         return files
@@ -200,42 +187,101 @@ def _compiled(
         return TouchedFile(name, False, reason="" if built else "is not compiled")
     if objects and ((objects / path.with_suffix(".o")).is_file() or name in _dependencies(objects)):
         return TouchedFile(name, True)
-    missing = _missing(trees, str(path.parent), path.with_suffix(".o").name, config)
-    if missing is None:
-        relative = (
-            (f, os.path.relpath(path.with_suffix(".o"), f)) for f in _reaching_out(trees, arch)
-        )
-        ways = (_missing(trees, folder, word, config) for folder, word in relative)
-        missing = min((way for way in ways if way is not None), key=len, default=None)
+    missing = symbols_of_source(trees, arch, name, config)
     if missing:
         symbols = with_dependencies(trees, arch, missing, config)
         return TouchedFile(name, False, symbols=tuple(symbols))
     built = objects is None and missing is not None
     # The makefile has conditions that are not read here; the build folder knows.
     reason = (
-        "no makefile of its folder names it" if missing is None else "is for other configurations"
+        "no makefile names it, and no file that is compiled includes it"
+        if missing is None
+        else "is for other configurations"
     )
     return TouchedFile(name, built, reason="" if built else reason)
+
+
+def _without_followers(files: list[TouchedFile], trees: Trees) -> list[TouchedFile]:
+    """Return ``files`` without the symbols of those in which the series only follows a rename.
+
+    They have the same changes of names and arguments as files that base compiles, and no others.
+    """
+    built = [file for file in files if file.built]
+    following = [file for file in files if file.symbols][:_MOST_COMPARED]
+    if not (following and any(file.name.endswith(_SOURCE) for file in built)):
+        return files
+    known: set[renames.Edit] = set()
+    for texts in (_texts(file, trees) for file in built[:_MOST_COMPARED]):
+        known |= renames.edits(*texts).found if texts else frozenset()
+    found = {}
+    for file in following:
+        changes = renames.edits(*texts) if (texts := _texts(file, trees)) else None
+        if changes and changes.complete and changes.found <= known:
+            what = "follows a rename" if changes.found else "has other comments"
+            symbols = ", ".join(f"CONFIG_{symbol}" for symbol in file.symbols)
+            reason = f"only {what}, and would be compiled with {symbols}"
+            found[file.name] = TouchedFile(file.name, False, reason=reason)
+    return [found.get(file.name, file) for file in files]
+
+
+def _texts(file: TouchedFile, trees: Trees) -> tuple[str, str] | None:
+    """Return a C file before and after the series; None if it is new, removed or in another
+    language."""
+    before = trees[-1] / file.name
+    after = trees[0] / file.name
+    if not (file.name.endswith((".c", ".h")) and before.is_file() and after.is_file()):
+        return None
+    return before.read_text(encoding="latin-1"), after.read_text(encoding="latin-1")
 
 
 def _in_conditions(
     file: TouchedFile, trees: Trees, config: Mapping[str, str], arch: Arch
 ) -> TouchedFile:
     """Return ``file`` with the symbols of the ``#if`` lines around all that is changed in it."""
-    after = trees[0] / file.name
-    before = trees[-1] / file.name
-    if (
-        not file.built
-        or not file.name.endswith((".c", ".h"))
-        or not (after.is_file() and before.is_file())
-    ):
-        return file
-    old, new = (path.read_text(encoding="latin-1") for path in (before, after))
-    missing = missing_symbols(old, new, config)
+    texts = _texts(file, trees) if file.built else None
+    missing = missing_symbols(*texts, config) if texts else []
     if not missing:
         return file
     symbols = with_dependencies(trees, arch, missing, config)
     return TouchedFile(file.name, False, symbols=tuple(symbols))
+
+
+def _with_new_headers(files: list[TouchedFile], trees: Trees) -> list[TouchedFile]:
+    """Return ``files``, of which each new header is compiled as a file of the series that includes
+    it is.
+
+    No file of the source includes a new header; but one of another folder may replace a header of
+    the same name.
+    """
+    names = Counter(PurePosixPath(file.name).name for file in files)
+    new = {
+        file.name
+        for file in files
+        if file.name.endswith(".h")
+        and "/asm" not in file.name
+        and names[PurePosixPath(file.name).name] == 1
+        and (trees[0] / file.name).is_file()
+        and not (trees[-1] / file.name).is_file()
+    }
+    if not new:
+        return files
+    unused = "no compiled file includes it"
+    found = {
+        file.name: TouchedFile(file.name, False, reason=unused) if file.name in new else file
+        for file in files
+    }
+    users: dict[str, list[str]] = defaultdict(list)
+    for name in found:
+        path = trees[0] / name
+        for header in set(_HEADER.findall(path.read_bytes())) if path.is_file() else ():
+            users[header.decode()].append(name)
+    for _ in range(_HEADERS_DEPTH):
+        for name in new:
+            others = [found[user] for user in users[PurePosixPath(name).name] if user != name]
+            able = [user for user in others if user.built or user.symbols]
+            best = min(able, key=lambda user: len(user.symbols), default=found[name])
+            found[name] = replace(best, name=name)
+    return list(found.values())
 
 
 @cache
@@ -244,6 +290,8 @@ def _dependencies(objects: Path) -> Mapping[str, list[str]]:
     users: dict[str, list[str]] = defaultdict(list)
     for path in objects.rglob(".*.o.cmd"):
         words = re.findall(r"^[ \t]++\.\./(\S+)", path.read_text(errors="replace"), re.MULTILINE)
+        # A path from an -I or an #include may lead up: arch/x86/boot/compressed/../cmdline.c.
+        words = [os.path.normpath(word) if "/../" in word else word for word in words]
         files = {str(path.relative_to(objects).with_name(path.name[1:-6] + ".c"))}
         files |= {word for word in words if word.endswith(".c")}  # Few include others.
         for word in {*words, ""}:
@@ -261,115 +309,3 @@ def _is_named(header: str, tree: Path, files: Iterable[str]) -> bool:
     does."""
     name = re.split(r"(?:^|/)include/(?:uapi/)?", header)[-1].encode()
     return any(name in path.read_bytes() for file in files if (path := tree / file).is_file())
-
-
-def _missing(trees: Trees, folder: str, word: str, config: Mapping[str, str]) -> list[str] | None:
-    """Return the fewest symbols that ``config`` lacks to build ``word``, an object or folder of
-    ``folder``.
-
-    None if no makefile builds it. Of ways with as many symbols the one that makefiles name first is
-    taken: ``order`` has the place of each rule on a way. Each word is read once, whatever refers to
-    it.
-    """
-    todo: list[tuple[int, tuple[int, ...], str, str, list[str]]] = [(0, (), folder, word, [])]
-    visited: set[tuple[str, str]] = set()
-    while todo:
-        _, order, folder, word, symbols = heapq.heappop(todo)
-        # The top Makefile names lib/ and the folder of the architecture.
-        if not word and (folder in (".", "lib") or re.fullmatch("arch/[^/]+", folder)):
-            return symbols
-        path = PurePosixPath(folder)
-        if not word:
-            path, word = path.parent, f"{path.name}/"
-        if (str(path), word) in visited or len(order) == _DEPTH:
-            continue
-        visited.add((str(path), word))
-        outer = [(str(path), *use) for use in _uses(trees, str(path)).get(word, ())]
-        # A makefile further up may name it with its path.
-        outer += [(str(path.parent), f"{path.name}/{word}", ())] if path.name else []
-        for place, (up, name, needed) in enumerate(outer):
-            lacking = [s for s in dict.fromkeys((*symbols, *needed)) if config.get(s, "n") != "y"]
-            heapq.heappush(todo, (len(lacking), (*order, place), up, name, lacking))
-    return None
-
-
-@cache
-def _reaching_out(trees: Trees, arch: Arch) -> tuple[str, ...]:
-    """Return the folders of which a makefile names files of a folder that is not below it."""
-    arch_folder = f"arch/{ARCHITECTURES[arch].source_folder}"
-    reaching: dict[str, None] = {}
-    for tree in trees:
-        tops = [
-            tree / arch_folder,
-            *(f for f in sorted(tree.iterdir()) if f.is_dir() and f.name not in _NOT_BUILT),
-        ]
-        files = (
-            file for top in tops for name in ("Makefile", "Kbuild") for file in top.rglob(name)
-        )
-        folders = dict.fromkeys(str(file.parent.relative_to(tree)) for file in files)
-        reaching |= {
-            f: None for f in folders if any(word.startswith("../") for word in _uses(trees, f))
-        }
-    return tuple(reaching)
-
-
-@cache
-def _uses(trees: Trees, folder: str) -> Mapping[str, dict[tuple[str, tuple[str, ...]], None]]:
-    """Return by each word of the makefiles of ``folder`` what contains it, with the symbols of
-    that."""
-    uses: dict[str, dict[tuple[str, tuple[str, ...]], None]] = {}
-    for name in ("Kbuild", "Makefile"):
-        if folder != "." or name != "Makefile":
-            text = _text(trees, f"{folder}/{name}")
-            # Some include others, by their path in the tree.
-            text = _INCLUDE.sub(lambda match: _text(trees, match[1]), text, _MOST_INCLUDED)
-            for word, user, symbols in _parse(text[:_MOST_TEXT]):
-                uses.setdefault(word, {})[user, symbols] = None
-    return uses
-
-
-def _text(trees: Trees, name: str) -> str:
-    """Return the beginning of a file, or nothing if there is none."""
-    path = next((tree / name for tree in trees if (tree / name).is_file()), None)
-    if path is None:
-        return ""
-    with path.open(errors="replace") as stream:
-        return stream.read(_MOST_TEXT)
-
-
-def _parse(text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield each word that a makefile adds to a list, the name of the list, and the symbols it
-    needs.
-
-    The name is that of the object or the variable; it is empty for the list of what the folder
-    builds.
-    """
-    around: list[str] = []
-    values: dict[str, str] = {}
-    for line in text.replace("\\\n", " ").replace("$(BITS)", "64").splitlines():
-        words = line.split("#", 1)[0].strip()
-        if words.startswith(("ifdef", "ifeq", "ifneq", "ifndef")):
-            match = _IF.match(words)
-            around.append(next(filter(None, match.groups()), "") if match else "")
-        elif words.startswith("else") and around:
-            around[-1] = ""
-        elif words.startswith("endif") and around:
-            around.pop()
-        elif match := _ASSIGNMENT.match(words):
-            target = match[1]
-            composite = bool(match[2])
-            symbols = dict.fromkeys(symbol for symbol in (*around[:_DEPTH], match[3]) if symbol)
-            needed = tuple(symbol.removeprefix("CONFIG_") for symbol in symbols)
-            # A word may be the path of a folder below, or of a file beside it ($(src)/x.o).
-            parts = (
-                word.removeprefix("$(src)/").removeprefix("$(obj)/") for word in match[4].split()
-            )
-            parts = (
-                _VARIABLE.sub(lambda name: values.get(name[1], name[0]), word) for word in parts
-            )
-            names = [word for word in parts if len(word) <= _LONGEST_WORD]
-            if not composite and len(names) == 1:
-                values[target] = names[0]
-            users = (f"{target}.o", f"$({target}-y)") if composite else (f"$({target})",)
-            for word, user in product(names, ("",) if target in _ROOTS else users):
-                yield word, user, needed

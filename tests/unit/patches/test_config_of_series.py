@@ -157,7 +157,7 @@ def test_symbols_that_are_set_are_not_added(tree: Path) -> None:
     ("name", "reason"),
     [
         ("arch/arm64/mm/fault.c", "is for arm64"),
-        ("mm/not_there.c", "no makefile of its folder names it"),
+        ("mm/not_there.c", "no makefile names it, and no file that is compiled includes it"),
         ("Documentation/mm/x.rst", "is not compiled"),
         ("mm/Kconfig", ""),
     ],
@@ -305,5 +305,40 @@ def test_a_hostile_makefile_takes_little_time_and_memory(tree: Path, text: str) 
     found = one("mm/x.c", tree)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found.reason == "no makefile of its folder names it"
+    assert found.reason == "no makefile names it, and no file that is compiled includes it"
     assert most < 200 << 20
+
+
+@pytest.mark.parametrize(
+    ("change", "follows"),
+    [
+        ("\tnew_name(a);\n", True),
+        ("\tnew_name(a, b);\n", False),
+        ("\tnew_name(a + 1);\n", False),
+        ("\tother_name(a);\n", False),
+        ("\told_name(a); /* a comment */\n", True),
+    ],
+)
+@pytest.mark.parametrize("caller", ["mm/filemap.c", "net/ipv4/tcp.c", "mm/caller.h"])
+def test_a_file_that_only_follows_a_rename_needs_no_symbols(
+    change: str, follows: bool, caller: str, tree: Path, tmp_path: Path
+) -> None:
+    patched = tmp_path / "patched"
+    for folder, name, line in (
+        (tree, "old_name", "\told_name(a);\n"),
+        (patched, "new_name", change),
+    ):
+        for file, text in ((caller, f"void {name}(int a)\n{{\n}}\n"), ("mm/zswap.c", line)):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text)
+    first, zswap = built_files([caller, "mm/zswap.c"], (patched, tree), {}, "x86_64", None)
+    assert (first.built, bool(first.symbols)) == (
+        not caller.startswith("net/"),
+        caller.startswith("net/"),
+    )
+    # If base compiles no other file of the series, the symbols are what makes it measurable.
+    if caller == "mm/filemap.c" and follows:
+        assert (zswap.built, zswap.symbols) == (False, ())
+        assert "CONFIG_ZSWAP" in reasons([zswap])
+    else:
+        assert (zswap.symbols, zswap.reason) == (("ZSWAP",), "")
