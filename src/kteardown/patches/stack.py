@@ -104,7 +104,14 @@ def base_of_stack(
             f"no known source takes this series: it is made on top of {_named(top.made_on)}",
             hint=f"give that series before this one: kteardown try {needed} SERIES.",
         ) from errors[0]
-    raise errors[0]
+    raise _with_notes(errors[0], top)
+
+
+def _with_notes(error: BuildError, series: PostedSeries) -> BuildError:
+    """Return ``error`` with the series that it is about, and how that was chosen from the mails."""
+    named = " ".join(filter(None, (series.title, series.revision)))
+    lines = [f"the series is {named!r} by {series.author}, {series.date}", *series.notes]
+    return BuildError("\n".join((error.message, *(f"  {line}" for line in lines))), hint=error.hint)
 
 
 def _base(

@@ -49,8 +49,10 @@ def test_the_stable_versions_of_a_patch_are_compared_with_that_of_the_source(
     git(tree, "commit", "-qm", "v4")
     git(tree, "tag", "v4")
     patches = with_trailer(series(tree, tmp_path, "v1", EDIT[:1]), trailer)
-    commit = git(tree, "rev-parse", "v4").strip()
-    expected = f'"change line 10" is for {first} and newer (Cc: stable), and git:linux@{commit[:12]} is 6.12'
+    commit = git(tree, "rev-parse", "v4")[:12]
+    expected = (
+        f'"change line 10" is for {first} and newer (Cc: stable), and git:linux@{commit} is 6.12'
+    )
     found = base(patches, tree, tmp_path, "v4")
     assert [text.partition(": ")[2] for text in found.warnings if "VERSION" in text] == [
         expected
