@@ -31,6 +31,8 @@ from kteardown.model.result import Result
 
 ROOT = Path(__file__).parents[2]
 RESULTS = "findings/results"
+_NOT_MEASURED = ("about", "help", "summary")
+"""Keys of a workload or experiment: texts, and the code for which ``try`` proposes a workload."""
 
 AGENT = ("agent/Makefile", "agent/core", "agent/lib", "agent/workload.h")
 """The code of the agent that every guest runs."""
@@ -230,24 +232,40 @@ def result_files(folder: Path) -> list[Path]:
 def changed_since(root: Path, commit: str, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Those of ``paths`` in which a file differs from ``commit``.
 
-    Of a patch only its diffs count, as the figures are written into its message.
+    Of a patch only its diffs count, as the figures are written into its message; of a TOML file
+    what it means, without what is not measured.
     """
     command = ["git", "diff", "--name-only", commit.rstrip("+"), "--", *paths, ":!series/**/*.md"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
         return (f"everything: commit {commit} is not in this repository",)
-    names = [name for name in done.stdout.splitlines() if not _same_diffs(root, commit, name)]
+    names = [name for name in done.stdout.splitlines() if not _is_same(root, commit, name)]
     return tuple(path for path in paths if any(f"{name}/".startswith(f"{path}/") for name in names))
 
 
-def _same_diffs(root: Path, commit: str, name: str) -> bool:
-    """Whether a file is a patch that differs from ``commit`` in its message alone."""
-    if not (name.endswith(".patch") and (root / name).is_file()):
+def _is_same(root: Path, commit: str, name: str) -> bool:
+    """Whether a file that differs from ``commit`` is a patch whose message alone differs, or a TOML
+    file that means the same."""
+    if not (name.endswith((".patch", ".toml")) and (root / name).is_file()):
         return False
     command = ["git", "show", f"{commit.rstrip('+')}:{name}"]
     before = subprocess.run(command, cwd=root, capture_output=True, check=False).stdout
+    now = (root / name).read_bytes()
+    if name.endswith(".toml"):
+        return bool(before) and _measured(before) == _measured(now)
     mark = b"\ndiff --git "
-    return before.partition(mark)[2] == (root / name).read_bytes().partition(mark)[2]
+    return before.partition(mark)[2] == now.partition(mark)[2]
+
+
+def _measured(text: bytes) -> object:
+    """The contents of a TOML file without the texts for people, and what ``try`` chooses by."""
+
+    def without(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: without(part) for key, part in value.items() if key not in _NOT_MEASURED}
+        return value
+
+    return without(tomllib.loads(text.decode()))
 
 
 def head(root: Path) -> str:

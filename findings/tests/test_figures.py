@@ -169,10 +169,20 @@ def test_a_result_belongs_to_a_commit(measured: Path) -> None:
 )
 def test_what_changed_since_is_named(measured: Path, file: str, name: str) -> None:
     with (measured / file).open("a") as stream:
-        stream.write("\n")
+        stream.write("\n[other]\nkey = 1\n" if file.endswith(".toml") else "\n")
     assert changed(measured) == ((name,) if name else ())
     assert bool(figures.unseen(measured)) == bool(name)
     assert (f"changed since: {name}" in figures.listing(measured)[0]) == bool(name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("[about]", "# A comment.\n[about]"), ("kernel/power/", "kernel/other/")]
+)
+def test_what_is_not_measured_does_not_count(measured: Path, old: str, new: str) -> None:
+    file = measured / "workloads/zombies.toml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    assert changed(measured) == ()
 
 
 def test_a_commit_that_is_not_here_is_named(measured: Path) -> None:

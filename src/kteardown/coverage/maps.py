@@ -341,6 +341,13 @@ def two_sizes(workload: Workload, point: Mapping[str, ParamValue]) -> list[dict[
     return [{**point, law: size}, {**point, law: larger}]
 
 
+def repeated(workload: Workload) -> list[str]:
+    """Return the parameters that only say how often ``workload`` does the same, but not for how
+    long."""
+    times = ("_ms", "seconds")
+    return [name for name in workload.parameters if name in _SHORT and not name.endswith(times)]
+
+
 def stress_tests() -> frozenset[str]:
     """Return the shipped workloads that have invariants and no headline metric."""
     workloads = map(load_workload, workload_names())

@@ -4,11 +4,13 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kteardown.coverage.about import about_of, relevance
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
 from kteardown.model.record import ParamValue
 
+_ABOUT = 4
 _ALIKE = 8
 """So many functions are named where none of those that were asked for is executed."""
 _SIMILAR = 0.85
@@ -30,6 +32,11 @@ class Proposal:
     stretch."""
     score: float
     """How many changed functions this is the workload for; ``propose`` says how it is counted."""
+    about: tuple[FunctionId, ...] = ()
+    """Those of ``functions`` that the workload is made to measure."""
+    relevance: int = 0
+    """How much of what is changed the workload is made for: the sum over ``about`` of what
+    ``about.relevance`` returns."""
 
     @property
     def calls(self) -> int:
@@ -62,8 +69,10 @@ def propose(
 ) -> Proposals:
     """Return the workloads of ``coverage`` that execute functions of ``changed``, the best first.
 
-    Each function counts for the workload whose stretch has the largest share of it, and in
-    proportion for others: one that few workloads execute counts for more than one that all do. Of a
+    Those come first that are made for most of what is changed. Of workloads that are made for as
+    much, each function counts for the workload whose stretch has the largest share of it, and in
+    proportion for others: one that few workloads execute counts for more than one that all do. A
+    function that a workload is about counts four times. Of a
     workload the point with the highest score comes first, that with its defaults also with half of
     it. Its other points are proposed only if they execute changed functions that the earlier ones
     do not. ``stress_tests``: the workloads that have no figures, which come after those that do.
@@ -84,6 +93,7 @@ def propose(
         key=lambda proposal: (
             not proposal.functions,
             proposal.workload in stress_tests,
+            -proposal.relevance,
             -proposal.score,
             -len(proposal.functions),
             -len(proposal.outside),
@@ -179,13 +189,19 @@ def _named(what: str, names: Iterable[str]) -> str:
 def _proposals(
     workload: WorkloadCoverage, wanted: set[FunctionId], largest: Mapping[FunctionId, float]
 ) -> Iterable[Proposal]:
+    about = about_of(workload.name)
     executed = workload.outside | {
         function for point in workload.points for function in point.inside
     }
     scores = {}
     for n, point in enumerate(workload.points):
         hit = {function for function in wanted & point.inside.keys() if largest[function]}
-        scores[n] = sum(share_of(point, {function}) / largest[function] for function in hit)
+        scores[n] = sum(
+            share_of(point, {function})
+            / largest[function]
+            * (_ABOUT if relevance(about, function) else 1)
+            for function in hit
+        )
     outside = tuple(sorted(wanted & workload.outside))
     seen: set[FunctionId] = set()
     for n in sorted(scores, key=lambda n: -scores[n] * (1 if n else 2)):
@@ -198,7 +214,18 @@ def _proposals(
             )
             hits = {function: point.inside[function] for function in best}
             share = share_of(point, wanted)
-            yield Proposal(workload.name, point.params, hits, outside, share, scores[n])
+            clear = {function: relevance(about, function) for function in best}
+            made_for = tuple(function for function in best if clear[function])
+            yield Proposal(
+                workload.name,
+                point.params,
+                hits,
+                outside,
+                share,
+                scores[n],
+                made_for,
+                sum(clear.values()),
+            )
     if not seen and wanted & executed:
         params = workload.points[0].params if workload.points else {}
         yield Proposal(workload.name, params, {}, tuple(sorted(wanted & executed)), 0.0, 0.0)

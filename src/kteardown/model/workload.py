@@ -146,6 +146,19 @@ class Script(StrictModel):
     """Seconds of the guest after which the script is killed, and the trial failed."""
 
 
+class About(StrictModel):
+    """What a workload is made to measure. It may execute other code by the way.
+
+    ``try`` prefers it for a patch of this code, however few instructions of it are executed.
+    """
+
+    code: tuple[str, ...] = ()
+    """Files and folders of the kernel's source; with functions after a colon: ``mm/oom_kill.c``,
+    ``kernel/power/``, ``mm/memcontrol.c:*charge*``."""
+    system_calls: tuple[str, ...] = ()
+    """Their names, such as ``execve``."""
+
+
 class Workload(StrictModel):
     """``workloads/NAME.toml``: what a workload requires and reports.
 
@@ -166,6 +179,7 @@ class Workload(StrictModel):
     memory_mb: int = Field(default=256, ge=64)
     law: str = ""
     """The parameter over which a growth law is fitted."""
+    about: About = About()
     profile_ns: int = Field(default=499_979, ge=10_000)
     """The sampling period of each CPU in a profile.
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kteardown.coverage.about import about_of, relevance
 from kteardown.coverage.attribute import FunctionId
 from kteardown.coverage.changed import (
     ChangedFunction,
@@ -114,7 +115,7 @@ def _choose(
         worth = [
             proposal
             for proposal in best.values()
-            if proposal.share >= _LEAST_SHARE or for_each_object(proposal)
+            if proposal.about or proposal.share >= _LEAST_SHARE or for_each_object(proposal)
         ]
         choices = [
             _without_blind_choices(choice, coverage.workloads[choice.workload], wanted)
@@ -140,55 +141,77 @@ def _deciding(
 ) -> list[MeasuredWorkload]:
     """Return the workloads to run: those whose metrics can show the change, the quiet ones first.
 
-    If none can, the change is only counted, in the one that executes most of it and in the nearest
-    one.
+    Those that are made for the changed code come before the others, which are run only if none of
+    them can show it. If no workload can, the change is only counted: in the one that is made for it
+    or executes most of it, and in the nearest one.
     """
     shares: dict[MeasuredWorkload, float] = {}
+    made_for: set[str] = set()
+    # A workload that is made for a tenth of what is changed is not what the author means.
+    least = max((proposal.relevance for proposal in proposals), default=0) / 2
     for proposal in proposals:
         smallest = smallest_shown(proposal, source, designed)
-        specs = load_workload(proposal.workload, str(Path.cwd())).metrics
-        decides = [
-            m
-            for m, spec in specs.items()
-            if spec.decides and spec.decides.items() <= proposal.params.items()
-        ]
-        shown = [
-            m
-            for m, size in smallest.items()
-            if MeasuredWorkload("", "", smallest=size).shows(proposal.share)
-        ]
-        # Of the others nothing is known, so they may show it.
-        others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
-        metrics = decides or ([*shown, *others] if len(shown) < len(smallest) else ())
-        least = 0.0 if decides else min(smallest.values(), default=0.0)
-        names = ", ".join(
-            try_page.listed([function.name for function in proposal.functions], SHOWN)
-        )
-        why = (
-            f"executes {names} in its measured stretch, {share(proposal.share)} of its instructions"
-        )
-        why += f"; of its metrics, {', '.join(metrics)} can show it" if metrics else ""
-        choice = MeasuredWorkload(
-            proposal.workload, why, params=proposal.params, smallest=least, metrics=tuple(metrics)
-        )
-        shares[choice] = proposal.share
-    able = sorted(
-        (choice for choice in shares if choice.shows(shares[choice])),
-        key=lambda choice: choice.smallest > _NOISY,
+        # Of a script of one's own nothing is known before it has run.
+        if smallest or proposal.about or is_own(proposal.workload):
+            shares[_choice(proposal, smallest)] = proposal.share
+            made_for |= {proposal.workload} if proposal.relevance > least else set()
+    order = sorted(shares, key=lambda choice: choice.workload not in made_for)
+    able = [choice for choice in order if choice.shows(shares[choice])]
+    able.sort(key=lambda choice: (choice.workload not in made_for, choice.smallest > _NOISY))
+    meant = [choice for choice in able if choice.workload in made_for]
+    if meant or not made_for:
+        return meant[:MOST] or able[:MOST] or _counted(order, shares)
+    return [*_counted(order[:1], shares), *able[:1]] if able else _counted(order, shares)
+
+
+def _choice(proposal: Proposal, smallest: Mapping[str, float]) -> MeasuredWorkload:
+    """Return the workload of ``proposal``, and which of its metrics can show the change.
+
+    ``smallest``: the smallest change that each metric shows, if that is known.
+    """
+    specs = load_workload(proposal.workload, str(Path.cwd())).metrics
+    decides = [
+        m
+        for m, spec in specs.items()
+        if spec.decides and spec.decides.items() <= proposal.params.items()
+    ]
+    shown = [
+        m
+        for m, size in smallest.items()
+        if MeasuredWorkload("", "", smallest=size).shows(proposal.share)
+    ]
+    # Of the others nothing is known, so they may show it.
+    others = [m for m, spec in specs.items() if spec.headline and m not in smallest]
+    metrics = decides or ([*shown, *others] if len(shown) < len(smallest) else ())
+    least = 0.0 if decides else min(smallest.values(), default=0.0)
+    executed = proposal.about or tuple(proposal.functions)
+    names = ", ".join(try_page.listed([function.name for function in executed], SHOWN))
+    made = "is made for" if proposal.about else "executes"
+    why = f"{made} {names}"
+    why += f"; the change is {share(proposal.share)} of the instructions of its measured stretch"
+    why += f"; of its metrics, {', '.join(metrics)} can show it" if metrics else ""
+    return MeasuredWorkload(
+        proposal.workload, why, params=proposal.params, smallest=least, metrics=tuple(metrics)
     )
-    if able or not shares:
-        return able[:MOST]
-    nearest = max(shares, key=lambda choice: shares[choice] / choice.smallest)
+
+
+def _counted(
+    order: Sequence[MeasuredWorkload], shares: Mapping[MeasuredWorkload, float]
+) -> list[MeasuredWorkload]:
+    """Return the first workload, and the one whose metrics come nearest to showing the change."""
+    if not order:
+        return []
+    nearest = max(order, key=lambda choice: shares[choice] / (choice.smallest or 1))
     return [
         replace(
             choice,
             why=(
-                f"{choice.why.partition(';')[0]}; its metrics show a change from "
+                f"{choice.why.partition('; of its metrics')[0]}; its metrics show a change from "
                 f"{share(choice.smallest)} on"
             ),
             only_counted=True,
         )
-        for choice in dict.fromkeys((next(iter(shares)), nearest))
+        for choice in dict.fromkeys((order[0], nearest))
     ]
 
 
@@ -207,7 +230,9 @@ def _without_blind_choices(
 
 def _not_executed(proposals: Proposals) -> tuple[str, ...]:
     outside = [
-        f"{function.name} (only outside of a measured stretch)" for function in proposals.not_inside
+        f"{function.name} (only outside of the measured stretch, such as that of "
+        f"{_outside_of(function.id, proposals.proposals)})"
+        for function in proposals.not_inside
     ]
     tests = stress_tests()
     stressed = dict.fromkeys(
@@ -232,6 +257,12 @@ def _not_executed(proposals: Proposals) -> tuple[str, ...]:
         *outside,
         *stress,
     )
+
+
+def _outside_of(function: FunctionId, proposals: Sequence[Proposal]) -> str:
+    """Return the workload that executes ``function`` outside of its stretch, and is made for it."""
+    names = [proposal.workload for proposal in proposals if function in proposal.outside]
+    return max(names, key=lambda name: relevance(about_of(name), function))
 
 
 def no_workload(chosen: Chosen) -> KteardownError | None:

@@ -3,9 +3,11 @@
 import json
 from dataclasses import replace
 from functools import cache
+from math import prod
 from pathlib import Path
 
 from kteardown.analysis.decidable import decidable
+from kteardown.coverage.maps import repeated
 from kteardown.coverage.propose import Proposal
 from kteardown.inputs.load import load_workload, load_workloads
 from kteardown.inputs.options import Designed, Overrides, on_clocks
@@ -17,6 +19,9 @@ from kteardown.run.create import spreads
 from kteardown.run.resolve import experiment_for
 from kteardown.rundir.find import all_runs
 
+_FEW = 4
+"""So many objects, or less, do not show that a function is executed for each."""
+
 
 def smallest_shown(proposal: Proposal, source: str, designed: Designed) -> dict[str, float]:
     """Return the smallest change that each metric of a workload shows with this design."""
@@ -24,7 +29,8 @@ def smallest_shown(proposal: Proposal, source: str, designed: Designed) -> dict[
     # What is asked of parameters may be for another workload.
     asked = replace(Overrides.of(designed), assignments=None, predict=None)
     on_clock = asked.only_of(experiment.design.clock) if asked.clock is None else asked
-    each_object = for_each_object(proposal, "alloc")
+    allocates = any("alloc" in function.name for function in proposal.about)
+    each_object = allocates and for_each_object(proposal, "alloc")
     sizes: dict[str, float] = {}
     for clock_experiment in on_clocks(experiment, on_clock):
         for name, size in smallest_changes(clock_experiment, each_object=each_object).items():
@@ -68,8 +74,16 @@ def _shipped() -> dict[tuple[str, str], Spread]:
 
 
 def for_each_object(proposal: Proposal, word: str = "") -> bool:
-    objects = proposal.params.get(load_workload(proposal.workload, str(Path.cwd())).law)
+    """Return whether a changed function, with ``word`` in its name, is executed as often as there
+    are objects at the point that was counted.
+
+    Few objects say nothing: what is executed at all is executed for each of two.
+    """
+    workload = load_workload(proposal.workload, str(Path.cwd()))
+    names = [workload.law] if workload.law else repeated(workload)
+    counts = [proposal.params.get(name) for name in names]
+    objects = prod(count for count in counts if isinstance(count, int))
     calls = [
         counts.calls for function, counts in proposal.functions.items() if word in function.name
     ]
-    return isinstance(objects, int) and 0 < objects <= max(calls, default=0)
+    return _FEW < objects <= max(calls, default=0)

@@ -71,7 +71,7 @@ def test_a_workload_is_run_if_its_metrics_can_show_the_change(
     smallest: float,
     chosen: str,
 ) -> None:
-    function = FunctionId("kernel/freezer.c", "freeze_task")
+    function = FunctionId("kernel/sched/core.c", "wake_up_process")
     point = PointCoverage(params, 10_000, {function: Counts(calls, own)})
     coverage = CoverageMap(
         "debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())}
@@ -109,7 +109,7 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the one that executes most of it, and in the quietest one."""
-    function = FunctionId("kernel/exit.c", "kill_orphaned_pgrp")
+    function = FunctionId("kernel/task_work.c", "task_work_run")
     counted = {"pipechain": 10, "crowd": 8, "threadexit": 6}
     laws = {name: load_workload(name).law for name in counted}
     coverage = CoverageMap(
@@ -136,6 +136,70 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
     assert [one.workload for one in found.workloads] == ["pipechain", "threadexit"]
     assert all(one.only_counted for one in found.workloads)
+
+
+def executed(
+    monkeypatch: pytest.MonkeyPatch,
+    function: FunctionId,
+    smallest: float,
+    counted: dict[str, tuple[dict[str, ParamValue], Counts]],
+) -> list[tuple[str, bool]]:
+    """The workloads that are chosen, and whether they only count, if each has executed
+    ``function`` so often."""
+    workloads = {
+        name: WorkloadCoverage(
+            name, (PointCoverage(params, 10_000, {function: counts}),), frozenset()
+        )
+        for name, (params, counts) in counted.items()
+    }
+    monkeypatch.setattr(choose, "shipped_map", lambda s: CoverageMap("debian:6.12", workloads))
+    monkeypatch.setattr(
+        "kteardown.flows.try_series.smallest.smallest_changes",
+        lambda one, each_object: {"x_ns": smallest},
+    )
+    changed = (ChangedFunction(function.file, function.name),)
+    monkeypatch.setattr(choose, "changed_for_certain", lambda changed, variant: changed)
+    base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
+    chosen = choose_by_code(Chosen(changed), base, IMAGE, Designed(quick=True))
+    return [(choice.workload, choice.only_counted) for choice in chosen.workloads]
+
+
+EXEC = FunctionId("fs/exec.c", "do_execveat_common")
+MUCH: tuple[dict[str, ParamValue], Counts] = ({"threads": 100}, Counts(500, 2000))
+LITTLE: tuple[dict[str, ParamValue], Counts] = ({"jobs": 40}, Counts(76, 20))
+
+
+def test_the_workload_that_is_made_for_the_change_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However little it executes of it, and whatever executes more by the way."""
+    both = {"threadexit": MUCH, "shortlived": LITTLE}
+    assert executed(monkeypatch, EXEC, 0.001, both) == [("shortlived", False)]
+    # A change that it cannot show is counted there, and shown by the other.
+    counted_first = [("shortlived", True), ("threadexit", False)]
+    assert executed(monkeypatch, EXEC, 0.01, both) == counted_first
+    assert executed(monkeypatch, EXEC, 0.9, both)[0] == ("shortlived", True)
+
+
+def test_a_workload_without_a_growth_law_is_run_for_each_of_its_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    function = FunctionId("kernel/task_work.c", "task_work_run")
+    for calls, chosen in ((40, [("shortlived", False)]), (39, [])):
+        counted: dict[str, tuple[dict[str, ParamValue], Counts]] = {
+            "shortlived": ({"jobs": 40, "parallel": 4}, Counts(calls, 50))
+        }
+        assert executed(monkeypatch, function, 0.001, counted) == chosen
+
+
+def test_what_is_executed_for_one_object_is_not_executed_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    function = FunctionId("fs/file.c", "ksys_dup3")
+    counted: dict[str, tuple[dict[str, ParamValue], Counts]] = {
+        "wakeups": ({"depth": 1}, Counts(1, 20))
+    }
+    assert executed(monkeypatch, function, 0.001, counted) == []
 
 
 def test_metrics_and_choices_that_cannot_show_the_change_are_left_out(
@@ -211,12 +275,12 @@ def test_an_allocation_decides_memory_if_it_is_itself_executed_for_each_object(
     monkeypatch: pytest.MonkeyPatch, calls: int, each: bool
 ) -> None:
     functions = {
-        FunctionId("mm/a.c", "css_alloc"): Counts(calls, 5),
-        FunctionId("mm/a.c", "css_online"): Counts(300, 5),
+        FunctionId("mm/memcontrol.c", "mem_cgroup_css_alloc"): Counts(calls, 5),
+        FunctionId("mm/memcontrol.c", "mem_cgroup_css_online"): Counts(300, 5),
     }
-    point = PointCoverage({"zombies": 300}, 10_000, functions)
+    point = PointCoverage({"cgroups": 300}, 10_000, functions)
     coverage = CoverageMap(
-        "debian:6.12", {"zombies": WorkloadCoverage("zombies", (point,), frozenset())}
+        "debian:6.12", {"dyingcg": WorkloadCoverage("dyingcg", (point,), frozenset())}
     )
     monkeypatch.setattr(choose, "shipped_map", lambda source: coverage)
     seen: list[bool] = []
