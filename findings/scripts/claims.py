@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,10 +31,11 @@ from kteardown.model.record import ParamValue
 from kteardown.model.result import Result
 
 ROOT = Path(__file__).parents[2]
-RESULTS = "findings/results"
-_NOT_MEASURED = ("about", "help", "summary")
-"""Keys of a workload or experiment: texts, and the code for which ``try`` proposes a workload."""
+sys.path.insert(0, str(ROOT / "scripts"))
 
+from contents import measured  # noqa: E402 (after the path to it)
+
+RESULTS = "findings/results"
 AGENT = ("agent/Makefile", "agent/core", "agent/lib", "agent/workload.h")
 """The code of the agent that every guest runs."""
 
@@ -232,8 +234,7 @@ def result_files(folder: Path) -> list[Path]:
 def changed_since(root: Path, commit: str, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Those of ``paths`` in which a file differs from ``commit``.
 
-    Of a patch only its diffs count, as the figures are written into its message; of a TOML file
-    what it means, without what is not measured.
+    Only what can change a figure counts: figures are written into the message of a patch.
     """
     command = ["git", "diff", "--name-only", commit.rstrip("+"), "--", *paths, ":!series/**/*.md"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
@@ -244,28 +245,13 @@ def changed_since(root: Path, commit: str, paths: tuple[str, ...]) -> tuple[str,
 
 
 def _is_same(root: Path, commit: str, name: str) -> bool:
-    """Whether a file that differs from ``commit`` is a patch whose message alone differs, or a TOML
-    file that means the same."""
-    if not (name.endswith((".patch", ".toml")) and (root / name).is_file()):
+    """Whether a file that differs from ``commit`` differs only in what cannot change a figure."""
+    if not (root / name).is_file():
         return False
     command = ["git", "show", f"{commit.rstrip('+')}:{name}"]
-    before = subprocess.run(command, cwd=root, capture_output=True, check=False).stdout
+    before = subprocess.run(command, cwd=root, capture_output=True, check=False)
     now = (root / name).read_bytes()
-    if name.endswith(".toml"):
-        return bool(before) and _measured(before) == _measured(now)
-    mark = b"\ndiff --git "
-    return before.partition(mark)[2] == now.partition(mark)[2]
-
-
-def _measured(text: bytes) -> object:
-    """The contents of a TOML file without the texts for people, and what ``try`` chooses by."""
-
-    def without(value: object) -> object:
-        if isinstance(value, dict):
-            return {key: without(part) for key, part in value.items() if key not in _NOT_MEASURED}
-        return value
-
-    return without(tomllib.loads(text.decode()))
+    return not before.returncode and measured(name, before.stdout) == measured(name, now)
 
 
 def head(root: Path) -> str:
