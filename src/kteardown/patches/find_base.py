@@ -75,6 +75,9 @@ def find_base(
         is_meant = version and version == release_of(attempt.source)
         if attempt.how == "not here" and (is_meant or not takes_it):
             attempts[number] = _attempt(named[number], patches, sources, fetch=True)
+    # A backport that its kernel has is for no other one, even if it applies there.
+    has_it = [a for a in attempts if a.version == version and a.how == "already there"]
+    attempts = has_it or attempts
     base = _direct(patches, attempts, version)
     texts, left_out = code_only(patches)
     if base is None and texts and left_out:
@@ -265,6 +268,11 @@ def _advice(
     if having:
         nearest = max(having, key=lambda a: a.present_hunks)
         older = f"name the older tree for which the series was made with --source{_such(version)}"
+        if version and nearest.how == "already there":
+            return (
+                f"{nearest.source} already has this change for {version}: name a release before it "
+                f"with --source{_such(version)}."
+            )
         if not nearest.present or nearest.how == "already there":
             return f"{nearest.source} already has the change: {older}."
         return (

@@ -288,6 +288,14 @@ def test_the_version_of_the_subject_chooses_the_source(kernels: Path, tmp_path: 
         )
 
     assert (chosen("").source, chosen("").warnings) == (specs[0], ())
+    with pytest.raises(BuildError, match="has this change already"):
+        find_base(
+            series(kernels, tmp_path / "again", "c1", [("kernel/freezer.c", *LEAVE)]),
+            Sources(cache, SilentReporter()),
+            lambda texts: store(texts, "series", cache),
+            specs=specs,
+            version="6.12",
+        )
     assert (chosen("6.1").source, chosen("6.1").warnings) == (specs[1], ())
     other = chosen("5.15")
     assert other.source == specs[0]
