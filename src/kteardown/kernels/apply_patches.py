@@ -37,11 +37,15 @@ _LONG_HEADER = re.compile(
     rb"|(?:---|\+\+\+) (?:[^/\n]*+/){200})",
     re.MULTILINE,
 )
-_SAVE_AGAIN = "save the patch again, without line wrapping."
+_SENT_DAMAGED = (
+    "If it was sent like this, the mail program of its author damaged it: ask the author for a "
+    "branch or an attachment."
+)
+_SAVE_AGAIN = f"save the patch again, without line wrapping. {_SENT_DAMAGED}"
 _CORRUPT = re.compile(r"corrupt patch at (?:line |\S*:)(\d+)")
 _AS_SENT = (
     "text follows the diff too early, or lines were wrapped, cut or joined: give the mail as it "
-    "was sent (its source, or with `b4 mbox`), or put only its diff into a file."
+    f"was sent (its source, or with `b4 mbox`), or put only its diff into a file. {_SENT_DAMAGED}"
 )
 _AT_THE_TOP = "make the patch again with `git format-patch` at the top of the tree."
 _CREATED = re.compile(r"^ create (?:mode \d+ )?(.+)$", re.MULTILINE)

@@ -194,8 +194,9 @@ def test_a_damaged_patch_and_a_file_without_a_diff_are_errors(tree: Path, tmp_pa
     patch = diff(tree, tmp_path, "one", kernel__exit_c=edited(3))
     cut = tmp_path / "cut.patch"
     cut.write_text(patch.read_text()[: patch.read_text().index("+line 3 changed")])
-    with pytest.raises(InputError, match="damaged patch"):
+    with pytest.raises(InputError, match="damaged patch") as caught:
         apply(tree, [cut], empty(tmp_path), "here")
+    assert "author" in (caught.value.hint or "")  # Who saved it may have saved what was sent.
     note = tmp_path / "note.patch"
     note.write_text("only words\n")
     with pytest.raises(InputError, match="does not contain a diff"):
