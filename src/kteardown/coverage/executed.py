@@ -162,12 +162,23 @@ def _booted(
     machine: Machine,
 ) -> list[list[tuple[CountedTrial, ...]]]:
     """Return for each kernel and each seed the trials, without the first. ^C ends the guests."""
-    boot = partial(boot_counted, folder=folder, machine=machine, also="later")
-    boots = [
-        partial(boot, Bootable(kernel.image, kernel.modules), workload, points, reporter, seed=seed)
-        for kernel in kernels
-        for seed in range(1, seeds + 1)
-    ]
+
+    def boot(kernel: KernelImage, seed: int) -> CountedBoot:
+        try:
+            return boot_counted(
+                Bootable(kernel.image, kernel.modules),
+                workload,
+                points,
+                reporter,
+                seed=seed,
+                folder=folder,
+                machine=machine,
+                also="later",
+            )
+        except GuestError as error:
+            raise GuestError(f"{error.message} (on {kernel.name})", hint=error.hint) from error
+
+    boots = [partial(boot, kernel, seed) for kernel in kernels for seed in range(1, seeds + 1)]
     with reporter.task(
         f"Counting what {workload.name} executes of the change", total=len(boots)
     ) as task:

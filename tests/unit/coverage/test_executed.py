@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kteardown.coverage import executed as module
@@ -16,9 +18,15 @@ from kteardown.coverage.executed import (
     _function,
     _more,
 )
+from kteardown.errors import GuestError
 from kteardown.inputs.load import load_workload
-from kteardown.run.boot_once import CountedTrial
+from kteardown.kernels.request import KernelImage
+from kteardown.model.record import BootEnd
+from kteardown.progress import SilentReporter
+from kteardown.run.boot_once import CountedBoot, CountedTrial
+from kteardown.run.setting import Bootable
 from kteardown.vm.qemu_library import TrialBlocks
+from unit.fake_machine import FakeBoot, FakeMachine
 
 FILE = "mm/z.c"
 FREE = FunctionId(FILE, "free")
@@ -109,3 +117,31 @@ def test_a_share_is_extrapolated_as_far_as_the_seeds_agree_that_it_grows() -> No
     noisy = _at_default_size([0.081, 0.060, 0.082], [0.141, 0.117, 0.102])
     assert 0.117 < noisy < 0.15
     assert _at_default_size([0.10, 0.12, 0.13], [0.16, 0.12, 0.18]) == 0.16
+
+
+END = BootEnd(outcome="ok", duration_s=1, first_record_s=0.5, command=["fake"], host_load=0)
+
+
+def test_a_kernel_on_which_nothing_could_be_counted_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def boot(kernel: Bootable, *others: object, **options: object) -> CountedBoot:
+        if kernel.image.name == "changed":
+            raise GuestError("the guest ended with hang", hint="look at it")
+        return CountedBoot(TrialBlocks(0, ()), (), (), END)
+
+    monkeypatch.setattr(module, "boot_counted", boot)
+    base, changed = (
+        KernelImage(name, Path(name), "debian:6.12", "", "x86_64", "", "", "", "")
+        for name in ("base", "changed")
+    )
+    machine = FakeMachine(lambda job: FakeBoot())
+    with pytest.raises(GuestError, match=r"hang \(on changed\)"):
+        module.executed(
+            [base, changed],
+            load_workload("zombies"),
+            {"zombies": 300},
+            [],
+            SilentReporter(),
+            machine=machine,
+        )
