@@ -10,7 +10,7 @@ from kteardown.errors import InputError
 from kteardown.inputs.load import load_workload
 from kteardown.model.workload import About
 
-_BEFORE = r"_*(?:do_|ksys_|kernel_|vm_|(?:\w*_)?sys_)?"
+_BEFORE = r"_*+(?:do_|ksys_|kernel_|vm_|(?:\w*_)?sys_)?"
 _AFTER = r"(?:at)?(?:_\w*)?"
 """Of the functions that do the work of a system call: ``__do_sys_execve``, ``do_execveat_common``,
 ``kernel_wait4``, ``mmap_region``."""

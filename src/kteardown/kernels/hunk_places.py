@@ -25,7 +25,7 @@ _START = re.compile(r"[A-Za-z_](?!\w*:\s*$)")
 """As git takes the beginning of a function for C: what begins a line, but labels."""
 _OUTSIDE = re.compile(r"#\s*(?:define|undef|include)\b|/\*")
 """What begins a line outside of functions, and is not the beginning of one."""
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(\s*(\w*)")
+_CALL = re.compile(r"\b([A-Za-z_]\w*+)\s*+\(\s*+(\w*+)")
 _KIND = re.compile(r"(?:typedef )?((?:struct|union|enum)\s+\w+)\s*\{?$")
 _C_FILES = (".c", ".h")
 

@@ -15,7 +15,7 @@ _STABLE = re.compile(
     r"^Cc: .{0,99}stable@(?:vger\.)?kernel\.org.{0,20}#.{0,20}?\bv?(\d+)\.(\d+)", re.M | re.I
 )
 _MAKEFILE = re.compile(r"^VERSION *= *(\d{1,4})\nPATCHLEVEL *= *(\d{1,4})$", re.MULTILINE)
-_RELEASE = re.compile(r"(?<![\d.])\d{1,4}\.\d{1,4}(?=[^/]*$)")
+_RELEASE = re.compile(r"(?<![\d.])\d{1,4}\.\d{1,4}")
 _VERSION = re.compile(r"(?<!\d)(\d++)\.(\d+)")
 
 
@@ -60,7 +60,7 @@ def version_of(tree: Path) -> str:
 
 def release_of(spec: str) -> str:
     """Return the version that the name of a source has, such as 6.12; empty without one."""
-    match = _RELEASE.search(spec)
+    match = _RELEASE.search(spec.rpartition("/")[2])
     return match[0] if match else ""
 
 

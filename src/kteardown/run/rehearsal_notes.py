@@ -9,7 +9,7 @@ from kteardown.model.workload import Metric, Unit, Workload, unit_of
 from kteardown.run.rehearse import Rehearsal, Rehearsed, sizes_in_words
 from kteardown.rundir.environment import error_lines
 from kteardown.script.extract import parse_reading, values
-from kteardown.script.growing import Growth, trend
+from kteardown.script.growing import SizeGrowth, trend
 from kteardown.script.suggest import suggested
 from kteardown.script.units import digits, readable, readable_together
 
@@ -139,11 +139,11 @@ def _of_sizes(
         return shown
     if abs(large - small) <= step:
         return f"{shown}; no difference between the sizes"
-    growth = Growth(small_n, large_n, small, large)
+    growth = SizeGrowth(small_n, large_n, small, large)
     return f"{shown}; {_growth(growth, law, unit, rehearsed.seen.acceleration == 'icount')}"
 
 
-def _growth(growth: Growth, law: str, unit: Unit, counts_instructions: bool) -> str:
+def _growth(growth: SizeGrowth, law: str, unit: Unit, counts_instructions: bool) -> str:
     """Return what one more object costs, and the growth between the sizes."""
     parts = []
     if unit in _AMOUNTS:

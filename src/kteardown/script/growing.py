@@ -115,7 +115,7 @@ _GROWTH_NAMES = (
 
 
 @dataclass(frozen=True)
-class Growth:
+class SizeGrowth:
     """How a figure grows between two sizes.
 
     Two sizes cannot separate a constant part: a law is fitted only to the sizes of a comparison.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.script.growing import Growth
+from kteardown.script.growing import SizeGrowth
 
 
 @pytest.mark.parametrize(
@@ -19,16 +19,16 @@ from kteardown.script.growing import Growth
     ],
 )
 def test_a_growth_is_named_by_its_exponent(small: float, large: float, name: str) -> None:
-    growth = Growth(1000, 4000, small, large)
+    growth = SizeGrowth(1000, 4000, small, large)
     assert growth.name == name
     assert growth.for_one_more == pytest.approx((large - small) / 3000)
 
 
 def test_a_constant_part_beside_linear_growth_is_not_called_linear() -> None:
-    assert "constant part" in Growth(1000, 4000, 1100, 1400 + 700).name
+    assert "constant part" in SizeGrowth(1000, 4000, 1100, 1400 + 700).name
 
 
-@pytest.mark.parametrize("growth", [Growth(0, 4, 1, 2), Growth(1, 4, 0, 2), Growth(1, 4, 2, -1)])
-def test_without_positive_figures_there_is_only_a_cost(growth: Growth) -> None:
+@pytest.mark.parametrize("growth", [SizeGrowth(0, 4, 1, 2), SizeGrowth(1, 4, 0, 2), SizeGrowth(1, 4, 2, -1)])
+def test_without_positive_figures_there_is_only_a_cost(growth: SizeGrowth) -> None:
     assert growth.exponent is None and growth.name == ""
     assert growth.for_one_more == (growth.large - growth.small) / (growth.large_n - growth.small_n)
