@@ -28,7 +28,9 @@ def test_a_constant_part_beside_linear_growth_is_not_called_linear() -> None:
     assert "constant part" in SizeGrowth(1000, 4000, 1100, 1400 + 700).name
 
 
-@pytest.mark.parametrize("growth", [SizeGrowth(0, 4, 1, 2), SizeGrowth(1, 4, 0, 2), SizeGrowth(1, 4, 2, -1)])
+@pytest.mark.parametrize(
+    "growth", [SizeGrowth(0, 4, 1, 2), SizeGrowth(1, 4, 0, 2), SizeGrowth(1, 4, 2, -1)]
+)
 def test_without_positive_figures_there_is_only_a_cost(growth: SizeGrowth) -> None:
     assert growth.exponent is None and growth.name == ""
     assert growth.for_one_more == (growth.large - growth.small) / (growth.large_n - growth.small_n)
