@@ -23,6 +23,10 @@ _WHOLE = re.compile(
     r"|does not exist in index)$"
 )
 
+_ONLY_REMOVES = (
+    "has none of the lines that this change removes: it has the change already, or never had them"
+)
+
 
 def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> TriedSource:
     """Apply ``patches`` to copies of the files of ``tree``, hunk by hunk, and return which hunks
@@ -47,9 +51,13 @@ def failing_hunks(attempt: TriedSource, tree: Path, patches: Sequence[Path]) -> 
     added = dict.fromkeys(name for patch in series for name in patch.names if name in patch.created)
     merged = tuple(name for name in added if os.path.lexists(tree / name))
     how: How = "already there" if len(present.patches) == len(patches) else "fails"
+    adds = any(
+        hunk.added for of_patch in hunks for of_file in of_patch.values() for hunk in of_file
+    )
     return replace(
         attempt,
         how=how,
+        reason="" if adds else _ONLY_REMOVES,
         failing=tuple(failing),
         # A renamed file has no hunk.
         hunks=sum(max(len(of_file), 1) for of_patch in hunks for of_file in of_patch.values()),

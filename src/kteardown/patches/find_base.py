@@ -76,7 +76,7 @@ def find_base(
         if attempt.how == "not here" and (is_meant or not takes_it):
             attempts[number] = _attempt(named[number], patches, sources, fetch=True)
     # A backport that its kernel has is for no other one, even if it applies there.
-    has_it = [a for a in attempts if a.version == version and a.how == "already there"]
+    has_it = [a for a in attempts if a.version == version and a.how == "already there" and version]
     attempts = has_it or attempts
     base = _direct(patches, attempts, version)
     texts, left_out = code_only(patches)
@@ -260,13 +260,14 @@ def _advice(
     version: str,
 ) -> str:
     """Return what to do if no source takes a series, of which the mails name ``base_commit``."""
-    having = [a for a in attempts if a.how == "already there"] or [
-        a for a in attempts if a.present or a.has_most
-    ]
+    having = [a for a in attempts if a.how == "already there" or a.present or a.has_most]
     if version and version not in {a.version for a in attempts}:
         having = []
     if having:
-        nearest = max(having, key=lambda a: a.present_hunks)
+        nearest = max(
+            having,
+            key=lambda a: (a.version == version, a.how == "already there", a.present_hunks),
+        )
         older = f"name the older tree for which the series was made with --source{_such(version)}"
         if version and nearest.how == "already there":
             return (

@@ -74,7 +74,7 @@ class TriedSource:
             "with less context": (
                 "DOES NOT APPLY AS POSTED; applies if one line of context is compared, not three"
             ),
-            "already there": "has this change already",
+            "already there": self.reason or "has this change already",
             "not here": self.reason,
         }
         return f"{with_short_commit(self.id or self.source)}: {words[self.how]}"

@@ -300,3 +300,17 @@ def test_the_version_of_the_subject_chooses_the_source(kernels: Path, tmp_path: 
     other = chosen("5.15")
     assert other.source == specs[0]
     assert [line for line in other.warnings if line.startswith("NOT FOR THIS VERSION")]
+
+
+def test_a_source_that_never_had_what_is_removed_is_not_said_to_have_the_change(
+    kernels: Path, tmp_path: Path
+) -> None:
+    """Nothing tells a removal that was made from code that was never there."""
+    patches = series(
+        kernels, tmp_path, "c1", [("kernel/freezer.c", "		frozen = true;\n", "")]
+    )
+    (kernels / "kernel/freezer.c").write_text(FREEZER.replace("		frozen = true;\n", ""))
+    git(kernels, "commit", "-qam", "c4")
+    git(kernels, "tag", "c4")
+    with pytest.raises(BuildError, match="or never had them"):
+        base(patches, kernels, tmp_path, "c4")
