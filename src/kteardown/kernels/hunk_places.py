@@ -8,8 +8,10 @@ block of lines is found with one search, which takes linear time whatever the fi
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from unidiff.patch import Hunk, Line
@@ -17,12 +19,14 @@ from unidiff.patch import Hunk, Line
 NEAR_LINES = 100
 """A hunk may lie in another function than its header names, which may have been renamed, if it is
 moved by at most so many lines."""
-_MOST_PLACES = 100
+_MOST_PLACES = 20
 """So many places of a block are looked at."""
-_MOST_LINES_BACK = 20_000
+TELLING = re.compile(r"(?:\W*\w){8}")
+"""A line that says something: not a brace, ``break;`` or ``return;``."""
 _MOVED = re.compile(r"^Checking patch (.+)\.\.\.$|^Hunk #(\d+) succeeded at (\d+) \(", re.MULTILINE)
 _START = re.compile(r"[A-Za-z_](?!\w*:\s*$)")
 """As git takes the beginning of a function for C: what begins a line, but labels."""
+_STARTS = re.compile(r"\n(?=[A-Za-z_](?!\w*+:[^\S\n]*+\n))")
 _OUTSIDE = re.compile(r"#\s*(?:define|undef|include)\b|/\*")
 """What begins a line outside of functions, and is not the beginning of one."""
 _CALL = re.compile(r"\b([A-Za-z_]\w*+)\s*+\(\s*+(\w*+)")
@@ -65,16 +69,18 @@ def function_before(text: str, offset: int) -> str:
 
     ``offset`` is that of a newline.
     """
-    end = offset
-    for _ in range(_MOST_LINES_BACK):
-        if end <= 0:
-            break
-        start = text.rfind("\n", 0, end)
-        line = text[start + 1 : end]
-        if _START.match(line):
-            return line
-        end = start
-    return ""
+    starts = _starts(text)
+    at = bisect_left(starts, offset)
+    if not at:
+        return ""
+    start = starts[at - 1]
+    return text[start + 1 : text.find("\n", start + 1)]
+
+
+@lru_cache(8)
+def _starts(text: str) -> list[int]:
+    """Return the offsets of the newlines before the lines that begin a function."""
+    return [match.start() for match in _STARTS.finditer(text)]
 
 
 def name_of(line: str) -> str:
@@ -179,9 +185,10 @@ def _misplaced(text: str, hunk: Hunk, line: int) -> str:
 
 def _offset_of(text: str, line: int) -> int:
     """Return the offset of the newline before a line, which is counted from 1."""
-    at = -1
-    for _ in range(line):
-        at = text.find("\n", at + 1)
-        if at < 0:
-            return len(text)
-    return at
+    offsets = _newlines(text)
+    return offsets[line - 1] if 0 < line <= len(offsets) else len(text)
+
+
+@lru_cache(2)
+def _newlines(text: str) -> list[int]:
+    return [match.start() for match in re.finditer("\n", text)]

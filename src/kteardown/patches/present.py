@@ -4,7 +4,6 @@ A hunk is there if its lines after the change are in the function that it is for
 before the change are not. Lines of context may differ: the nearest ones decide.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from unidiff.patch import Hunk, Line
 from kteardown.kernels.apply_patches import ReadPatch
 from kteardown.kernels.hunk_places import (
     NEAR_LINES,
+    TELLING,
     block_of,
     function_before,
     function_of,
@@ -27,10 +27,10 @@ _CONTEXT = (3, 2, 1)
 """Lines of context that are compared on each side, after all of them."""
 _LEAST_OF_REMOVAL = 2
 """Where lines are only removed, nothing but the context says that they are gone."""
+_MOST_SEARCHED = 500_000_000
+"""Letters, a file counted for each of its hunks."""
 _CUT = "\n\0\n"
 """In the place of lines that are not looked at."""
-_TELLING = re.compile(r"(?:\W*\w){8}")
-"""A line that says something: not a brace, ``break;`` or ``return;``."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,14 @@ def present_hunks(
     texts = {name: text_of(path) for name, path in files.items()}
     saying = _without_cancelled(hunks)
     present: set[tuple[int, str, int]] = set()
+    searched = 0
     for number in range(len(series), 0, -1):
         for name, at, hunk in reversed(saying[number - 1]):
-            undone = _without(texts.get(name, ""), hunk)
+            text = texts.get(name, "")
+            searched += len(text)
+            # A patch of Linux has some hundred hunks, in files of 100 kB. One that was made to take
+            # long has them in the largest file.
+            undone = _without(text, hunk) if searched < _MOST_SEARCHED else None
             if undone is not None:
                 texts[name] = undone
                 present.add((number, name, at))
@@ -101,7 +106,7 @@ def _without_cancelled(
 
 
 def _is_telling(line: Line) -> bool:
-    return line.is_removed and bool(_TELLING.match(line.value))
+    return line.is_removed and bool(TELLING.match(line.value))
 
 
 def _is_whole(patch: ReadPatch, texts: Mapping[str, str], present: Sequence[bool]) -> bool:
@@ -120,7 +125,7 @@ def _without(text: str, hunk: Hunk) -> str | None:
     if not text.strip() or (not added and _has_many(text, removed)):
         return None
     least = 1 if added else _LEAST_OF_REMOVAL
-    is_telling = any(map(_TELLING.match, added or removed))
+    is_telling = any(map(TELLING.match, added or removed))
     tried: set[tuple[int, int]] = set()
     for context in (max(leading, trailing), *_CONTEXT):
         first = max(leading - context, 0)
@@ -145,7 +150,7 @@ def _without(text: str, hunk: Hunk) -> str | None:
 
 def _has_many(text: str, removed: Sequence[str]) -> bool:
     """Return whether half of the lines that say something are in ``text``, wherever."""
-    telling = list(filter(_TELLING.match, removed))
+    telling = list(filter(TELLING.match, removed))
     return 2 * sum(block_of([line]) in text for line in telling) >= max(len(telling), 1)
 
 
