@@ -21,8 +21,7 @@ NEAR_LINES = 100
 moved by at most so many lines."""
 _MOST_PLACES = 20
 """So many places of a block are looked at."""
-TELLING = re.compile(r"(?:\W*\w){8}")
-"""A line that says something: not a brace, ``break;`` or ``return;``."""
+_TELLING_LETTERS = 8
 _MOVED = re.compile(r"^Checking patch (.+)\.\.\.$|^Hunk #(\d+) succeeded at (\d+) \(", re.MULTILINE)
 _START = re.compile(r"[A-Za-z_](?!\w*:\s*$)")
 """As git takes the beginning of a function for C: what begins a line, but labels."""
@@ -41,6 +40,11 @@ class Misplaced:
     file: str
     number: int
     why: str
+
+
+def is_telling(line: str) -> bool:
+    """Return whether a line says something: it is not a brace, ``break;`` or ``return;``."""
+    return sum(letter.isalnum() for letter in line) >= _TELLING_LETTERS
 
 
 def text_of(path: Path) -> str:

@@ -15,10 +15,10 @@ from unidiff.patch import Hunk
 from kteardown.kernels import apply_patches
 from kteardown.kernels.hunk_places import (
     NEAR_LINES,
-    TELLING,
     block_of,
     first_line,
     is_same_function,
+    is_telling,
     name_of,
     named_function,
     places_of,
@@ -99,7 +99,7 @@ def _stands_beside(run: ChangedRun, text: str) -> bool:
         added.pop()
     while added and not added[0].strip():
         added.pop(0)
-    if not any(map(TELLING.match, added)):
+    if not any(map(is_telling, added)):
         return False
     lines = (text.count("\n", 0, place) + 1 for place in places_of(text, block_of(added)))
     return any(abs(line - run.line) <= _BESIDE for line in lines)

@@ -13,11 +13,11 @@ from unidiff.patch import Hunk, Line
 from kteardown.kernels.apply_patches import ReadPatch
 from kteardown.kernels.hunk_places import (
     NEAR_LINES,
-    TELLING,
     block_of,
     function_before,
     function_of,
     is_same_function,
+    is_telling,
     places_of,
     sides_of,
     text_of,
@@ -95,7 +95,7 @@ def _without_cancelled(
             for name, of_file in of_patch.items()
             for at, hunk in enumerate(of_file, 1)
             if hunk.added
-            or not any(line.value in added.get(name, ()) for line in hunk if _is_telling(line))
+            or not any(line.value in added.get(name, ()) for line in hunk if _removes_telling(line))
         ]
         saying.append(kept)
         for name, of_file in of_patch.items():
@@ -105,8 +105,8 @@ def _without_cancelled(
     return saying
 
 
-def _is_telling(line: Line) -> bool:
-    return line.is_removed and bool(TELLING.match(line.value))
+def _removes_telling(line: Line) -> bool:
+    return line.is_removed and is_telling(line.value)
 
 
 def _is_whole(patch: ReadPatch, texts: Mapping[str, str], present: Sequence[bool]) -> bool:
@@ -125,13 +125,13 @@ def _without(text: str, hunk: Hunk) -> str | None:
     if not text.strip() or (not added and _has_many(text, removed)):
         return None
     least = 1 if added else _LEAST_OF_REMOVAL
-    is_telling = any(map(TELLING.match, added or removed))
+    says_something = any(map(is_telling, added or removed))
     tried: set[tuple[int, int]] = set()
     for context in (max(leading, trailing), *_CONTEXT):
         first = max(leading - context, 0)
         last = max(trailing - context, 0)
         is_full = not first and not last
-        if (first, last) in tried or (not is_full and (context < least or not is_telling)):
+        if (first, last) in tried or (not is_full and (context < least or not says_something)):
             continue
         tried.add((first, last))
         old, new = (
@@ -150,7 +150,7 @@ def _without(text: str, hunk: Hunk) -> str | None:
 
 def _has_many(text: str, removed: Sequence[str]) -> bool:
     """Return whether half of the lines that say something are in ``text``, wherever."""
-    telling = list(filter(TELLING.match, removed))
+    telling = list(filter(is_telling, removed))
     return 2 * sum(block_of([line]) in text for line in telling) >= max(len(telling), 1)
 
 
