@@ -87,7 +87,8 @@ def _missing(
             return symbols
         path = PurePosixPath(folder)
         if not word:
-            path, word = path.parent, f"{path.name}/"
+            word = f"{path.name}/"
+            path = path.parent
         if (str(path), word) in visited or len(order) == _DEPTH:
             continue
         visited.add((str(path), word))

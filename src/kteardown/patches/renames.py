@@ -121,7 +121,8 @@ class _Comparison:
 
     def _compare(self) -> bool:
         """Go on by a token or by an argument. Return False if something else differs."""
-        old, new = self._old[self._at], self._new[self._new_at]
+        old = self._old[self._at]
+        new = self._new[self._new_at]
         if old != new and (length := self._argument(self._new, self._new_at, old)):
             self._new_at += length
             return True
