@@ -120,7 +120,9 @@ def size_of(ratio: float) -> float:
 
 def change(comparison: Comparison, decimals: int = 1) -> str:
     """Return the change of a comparison with its interval: ``-61.0% [-61.2, -60.8]`` or ``-61.0%
-    exact``."""
+    exact``; ``both 0`` if nothing was counted on either side."""
+    if comparison.ratio is None and comparison.base.mean == comparison.changed.mean == 0:
+        return "both 0"
     return change_of(comparison.ratio, comparison.ci, exact=comparison.exact, decimals=decimals)
 
 

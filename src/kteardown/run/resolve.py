@@ -208,23 +208,42 @@ def base_and_variants(source: str, series: list[str], branches: list[str]) -> tu
 def experiment_for(workload: str, source: str) -> Experiment:
     """Return an experiment with one workload and base ``source``.
 
-    Sweep and design are those of the first known experiment with this workload, if there is one.
+    Sweep and design are those of the known experiment that changes fewest of the workload's
+    defaults, if there is one: settings that are for another question are not for this one.
 
     Raises InputError if there is no such workload.
     """
     here = Path.cwd()
-    if load_workload(workload, str(here)).script is not None:
+    described = load_workload(workload, str(here))
+    if described.script is not None:
         return experiment_of_script(workload, source, here)
     name = f"compare-{workload}"
     question = f"What does the change do to {workload}?"
-    for example in readable(load_experiment, experiment_names(here)):
-        if workload in (sweep.workload for sweep in example.workloads):
-            # The published figures are of another change than this one.
-            about = {"name": name, "question": question, "source": source, "reference": None}
-            return apply(example, Overrides(workload=[workload])).model_copy(update=about)
+    examples = [
+        example
+        for example in readable(load_experiment, experiment_names(here))
+        if workload in (sweep.workload for sweep in example.workloads)
+    ]
+    if examples:
+        plainest = min(examples, key=lambda example: _distance(example, described))
+        # The published figures are of another change than this one.
+        about = {"name": name, "question": question, "source": source, "reference": None}
+        return apply(plainest, Overrides(workload=[workload])).model_copy(update=about)
     folder = "" if workload in workload_names() else str(here)
     sweeps = (Sweep(workload=workload),)
     return Experiment(name=name, question=question, source=source, workloads=sweeps, folder=folder)
+
+
+def _distance(experiment: Experiment, workload: Workload) -> tuple[bool, int]:
+    """Return how far the sweep of ``workload`` in ``experiment`` is from a plain one: whether it
+    shows no growth, and how many parameters it never leaves at their defaults."""
+    (sweep, *_) = (sweep for sweep in experiment.workloads if sweep.workload == workload.name)
+    settings = {name: values for name, values in sweep.params.items() if name != workload.law}
+    changed = [
+        name for name, values in settings.items() if workload.parameters[name].default not in values
+    ]
+    one_size = len(sweep.params.get(workload.law, ())) < 2
+    return one_size, len(changed)
 
 
 def experiment_of_script(workload: str, source: str, folder: Path) -> Experiment:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kteardown.model.judged import Comparison, Summary
 from kteardown.model.result import Part
 from kteardown.report.formatting import (
+    change,
     change_of,
     detectable,
     detectable_span,
@@ -57,3 +59,30 @@ def test_texts_of_probabilities_and_shares() -> None:
     assert portion(Part(share=0.651, share_ci=(0.651, 0.651), exact=True)) == "65.1% exact"
     assert portion(Part(share=-0.0001, share_ci=(-0.0002, 0.0001))) == "0.0% [0.0, 0.0]"
     assert change_of(0.5, (0.4, 0.6)) == "-50.0% [-60.0, -40.0]"
+
+
+def test_a_change_from_nothing_to_nothing_has_words_of_its_own() -> None:
+    def compared(base: float, changed: float) -> Comparison:
+        sides = {
+            side: Summary(median=value, mean=value, sd=0, n=3, boots=3)
+            for side, value in (("base", base), ("changed", changed))
+        }
+        return Comparison(
+            workload="quota",
+            variant="changed",
+            metric="least_share",
+            unit="share",
+            better="higher",
+            point={},
+            base=sides["base"],
+            changed=sides["changed"],
+            ratio=None,
+            ci=None,
+            confidence=0.95,
+            mde=None,
+            verdict="same",
+            same_within=0.02,
+        )
+
+    assert change(compared(0, 0)) == "both 0"
+    assert change(compared(0, 3)) == "no ratio"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError
-from kteardown.inputs.load import load_experiment
+from kteardown.inputs.load import load_experiment, workload_names
 from kteardown.model.experiment import Experiment
-from kteardown.run.resolve import resolve
+from kteardown.run.resolve import experiment_for, resolve
 
 
 def freezer(*variants: str, **design: object) -> Experiment:
@@ -122,3 +122,18 @@ def test_two_revisions_of_one_patch_are_compared_at_once(
         InputError, match=f"two kernels are called 'freezer-skip-v2': {files[1]}, {files[1]}$"
     ):
         resolve(freezer(files[1], files[1]))
+
+
+def test_the_experiment_of_a_workload_has_no_setting_that_is_for_another_question() -> None:
+    """A change of CPU quota was measured with the timer that shows for how long interrupts are
+    off, and with all tasks on one CPU."""
+    (sweep,) = experiment_for("quota", "debian:6.12").workloads
+    assert "irq_timer_us" not in sweep.params
+    assert "on" not in sweep.params
+
+
+@pytest.mark.parametrize("workload", ["pipechain", "zombies", "heldcg", "swapfree", "dyingcg"])
+def test_the_experiment_of_a_workload_shows_its_growth(workload: str) -> None:
+    assert workload in workload_names()
+    (sweep,) = experiment_for(workload, "debian:6.12").workloads
+    assert len(max(sweep.params.values(), key=len)) >= 3
