@@ -34,7 +34,8 @@ from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import Sweep
 from kteardown.model.plan import PlannedBoot, PlannedTrial
 from kteardown.model.point import sweep_points
-from kteardown.model.record import BASE, ParamValue
+from kteardown.model.record import BASE
+from kteardown.model.record_fields import ParamValue
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_job import SILENCE_FACTOR, guest_plan

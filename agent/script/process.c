@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "waits.h"
 
 #define FOLDER "/files"
 /* What a script leaves may take this long to end by itself, and this long after SIGKILL. */
@@ -134,6 +135,8 @@ static void wait_for_script(struct process *p, struct trial *trial, const struct
 		wait_for(p, false, then_ns, t, o);
 		if (p->ended || then_ns == limit_ns)
 			return;
+		/* Before a ring is full. What goes wrong is lost, and waits_report() counts it. */
+		waits_read();
 		wl_alive(trial, "%lld s of %lld s; its last line: %.300s",
 			 (long long)(then_ns - p->start_ns) / 1000000000,
 			 (long long)s->limit_ms / 1000, output_last(o));

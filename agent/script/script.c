@@ -23,6 +23,7 @@
 #include "process.h"
 #include "snapshot.h"
 #include "terminal.h"
+#include "waits.h"
 
 #define NAME "script"
 #define SETTLE_MS 20
@@ -32,6 +33,8 @@
 static struct plan plan;
 /* Where this trial is in the plan. */
 static int next_trial, trial_index, repetition;
+/* Its CPUs are sampled, and so its waits are watched. */
+static bool profiled;
 
 static struct script script;
 static char *text, *environment; /* of which the script's strings are parts */
@@ -92,6 +95,7 @@ static int find_index(struct trial *t, const char *name)
 		if (strcmp(p->workload->name, NAME))
 			continue;
 		trial_index = p->index;
+		profiled = p->profile_ns;
 		for (int i = 0; i < p->nr_params; i++)
 			if (!strcmp(p->params[i].name, NAME) && !strcmp(p->params[i].value, name))
 				return 0;
@@ -178,6 +182,7 @@ static void check_end(struct trial *t, const struct process *p)
 
 static void report(struct trial *t, const struct process *p, int64_t cpu_us)
 {
+	int error;
 
 	wl_sample(t, "whole_ns", p->end_ns - p->start_ns);
 	if (p->gone_ns)
@@ -187,6 +192,9 @@ static void report(struct trial *t, const struct process *p, int64_t cpu_us)
 	output.dropped += output_report_log(kmsg, next_message, trial_index, repetition);
 	snapshot_report(&snapshots[0], &snapshots[1], trial_index, repetition);
 	report_end(p);
+	error = profiled ? waits_report(trial_index, repetition) : 0;
+	if (error)
+		wl_fail(t, "cannot read what tasks waited for: %s", strerror(-error));
 	check_end(t, p);
 }
 
@@ -200,7 +208,11 @@ static int run_on_terminal(struct trial *t)
 	snapshot_take(&snapshots[0]);
 	wl_settle(t, SETTLE_MS);
 	wl_profile_begin(t);
+	if (profiled)
+		waits_start();
 	error = process_run(&p, t, &script, &terminal, &output);
+	if (profiled)
+		waits_stop();
 	wl_profile_end(t);
 	terminal_read(&terminal, &output);
 	output_end(&output, now_ns());
@@ -212,6 +224,17 @@ static int run_on_terminal(struct trial *t)
 	else
 		report(t, &p, children_cpu_us() - cpu_us);
 	return 0;
+}
+
+static int watch_waits(struct trial *t)
+{
+	int error = profiled ? waits_open() : 0;
+
+	if (error)
+		wl_fail(t,
+			"cannot watch what tasks wait for: %s; it needs PERF_EVENTS and KALLSYMS",
+			strerror(-error));
+	return error;
 }
 
 static int run(struct trial *t)
@@ -230,8 +253,10 @@ static int run(struct trial *t)
 		wl_fail(t, "cannot open a terminal: %s", strerror(-error));
 	else if (kmsg < 0)
 		wl_fail(t, "cannot read the kernel's log: %s", strerror(-kmsg));
-	else
+	else if (!watch_waits(t))
 		status = run_on_terminal(t);
+	if (profiled)
+		waits_close();
 	terminal_close(&terminal);
 	if (kmsg >= 0)
 		close(kmsg);

@@ -23,7 +23,7 @@ from statistics import median
 
 from claims import ROOT, Claim, Confirmed, Evidence, head, result_files
 from hunts import Hunt
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.paths import runs_dir
 from kteardown.rundir import snapshot
 from kteardown.rundir.counting import trials

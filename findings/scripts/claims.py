@@ -27,7 +27,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from kteardown.model.clock import CLOCKS, Clock
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 
 ROOT = Path(__file__).parents[2]

@@ -36,7 +36,8 @@ from kteardown.inputs.load import load_workload
 from kteardown.model.clock import CLOCKS
 from kteardown.model.judged import Comparison, MetricVerdict
 from kteardown.model.laws import Law
-from kteardown.model.record import BASE, ParamValue
+from kteardown.model.record import BASE
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.report.contents import kernels_table
 from kteardown.report.formats import text as terminal

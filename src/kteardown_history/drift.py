@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from kteardown.analysis.margins import Margins
 from kteardown.model.experiment import Experiment
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.rundir.directory import RunDir
 from kteardown_history.lines import HistoryFilter, Line, history_of
 

@@ -25,7 +25,8 @@ from pydantic import ValidationError
 from kteardown.errors import InputError, did_you_mean
 from kteardown.model.clock import Clock, value_unit
 from kteardown.model.kernel_facts import KernelFacts
-from kteardown.model.record import LAYOUT, ParamValue
+from kteardown.model.record import LAYOUT
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Better, Document, Metric, StrictModel
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.environment import differences

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.run.guest_records import Reports
 from kteardown_hunt.catalogue import Kind, Way
 from kteardown_hunt.growth import spaced

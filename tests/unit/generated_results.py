@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kteardown.model.faults import Fault, FaultKind, FaultPoint, FaultStatus
 from kteardown.model.judged import Comparison, MetricVerdict, Summary, Verdict
 from kteardown.model.kernel_facts import KernelFacts
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result, Uncompared
 from kteardown.model.workload import Metric, Workload
 

@@ -20,11 +20,11 @@ from kteardown.model.record import (
     BootEnd,
     BootStart,
     Hello,
-    ParamValue,
     Sample,
     TrialEnd,
     TrialStart,
 )
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Metric, Parameter, Workload
 from kteardown.run.make_plan import make_plan

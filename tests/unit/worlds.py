@@ -16,7 +16,7 @@ from kteardown.analysis.estimate.bootstrap import Boots
 from kteardown.analysis.estimate.student import PointBoots
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import Design, Experiment, Sweep
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import Logs, Noise, simulate
 

@@ -18,12 +18,12 @@ from kteardown.model.record import (
     BootStart,
     Buckets,
     Check,
-    ParamValue,
     Sample,
     TrialEnd,
     TrialStart,
     parse,
 )
+from kteardown.model.record_fields import ParamValue
 from kteardown.paths import data_dir
 
 BROKEN = Path(__file__).parents[1] / "data" / "series"

@@ -22,7 +22,8 @@ from kteardown.inputs.options import Overrides, Scripted, apply
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage
 from kteardown.model.experiment import MACHINE_PARAMETERS, MachineSpec
-from kteardown.model.record import ParamValue, Sample
+from kteardown.model.record import Sample
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import unit_of
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter

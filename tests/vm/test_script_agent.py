@@ -12,17 +12,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.door import Entry
-from kteardown.model.record import (
-    Alive,
-    BootEnd,
-    Delta,
-    OutputLine,
-    Record,
-    Sample,
-    ScriptEnd,
-    TrialEnd,
-    parse,
-)
+from kteardown.model.record import Alive, BootEnd, Record, Sample, TrialEnd, parse
+from kteardown.model.script_records import Delta, OutputLine, ScriptEnd
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
 from kteardown.vm.agent import build_agent

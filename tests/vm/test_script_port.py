@@ -9,7 +9,8 @@ import pytest
 
 from kteardown.errors import GuestError
 from kteardown.inputs.options import Scripted
-from kteardown.model.record import OutputLine, Record
+from kteardown.model.record import Record
+from kteardown.model.script_records import OutputLine
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_once import boot_counted
 from kteardown.run.setting import Bootable

@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading, OneClock, Reading
 from kteardown.model.clock import CLOCKS
 from kteardown.model.judged import Comparison, Judged, tidy
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 
 COUNTED = ("count", "kb")

@@ -20,9 +20,11 @@ from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.faults import faults, uncompared
 from kteardown.analysis.growth.laws import laws, slope_ratios
+from kteardown.analysis.levels import levels
 from kteardown.analysis.profile import folded, profiles
 from kteardown.analysis.stretches import collect
 from kteardown.analysis.timing import disturbance_notes, timing_of
+from kteardown.analysis.waits import wait_profiles
 from kteardown.inputs.counts import METRICS
 from kteardown.model.experiment import Design, Experiment
 from kteardown.model.judged import Judged
@@ -100,6 +102,7 @@ def analyse(
         ablations=ablations(data, kernels, judged.comparisons, unavailable),
         outliers=judged.outliers,
         distributions=_distributions(data, [BASE, *data.variants]),
+        levels=levels(data),
         metric_verdicts=judged.metric_verdicts,
         faults=failed,
         uncompared=uncompared(judged.comparisons, asked_for, points, voids),
@@ -262,7 +265,15 @@ def conclude(snapshot: Snapshot) -> tuple[Result, Mapping[str, str]]:
     timing = timing_of(snapshot.run, snapshot.records)
     printed = printed_notes(snapshot.boots)
     notes = (*snapshot.notes, *result.notes, *printed, *disturbance_notes(timing), *profile_notes)
-    update = {"profiles": stack_profiles, "notes": notes, "ended_boots": ended, "timing": timing}
+    update = {
+        "profiles": stack_profiles,
+        "waits": wait_profiles(
+            snapshot.run.profile.boots(), snapshot.experiment, snapshot.workloads
+        ),
+        "notes": notes,
+        "ended_boots": ended,
+        "timing": timing,
+    }
     return result.model_copy(update=update), stacks
 
 

@@ -27,7 +27,8 @@ from kteardown.analysis.stretches import (
 from kteardown.model.experiment import Experiment
 from kteardown.model.judged import tidy, tidy_pair
 from kteardown.model.point import Key, size_of
-from kteardown.model.record import BASE, ParamValue
+from kteardown.model.record import BASE
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.stack_profile import FunctionCost, Profile, ProfiledFunction, ProfiledStretch
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords

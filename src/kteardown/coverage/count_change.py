@@ -18,7 +18,8 @@ from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.judged import Comparison
-from kteardown.model.record import BASE, ParamValue
+from kteardown.model.record import BASE
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import ChangeCost, Result
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir

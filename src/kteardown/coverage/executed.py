@@ -35,8 +35,8 @@ from kteardown.coverage.maps import (
 )
 from kteardown.errors import GuestError, InputError, KteardownError
 from kteardown.kernels.request import KernelImage
-from kteardown.model.experiment import Experiment
-from kteardown.model.record import ParamValue
+from kteardown.model.experiment import Experiment, MachineSpec
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import CountedBoot, CountedTrial, Params, boot_counted, boot_together

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kteardown.model.laws import LawModel
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.paths import data_dir
 
 

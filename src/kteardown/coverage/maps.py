@@ -28,7 +28,7 @@ from kteardown.inputs.load import (
 )
 from kteardown.kernels import cache_folder
 from kteardown.model.experiment import Sweep
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir, data_dir, shipped_table
 from kteardown.script.describe import Described, content_id, with_files

@@ -8,7 +8,7 @@ from kteardown.coverage.about import about_of, relevance
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 
 _ABOUT = 4
 _ALIKE = 8

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from kteardown.errors import InputError
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 
 _RANGE = re.compile(r"(\d+):(\d+):(\d+)")
 _MOST_VALUES = 10_000

@@ -13,7 +13,7 @@ from kteardown.inputs.fragments import fragments, located
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
 from kteardown.model.plan import blocks_of, controls
 from kteardown.model.point import points_of, weight_of
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Parameter, Workload
 
 MOST_TRIALS = 500_000

@@ -23,7 +23,7 @@ from kteardown.inputs.load import load_workloads
 from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
 from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Experiment
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 
 MOST_BOOTS = 40
 MOST_SEEDS = 20

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from kteardown.errors import InputError
 from kteardown.inputs.toml_files import read_toml, validated
 from kteardown.model.clock import Clock
-from kteardown.model.record import Float, Int, ParamValue
+from kteardown.model.record_fields import Float, Int, ParamValue
 from kteardown.model.workload import FiniteModel, Name
 from kteardown.paths import data_dir
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kteardown.model.judged import Comparison, MetricVerdict
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better, Metric, Workload
 from kteardown.visible import on_one_line

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from kteardown.model.clock import Clock, value_unit
 from kteardown.model.judged import Judged, Verdict
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better, Document, StrictModel
 

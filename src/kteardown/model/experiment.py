@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from kteardown.model.arch import DEFAULT_ARCH, Arch
 from kteardown.model.clock import Clock
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Name, ParameterName, StrictModel
 
 

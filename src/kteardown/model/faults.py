@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from kteardown.model.record import Outcome, ParamValue, ProblemKind
+from kteardown.model.record import Outcome, ProblemKind
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import FiniteModel
 
 FaultKind = Literal[Outcome, ProblemKind, "invariant", "failed trial", "forged record"]

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Better, FiniteModel
 
 _DIGITS = 10

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from kteardown.model.judged import Outside, Valued, Verdict
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import FiniteModel
 
 LawModel = Literal["constant", "linear", "nlogn", "quadratic", "power", "unknown"]

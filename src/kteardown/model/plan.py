@@ -6,7 +6,8 @@ from pydantic import Field
 
 from kteardown.model.experiment import Design
 from kteardown.model.point import Point
-from kteardown.model.record import LAYOUT, TWIN, ParamValue
+from kteardown.model.record import LAYOUT, TWIN
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import StrictModel, Workload
 
 

@@ -5,7 +5,7 @@ from itertools import product
 from math import prod
 
 from kteardown.model.experiment import Experiment, Sweep
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import StrictModel, Workload
 
 Key = tuple[tuple[str, ParamValue], ...]

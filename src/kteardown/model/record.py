@@ -2,7 +2,8 @@
 
 The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogram``, ``check``,
 ``alive``, ``trial_end``, ``error`` and ``bye``, of a sampled trial also ``profile`` and ``stack``,
-and of a script ``output``, ``delta`` and ``ended``, of which the lab makes samples. The lab adds
+of a script ``output``, ``delta`` and ``ended``, of which the lab makes samples, and of a sampled
+script ``waits`` and ``wait``. The lab adds
 ``boot_start`` and ``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and
 completes ``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``, ``lost``).
 Samples are stored unchanged; nothing is averaged.
@@ -17,7 +18,10 @@ them.
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from kteardown.model.record_fields import Count, Float, Int, OpenModel, RecordFields, Value
+from kteardown.model.script_records import Scripted, Waited
 
 Outcome = Literal["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
 ProblemKind = Literal["panic", "oops", "lockdep", "leak", "corruption", "stall", "warning"]
@@ -29,13 +33,6 @@ OUTCOMES: tuple[Outcome, ...] = (
     "agent-error",
     "infrastructure-error",
 )
-ParamValue = int | str
-# What a table can hold, and what sums and ratios of stay finite; NaN is neither.
-Int = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Float = Annotated[float, Field(ge=-(2.0**64), le=2.0**64)]
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-LEAST = 2.0**-64
-"""The least measured value that is not 0; ``Value`` says why there is one."""
 BASE = "base"
 """The name in the records of the kernel that the others are compared with."""
 TWIN = "base-twin"
@@ -51,26 +48,7 @@ def _moment(text: str) -> str:
     return text
 
 
-def _no_smaller(value: float) -> float:
-    if value and abs(value) < LEAST:
-        raise ValueError("a value other than 0 is at least 2 ** -64")
-    return value
-
-
-Value = Annotated[Float | Int, AfterValidator(_no_smaller)]
-"""A measured value: 0, or so far from it that the ratio of any two, and its square, are finite."""
-
-
-class _Open(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-
-class _Record(_Open):
-    boot: Int = -1
-    attempt: Count = 0
-
-
-class BootStart(_Record):
+class BootStart(RecordFields):
     """The lab is about to boot ``kernel`` (``base``, ``base-twin`` or a variant)."""
 
     type: Literal["boot_start"] = "boot_start"
@@ -83,7 +61,7 @@ class BootStart(_Record):
     """Host time, ISO 8601. Never part of a result."""
     session: Count = 0
     """The index of the session of the run (environment.json) that booted it."""
-    machine: dict[str, Int] = {}
+    machine: dict[str, Int] = Field(default={})
     """The values of the swept machine parameters, such as ``{"possible_cpus": 32}``."""
     lost_limit: Float | None = None
     """The share of its time above which a trial that lost it is disturbed; None: there is no
@@ -94,7 +72,7 @@ class BootStart(_Record):
     """The name of the execution of a job on that node (``kteardown_cluster.journal``)."""
 
 
-class KernelProblem(_Open):
+class KernelProblem(OpenModel):
     """A problem that the kernel reported in its log: ``line`` is the first line of the report.
 
     ``signature`` is what two reports of the same problem have in common, in another boot or kernel.
@@ -110,7 +88,7 @@ class KernelProblem(_Open):
     excerpt: tuple[str, ...] = ()
 
 
-class Placed(_Open):
+class Placed(OpenModel):
     """Where on the host a guest ran under KVM.
 
     ``vcpus`` are the CPUs of the host for the virtual CPUs, each of a core of its own, whose other
@@ -126,7 +104,7 @@ class Placed(_Open):
     memory: str = ""
 
 
-class BootEnd(_Record):
+class BootEnd(RecordFields):
     """How the boot ended; ``duration_s`` and ``first_record_s`` are host seconds from its start.
 
     ``problems`` are those that the kernel reported in its log, whatever the outcome. ``last_lines``
@@ -153,7 +131,7 @@ class BootEnd(_Record):
     """The guest sent a record that the agent would not have sent: nothing of the boot counts."""
 
 
-class Hello(_Record):
+class Hello(RecordFields):
     """The guest as its kernel describes it, before the first trial.
 
     Counts are 0 if the kernel does not report them. ``mitigations`` are those for vulnerabilities
@@ -182,11 +160,11 @@ class Hello(_Record):
     nodes: Int = 0
     """NUMA nodes that are online."""
     page_size: Int = 0
-    mitigations: dict[str, str] = {}
+    mitigations: dict[str, str] = Field(default={})
     debug: tuple[str, ...] = ()
 
 
-class Settled(_Record):
+class Settled(RecordFields):
     """The final clock source and timer resolution of the guest, which time the trials."""
 
     type: Literal["settled"] = "settled"
@@ -194,7 +172,7 @@ class Settled(_Record):
     resolution_ns: Int
 
 
-class TrialStart(_Record):
+class TrialStart(RecordFields):
     """A trial begins; ``params`` has every parameter of its point, those of the swept machine
     included."""
 
@@ -204,7 +182,7 @@ class TrialStart(_Record):
     params: dict[str, Int | str]
 
 
-class Sample(_Record):
+class Sample(RecordFields):
     """One measured value of ``metric``, in the unit at the end of its name."""
 
     type: Literal["sample"] = "sample"
@@ -215,7 +193,7 @@ class Sample(_Record):
     warmup: bool = False
 
 
-class Buckets(_Record):
+class Buckets(RecordFields):
     """All values of ``metric`` in a repetition, counted in buckets; several lines of one metric add
     up.
 
@@ -235,7 +213,7 @@ class Buckets(_Record):
     warmup: bool = False
 
 
-class Check(_Record):
+class Check(RecordFields):
     """An invariant that the agent checked while it measured; a failed one voids the trial."""
 
     type: Literal["check"] = "check"
@@ -246,7 +224,7 @@ class Check(_Record):
     detail: str = ""
 
 
-class LostTime(_Open):
+class LostTime(OpenModel):
     """What the host took from a trial in real time, in seconds; None where the host has no such
     counter.
 
@@ -272,7 +250,7 @@ class LostTime(_Open):
         return min(1.0, max(waited, self.hot_s or 0.0) / self.elapsed_s) if self.elapsed_s else 0.0
 
 
-class TrialEnd(_Record):
+class TrialEnd(RecordFields):
     """``void``: an invariant failed, so the samples must not be used. ``failed``: it could not
     run."""
 
@@ -291,7 +269,7 @@ class TrialEnd(_Record):
     boot."""
 
 
-class ProfileStretch(_Record):
+class ProfileStretch(RecordFields):
     """One sampled stretch: a repetition, or the part of it that the workload's profile is about.
 
     It took ``stretch_ns``. ``samples`` were taken every ``period_ns`` on each of ``cpus``; ``lost``
@@ -308,7 +286,7 @@ class ProfileStretch(_Record):
     lost: Int
 
 
-class Stack(_Record):
+class Stack(RecordFields):
     """``count`` samples of a stretch with the same stack, ``outermost;...;innermost``.
 
     ``ns`` is the time that they represent: for each, the time since the previous sample of its CPU.
@@ -322,66 +300,21 @@ class Stack(_Record):
     ns: Int
 
 
-class OutputLine(_Record):
-    """A line that a script printed, or that the kernel logged meanwhile.
-
-    ``at_ns`` is when the agent read it, or of the log the kernel's own time of it, in whole
-    microseconds: the times of one source can be compared with each other.
-    """
-
-    type: Literal["output"] = "output"
-    trial: Count
-    repetition: Count
-    source: Literal["script", "log"]
-    at_ns: Int
-    text: str
-    facility: Int = 0
-    """Of a message of the log: 0 is the kernel's, any other that of user space, which wrote to
-    /dev/kmsg."""
-
-
-class Delta(_Record):
-    """A counter of the kernel before and after a script, if it changed: ``name`` in the file
-    ``file``."""
-
-    type: Literal["delta"] = "delta"
-    trial: Count
-    repetition: Count
-    file: str
-    name: str
-    before: Int
-    after: Int
-
-
-class ScriptEnd(_Record):
-    """How a script ended: ``exit`` or ``signal`` with ``code``, or ``limit``: it was killed.
-
-    ``dropped`` lines of its output and of the log were more than the agent keeps.
-    """
-
-    type: Literal["ended"] = "ended"
-    trial: Count
-    repetition: Count
-    how: Literal["exit", "signal", "limit"]
-    code: Int
-    dropped: Int = 0
-
-
-class AgentError(_Record):
+class AgentError(RecordFields):
     """The agent cannot continue: a bad plan, a missing file, a failed mount."""
 
     type: Literal["error"] = "error"
     detail: str
 
 
-class Bye(_Record):
+class Bye(RecordFields):
     """The agent ran its whole plan and powers off."""
 
     type: Literal["bye"] = "bye"
     trials: Int
 
 
-class Alive(_Record):
+class Alive(RecordFields):
     """The guest is slow but not hung; ``detail`` is what the trial does now."""
 
     type: Literal["alive"] = "alive"
@@ -390,12 +323,13 @@ class Alive(_Record):
 
 
 Sampled = ProfileStretch | Stack
-Scripted = OutputLine | Delta | ScriptEnd
 Measured = Sample | Buckets | Check
 AgentRecord = (
     Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
 )
-Record = Annotated[BootStart | BootEnd | AgentRecord | Scripted, Field(discriminator="type")]
+Record = Annotated[
+    BootStart | BootEnd | AgentRecord | Scripted | Waited, Field(discriminator="type")
+]
 _adapter: TypeAdapter[Record] = TypeAdapter(Record)
 
 

@@ -8,9 +8,12 @@ from kteardown.model.faults import Fault, VoidTrials
 from kteardown.model.judged import Comparison, MetricVerdict, Valued
 from kteardown.model.kernel_facts import KernelFacts, Unavailable, not_built
 from kteardown.model.laws import Distribution, Law
-from kteardown.model.record import NOT_VARIANTS, Outcome, ParamValue
+from kteardown.model.levels import Level
+from kteardown.model.record import NOT_VARIANTS, Outcome
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.stack_profile import Profile
 from kteardown.model.timing import Timing
+from kteardown.model.waits import WaitProfile
 from kteardown.model.workload import Better, Document, FiniteModel
 
 
@@ -166,11 +169,15 @@ class Result(Document, FiniteModel):
     ablations: tuple[Ablation, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     profiles: tuple[Profile, ...] = ()
+    waits: tuple[WaitProfile, ...] = ()
+    """What scripts waited for, in the boots of the profile."""
     ended_boots: int | None = None
     """How many boots had ended, those of the profile included; None in results that did not say."""
     boots_left: int = 0
     """How many boots of a design without a stopping rule had not ended: its run can be resumed."""
     distributions: tuple[Distribution, ...] = ()
+    levels: tuple[Level, ...] = ()
+    """The figures of base, if it is compared with nothing."""
     metric_verdicts: tuple[MetricVerdict, ...] = ()
     """In the order of the comparisons; empty in results that did not have them."""
     faults: tuple[Fault, ...] = ()

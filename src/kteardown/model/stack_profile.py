@@ -1,6 +1,6 @@
 """Where the time of a workload goes, by sampled stacks."""
 
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import StrictModel
 
 

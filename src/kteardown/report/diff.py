@@ -15,7 +15,7 @@ from kteardown.judge.metrics import metric_label
 from kteardown.model.clock import value_unit
 from kteardown.model.judged import Comparison, Verdict
 from kteardown.model.kernel_facts import KernelFacts
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better
 from kteardown.report.formatting import point_text

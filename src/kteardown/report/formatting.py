@@ -11,7 +11,7 @@ from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.both_clocks import OneClock
 from kteardown.model.clock import Clock
 from kteardown.model.judged import Comparison, Verdict
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Part
 from kteardown.paths import shipped_table
 

@@ -15,7 +15,7 @@ from kteardown.judge.answer import MetricAnswer
 from kteardown.judge.deciding import is_far_from_no_change
 from kteardown.judge.metrics import metric_name
 from kteardown.model.judged import Comparison, Judged, MetricVerdict
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Metric, Workload
 from kteardown.report.formatting import (
     change,

@@ -23,7 +23,7 @@ from kteardown.judge.verdicts import Outcome
 from kteardown.model.both_clocks import BothClocks, ClockRate, ClockReading
 from kteardown.model.clock import Clock, value_unit
 from kteardown.model.judged import Verdict
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better, FiniteModel, StrictModel
 from kteardown.report import result_file

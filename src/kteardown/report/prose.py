@@ -12,7 +12,7 @@ from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.clock import Clock
 from kteardown.model.judged import Comparison, Judged, MetricVerdict
 from kteardown.model.laws import Law
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import parameter, percent, scale, with_remedy

@@ -13,7 +13,7 @@ from kteardown.judge.answer import outcome_of_error
 from kteardown.judge.verdicts import OUTCOME_OF, VERDICTS, Outcome, worst
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source_name import with_short_commit
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.posted import PostedSeries
 from kteardown.patches.tried_source import Base

@@ -18,7 +18,8 @@ from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.plan import PlannedBoot, PlannedTrial, script_of
-from kteardown.model.record import BASE, BootEnd, ParamValue, Record, TrialEnd
+from kteardown.model.record import BASE, BootEnd, Record, TrialEnd
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter

@@ -20,7 +20,8 @@ from kteardown.errors import InputError, LabError, failing
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import Plan, PlannedTrial
 from kteardown.model.point import size_of
-from kteardown.model.record import ParamValue, TrialEnd
+from kteardown.model.record import TrialEnd
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import REHEARSAL_FILE, RunDir

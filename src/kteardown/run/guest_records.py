@@ -24,19 +24,17 @@ from kteardown.model.record import (
     Buckets,
     Bye,
     Check,
-    Delta,
     Hello,
-    OutputLine,
     ProfileStretch,
     Record,
     Sample,
-    ScriptEnd,
     Settled,
     Stack,
     TrialEnd,
     TrialStart,
     parse,
 )
+from kteardown.model.script_records import Delta, OutputLine, ScriptEnd, Wait, WaitedStretch
 from kteardown.model.workload import Workload
 from kteardown.paths import shipped_table
 from kteardown.vm.kernel_log import plain_line
@@ -292,6 +290,8 @@ class _RunningScript(_RunningTrial):
 
     def _begin_repetition(self, number: int) -> None:
         super()._begin_repetition(number)
+        self._waits: int | None = None
+        """How many of its waits have no stack yet."""
         self._step: str = ""
         """How far the report of the repetition is: samples, output, ended, checked.
 
@@ -334,7 +334,23 @@ class _RunningScript(_RunningTrial):
         self._step = self._step or "unfinished"
         return super()._wrong_profile(record)
 
+    def _wrong_waits(self, record: WaitedStretch) -> str:
+        if not self.trial.profile_ns or self._step != "ended" or self._waits is not None:
+            return "no waits come now"
+        self._waits = record.waits
+        return ""
+
+    def _wrong_wait(self, record: Wait) -> str:
+        if self._step != "ended" or self._waits is None or not 0 < record.count <= self._waits:
+            return "the script did not wait that often"
+        self._waits -= record.count
+        return ""
+
     def _wrong_other(self, record: Record) -> str:
+        if isinstance(record, WaitedStretch):
+            return self._wrong_waits(record)
+        if isinstance(record, Wait):
+            return self._wrong_wait(record)
         if not isinstance(record, OutputLine | Delta | ScriptEnd):
             return super()._wrong_other(record)
         if self._step not in ("samples", "output"):

@@ -15,16 +15,9 @@ from kteardown.inputs.load import load_workload
 from kteardown.model.experiment import Experiment
 from kteardown.model.plan import PlannedTrial
 from kteardown.model.point import points_of, size_of
-from kteardown.model.record import (
-    BootEnd,
-    Delta,
-    OutputLine,
-    ParamValue,
-    Record,
-    Sample,
-    ScriptEnd,
-    TrialEnd,
-)
+from kteardown.model.record import BootEnd, Record, Sample, TrialEnd
+from kteardown.model.record_fields import ParamValue
+from kteardown.model.script_records import Delta, OutputLine, ScriptEnd
 from kteardown.model.workload import Metric, Workload, unit_of
 from kteardown.paths import shipped_table
 from kteardown.progress import Reporter

@@ -9,12 +9,12 @@ from kteardown.model.record import (
     BootStart,
     Buckets,
     Check,
-    ParamValue,
     Record,
     Sample,
     TrialEnd,
     TrialStart,
 )
+from kteardown.model.record_fields import ParamValue
 
 EXACT = "icount"
 """The acceleration under which a boot gives the same records each time; with several CPUs, nearly

@@ -14,7 +14,8 @@ from typing import Any
 
 from kteardown.extensions import hook
 from kteardown.model.arch import arch_of_machine
-from kteardown.model.record import Hello, OutputLine, Record, ScriptEnd, Settled
+from kteardown.model.record import Hello, Record, Settled
+from kteardown.model.script_records import OutputLine, ScriptEnd
 from kteardown.paths import shipped_table
 from kteardown.rundir.counting import Attempt, BootRecords, contributing, repeats, where
 from kteardown.rundir.directory import RunDir

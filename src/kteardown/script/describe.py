@@ -21,7 +21,7 @@ from kteardown.inputs.load import workload_names
 from kteardown.inputs.options import Scripted, parse_seconds
 from kteardown.inputs.toml_files import read_text
 from kteardown.kernels import cache_folder
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.paths import key_of, shipped_table
 from kteardown.script.beside import beside, read_file

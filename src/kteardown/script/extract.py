@@ -33,7 +33,7 @@ from typing import Literal
 
 from kteardown import spawn
 from kteardown.errors import InputError
-from kteardown.model.record import Delta, OutputLine
+from kteardown.model.script_records import Delta, OutputLine
 from kteardown.model.workload import Metric, Unit
 from kteardown.script import match
 from kteardown.script.units import amount_of, convert, unit_of_word

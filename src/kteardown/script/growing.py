@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kteardown.model.record import Delta
+from kteardown.model.script_records import Delta
 from kteardown.script.extract import delta_unit
 
 _SHOWN = 6

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from kteardown.model.plan import PlannedTrial
-from kteardown.model.record import Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
+from kteardown.model.record import Record, Sample, TrialEnd
+from kteardown.model.script_records import Delta, OutputLine, ScriptEnd
 from kteardown.model.workload import unit_of
 from kteardown.script.extract import LINES, parse_reading, values
 from kteardown.script.tap import tap_failures

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from kteardown.model.record import OutputLine
+from kteardown.model.script_records import OutputLine
 from kteardown.model.workload import Metric
 from kteardown.paths import shipped_table
 from kteardown.script.extract import metric_of, parse_reading, values

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kteardown.model.record import OutputLine
+from kteardown.model.script_records import OutputLine
 from kteardown.script.extract import LINE_CHARACTERS, LINES
 from kteardown.script.units import amount_of, unit_of_word
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kteardown.model.record import OutputLine
+from kteardown.model.script_records import OutputLine
 from kteardown.script.extract import LINE_CHARACTERS, LINES
 
 _RESULT = re.compile(r"(not )?ok\b[ \t]*([0-9]*)(.*)", re.DOTALL)

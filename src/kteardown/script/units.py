@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from kteardown.model.record import LEAST
+from kteardown.model.record_fields import LEAST
 from kteardown.model.workload import Unit
 
 _NUMBER = re.compile(

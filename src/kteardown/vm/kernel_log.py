@@ -12,15 +12,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from kteardown.model.record import (
-    AgentError,
-    Bye,
-    KernelProblem,
-    Outcome,
-    OutputLine,
-    ProblemKind,
-    parse,
-)
+from kteardown.model.record import AgentError, Bye, KernelProblem, Outcome, ProblemKind, parse
+from kteardown.model.script_records import OutputLine
 from kteardown.paths import shipped_table
 
 TRIAL_MARK = "kteardown: trial "

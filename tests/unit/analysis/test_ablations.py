@@ -13,7 +13,7 @@ from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.kernel_facts import KernelFacts, PatchSet, Unavailable
 from kteardown.model.point import points_of
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Ablation, Result
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import WORKLOADS, Noise, freezer, simulate

@@ -11,7 +11,7 @@ from kteardown.analysis.both_clocks import both_clocks, reading_of
 from kteardown.model.both_clocks import ClockReading, OneClock, Reading
 from kteardown.model.judged import Verdict
 from kteardown.model.kernel_facts import KernelFacts
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from unit.simulation import Cost, Noise, analysed, freezer, simulate
 

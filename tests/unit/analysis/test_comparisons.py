@@ -15,7 +15,8 @@ from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment
 from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.point import points_of
-from kteardown.model.record import ParamValue, Sample
+from kteardown.model.record import Sample
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Metric
 from kteardown.rundir.counting import BootRecords

@@ -11,7 +11,8 @@ from kteardown.model.clock import Clock
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.judged import MetricVerdict
 from kteardown.model.kernel_facts import KernelFacts, PatchSet
-from kteardown.model.record import BootEnd, ParamValue, Sample, TrialEnd
+from kteardown.model.record import BootEnd, Sample, TrialEnd
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from unit.simulation import WORKLOADS, Cost, Noise, analysed, freezer, simulate
 from unit.validation import ruled

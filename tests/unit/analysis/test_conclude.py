@@ -9,16 +9,8 @@ import pytest
 
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.judged import Comparison
-from kteardown.model.record import (
-    BootEnd,
-    Check,
-    Outcome,
-    ParamValue,
-    Record,
-    Sample,
-    TrialEnd,
-    TrialStart,
-)
+from kteardown.model.record import BootEnd, Check, Outcome, Record, Sample, TrialEnd, TrialStart
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.rundir.counting import BootRecords
 from unit.simulation import Noise, analysed, freezer, freezer_cost, simulate

@@ -23,12 +23,12 @@ from kteardown.model.record import (
     BootStart,
     Buckets,
     Hello,
-    ParamValue,
     Record,
     Sample,
     TrialEnd,
     TrialStart,
 )
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.report.formats import markdown, text
 from kteardown.report.material import Material

@@ -15,15 +15,8 @@ from kteardown.inputs.load import load_workload
 from kteardown.model.experiment import Experiment
 from kteardown.model.judged import Comparison, MetricVerdict, Outside
 from kteardown.model.point import Point, points_of
-from kteardown.model.record import (
-    AgentRecord,
-    BootEnd,
-    BootStart,
-    ParamValue,
-    Sample,
-    TrialEnd,
-    TrialStart,
-)
+from kteardown.model.record import AgentRecord, BootEnd, BootStart, Sample, TrialEnd, TrialStart
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import ChangeCost, Result
 from kteardown.model.workload import Workload
 from kteardown.report.sentence import sentence

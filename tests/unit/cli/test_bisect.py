@@ -20,7 +20,7 @@ from kteardown.flows.runner import Runner
 from kteardown.model.experiment import Experiment
 from kteardown.model.faults import Fault
 from kteardown.model.kernel_facts import PatchSet
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result as Measured
 from kteardown.paths import cache_dir
 from kteardown.report import saved

@@ -21,7 +21,7 @@ from kteardown.inputs.load import load_experiment
 from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Experiment
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.report.material import Measured

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown.model.record import BootEnd, BootStart, ParamValue, Sample, TrialEnd, TrialStart
+from kteardown.model.record import BootEnd, BootStart, Sample, TrialEnd, TrialStart
+from kteardown.model.record_fields import ParamValue
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt import finds as finds_module
 from kteardown_hunt.finds import MeasuredCase, measured

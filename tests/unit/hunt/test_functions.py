@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.model.record import (
-    BootEnd,
-    BootStart,
-    ParamValue,
-    Record,
-    Sample,
-    TrialEnd,
-    TrialStart,
-)
+from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
+from kteardown.model.record_fields import ParamValue
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.functions import place_of, scaling, scalings
 from kteardown_hunt.plan import OWNER_BOOTS, Case, Options, owners_plan

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from kteardown.model.faults import Fault, VoidTrials
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result, Uncompared
 from kteardown.report.console import TextConsole
 from kteardown.report.formats import comment, markdown, text

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.report.prose import change_sentences, place_in_words, why_unsure
 from unit.generated_results import fault_of
 from unit.judge.test_deciding import metric

@@ -89,6 +89,10 @@ def scripted(trial: PlannedTrial) -> Iterator[Fields]:
         yield {"type": "output", **at, "source": "log", "at_ns": 2, "text": "x", "facility": 1}
         yield {"type": "delta", **at, "file": "meminfo", "name": "Slab", "before": 1, "after": 2}
         yield {"type": "ended", **at, "how": "exit", "code": 0, "dropped": 0}
+        if trial.profile_ns:
+            yield {"type": "waits", **at, "stretch_ns": 90, "waits": 3, "lost": 0}
+            yield {"type": "wait", **at, "stack": "a;b", "count": 2, "ns": 18}
+            yield {"type": "wait", **at, "stack": "a;c", "count": 1, "ns": 9}
         yield {"type": "check", **at, "name": "ended", "ok": True, "detail": "exit 0"}
 
 
@@ -103,7 +107,7 @@ def sequences(draw: st.DrawFn) -> tuple[PlannedBoot, list[Fields]]:
             params={"N": draw(st.integers(0, 9)), "MODE": draw(st.sampled_from(["fast", "slow"]))},
             warmup=draw(st.integers(0, 1)),
             repetitions=draw(st.integers(1, 2)),
-            profile_ns=0 if is_script else draw(st.sampled_from([0, 9])),
+            profile_ns=draw(st.sampled_from([0, 9])),
             script={"printed_ns": "printed printed"} if is_script else None,
         )
         for index in draw(st.sampled_from([(0,), (0, 1), (1, 3)]))

@@ -9,7 +9,8 @@ import pytest
 from kteardown.inputs.load import load_experiment, load_workloads
 from kteardown.model.experiment import Experiment, Sweep
 from kteardown.model.plan import Plan, PlannedTrial
-from kteardown.model.record import BootEnd, BootStart, ParamValue, Record, TrialEnd
+from kteardown.model.record import BootEnd, BootStart, Record, TrialEnd
+from kteardown.model.record_fields import ParamValue
 from kteardown.report.forecast_text import measuring
 from kteardown.run.forecast import (
     REHEARSAL,

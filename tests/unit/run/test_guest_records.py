@@ -48,7 +48,7 @@ def test_what_an_agent_sends_passes_also_if_it_ends_early(
     take(boot, [*lines[:end], {"type": "error", "detail": "no memory"}])
 
 
-FREE = {"alive", "sample", "check", "output", "delta", "stack", "histogram"}
+FREE = {"alive", "sample", "check", "output", "delta", "stack", "wait", "histogram"}
 """Records of which some may come twice, or in another order, and mean the same."""
 EVERYWHERE: tuple[Fields, ...] = (
     {
@@ -137,6 +137,8 @@ CHANGES: Mapping[str, Mapping[str, Sequence[object]]] = {
     "trial_end": {"trial": [5], "at_s": [1.0], "lost": [None], "disturbed": [""], "boot": [0]},
     "profile": {"trial": [5], "repetition": [9]},
     "stack": {"trial": [5], "count": [4, 0, -1]},
+    "waits": {"trial": [5], "repetition": [9], "waits": [-1, 0], "boot": [0]},
+    "wait": {"trial": [5], "repetition": [9], "count": [4, 0, -1]},
     "output": {"trial": [5], "repetition": [9], "boot": [0]},
     "ended": {"trial": [5], "repetition": [9]},
     "bye": {"trials": [0, 9], "boot": [0]},

@@ -9,7 +9,8 @@ import pytest
 
 from kteardown.errors import InputError
 from kteardown.inputs.options import Scripted
-from kteardown.model.record import Delta, OutputLine, ParamValue, ScriptEnd
+from kteardown.model.record_fields import ParamValue
+from kteardown.model.script_records import Delta, OutputLine, ScriptEnd
 from kteardown.model.workload import Metric
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.rehearse import (

@@ -4,7 +4,8 @@ from typing import Literal
 
 import pytest
 
-from kteardown.model.record import BootEnd, BootStart, OutputLine, Record, ScriptEnd
+from kteardown.model.record import BootEnd, BootStart, Record
+from kteardown.model.script_records import OutputLine, ScriptEnd
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.environment import error_lines, printed_notes
 

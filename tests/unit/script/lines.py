@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kteardown.model.record import Delta, OutputLine
+from kteardown.model.script_records import Delta, OutputLine
 
 RECORDED = Path(__file__).parents[2] / "data" / "script"
 """What benchmarks printed on a host."""

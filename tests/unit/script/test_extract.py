@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError
-from kteardown.model.record import Delta, OutputLine
+from kteardown.model.script_records import Delta, OutputLine
 from kteardown.model.workload import Unit
 from kteardown.script import extract
 from kteardown.script.extract import Value, metric_of, parse_reading, values

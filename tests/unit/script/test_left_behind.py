@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from kteardown.model.plan import PlannedTrial
-from kteardown.model.record import Check, Delta, OutputLine, Record, Sample, ScriptEnd, TrialEnd
+from kteardown.model.record import Check, Record, Sample, TrialEnd
+from kteardown.model.script_records import Delta, OutputLine, ScriptEnd
 from kteardown.script import left_behind
 from kteardown.script.left_behind import LeftBehind
 from unit.script.lines import delta, logged, printed

@@ -27,7 +27,7 @@ from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source import Sources
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.patches.tried_source import Base
 from kteardown.report import try_page
 from kteardown.report.formatting import share

@@ -11,7 +11,7 @@ from kteardown.inputs.published import Figure as PublishedFigure
 from kteardown.inputs.published import Posted, PostedRow, Posting
 from kteardown.judge.metrics import PointKey, metric_label, metric_name
 from kteardown.model.judged import Comparison, Verdict
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 from kteardown.model.workload import Better, Workload
 from kteardown.report.chart_model import (

@@ -17,7 +17,7 @@ from kteardown.flows.try_series.experiments import needed_settings
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Designed
 from kteardown.kernels.request import KernelImage
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.patches.tried_source import Base
 from kteardown.report.try_page import Chosen
 from kteardown.run.resolve import experiment_for

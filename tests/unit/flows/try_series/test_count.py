@@ -16,7 +16,7 @@ from kteardown.flows.try_series import count
 from kteardown.inputs.load import load_workload
 from kteardown.inputs.options import Overrides, apply
 from kteardown.kernels.request import KernelImage
-from kteardown.model.record import ParamValue
+from kteardown.model.record_fields import ParamValue
 from kteardown.report.try_page import MeasuredWorkload
 from kteardown.run.resolve import experiment_for
 

@@ -17,15 +17,13 @@ from kteardown.model.record import (
     BootStart,
     Buckets,
     Check,
-    Delta,
     Outcome,
-    OutputLine,
     Record,
     Sample,
-    ScriptEnd,
     TrialEnd,
     TrialStart,
 )
+from kteardown.model.script_records import Delta, OutputLine, ScriptEnd
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.writer import open_writer
 from kteardown_history.sql.database import TABLES, database

@@ -1,0 +1,189 @@
+"""What a script waits for: in which functions its processes sleep, how often and for how long.
+
+The agent sends each stack in which a task gave up its CPU, with the number and the time of its
+waits. A wait has one place: the innermost function that says what it is for. Processes that wait
+for another process are apart, since the other one says more. Of kernel threads only those count
+that are in a work item: the others wait for work.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from kteardown.analysis.stretches import frames_of
+from kteardown.model.experiment import Experiment
+from kteardown.model.judged import tidy
+from kteardown.model.point import Key, key, size_of
+from kteardown.model.record import TrialStart
+from kteardown.model.script_records import Wait, WaitedStretch
+from kteardown.model.waits import WaitPlace, WaitProfile
+from kteardown.model.workload import Workload
+from kteardown.paths import shipped_table
+from kteardown.rundir.counting import BootRecords, trials
+
+_CALLERS = 3
+_LEAST_SHARE = 0.001
+_TABLE = shipped_table("analysis/waits")
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(_TABLE[name]))
+
+
+_SCHEDULER = _pattern("scheduler")
+_FOR_PROCESS = _pattern("for_process")
+_KERNEL_THREAD = _pattern("kernel_thread")
+_WORKS = _pattern("works")
+_ENDED = _pattern("ended")
+_ENTRY = _pattern("entry")
+
+
+def _has(frames: Sequence[str], pattern: re.Pattern[str]) -> bool:
+    return any(pattern.fullmatch(frame) for frame in frames)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a task waits; ``callers`` are all of its callers, the nearest first."""
+
+    function: str
+    callers: tuple[str, ...]
+    is_process: bool
+    is_for_process: bool
+
+
+def place_of(stack: str) -> Place | None:
+    """Return where a task waits; None if it has ended, or is a kernel thread that waits for
+    work."""
+    # A function and the part of it that the compiler has split off are one.
+    frames = [frame for frame, _ in groupby(frames_of(stack))]
+    is_process = not _has(frames, _KERNEL_THREAD)
+    if _has(frames, _ENDED) or not (is_process or _has(frames, _WORKS)):
+        return None
+    inner_first = frames[::-1]
+    depth = next(
+        (n for n, frame in enumerate(inner_first) if not _SCHEDULER.fullmatch(frame)),
+        len(frames) - 1,
+    )
+    callers = [frame for frame in inner_first[depth + 1 :] if not _ENTRY.fullmatch(frame)]
+    return Place(
+        inner_first[depth], tuple(callers), is_process, is_process and _has(frames, _FOR_PROCESS)
+    )
+
+
+@dataclass
+class _Waits:
+    """The waits of one kernel at one point, of all stretches."""
+
+    kernel: str
+    workload: str
+    key: Key
+    stretches: list[WaitedStretch] = field(default_factory=list)
+    stacks: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def add(self, record: Wait) -> None:
+        self.stacks[record.stack]["count"] += record.count
+        self.stacks[record.stack]["ns"] += record.ns
+
+
+def _collect(boots: Iterable[BootRecords]) -> list[_Waits]:
+    waits: dict[tuple[str, str, Key], _Waits] = {}
+    for boot in boots:
+        usable = {trial.index for trial in trials(boot.records) if trial.usable}
+        running: dict[int, _Waits] = {}
+        for record in boot.records:
+            if isinstance(record, TrialStart) and record.trial in usable:
+                where = (boot.start.kernel, record.workload, key(record.params))
+                running[record.trial] = waits.setdefault(where, _Waits(*where))
+            elif isinstance(record, WaitedStretch) and record.trial in running:
+                running[record.trial].stretches.append(record)
+            elif isinstance(record, Wait) and record.trial in running:
+                running[record.trial].add(record)
+    return [at_point for at_point in waits.values() if at_point.stretches]
+
+
+@dataclass
+class _PlaceTime:
+    """The waits at one place; ``chains`` has their time by the callers through which they came."""
+
+    count: int = 0
+    ns: int = 0
+    chains: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+
+def _by_place(waits: _Waits) -> dict[Place, _PlaceTime]:
+    """Return all waits by their places, each with its nearest caller alone."""
+    places: dict[Place, _PlaceTime] = defaultdict(_PlaceTime)
+    for stack, numbers in waits.stacks.items():
+        place = place_of(stack)
+        if place is not None:
+            time = places[replace(place, callers=place.callers[:1])]
+            time.count += numbers["count"]
+            time.ns += numbers["ns"]
+            time.chains[place.callers[:_CALLERS]] += numbers["ns"]
+    return places
+
+
+def wait_profiles(
+    boots: Iterable[BootRecords], experiment: Experiment, workloads: Mapping[str, Workload]
+) -> tuple[WaitProfile, ...]:
+    """Return what each workload waits for on each kernel, at the largest of its sizes.
+
+    ``boots`` are those that were sampled.
+    """
+    families: dict[tuple[str, str, Key], list[_Waits]] = {}
+    for waits in _collect(boots):
+        if waits.workload in workloads:
+            law = workloads[waits.workload].law
+            rest = tuple(pair for pair in waits.key if pair[0] != law)
+            families.setdefault((waits.kernel, waits.workload, rest), []).append(waits)
+    swept = {s.workload: {*experiment.machine.swept, *s.params} for s in experiment.workloads}
+    return tuple(
+        _profile(family, workloads[workload].law, swept.get(workload, set()))
+        for (_, workload, _), family in families.items()
+    )
+
+
+def _profile(family: list[_Waits], law: str, shown: set[str]) -> WaitProfile:
+    by_size = sorted(family, key=lambda waits: size_of(dict(waits.key), law))
+    smallest = by_size[0]
+    largest = by_size[-1]
+    small_n, large_n = (size_of(dict(waits.key), law) for waits in (smallest, largest))
+    number = len(largest.stretches)
+    stretch_ns = sum(stretch.stretch_ns for stretch in largest.stretches) / number
+    at_smallest = _by_place(smallest)
+    more = large_n - small_n
+    places = []
+    for place, time in _by_place(largest).items():
+        count = time.count / number
+        fewer = at_smallest.get(place, _PlaceTime()).count / len(smallest.stretches)
+        share = time.ns / number / stretch_ns if stretch_ns else 0.0
+        places.append(
+            WaitPlace(
+                function=place.function,
+                callers=max(time.chains, key=lambda chain: (time.chains[chain], chain)),
+                is_process=place.is_process,
+                is_for_process=place.is_for_process,
+                count=_tidy(count),
+                ns=_tidy(time.ns / number),
+                share=_tidy(share),
+                count_per_object=_tidy((count - fewer) / more) if more > 0 else None,
+            )
+        )
+    places.sort(key=lambda place: (-place.ns, place.function))
+    return WaitProfile(
+        workload=largest.workload,
+        kernel=largest.kernel,
+        param=law,
+        point={name: value for name, value in largest.key if name in {*shown, law}},
+        stretches=number,
+        stretch_ns=_tidy(stretch_ns),
+        lost=sum(stretch.lost for stretch in largest.stretches),
+        places=tuple(place for place in places if place.share >= _LEAST_SHARE),
+    )
+
+
+def _tidy(value: float) -> float:
+    return tidy(value) or 0.0

@@ -1,0 +1,43 @@
+"""What the tasks of a script wait for."""
+
+from kteardown.model.record_fields import ParamValue
+from kteardown.model.workload import StrictModel
+
+
+class WaitPlace(StrictModel):
+    """A function in which tasks wait, at the largest point.
+
+    ``function`` is the innermost one that says for what: not that of the scheduler. ``callers`` are
+    those through which most of its time came, the nearest first. ``is_process``: a process waits;
+    else a kernel thread does, for a work item. ``count`` and ``ns`` are of one stretch, all tasks
+    together; ``share`` is ``ns`` as a part of the stretch, above 1 if several tasks wait at once.
+    ``count_per_object`` is how many more waits one more object adds; None if only one size was
+    watched. ``is_for_process``: it waits for another process, whose own waits are counted.
+    """
+
+    function: str
+    callers: tuple[str, ...]
+    is_process: bool
+    is_for_process: bool
+    count: float
+    ns: float
+    share: float
+    count_per_object: float | None = None
+
+
+class WaitProfile(StrictModel):
+    """What the tasks of one kernel wait for, at the largest point of ``param``.
+
+    ``stretch_ns`` is the mean length of a stretch, ``stretches`` how many were watched. ``lost``
+    counts the switches of tasks that did not fit into the buffer. ``places`` are by decreasing
+    time; what was less than a thousandth of the stretch is left out.
+    """
+
+    workload: str
+    kernel: str
+    param: str
+    point: dict[str, ParamValue]
+    stretches: int
+    stretch_ns: float
+    lost: int
+    places: tuple[WaitPlace, ...]
