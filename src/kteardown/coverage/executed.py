@@ -45,6 +45,7 @@ from kteardown.run.setting import Bootable
 from kteardown.script.describe import Described
 from kteardown.vm.machine import Machine
 
+_SPEC = MachineSpec()
 _DOUBLINGS = math.log2(5)
 """From the larger of the sizes at which executions are counted to the default one."""
 
@@ -58,6 +59,8 @@ class ExercisedFunction:
     """Of that changed statement of it which was executed most often."""
     executions_per_object: float | None
     """How many more for one object more; None if the workload has no growth law."""
+    entered: int = 0
+    """How often the function itself was called."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,14 @@ def executed(
     reporter: Reporter,
     *,
     folder: str = "",
+    spec: MachineSpec = _SPEC,
     seeds: int = 1,
     machine: Machine | None = None,
 ) -> Exercised:
     """Return what of ``changed`` the stretch of ``workload`` executes, and what that costs.
 
-    ``kernels`` are base and the variant; each is booted once with each of ``seeds`` seeds.
+    ``kernels`` are base and the variant; each is booted once with each of ``seeds`` seeds, in a
+    guest as ``spec`` says: what measures on one CPU may never end on two that take turns.
     ``params`` is the smaller point; the larger one has twice its size. The first repetition at each
     point is not counted, since it does some things for the first time. Raises GuestError, LabError,
     InputError.
@@ -127,7 +132,7 @@ def executed(
     sizes = two_sizes(workload, params)
     # A trial at the small size first, for what the kernel does only once.
     machine = machine or HERE.machine("", reporter, repeat=True)
-    booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, seeds, machine)
+    booted = _booted(kernels, workload, [sizes[0], *sizes], reporter, folder, spec, seeds, machine)
     functions = {function.id for function in changed if function.kind == "function"}
     costs: list[list[float]] = []
     whole: list[list[float]] = []
@@ -158,6 +163,7 @@ def _booted(
     points: Sequence[Mapping[str, ParamValue]],
     reporter: Reporter,
     folder: str,
+    spec: MachineSpec,
     seeds: int,
     machine: Machine,
 ) -> list[list[tuple[CountedTrial, ...]]]:
@@ -172,6 +178,7 @@ def _booted(
                 reporter,
                 seed=seed,
                 folder=folder,
+                spec=spec,
                 machine=machine,
                 also="later",
             )
@@ -280,7 +287,8 @@ def _function(
     before, after = (_executions(changed, side) for side in (sides[0], sides[-1]))
     most = max(range(len(after)), key=after.__getitem__)
     per_object = (after[most] - before[most]) / objects if objects else None
-    return ExercisedFunction(changed, after[most], per_object)
+    entered = sides[-1].functions.get(changed.id, Counts()).calls
+    return ExercisedFunction(changed, after[most], per_object, entered)
 
 
 def _executions(changed: ChangedFunction, side: Executed) -> list[int]:

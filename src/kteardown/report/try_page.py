@@ -85,6 +85,8 @@ class Chosen:
 
     changed: tuple[ChangedFunction, ...] = ()
     workloads: tuple[MeasuredWorkload, ...] = ()
+    spare: tuple[MeasuredWorkload, ...] = ()
+    """What is counted, one after the other, if none of the workloads executes a changed line."""
     not_executed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     maps_exist: bool = True

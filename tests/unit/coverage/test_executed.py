@@ -10,6 +10,7 @@ from kteardown.coverage import executed as module
 from kteardown.coverage.attribute import Counts, Executed, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.executed import (
+    Exercised,
     ExercisedFunction,
     PathCost,
     _at_default_size,
@@ -23,6 +24,7 @@ from kteardown.inputs.load import load_workload
 from kteardown.kernels.request import KernelImage
 from kteardown.model.record import BootEnd
 from kteardown.progress import SilentReporter
+from kteardown.report.charts import written
 from kteardown.run.boot_once import CountedBoot, CountedTrial
 from kteardown.run.setting import Bootable
 from kteardown.vm.qemu_library import TrialBlocks
@@ -40,13 +42,17 @@ def side(calls: int, **lines: int) -> Executed:
 def test_the_slope_of_the_statement_that_is_executed_most() -> None:
     changed = ChangedFunction(FILE, "free", statements_after=((4, 5), (9, 9), (20, 20)))
     found = _function(changed, [side(10, l4=10, l9=1), side(30, l4=30, l9=1)], objects=10)
-    assert found == ExercisedFunction(changed, 30, 2.0)
+    assert found == ExercisedFunction(changed, 30, 2.0, entered=30)
 
 
 def test_lines_that_are_not_executed() -> None:
     changed = ChangedFunction(FILE, "free", statements_after=((9, 9),))
     found = _function(changed, [side(10, l4=10), side(30, l4=30)], objects=10)
-    assert found.executions == 0
+    assert (found.executions, found.entered) == (0, 30)
+    exercised = Exercised("zombies", "zombies", (found,), 0.001)
+    (sentence,) = written("executed", exercised, 3, "0.1%")
+    assert sentence.startswith("zombies entered free() 30 times")
+    assert "line 9 of the patched file" in sentence
 
 
 def test_where_lines_are_only_removed_the_function_counts() -> None:

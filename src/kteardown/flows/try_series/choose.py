@@ -35,6 +35,8 @@ from kteardown.report.try_page import Chosen, MeasuredWorkload
 
 MOST = 2
 """So many of the proposed workloads are run; the others are named."""
+_SPARE = 3
+"""So many others are counted if none of the proposed ones executes a changed line."""
 SHOWN = 3
 _LEAST_SHARE = 0.01
 """Of its stretch: a workload that executes less of what is changed, and not for each object, is not
@@ -106,11 +108,9 @@ def _choose(
             "kteardown does not know what these scripts in ./workloads execute: "
             f"{', '.join(missing)}."
         )
-    best: dict[str, Proposal] = {}
-    for proposal in proposals.measured:
-        if proposal.workload not in stress_tests():
-            best.setdefault(proposal.workload, proposal)
+    best = _best(proposals)
     unmeasured = ""
+    spare: list[MeasuredWorkload] = []
     if not choices:
         worth = [
             proposal
@@ -123,6 +123,8 @@ def _choose(
         ]
         chosen = {choice.workload for choice in choices}
         others = [workload for workload in best if workload not in chosen]
+        if choices and all(choice.only_counted for choice in choices):
+            spare = _spare([best[name] for name in others], base.source, designed)
         if others:
             notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
         if best and not choices:
@@ -132,8 +134,22 @@ def _choose(
                 f"({most.workload}), and is not executed for each of its objects"
             )
     return Chosen(
-        changed, tuple(choices), _not_executed(proposals), tuple(notes), unmeasured=unmeasured
+        changed,
+        tuple(choices),
+        tuple(spare),
+        _not_executed(proposals),
+        tuple(notes),
+        unmeasured=unmeasured,
     )
+
+
+def _best(proposals: Proposals) -> dict[str, Proposal]:
+    """Return the first proposal of each workload that has figures."""
+    best: dict[str, Proposal] = {}
+    for proposal in proposals.measured:
+        if proposal.workload not in stress_tests():
+            best.setdefault(proposal.workload, proposal)
+    return best
 
 
 def _deciding(
@@ -212,6 +228,16 @@ def _counted(
             only_counted=True,
         )
         for choice in dict.fromkeys((order[0], nearest))
+    ]
+
+
+def _spare(
+    proposals: Sequence[Proposal], source: str, designed: Designed
+) -> list[MeasuredWorkload]:
+    """Return the workloads to count if none of the chosen ones executes a changed line."""
+    return [
+        replace(_choice(proposal, smallest_shown(proposal, source, designed)), only_counted=True)
+        for proposal in proposals[:_SPARE]
     ]
 
 

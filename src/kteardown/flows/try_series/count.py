@@ -53,6 +53,7 @@ def count_executions(
     elsewhere = [n for n in set_names & params.keys() if all(p[n] != params[n] for p in points)]
     params |= {name: small(name, points[0][name], workload) for name in elsewhere}
     seeds = min(experiment.design.seeds, _SEEDS)
+    swept = {name: points[0][name] for name in experiment.machine.swept}
     try:
         execution = executed(
             kernels,
@@ -61,6 +62,7 @@ def count_executions(
             changed,
             reporter,
             folder=experiment.folder,
+            spec=experiment.machine.model_copy(update=swept),
             seeds=seeds,
             machine=machine,
         )

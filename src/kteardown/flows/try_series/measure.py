@@ -76,6 +76,11 @@ class SeriesMeasurement:
             if tried.error:
                 return tried
             counted.append(replace(choice, exercise=exercise))
+        if not later:
+            tried, more = self._counted_more(tried, counted)
+            if tried.error:
+                return tried
+            counted += more
         # Nothing else says which scripts execute what is changed.
         counted.sort(key=lambda workload: -workload.exercise.share)
         able = [
@@ -117,6 +122,21 @@ class SeriesMeasurement:
             choice, run=run.name, material=material, exercise=exercise, only_counted=False
         )
         return tried, ran
+
+    def _counted_more(
+        self, tried: Tried, counted: Sequence[MeasuredWorkload]
+    ) -> tuple[Tried, list[MeasuredWorkload]]:
+        """Count the spare workloads until one executes a changed line, if none of ``counted``
+        does."""
+        more: list[MeasuredWorkload] = []
+        for choice in tried.chosen.spare:
+            if not all(w.exercise.exercised is False for w in (*counted, *more)):
+                break
+            tried, exercise = self._counted(choice, tried)
+            if tried.error:
+                break
+            more.append(replace(choice, exercise=exercise))
+        return tried, more
 
     def _counted(self, choice: MeasuredWorkload, tried: Tried) -> tuple[Tried, Exercise]:
         """Count what is executed of the change before a workload is run, and before a script is

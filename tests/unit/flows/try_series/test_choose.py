@@ -136,6 +136,9 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
     assert [one.workload for one in found.workloads] == ["pipechain", "threadexit"]
     assert all(one.only_counted for one in found.workloads)
+    # The third is counted if these execute no changed line: their functions have other lines too.
+    assert [(one.workload, one.only_counted) for one in found.spare] == [("crowd", True)]
+    assert found.spare[0].smallest == 0.2
 
 
 def executed(
