@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
@@ -96,15 +97,17 @@ class Execution(_Files):  # type: ignore[misc]
         gates: Callable[[], None],
         *,
         kept: str = "",
+        more_files: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:
         """Apply the gates, write the files, and show the page. Each is done whatever becomes of the
         others.
 
         The JSON is last, since it has the error with which the command ends: that of the gates, or
         else the first one. This error is raised, and the others are printed. ``kept``: the command
-        that makes the files again from the run.
+        that makes the files again from the run. ``more_files``: those of options of the command,
+        by their formats.
         """
-        files = self.files
+        files = {**self.files, **more_files}
         last = files.pop("json", None)
         steps: list[Callable[[], None]] = [
             gates,

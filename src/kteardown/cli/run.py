@@ -86,7 +86,10 @@ def compare(
     branch: Annotated[list[str] | None, typer.Option(metavar="BASE..TOPIC")] = None,
 ) -> None:
     reporter = execution.begin()
-    source, variants = base_and_variants(source, series or [], branch or [])
+    alone = ["kteardown", "measure", workload, *(["--source", source] if source else [])]
+    source, variants = base_and_variants(
+        source, series or [], branch or [], alone=shlex.join(alone)
+    )
     asked = Overrides.of(kernels, designed, variant=variants)
     experiments = experiments_on(workload, source, asked, scripted, reporter)
     folder = execution.runner(reporter).start(experiments, ablate=asked.ablate)

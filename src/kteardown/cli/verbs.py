@@ -15,7 +15,7 @@ from kteardown.extensions import extensions, function_of
 
 TEXTS = Path(__file__).parent / "texts"
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Measure a change": ("try", "compare", "run", "gate"),
+    "Measure": ("try", "compare", "measure", "run", "gate"),
     "Before and besides": ("plan", "build", "bisect", "queue"),
     "Results": ("report", "show", "diff", "analyse", "list"),
     "This host": ("doctor", "selftest", "prune", "new"),

@@ -36,6 +36,7 @@ from kteardown.report.sections.fault_lines import (
     unconfirmed_sentences,
 )
 from kteardown.report.sections.growth import law_tables
+from kteardown.report.sections.levels import level_tables, wait_tables
 from kteardown.report.sections.profile import profile_tables
 from kteardown.report.sections.published import published_tables
 from kteardown.report.sections.samples import distribution_tables
@@ -50,9 +51,9 @@ def verdicts(material: Material) -> list[Cell]:
     """Return what failed or was not compared, what revisions keep, the ablations, and the stop."""
     result = material.result
     workloads = material.workloads
-    if len(result.kernels) == 1:
-        return [Cell("only base was run: there is nothing to compare it with", "inconclusive")]
     lines = fault_lines(result)
+    if len(result.kernels) == 1:
+        return lines
     if not lines and not any(headlines(result, workloads)):
         boots = sum(result.boots.values())
         lost = sum(void.count for void in result.voids)
@@ -81,10 +82,14 @@ def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str,
     workloads = material.workloads
     points = [headline_table(result, group) for group in headlines(result, workloads)]
     return {
-        "changes": [*metric_tables(result, workloads), *points],
+        "changes": [
+            *metric_tables(result, workloads),
+            *points,
+            *level_tables(result, workloads),
+        ],
         "patches": ablation_tables(material, room),
         "growth": law_tables(material),
-        "profile": profile_tables(result),
+        "profile": [*wait_tables(result), *profile_tables(result)],
         "posting": published_tables(material),
         "tail": distribution_tables(material),
         "run": [*other_metrics(result, workloads), *outliers_table(result, workloads)],

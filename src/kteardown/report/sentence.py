@@ -27,6 +27,7 @@ from kteardown.report.formatting import (
     size_of,
     with_remedy,
 )
+from kteardown.report.measured import measured_lines
 from kteardown.report.metrics import is_activity
 from kteardown.report.revisions import revisions_in
 from kteardown.visible import on_one_line
@@ -69,10 +70,20 @@ def lines(measured: ByClock, workloads: Mapping[str, Workload]) -> list[VariantL
     if base := _faults(answer.base, "base", several=len(results) > 1):
         variant_lines.insert(0, VariantLine("broken", f"{BASE} is broken: {base}."))
     if not answer.variants:
-        variant_lines.append(
-            VariantLine("inconclusive", f"{BASE}: there is nothing to compare it with")
-        )
+        variant_lines += _of_base(results, workloads)
     return variant_lines
+
+
+def _of_base(results: Sequence[Result], workloads: Mapping[str, Workload]) -> list[VariantLine]:
+    """Return what base does by itself, if it is compared with nothing."""
+    texts = [
+        f"{text} ({CLOCKS[result.clock]})" if len(results) > 1 else text
+        for result in results
+        for text in measured_lines(result, workloads)
+    ]
+    if not texts:
+        return [VariantLine("inconclusive", f"{BASE}: nothing was measured")]
+    return [VariantLine("same", text) for text in texts]
 
 
 def _of_variant(

@@ -175,17 +175,21 @@ def _ablation(
     return requests
 
 
-def base_and_variants(source: str, series: list[str], branches: list[str]) -> tuple[str, list[str]]:
+def base_and_variants(
+    source: str, series: list[str], branches: list[str], *, alone: str = ""
+) -> tuple[str, list[str]]:
     """Return the source of base and the names of the variants.
 
     ``branches`` are written BASE..TOPIC. Without ``source``, base is the commit where they begin.
+    ``alone``: the command that measures base by itself.
 
     Raises InputError if there is no variant, or if the options do not determine one base.
     """
     if not series and not branches:
+        by_itself = f" To measure one kernel by itself: {alone}" if alone else ""
         raise InputError(
             "there is nothing to compare with base: neither --series nor --branch is given",
-            hint="name a patch, an mbox or a folder: --series ./my.mbox",
+            hint=f"name a patch, an mbox or a folder: --series ./my.mbox.{by_itself}",
         )
     kind, _, rest = source.partition(":")
     path, at, _ = rest.rpartition("@") if kind == "git" else ("", "", "")
@@ -206,7 +210,7 @@ def base_and_variants(source: str, series: list[str], branches: list[str]) -> tu
 
 
 def experiment_for(workload: str, source: str) -> Experiment:
-    """Return an experiment with one workload and base ``source``.
+    """Return an experiment with one workload, base ``source`` and no variant.
 
     Sweep and design are those of the known experiment that changes fewest of the workload's
     defaults, if there is one: settings that are for another question are not for this one.
@@ -227,7 +231,13 @@ def experiment_for(workload: str, source: str) -> Experiment:
     if examples:
         plainest = min(examples, key=lambda example: _distance(example, described))
         # The published figures are of another change than this one.
-        about = {"name": name, "question": question, "source": source, "reference": None}
+        about = {
+            "name": name,
+            "question": question,
+            "source": source,
+            "reference": None,
+            "variants": (),
+        }
         return apply(plainest, Overrides(workload=[workload])).model_copy(update=about)
     folder = "" if workload in workload_names() else str(here)
     sweeps = (Sweep(workload=workload),)

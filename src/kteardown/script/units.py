@@ -89,7 +89,7 @@ def convert(number: Decimal, word: str, unit: Unit) -> float | int | None:
     return int(result) if result == result.to_integral_value() else float(result)
 
 
-_READ: Mapping[Unit, tuple[tuple[float, str], ...]] = {
+_READ: Mapping[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, " s"), (1e6, " ms"), (1e3, " us"), (1, " ns")),
     "kb": ((1024**2, " GB"), (1024, " MB"), (1, " kB"), (1 / 1024, " B")),
     "share": ((0.01, "%"),),
@@ -100,19 +100,20 @@ _READ: Mapping[Unit, tuple[tuple[float, str], ...]] = {
 """The units in which people read the values of a metric, the largest first."""
 
 
-def readable(value: float, unit: Unit) -> str:
+def readable(value: float, unit: str) -> str:
     """Return ``value`` in the largest unit of which it is at least one: ``36.2 ms``, ``1.5 MB``,
     ``4,033``."""
     (text,) = readable_together([value], unit)
     return text
 
 
-def readable_together(measured: Sequence[float], unit: Unit) -> list[str]:
+def readable_together(measured: Sequence[float], unit: str) -> list[str]:
     """Return values as ``readable`` does, all in the unit of the smallest that is not 0."""
     if unit == "us":
         return readable_together([1000 * value for value in measured], "ns")
     smallest = min((abs(value) for value in measured if value), default=0.0)
-    steps = _READ[unit]
+    # A result of another version may have a unit that this one does not know.
+    steps = _READ.get(unit, ((1, f" {unit}"),))
     size, name = next((step for step in steps if smallest >= step[0]), steps[-1])
     return [f"{digits(value / size)}{name}" for value in measured]
 

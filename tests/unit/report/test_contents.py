@@ -144,7 +144,8 @@ def test_missing_trials_are_listed() -> None:
 def test_a_run_of_base_alone_has_a_report() -> None:
     experiment = freezer(variants=())
     report = printed(analysed(experiment, simulate(experiment)))
-    assert "nothing to compare it with" in report
+    assert "nothing was measured" not in report
+    assert "for one more zombies" in report
     assert "205.0" in report
 
 

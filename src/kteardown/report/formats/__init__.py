@@ -30,6 +30,7 @@ FORMATS: Mapping[str, Format] = {
     "junit": Format(option=True),
     "html": Format(),
     "cover": Format(),
+    "bugreport": Format(),
 }
 """By name, which is that of the module."""
 _WORDS = {"answers": "verdicts", "material": "single run", "page": "page"}

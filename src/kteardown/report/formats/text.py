@@ -21,6 +21,7 @@ from kteardown.report.sections.both_clocks_table import (
 from kteardown.report.sections.changes import brief_table
 from kteardown.report.sections.fault_lines import fault_lines, fault_source, reported_faults
 from kteardown.report.sections.growth import law_tables
+from kteardown.report.sections.levels import level_tables
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Block, Table
 from kteardown.visible import on_one_line, visible
@@ -150,7 +151,11 @@ def brief(material: Measured, console: Console) -> None:
         table = clock_summary(material.both, workloads)
     else:
         faults = fault_lines(result)
-        table = brief_table(result, workloads)
+        (table, *_) = (
+            [brief_table(result, workloads)]
+            if result.comparisons
+            else [*level_tables(result, workloads), None]
+        )
 
     if table and table.keys.width(_GAP) > console.width:
         # Without the points, which the lines have too.

@@ -1,0 +1,71 @@
+"""The text of a bug report: what happens on which kernel, how it grows, where it waits, and how to
+repeat it.
+
+Plain ASCII text of at most 72 columns, without a greeting. The reproducer is quoted as it is.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kteardown.model.record import BASE
+from kteardown.model.result import Result
+from kteardown.model.waits import WaitProfile
+from kteardown.report.contents import limits
+from kteardown.report.formats.cover import layout, wrapped
+from kteardown.report.measured import WAITS, measured_lines
+from kteardown.report.publication import Publication
+from kteardown.report.sections.levels import level_tables
+from kteardown.script.units import digits, readable
+from kteardown.visible import on_one_line
+
+NEEDS = ("material",)
+_PLACES = 3
+_MOST_CHARACTERS = 20_000
+"""Of a longer reproducer only its name is given."""
+
+
+def render(publication: Publication) -> str:
+    """Return the whole text, with a newline at the end."""
+    material = publication.run
+    result = material.clocks[0].result
+    parts = [
+        _kernels(result),
+        "\n".join(wrapped(line, "- ") for line in measured_lines(result, material.workloads)),
+        *map(layout, level_tables(result, material.workloads)),
+        *(_trace(profile) for profile in result.waits),
+        _reproducer(publication.details.get("reproducer", {})),
+        f"To repeat it, with kteardown:\n\n  {on_one_line(result.command)}",
+        "\n".join(["Limits:", *(wrapped(text, "- ") for text in limits(result))]),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _kernels(result: Result) -> str:
+    lines = [
+        f"Kernel{'' if name == BASE else f' {name}'}: Linux {facts.release} ({facts.source}, "
+        f"{facts.arch})"
+        for name, facts in result.kernels.items()
+    ]
+    return "\n".join(map(wrapped, map(on_one_line, lines)))
+
+
+def _trace(profile: WaitProfile) -> str:
+    """Return the functions through which the longest waits came, as a stack trace shows them."""
+    shown = [p for p in profile.places if not p.is_for_process and p.share >= WAITS][:_PLACES]
+    texts = []
+    for place in shown:
+        each = readable(place.ns / place.count, "ns") if place.count else "0 ns"
+        title = f"{digits(place.count)} waits of {each} each, {place.share:.1%} of the time:"
+        frames = [f"  {function}" for function in (place.function, *place.callers)]
+        texts.append("\n".join([title, *map(on_one_line, frames)]))
+    return "\n\n".join(["Where it waits:", *texts]) if texts else ""
+
+
+def _reproducer(details: Mapping[str, Any]) -> str:
+    """Return the script, if the command that measured it is the one that reports."""
+    name = str(details.get("name", ""))
+    text = str(details.get("text", ""))
+    if not text or len(text) > _MOST_CHARACTERS:
+        return ""
+    quoted = "\n".join(f"  {line}".rstrip() for line in text.splitlines())
+    return f"The reproducer, {on_one_line(name)}:\n\n{quoted}"

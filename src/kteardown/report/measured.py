@@ -1,0 +1,177 @@
+"""What a kernel by itself does, in a reporter's words: how each figure grows, and what waits.
+
+    exit time: 36 ms for one more N, linear; 36.02 s at N=1,000.
+    99.5% of that time a process waits in synchronize_rcu_tasks_trace(), called by
+    uprobe_unregister_sync(): 1 wait for one more N, of 36 ms each.
+
+The figures are those of base, and only of a run that compares it with nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kteardown.judge.metrics import is_headline, metric_name
+from kteardown.model.laws import Law
+from kteardown.model.levels import Level
+from kteardown.model.point import Key, key
+from kteardown.model.record import BASE
+from kteardown.model.record_fields import ParamValue
+from kteardown.model.result import Result
+from kteardown.model.stack_profile import Profile
+from kteardown.model.waits import WaitPlace, WaitProfile
+from kteardown.model.workload import Workload
+from kteardown.report.formatting import parameter, point_text
+from kteardown.script.units import digits, readable, readable_together
+
+_LAW_NAMES: Mapping[str, str] = {
+    "nlogn": "a little faster than linear (n log n)",
+    "power": "by a power",
+}
+_GROWS = 1.1
+"""The least exponent of what grows faster than its objects."""
+_MOST_PLACES = 2
+_MOST_FUNCTIONS = 3
+WAITS = 0.05
+"""A smaller share of the stretch is not said."""
+_IN_USER_SPACE = "in user space"
+_NO_GROWTH = "No figure depends on"
+_BUSY = 0.05
+"""Of a smaller share of the stretch, nothing is said of the functions that use the CPU."""
+
+
+def measured_lines(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
+    """Return a sentence for each figure of base, then for what waits, then for what uses the
+    CPU."""
+    growth = [*_growth_lines(result, workloads)]
+    # Of a script that may be wrong, what it executes says most.
+    least_share = 0 if growth and growth[-1].startswith(_NO_GROWTH) else _BUSY
+    return [
+        *growth,
+        *(line for profile in result.waits for line in wait_lines(profile)),
+        *(line for profile in result.profiles for line in _function_lines(profile, least_share)),
+    ]
+
+
+def _growth_lines(result: Result, workloads: Mapping[str, Workload]) -> Iterator[str]:
+    laws = {(law.workload, law.metric, key(law.point)): law for law in result.laws}
+    families: dict[tuple[str, str, Key], list[Level]] = {}
+    for level in result.levels:
+        param = workloads[level.workload].law if level.workload in workloads else ""
+        rest = {name: value for name, value in level.point.items() if name != param}
+        families.setdefault((level.workload, level.metric, key(rest)), []).append(level)
+    shown = [
+        (family, laws.get(place))
+        for place, family in families.items()
+        if is_headline(workloads, place[0], place[1]) or family[0].metric == "cpu_us"
+    ]
+    for family, law in shown:
+        yield growth_line(family, law, metric_name(workloads, family[0].workload, family[0].metric))
+    yield from _without_growth([law for family, law in shown if family[0].metric != "cpu_us"])
+
+
+def _without_growth(laws: Sequence[Law | None]) -> Iterator[str]:
+    """Yield that the script may be wrong, if no figure depends on the size."""
+    known = [law for law in laws if law is not None]
+    if known and all(law.model == "constant" for law in known):
+        yield (
+            f"{_NO_GROWTH} {known[0].param}: the script may not do what it is meant to do "
+            "(the functions below are what it executed most), or the kernel does it in constant "
+            "time."
+        )
+
+
+def growth_line(levels: Sequence[Level], law: Law | None, name: str) -> str:
+    """Return what one more object adds to a figure, how it grows, and its value at the largest
+    size.
+
+    ``levels`` are those of one setting of the other parameters, with the smallest size first.
+    """
+    largest = levels[-1]
+    unit = largest.unit
+    value = f"{readable(largest.summary.median, unit)}{_at(largest.point)}"
+    rest = {n: v for n, v in largest.point.items() if law is None or n != law.param}
+    subject = f"{name}{_at(rest) if law is not None else ''}"
+    if law is None or law.per_unit is None:
+        return f"{subject}: {value}."
+    if law.model == "unknown":
+        texts = readable_together([level.summary.median for level in levels], unit)
+        sizes = [f"{text}{_at(of.point)}" for text, of in zip(texts, levels, strict=True)]
+        return f"{subject}: {', '.join(sizes)}; no law fits these."
+    if law.model == "constant":
+        low = min(level.summary.median for level in levels)
+        return f"{subject}: {readable(low, unit)}, whatever {law.param} is."
+    more = readable(law.per_unit, unit)
+    shape = _LAW_NAMES.get(law.model, law.model)
+    growth = f"{more} for one more {law.param}, {shape}{_exponent(law)}"
+    return f"{subject}: {growth}; {value}{_further(law, unit)}."
+
+
+def _exponent(law: Law) -> str:
+    if law.exponent is None or law.exponent_ci is None:
+        return ""
+    low, high = law.exponent_ci
+    return f" (exponent {law.exponent:.2f} [{low:.2f}, {high:.2f}])"
+
+
+def _further(law: Law, unit: str) -> str:
+    for prediction in law.predictions:
+        if prediction.value is not None:
+            at = parameter(int(prediction.at))
+            return f", and {readable(prediction.value, unit)} at {law.param}={at} by this law"
+    return ""
+
+
+def _at(point: Mapping[str, ParamValue]) -> str:
+    return f" at {point_text(dict(point))}" if point else ""
+
+
+def wait_lines(profile: WaitProfile) -> Iterator[str]:
+    """Yield where processes wait for most of the time, and then where kernel threads do.
+
+    The wait for another process says nothing: that one waits itself, or uses the CPU.
+    """
+    processes = [p for p in profile.places if p.is_process and not p.is_for_process]
+    threads = [place for place in profile.places if not place.is_process]
+    for place in (*processes[:_MOST_PLACES], *threads[:1]):
+        if place.share >= WAITS:
+            yield _wait_line(profile, place)
+
+
+def _wait_line(profile: WaitProfile, place: WaitPlace) -> str:
+    who = "a process waits" if place.is_process else "a work item of the kernel waits"
+    by = f", called by {_called(place.callers)}" if place.callers else ""
+    share = f"{place.share:.1%}" if place.share < 1 else f"{place.share:.1f} times"
+    each = readable(place.ns / place.count, "ns") if place.count else "0 ns"
+    often = f"{digits(place.count)} waits of {each} each"
+    if place.count_per_object is not None and profile.param:
+        often += f", {digits(place.count_per_object)} for one more {profile.param}"
+    return (
+        f"For {share} of the {readable(profile.stretch_ns, 'ns')}{_at(profile.point)}, {who} in "
+        f"{place.function}(){by}: {often}."
+    )
+
+
+def _called(callers: Sequence[str]) -> str:
+    return " <- ".join(f"{caller}()" for caller in callers)
+
+
+def _function_lines(profile: Profile, least_share: float) -> Iterator[str]:
+    """Yield which functions use the CPU at the largest size, those that grow faster than their
+    objects first."""
+    stretches = [stretch for stretch in profile.stretches if stretch.kernel == BASE]
+    if not stretches or stretches[-1].busy_ns < least_share * stretches[-1].stretch_ns:
+        return
+    costs = [
+        (function.function, cost)
+        for function in profile.functions
+        for cost in function.costs
+        if cost.kernel == BASE
+    ]
+    costs.sort(key=lambda item: (not item[1].grows, -item[1].self_share))
+    texts = []
+    for function, cost in costs[:_MOST_FUNCTIONS]:
+        grows = f" (grows with exponent {cost.exponent:.1f})" if cost.grows else ""
+        name = _IN_USER_SPACE if function == "[user]" else f"in {function}()"
+        texts.append(f"{cost.self_share:.0%} {name}{grows}")
+    if texts:
+        busy = readable(stretches[-1].busy_ns, "ns")
+        yield f"The CPUs are busy for {busy}{_at(stretches[-1].point)}: {', '.join(texts)}."

@@ -1,0 +1,81 @@
+"""The figures of a kernel that is compared with nothing, and what its tasks wait for."""
+
+from collections.abc import Mapping
+
+from kteardown.judge.metrics import is_headline, metric_name
+from kteardown.model.levels import Level
+from kteardown.model.result import Result
+from kteardown.model.waits import WaitProfile
+from kteardown.model.workload import Workload
+from kteardown.report.formatting import counted, parameter, point_text
+from kteardown.report.metrics import point_cells
+from kteardown.report.table import Block, Table
+from kteardown.script.units import digits, readable, readable_together
+
+_ROWS = 12
+
+
+def level_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
+    """Return a table for each headline metric of base: its figure at each point."""
+    families: dict[tuple[str, str], list[Level]] = {}
+    for level in result.levels:
+        if is_headline(workloads, level.workload, level.metric):
+            families.setdefault((level.workload, level.metric), []).append(level)
+    return [_table(family, workloads) for family in families.values()]
+
+
+def _table(levels: list[Level], workloads: Mapping[str, Workload]) -> Table:
+    first = levels[0]
+    names, keys = point_cells([level.point for level in levels])
+    values = readable_together([level.summary.median for level in levels], first.unit)
+    rows = [
+        (*cells, value, counted(level.summary.boots, "boot"))
+        for cells, value, level in zip(keys, values, levels, strict=True)
+    ]
+    name = metric_name(workloads, first.workload, first.metric)
+    return Table(
+        f"{first.workload}: {name} ({first.metric}), median", Block.of((*names, "base", "of"), rows)
+    )
+
+
+def wait_tables(result: Result) -> list[Table]:
+    """Return a table for each kernel and setting: where tasks wait, at the largest size."""
+    return [_waits(profile) for profile in result.waits if profile.places]
+
+
+def _waits(profile: WaitProfile) -> Table:
+    rows = [
+        (
+            place.function,
+            " <- ".join(place.callers),
+            _who(place.is_process, place.is_for_process),
+            digits(place.count),
+            "-" if place.count_per_object is None else digits(place.count_per_object),
+            readable(place.ns, "ns"),
+            f"{place.share:.1%}",
+        )
+        for place in profile.places[:_ROWS]
+    ]
+    left = ("waits in", "called by", "who")
+    each = f"for one more {profile.param}" if profile.param else "for one more"
+    at = f" at {point_text(profile.point)}" if profile.point else ""
+    notes = [
+        f"of {readable(profile.stretch_ns, 'ns')} of the guest's clock; several tasks can wait at "
+        "once, so the shares can add up to more than 100%"
+    ]
+    if profile.lost:
+        notes.append(
+            f"{parameter(profile.lost)} switches of tasks did not fit into the buffer: the counts "
+            "and times are lower bounds"
+        )
+    return Table(
+        f"{profile.workload}: what tasks wait for on {profile.kernel}{at}",
+        Block.of((*left, "waits", each, "time", "share"), rows, left=left),
+        notes=tuple(notes),
+    )
+
+
+def _who(is_process: bool, is_for_process: bool) -> str:
+    if not is_process:
+        return "kernel thread"
+    return "process, for another" if is_for_process else "process"

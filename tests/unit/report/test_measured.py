@@ -1,0 +1,105 @@
+"""What a kernel by itself does, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kteardown.model.judged import Summary
+from kteardown.model.laws import Law, LawModel
+from kteardown.model.levels import Level
+from kteardown.model.waits import WaitPlace, WaitProfile
+from kteardown.report.measured import growth_line, wait_lines
+
+
+def level(n: int, ns: float) -> Level:
+    summary = Summary(median=ns, mean=ns, sd=0, n=3, boots=3)
+    return Level(
+        workload="x", metric="exit_ns", unit="ns", kernel="base", point={"N": n}, summary=summary
+    )
+
+
+def law(model: LawModel, per_unit: float | None, exponent: float | None = None) -> Law:
+    return Law(
+        workload="x",
+        metric="exit_ns",
+        unit="ns",
+        kernel="base",
+        param="N",
+        model=model,
+        per_unit=per_unit,
+        per_unit_ci=None,
+        intercept=0.0,
+        exponent=exponent,
+        exponent_ci=(1.9, 2.1) if exponent else None,
+        r2=None,
+        points=3,
+    )
+
+
+LEVELS = [level(100, 3.6e9), level(1000, 36e9)]
+
+
+@pytest.mark.parametrize(
+    ("fitted", "text"),
+    [
+        (law("linear", 36e6), "exit time: 36 ms for one more N, linear; 36 s at N=1,000."),
+        (
+            law("quadratic", 36e6, 2.0),
+            "exit time: 36 ms for one more N, quadratic (exponent 2.00 [1.90, 2.10]); "
+            "36 s at N=1,000.",
+        ),
+        (law("constant", 0.0), "exit time: 3.6 s, whatever N is."),
+        (
+            law("unknown", 36e6),
+            "exit time: 3.6 s at N=100, 36 s at N=1,000; no law fits these.",
+        ),
+        (None, "exit time: 36 s at N=1,000."),
+    ],
+)
+def test_a_figure_is_said_in_the_units_of_a_reporter(fitted: Law | None, text: str) -> None:
+    assert growth_line(LEVELS, fitted, "exit time") == text
+
+
+def place(function: str, share: float, *, process: bool = True, other: bool = False) -> WaitPlace:
+    return WaitPlace(
+        function=function,
+        callers=("caller",),
+        is_process=process,
+        is_for_process=other,
+        count=200,
+        ns=share * 7.2e9,
+        share=share,
+        count_per_object=1.0,
+    )
+
+
+def profile(*places: WaitPlace) -> WaitProfile:
+    return WaitProfile(
+        workload="x",
+        kernel="base",
+        param="N",
+        point={"N": 200},
+        stretches=1,
+        stretch_ns=7.2e9,
+        lost=0,
+        places=places,
+    )
+
+
+def test_waits_for_other_processes_and_short_ones_are_not_said() -> None:
+    lines = [
+        *wait_lines(
+            profile(
+                place("do_wait", 0.99, other=True),
+                place("synchronize_rcu", 0.66),
+                place("mutex_lock", 0.01),
+                place("flush_work", 0.2, process=False),
+            )
+        )
+    ]
+    assert [line.partition("()")[0].rpartition(" ")[2] for line in lines] == [
+        "synchronize_rcu",
+        "flush_work",
+    ]
+    assert "200 waits of 23.76 ms each, 1 for one more N" in lines[0]
+    assert "called by caller()" in lines[0]
