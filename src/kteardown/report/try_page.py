@@ -1,8 +1,9 @@
 """The answer of ``kteardown try``: one page about a posted series, in 72 columns, for a reply on
 the list."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -25,9 +26,13 @@ from kteardown.report.formatting import percent
 from kteardown.report.material import Material, Measured
 from kteardown.report.publication import Publication
 from kteardown.report.sentence import VariantLine, lines
+from kteardown.report.table import Table
 from kteardown.visible import on_one_line, visible
 
 _MANY = 8
+_ROWS = 9
+"""A longer table is not for a reply."""
+_CALM = ("same", "inconclusive")
 _OF_SERIES = (
     *("name", "title", "revision", "message_id", "author", "date", "base_commit"),
     *("subjects", "missing", "notes"),
@@ -134,7 +139,7 @@ def page(tried: Tried) -> str:
     ]
     parts = [_heading(tried.posted), *map(wrapped, [*costs(tried), *sentence(tried).splitlines()])]
     parts += [
-        layout(table)
+        layout_of_few(table)
         for measurement in tried.measured
         if measurement.material
         for table in tables(measurement.material)
@@ -144,6 +149,24 @@ def page(tried: Tried) -> str:
     parts.append(_section("Limits:", list(dict.fromkeys([*limit_texts, *tried.chosen.notes]))))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
     return visible("\n\n".join(filter(None, parts)) + "\n")
+
+
+def layout_of_few(table: Table) -> str:
+    """Return the table under its title with at most 9 of its rows: those that are better or worse,
+    then the last ones. A line says what the others are."""
+    rows = table.keys.rows
+    if len(rows) <= _ROWS:
+        return layout(table)
+    verdicts = [row[-1].text for row in rows]
+    calm = [number for number, text in enumerate(verdicts) if text in _CALM]
+    alarming = [number for number in range(len(rows)) if number not in calm]
+    room = max(_ROWS - len(alarming), 0)
+    kept = sorted([*alarming[:_ROWS], *(calm[-room:] if room else [])])
+    few = replace(table.keys, rows=tuple(rows[number] for number in kept))
+    left_out = Counter(verdicts[number] for number in range(len(rows)) if number not in kept)
+    others = ", ".join(f"{count} {text}" for text, count in left_out.items())
+    more = wrapped(f"and {len(rows) - len(kept)} more points: {others}.")
+    return f"{layout(replace(table, keys=few))}\n{more}"
 
 
 def first_page(tried: Tried, page: str) -> str:

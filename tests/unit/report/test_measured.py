@@ -97,7 +97,7 @@ def test_waits_for_other_processes_and_short_ones_are_not_said() -> None:
             )
         )
     ]
-    assert [line.partition("()")[0].rpartition(" ")[2] for line in lines] == [
+    assert [line.partition("()")[0].rpartition(" in ")[2] for line in lines] == [
         "synchronize_rcu",
         "flush_work",
     ]

@@ -15,11 +15,13 @@ from kteardown.patches.posted import PostedSeries
 from kteardown.patches.tried_source import Base, TriedSource
 from kteardown.report import formats
 from kteardown.report.material import Material
+from kteardown.report.table import Block, Table
 from kteardown.report.try_page import (
     Chosen,
     Exercise,
     MeasuredWorkload,
     Tried,
+    layout_of_few,
     page,
     plan,
     publication,
@@ -204,3 +206,16 @@ def test_the_plan_says_that_there_is_no_workload() -> None:
     assert "Builds:\n- The base kernel is not in the cache" in plan(
         replace(tried(), builds=("The base kernel is not in the cache.",))
     )
+
+
+def test_a_long_table_is_cut_to_what_tells_and_counts_the_rest() -> None:
+    rows = [(n, 10, 10, "+0.0%", "inconclusive" if n % 2 else "same") for n in range(27)]
+    rows[3] = (3, 10, 20, "+100.0%", "worse")
+    columns = ("processes", "base", "changed", "change", "verdict")
+    table = Table("reaping", Block.of(columns, [[str(cell) for cell in row] for row in rows]))
+    text = layout_of_few(table)
+    kept = [line.split() for line in text.splitlines()[3:-1]]
+    assert [line[0] for line in kept] == ["3", *map(str, range(19, 27))]
+    assert text.endswith("and 18 more points: 10 same, 8 inconclusive.")
+    short = Table("reaping", Block.of(columns, [[str(cell) for cell in row] for row in rows[:9]]))
+    assert "more points" not in layout_of_few(short)

@@ -20,7 +20,7 @@ from kteardown.coverage.maps import (
     with_own,
 )
 from kteardown.coverage.propose import Proposal, Proposals, propose, share_of
-from kteardown.errors import InputError, KteardownError, NotExercisedError
+from kteardown.errors import InputError, KteardownError, NotBuiltError, NotExercisedError
 from kteardown.flows.scripts import is_own
 from kteardown.flows.try_series.smallest import for_each_object, smallest_shown
 from kteardown.inputs.load import load_workload
@@ -299,6 +299,12 @@ def no_workload(chosen: Chosen) -> KteardownError | None:
         return InputError(
             "kteardown does not know which workload executes what the patch changes",
             hint="name one with --workload (`kteardown list workloads`).",
+        )
+    if not chosen.changed:
+        return NotBuiltError(
+            "the series changes only comments, blank lines and #include lines, so no figure can "
+            "differ",
+            hint="nothing has to be measured; if it changes more, name a workload with --workload.",
         )
     functions = [function.name for function in chosen.changed if function.kind == "function"]
     what = ", ".join(functions[:SHOWN]) or "the declarations and macros that the patch changes"

@@ -10,7 +10,7 @@ from kteardown.coverage import changed as changed_module
 from kteardown.coverage.attribute import Counts, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.maps import CoverageMap, PointCoverage, WorkloadCoverage, counted_points
-from kteardown.errors import NotExercisedError
+from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.flows.try_series import choose
 from kteardown.flows.try_series.choose import choose_by_code, no_workload
 from kteardown.flows.try_series.experiments import needed_settings
@@ -298,3 +298,9 @@ def test_an_allocation_decides_memory_if_it_is_itself_executed_for_each_object(
     base = Base("debian:6.12", "debian:6.12", "exactly", (), ())
     choose_by_code(Chosen(changed), base, IMAGE, Designed(quick=True))
     assert set(seen) == {each}
+
+
+def test_a_series_of_comments_has_nothing_to_measure() -> None:
+    assert isinstance(no_workload(Chosen(())), NotBuiltError)
+    macro = ChangedFunction("fs/a.c", "LIMIT", "macro")
+    assert isinstance(no_workload(Chosen((macro,))), NotExercisedError)
