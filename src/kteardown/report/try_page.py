@@ -92,6 +92,8 @@ class Chosen:
     workloads: tuple[MeasuredWorkload, ...] = ()
     spare: tuple[MeasuredWorkload, ...] = ()
     """What is counted, one after the other, if none of the workloads executes a changed line."""
+    others: tuple[str, ...] = ()
+    """The names of the workloads that execute changed functions and were not chosen."""
     not_executed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     maps_exist: bool = True
@@ -146,9 +148,17 @@ def page(tried: Tried) -> str:
     ]
     parts.append(_section("What was exercised:", exercised))
     parts.append(_section("What was compared:", compared(tried)))
-    parts.append(_section("Limits:", list(dict.fromkeys([*limit_texts, *tried.chosen.notes]))))
+    parts.append(_section("Limits:", list(dict.fromkeys([*limit_texts, *notes(tried)]))))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(tried.command)}")
     return visible("\n\n".join(filter(None, parts)) + "\n")
+
+
+def notes(tried: Tried) -> list[str]:
+    """Return what was noted, and which workloads execute changed functions and are not used."""
+    used = {measurement.workload for measurement in tried.measured}
+    others = [name for name in tried.chosen.others if name not in used]
+    text = f"Other workloads execute changed functions too: {', '.join(others)}."
+    return [*tried.chosen.notes, *([text] if others else [])]
 
 
 def layout_of_few(table: Table) -> str:
@@ -207,7 +217,7 @@ def plan(tried: Tried) -> str:
         _section("Builds:", tried.builds),
         _section("Workloads:", steps or [none]),
         _section("Not executed by any workload:", listed(tried.chosen.not_executed)),
-        _section("Notes:", tried.chosen.notes),
+        _section("Notes:", notes(tried)),
     ]
     return visible("\n\n".join(filter(None, parts)) + "\n")
 

@@ -219,3 +219,10 @@ def test_a_long_table_is_cut_to_what_tells_and_counts_the_rest() -> None:
     assert text.endswith("and 18 more points: 10 same, 8 inconclusive.")
     short = Table("reaping", Block.of(columns, [[str(cell) for cell in row] for row in rows[:9]]))
     assert "more points" not in layout_of_few(short)
+
+
+def test_a_workload_that_was_counted_is_not_named_as_another() -> None:
+    one = tried()
+    (measured,) = one.measured
+    chosen = replace(one.chosen, others=(measured.workload, "crowd"))
+    assert "functions too: crowd." in " ".join(page(replace(one, chosen=chosen)).split())

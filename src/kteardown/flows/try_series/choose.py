@@ -111,6 +111,7 @@ def _choose(
     best = _best(proposals)
     unmeasured = ""
     spare: list[MeasuredWorkload] = []
+    others: list[str] = []
     if not choices:
         worth = [
             proposal
@@ -125,8 +126,6 @@ def _choose(
         others = [workload for workload in best if workload not in chosen]
         if choices and all(choice.only_counted for choice in choices):
             spare = _spare([best[name] for name in others], base.source, designed)
-        if others:
-            notes.append(f"Other workloads execute changed functions too: {', '.join(others)}.")
         if best and not choices:
             most = max(best.values(), key=lambda proposal: proposal.share)
             unmeasured = (
@@ -137,6 +136,7 @@ def _choose(
         changed,
         tuple(choices),
         tuple(spare),
+        tuple(others),
         _not_executed(proposals),
         tuple(notes),
         unmeasured=unmeasured,
