@@ -87,6 +87,7 @@ int main(int argc, char **argv)
 	test_sizes();
 	test_directives();
 	test_output();
+	test_open_waits();
 	test_snapshot();
 	test_terminal();
 	test_sha256();

@@ -52,6 +52,7 @@ void test_owner(void);
 void test_sizes(void);
 void test_directives(void);
 void test_output(void);
+void test_open_waits(void);
 void test_snapshot(void);
 void test_terminal(void);
 void test_sha256(void);
