@@ -11,15 +11,24 @@ from kteardown.inputs.assignments import parse_assignments
 from kteardown.inputs.options import Overrides, Scripted
 from kteardown.model.experiment import Experiment
 from kteardown.progress import Reporter
+from kteardown.report.forecast_text import duration
+from kteardown.run.create import plan_boots
+from kteardown.run.forecast import forecast_of
+from kteardown.run.resolve import resolve
 from kteardown.script.beside import read_file
 
 DEFAULT_SOURCE = "debian-image:6.12"
 """A distribution's own kernel, of which nothing is built."""
-_SIZES = "N=50,100,200,400"
-"""If the script uses N, and the user gives no values: with four, a power is told from a line."""
+_SIZES = (50, 100, 200, 400)
+"""Of N, if the script uses it and the user gives no values: with four, a power is told from a
+line."""
+_BUDGET_S = 150.0
+"""For sizes that the user did not choose; the first figures and the profile need as much again."""
 _USES_N = re.compile(r"\$(?:N\b|\{N\b)|getenv\(\"N\"\)|environ(?:\.get\(|\[)['\"]N['\"]")
 _SEEDS = 3
 """Boots of each size: without a second kernel nothing has to be distinguished from it."""
+_FEWEST_SIZES = 3
+_FEWEST_SEEDS = 2
 
 
 def measured(
@@ -41,11 +50,43 @@ def measured(
         )
     first, *others = sources or (DEFAULT_SOURCE,)
     asked = replace(asked, variant=others, profile=True)
-    if _needs_sizes(workload, asked):
-        reporter.note(f"{workload} uses N, which --set does not give: measuring {_SIZES}")
-        asked = replace(asked, assignments=[*(asked.assignments or ()), _SIZES])
+    chosen = _needs_sizes(workload, asked)
+    if chosen:
+        sizes = f"N={','.join(map(str, _SIZES))}"
+        reporter.note(f"{workload} uses N, which --set does not give: measuring {sizes}")
+        asked = replace(asked, assignments=[*(asked.assignments or ()), sizes])
     experiments = experiments_on(workload, first, asked, scripted, reporter)
-    return tuple(_alone(experiment, asked, others) for experiment in experiments)
+    alone = tuple(_alone(experiment, asked, others) for experiment in experiments)
+    if not chosen or asked.seeds or asked.until:
+        return alone
+    return tuple(_in_time(experiment, reporter) for experiment in alone)
+
+
+def _in_time(experiment: Experiment, reporter: Reporter) -> Experiment:
+    """Return the experiment with the largest sizes, then boots, left out that a minute or two have
+    no time for: who wants more chooses the sizes."""
+    (sweep,) = experiment.workloads
+    sizes = sweep.params.get("N", ())
+    seconds = _forecast_s(experiment)
+    while seconds > _BUDGET_S and len(sizes) > _FEWEST_SIZES:
+        sizes = sizes[:-1]
+        smaller = sweep.model_copy(update={"params": {**sweep.params, "N": sizes}})
+        experiment = experiment.model_copy(update={"workloads": (smaller,)})
+        reporter.note(f"N is at most {sizes[-1]}: more takes {duration(seconds)} (--set N=...)")
+        seconds = _forecast_s(experiment)
+    design = experiment.design
+    if seconds > _BUDGET_S and design.clock == "instructions" and design.seeds > _FEWEST_SEEDS:
+        design = design.model_copy(update={"seeds": _FEWEST_SEEDS})
+        experiment = experiment.model_copy(update={"design": design})
+        reporter.note(f"each size is booted {_FEWEST_SEEDS} times, to save time (--seeds)")
+    return experiment
+
+
+def _forecast_s(experiment: Experiment) -> float:
+    """Return how long the boots will take on this host, by the rehearsal."""
+    resolved = resolve(experiment)
+    planned = plan_boots(resolved)
+    return forecast_of(experiment, resolved.workloads, planned, None).seconds or 0.0
 
 
 def text_of(workload: str) -> str:

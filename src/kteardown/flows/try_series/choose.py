@@ -37,6 +37,8 @@ MOST = 2
 """So many of the proposed workloads are run; the others are named."""
 _SPARE = 3
 """So many others are counted if none of the proposed ones executes a changed line."""
+_OFTEN = 10
+"""A workload that calls changed functions less often is hardly on another path in them."""
 SHOWN = 3
 _LEAST_SHARE = 0.01
 """Of its stretch: a workload that executes less of what is changed, and not for each object, is not
@@ -234,10 +236,16 @@ def _counted(
 def _spare(
     proposals: Sequence[Proposal], source: str, designed: Designed
 ) -> list[MeasuredWorkload]:
-    """Return the workloads to count if none of the chosen ones executes a changed line."""
+    """Return the workloads to count if none of the chosen ones executes a changed line: those that
+    call changed functions often."""
+    often = [
+        proposal
+        for proposal in proposals
+        if sum(counts.calls for counts in proposal.functions.values()) >= _OFTEN
+    ]
     return [
         replace(_choice(proposal, smallest_shown(proposal, source, designed)), only_counted=True)
-        for proposal in proposals[:_SPARE]
+        for proposal in often[:_SPARE]
     ]
 
 

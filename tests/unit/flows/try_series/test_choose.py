@@ -110,14 +110,19 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(
 ) -> None:
     """In the one that executes most of it, and in the quietest one."""
     function = FunctionId("kernel/task_work.c", "task_work_run")
-    counted = {"pipechain": 10, "crowd": 8, "threadexit": 6}
+    counted = {"pipechain": 10, "crowd": 8, "threadexit": 6, "reaper": 4}
+    calls = {"crowd": 12}
     laws = {name: load_workload(name).law for name in counted}
     coverage = CoverageMap(
         "debian:6.12",
         {
             name: WorkloadCoverage(
                 name,
-                (PointCoverage({laws[name]: 9}, 10_000, {function: Counts(9, own)}),),
+                (
+                    PointCoverage(
+                        {laws[name]: 9}, 10_000, {function: Counts(calls.get(name, 9), own)}
+                    ),
+                ),
                 frozenset(),
             )
             for name, own in counted.items()
@@ -126,7 +131,12 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(
     monkeypatch.setattr(choose, "shipped_map", lambda source: coverage)
     changed = (ChangedFunction(function.file, function.name),)
     monkeypatch.setattr(choose, "changed_for_certain", lambda changed, variant: changed)
-    smallest = {"compare-pipechain": 0.4, "compare-crowd": 0.2, "compare-threadexit": 0.01}
+    smallest = {
+        "compare-pipechain": 0.4,
+        "compare-crowd": 0.2,
+        "compare-threadexit": 0.01,
+        "compare-reaper": 0.3,
+    }
     monkeypatch.setattr(
         "kteardown.flows.try_series.smallest.smallest_changes",
         lambda one, each_object: {"x": smallest[one.name]},
@@ -136,7 +146,7 @@ def test_a_change_that_no_metric_shows_is_counted_in_two_workloads(
     found = choose_by_code(before, base, IMAGE, Designed(quick=True))
     assert [one.workload for one in found.workloads] == ["pipechain", "threadexit"]
     assert all(one.only_counted for one in found.workloads)
-    # The third is counted if these execute no changed line: their functions have other lines too.
+    # If these execute no changed line, one that calls the changed functions often is counted.
     assert [(one.workload, one.only_counted) for one in found.spare] == [("crowd", True)]
     assert found.spare[0].smallest == 0.2
 
