@@ -28,7 +28,7 @@ _LAW_NAMES: Mapping[str, str] = {
 }
 _GROWS = 1.1
 """The least exponent of what grows faster than its objects."""
-_MOST_PLACES = 2
+_MOST_PLACES = 3
 _MOST_FUNCTIONS = 3
 WAITS = 0.05
 """A smaller share of the stretch is not said."""
