@@ -19,10 +19,10 @@ from kteardown.script.beside import read_file
 
 DEFAULT_SOURCE = "debian-image:6.12"
 """A distribution's own kernel, of which nothing is built."""
-_SIZES = (50, 100, 200, 400)
+_SIZES = (25, 50, 100, 200, 400)
 """Of N, if the script uses it and the user gives no values: with four, a power is told from a
 line."""
-_BUDGET_S = 150.0
+_BUDGET_S = 100.0
 """For sizes that the user did not choose; the first figures and the profile need as much again."""
 _USES_N = re.compile(r"\$(?:N\b|\{N\b)|getenv\(\"N\"\)|environ(?:\.get\(|\[)['\"]N['\"]")
 _SEEDS = 3

@@ -59,7 +59,7 @@ def test_a_script_that_uses_n_has_sizes(
     script = tmp_path / name
     script.write_text(text)
     experiment, notes = measure(str(script), Overrides())
-    assert asked[0].assignments == ["N=50,100,200,400"]
+    assert asked[0].assignments == ["N=25,50,100,200,400"]
     assert len(notes) == 1
     assert experiment.source == measurement.DEFAULT_SOURCE
     assert experiment.variants == ()
