@@ -9,6 +9,7 @@
 
 #include "guest.h"
 #include "lib/cgroup.h"
+#include "modprobe.h"
 
 static const struct {
 	const char *type, *path, *options;
@@ -92,6 +93,9 @@ int guest_prepare(struct trial *t)
 		return wl_fail(t, "prctl: %m");
 	if (mount_all(t) || enable_controllers(t))
 		return -1;
+	error = modprobe_prepare();
+	if (error)
+		return wl_fail(t, "cannot set up modprobe: %s", strerror(-error));
 	error = raise_limits();
 	if (error)
 		return wl_fail(t, "cannot raise the limits: %s", strerror(-error));

@@ -6,8 +6,8 @@
 #include "workload.h"
 
 /*
- * Mounts, links, controllers, limits and the protection of the agent, once in a guest. 0, or what
- * wl_fail() returns.
+ * Mounts, links, controllers, modules, limits and the protection of the agent, once in a guest. 0,
+ * or what wl_fail() returns.
  */
 int guest_prepare(struct trial *t);
 

@@ -86,6 +86,8 @@ int main(int argc, char **argv)
 	test_owner();
 	test_sizes();
 	test_directives();
+	test_modprobe();
+	test_module_index();
 	test_output();
 	test_open_waits();
 	test_snapshot();

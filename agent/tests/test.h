@@ -51,6 +51,8 @@ void test_locks(void);
 void test_owner(void);
 void test_sizes(void);
 void test_directives(void);
+void test_modprobe(void);
+void test_module_index(void);
 void test_output(void);
 void test_open_waits(void);
 void test_snapshot(void);
